@@ -1,0 +1,73 @@
+// The vector width of this build. The whole module is compiled once per instruction set (see
+// CMakeLists.txt) and Python picks the build at import: no per-function dispatch, no ODR traps.
+#pragma once
+#include <cstdint>
+#if defined(__AVX2__) || defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace nestmap {
+
+#if defined(__AVX2__)
+constexpr int LANES = 8, TILE_ROWS = 6;
+#elif defined(__aarch64__)
+constexpr int LANES = 4, TILE_ROWS = 6;
+#else
+constexpr int LANES = 4, TILE_ROWS = 3;
+#endif
+
+// Rows are stored in panels of 16, column by column, on every instruction set.
+constexpr int PANEL = 16, VECTORS = PANEL / LANES;
+
+// aligned(4): panels and rows are float-aligned only; unaligned loads cost nothing on current CPUs.
+typedef float vfloat __attribute__((vector_size(LANES * 4)));
+typedef float vfloat_u __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef int32_t vint __attribute__((vector_size(LANES * 4)));
+
+// Half as many doubles: what one load of floats widens to.
+typedef double vdouble __attribute__((vector_size(LANES * 4)));
+typedef double vdouble_u __attribute__((vector_size(LANES * 4), aligned(8), may_alias));
+typedef float vhalf __attribute__((vector_size(LANES * 2)));
+typedef float vhalf_u __attribute__((vector_size(LANES * 2), aligned(4), may_alias));
+
+inline vdouble load_wide(const float* p) {
+#if defined(__AVX2__)  // GCC 12 splits the conversion below into halves
+    return (vdouble)_mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+    return __builtin_convertvector((vhalf) * reinterpret_cast<const vhalf_u*>(p), vdouble);
+#endif
+}
+inline vdouble load_wide(const double* p) { return *reinterpret_cast<const vdouble_u*>(p); }
+
+inline vfloat load(const float* p) { return *reinterpret_cast<const vfloat_u*>(p); }
+inline void store(float* p, vfloat v) { *reinterpret_cast<vfloat_u*>(p) = v; }
+inline vfloat splat(float s) { return s - vfloat{}; }
+
+// One bit per lane, set where a <= b (never where either is NaN: padding lanes hold NaN).
+inline uint32_t mask_le(vfloat a, vfloat b) {
+#if defined(__AVX2__)
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_LE_OQ));
+#elif defined(__SSE2__)
+    return (uint32_t)_mm_movemask_ps(_mm_cmple_ps((__m128)a, (__m128)b));
+#else
+    vint m = a <= b;
+    uint32_t bits = 0;
+    for (int l = 0; l < LANES; ++l) bits |= (uint32_t)(m[l] & 1) << l;
+    return bits;
+#endif
+}
+
+inline float sum_lanes(vfloat v) {
+#if defined(__AVX2__)
+    const __m256 w = (__m256)v;
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+#else
+    return (v[0] + v[2]) + (v[1] + v[3]);
+#endif
+}
+
+inline vfloat absolute(vfloat v) { return v > 0 ? v : -v; }
+
+}  // namespace nestmap

@@ -1,0 +1,453 @@
+#include "join.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "tile.hpp"
+
+namespace nestmap {
+
+namespace {
+
+constexpr int64_t N_LOCKS = 4096;
+constexpr float NOT_A_ROW = std::numeric_limits<float>::quiet_NaN();
+
+float round_up(double d) { return (float)(d * (1 + 0x1p-21)) + 1e-36f; }
+
+struct Pair {
+    int32_t a, b;  // positions
+    float bound;
+};
+
+// Rows that have something to find in a cell, and from which of its panels on.
+struct Active {
+    std::vector<int32_t> rows, first_panel;
+};
+
+// One worker's view of a join between two sets of cells (the same set twice in a self join).
+template <Norm N>
+class Worker {
+public:
+    Worker(const Cells& a, const Rows& rows_a, Best& best_a, const Cells& b, const Rows& rows_b, Best* best_b)
+        : a_(a), b_(b), rows_a_(rows_a), rows_b_(rows_b), best_a_(best_a), best_b_(best_b) {}
+
+    JoinCounts counts;
+
+    void begin(int64_t cell) {
+        cell_ = cell;
+        all_.rows.resize(a_.cell_size(cell));
+        std::iota(all_.rows.begin(), all_.rows.end(), (int32_t)a_.starts[cell]);
+        all_.first_panel.assign(all_.rows.size(), 0);
+        pack(a_, all_.rows, packed_all_);
+    }
+
+    // First bounds: verify each row's most promising partner in cell e.
+    void seed(int64_t e) {
+        seeds_.assign(all_.rows.size(), {-1, -1, INFINITY});
+        each_tile<false>(all_, packed_all_, a_, b_, e, [&] {
+            for (const Pair& p : pairs()) {
+                Pair& s = seeds_[p.a - all_.rows[0]];
+                if (s.a < 0 || p.bound < s.bound) s = p;
+            }
+        });
+        for (const Pair& p : seeds_)
+            if (p.a >= 0) verify(p);
+    }
+
+    // All rows of the current cell against cell e, one way (also: a cell against itself).
+    void join_one_way(int64_t e) {
+        if (near(a_, best_a_, cell_, b_, e, active_) == 0) return;
+        pack(a_, active_.rows, packed_);
+        each_tile<false>(active_, packed_, a_, b_, e, [&] { refine(); });
+    }
+
+    // Both ways: rows of the current cell and rows of e may find each other.
+    void join_both_ways(int64_t e) {
+        const int64_t one_way =
+            near(a_, best_a_, cell_, b_, e, active_) + near(b_, *best_b_, e, a_, cell_, active_other_);
+        if (one_way == 0) return;
+        if (one_way >= a_.cell_size(cell_) * b_.cell_panels(e)) {
+            each_tile<true>(all_, packed_all_, a_, b_, e, [&] { refine(); });
+            return;
+        }
+        if (!active_.rows.empty()) {
+            pack(a_, active_.rows, packed_);
+            each_tile<true>(active_, packed_, a_, b_, e, [&] { refine(); });
+        }
+        if (!active_other_.rows.empty()) {
+            pack(b_, active_other_.rows, packed_);
+            each_tile<true>(active_other_, packed_, b_, a_, cell_, [&] {
+                for (size_t i = 0; i < n_pairs_; ++i) std::swap(pairs_[i].a, pairs_[i].b);
+                refine();
+            });
+        }
+    }
+
+    // Cells that no row within `reach` can need are skipped at once.
+    bool ruled_out(int64_t e, double centre_distance, double reach) const {
+        const double gap = centre_distance - a_.radius(cell_) - b_.radius(e);
+        return gap - a_.cell_slack(cell_) - b_.cell_slack(e) > reach;
+    }
+
+private:
+    const Cells &a_, &b_;
+    const Rows &rows_a_, &rows_b_;
+    Best& best_a_;
+    Best* best_b_;  // null: one-way query
+    int64_t cell_ = 0;
+    Active all_, active_, active_other_;
+    std::vector<float> packed_all_, packed_, other_limits_;
+    std::vector<Pair> pairs_, seeds_, passed_;
+    std::vector<std::pair<int32_t, int32_t>> found_;
+    std::vector<int64_t> starts_;
+    size_t n_pairs_ = 0;
+
+    // Groups of TILE_ROWS rows, coordinate by coordinate, with their sizes and a NaN size as filler.
+    static void pack(const Cells& cells, const std::vector<int32_t>& rows, std::vector<float>& packed) {
+        const int64_t groups = ((int64_t)rows.size() + TILE_ROWS - 1) / TILE_ROWS;
+        const int64_t stride = (int64_t)(cells.width + 1) * TILE_ROWS;
+        packed.resize(groups * stride);
+        for (int64_t i = 0; i < groups * TILE_ROWS; ++i) {
+            float* lane = packed.data() + (i / TILE_ROWS) * stride + i % TILE_ROWS;
+            if (i >= (int64_t)rows.size()) {
+                lane[cells.width * TILE_ROWS] = NOT_A_ROW;
+                continue;
+            }
+            const float* z = cells.reduced.z + (int64_t)rows[i] * cells.reduced.dims;
+            for (int k = 0; k < cells.head; ++k) lane[k * TILE_ROWS] = z[k];
+            lane[cells.head * TILE_ROWS] = cells.reduced.tail(rows[i], cells.head);
+            lane[cells.width * TILE_ROWS] = cells.margin_size(rows[i]);
+        }
+    }
+
+    // Rows of `cell` that the triangle inequality does not keep away from cell e of `other`, by the
+    // first panel that they need; returns the number of (row, panel) meetings.
+    int64_t near(const Cells& own, const Best& best, int64_t cell, const Cells& other, int64_t e, Active& out) {
+        const float* c = other.centre(e);
+        const double norm = other.centre_norm(e);
+        const float size = own.with_margin(N == Norm::L2 ? norm * norm : norm);
+        const float slack = (float)(other.cell_slack(e) * (1 + 0x1p-20));
+        const float far = (float)(other.radius(e) * (1 + 0x1p-20)) + slack;
+        const int64_t n_panels = other.cell_panels(e);
+        found_.clear();
+        starts_.assign(n_panels + 1, 0);
+        for (int64_t p = 0; p < own.cell_panels(cell); ++p) {
+            const float* panel = own.panel(cell, p);
+            vfloat acc[4][VECTORS] = {};  // four sums hide the latency of one
+            int k = 0;
+            for (; k + 4 <= own.width; k += 4)
+                for (int u = 0; u < 4; ++u) add_column(acc[u], panel + (k + u) * PANEL, c[k + u]);
+            for (; k < own.width; ++k) add_column(acc[0], panel + k * PANEL, c[k]);
+            const int64_t first = own.starts[cell] + p * PANEL;
+            float within[PANEL] = {};
+            for (int l = 0; l < std::min<int64_t>(PANEL, own.starts[cell + 1] - first); ++l)
+                within[l] = best.reach(first + l);
+            for (int v = 0; v < VECTORS; ++v) {
+                const vfloat sum = (acc[0][v] + acc[1][v]) + (acc[2][v] + acc[3][v]);
+                const vfloat bound = lower_bound<N>(sum, size, load(panel + own.width * PANEL + v * LANES));
+                const vfloat w = load(within + v * LANES) + far;
+                for (uint32_t bits = mask_le(bound, N == Norm::L2 ? w * w : w); bits; bits &= bits - 1) {
+                    const int lane = __builtin_ctz(bits), l = v * LANES + lane;
+                    const float away = N == Norm::L2 ? std::sqrt(std::max(0.0f, bound[lane])) : bound[lane];
+                    const float inner = away * (1 - 0x1p-20f) - within[l] - slack;
+                    int32_t q = 0;
+                    while (q + 1 < n_panels && other.panel_radius(e, q) < inner) ++q;
+                    found_.push_back({(int32_t)(first + l), q});
+                    ++starts_[q + 1];
+                }
+            }
+        }
+        std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+        out.rows.resize(found_.size());
+        out.first_panel.resize(found_.size());
+        int64_t meetings = 0;
+        for (const auto& [row, q] : found_) {
+            out.rows[starts_[q]] = row;
+            out.first_panel[starts_[q]++] = q;
+            meetings += n_panels - q;
+        }
+        return meetings;
+    }
+
+    static void add_column(vfloat (&acc)[VECTORS], const float* column, float s) {
+        for (int v = 0; v < VECTORS; ++v) {
+            const vfloat b = load(column + v * LANES);
+            if constexpr (N == Norm::L2)
+                acc[v] += b * s;
+            else
+                acc[v] += absolute(b - s);
+        }
+    }
+
+    // Collect the pairs of listed rows x cell e whose bound still matters to the row (or, BothWays, to
+    // the column), and hand them to take() some thousands at a time.
+    template <bool BothWays, class Take>
+    void each_tile(const Active& active, const std::vector<float>& packed, const Cells& own,
+                   const Cells& other, int64_t e, Take&& take) {
+        const std::vector<int32_t>& rows = active.rows;
+        if (BothWays) {
+            other_limits_.assign(other.cell_panels(e) * PANEL, 0.0f);
+            for (int64_t i = 0; i < other.cell_size(e); ++i)
+                other_limits_[i] = best_of(other).limit(other.starts[e] + i);
+        }
+        pairs_.resize(FLUSH_AT + TILE_ROWS * PANEL);
+        n_pairs_ = 0;
+        const int64_t n = rows.size();
+        const int64_t stride = (int64_t)(own.width + 1) * TILE_ROWS;
+        for (int64_t g = 0; g < n; g += TILE_ROWS) {
+            const float* group = packed.data() + g / TILE_ROWS * stride;
+            const int left = (int)std::min<int64_t>(n - g, TILE_ROWS);
+            for (int64_t p = active.first_panel[g]; p < other.cell_panels(e); ++p) {
+                if (left == 1)
+                    tile_pairs<BothWays, 1>(rows.data() + g, left, group, own, other, e, p);
+                else if (left <= SMALL)
+                    tile_pairs<BothWays, SMALL>(rows.data() + g, left, group, own, other, e, p);
+                else
+                    tile_pairs<BothWays, TILE_ROWS>(rows.data() + g, left, group, own, other, e, p);
+                counts.pairs += left * PANEL;
+                if (n_pairs_ >= FLUSH_AT) {
+                    take();
+                    n_pairs_ = 0;
+                }
+            }
+        }
+        take();
+        n_pairs_ = 0;
+    }
+    static constexpr int SMALL = TILE_ROWS >= 6 ? 3 : 2;
+    static constexpr size_t FLUSH_AT = 2048;
+
+    Best& best_of(const Cells& cells) { return best_b_ && &cells == &b_ ? *best_b_ : best_a_; }
+
+    struct Span {
+        const Pair *first, *last;
+        const Pair* begin() const { return first; }
+        const Pair* end() const { return last; }
+    };
+    Span pairs() const { return {pairs_.data(), pairs_.data() + n_pairs_}; }
+
+    template <bool BothWays, int M>
+    void tile_pairs(const int32_t* rows, int n, const float* group, const Cells& own, const Cells& other,
+                    int64_t e, int64_t p) {
+        const float* panel = other.panel(e, p);
+        vfloat acc[M][VECTORS];
+        tile<N, M>(group, panel, own.width, acc);
+        const float* sizes = group + own.width * TILE_ROWS;
+        const float* panel_sizes = panel + own.width * PANEL;
+        const float* panel_limits = BothWays ? other_limits_.data() + p * PANEL : nullptr;
+        const int32_t first = (int32_t)(other.starts[e] + p * PANEL);
+        const bool same = &own == &other && cell_ == e;
+        const Best& best = best_of(own);
+        Pair* out = pairs_.data() + n_pairs_;
+#pragma GCC unroll 6
+        for (int m = 0; m < M; ++m) {
+            if (m >= n) break;
+            const vfloat own_limit = splat(best.limit(rows[m]));
+            for (int v = 0; v < VECTORS; ++v) {
+                const vfloat lb = lower_bound<N>(acc[m][v], sizes[m], load(panel_sizes + v * LANES));
+                vfloat limit = own_limit;
+                if (BothWays) {
+                    const vfloat l = load(panel_limits + v * LANES);
+                    limit = l > limit ? l : limit;
+                }
+                for (uint32_t bits = mask_le(lb, limit); bits; bits &= bits - 1) {
+                    const int lane = __builtin_ctz(bits);
+                    *out = {rows[m], first + v * LANES + lane, lb[lane]};
+                    out += !(same && out->a == out->b);
+                }
+            }
+        }
+        n_pairs_ = out - pairs_.data();
+    }
+
+    // Tighten the bounds of the collected pairs, then verify the most promising first: each success
+    // lowers a limit and saves verifications.
+    void refine() {
+        counts.refined += n_pairs_;
+        passed_.clear();
+        for (size_t i = 0; i < n_pairs_; ++i) {
+            if (i + 4 < n_pairs_) prefetch(pairs_[i + 4]);
+            if (tighten(pairs_[i])) passed_.push_back(pairs_[i]);
+        }
+        std::sort(passed_.begin(), passed_.end(),
+                  [](const Pair& x, const Pair& y) { return x.bound < y.bound; });
+        for (const Pair& p : passed_)
+            if (p.bound <= limit_of(p)) verify(p);
+    }
+
+    void prefetch(const Pair& p) const {
+        const float* row = b_.reduced.z + (int64_t)p.b * b_.reduced.dims;
+        for (int k = 0; k < b_.head + 32 && k < b_.reduced.dims; k += 16) __builtin_prefetch(row + k);
+    }
+
+    float limit_of(const Pair& p) const {
+        const float own = best_a_.limit(p.a);
+        return best_b_ ? std::max(own, best_b_->limit(p.b)) : own;
+    }
+
+    // The bound in more and more reduced columns; false as soon as it is too large.
+    bool tighten(Pair& p) const {
+        const Reduced &ra = a_.reduced, &rb = b_.reduced;
+        const float* za = ra.z + (int64_t)p.a * ra.dims;
+        const float* zb = rb.z + (int64_t)p.b * rb.dims;
+        const float margin = (float)a_.slack * (ra.sizes[p.a] + rb.sizes[p.b]);
+        const float limit = limit_of(p);
+        vfloat sum[16 / LANES] = {};
+        const int dims = ra.dims;
+        int k = 0;
+        for (const int first = a_.head & ~15; k < first; k += 16) add_columns(za + k, zb + k, sum);
+        while (k < dims) {
+            const int stop = std::min(dims, k + 32);
+            for (; k < stop; k += 16) add_columns(za + k, zb + k, sum);
+            vfloat total = sum[0];
+            for (int v = 1; v < 16 / LANES; ++v) total += sum[v];
+            const float d = ra.tail(p.a, k) - rb.tail(p.b, k);
+            p.bound = sum_lanes(total) + (N == Norm::L2 ? d * d : std::fabs(d)) - margin;
+            if (p.bound > limit) return false;
+        }
+        return true;
+    }
+
+    static void add_columns(const float* za, const float* zb, vfloat* sum) {
+        for (int v = 0; v < 16 / LANES; ++v) {
+            const vfloat d = load(za + v * LANES) - load(zb + v * LANES);
+            if constexpr (N == Norm::L2)
+                sum[v] += d * d;
+            else
+                sum[v] += absolute(d);
+        }
+    }
+
+    void verify(const Pair& p) {
+        const int64_t ia = a_.reduced.ids[p.a], ib = b_.reduced.ids[p.b];
+        const double d = rows_a_.distance(ia, rows_b_, ib, limit_of(p), N);
+        ++counts.verified;
+        if (d <= best_a_.limit(p.a)) best_a_.offer(p.a, d, ib);
+        if (best_b_ && d <= best_b_->limit(p.b)) best_b_->offer(p.b, d, ia);
+    }
+};
+
+// The n cells of b nearest to a cell of a, nearest first, and the distances to all.
+std::vector<int64_t> nearest_cells(const Cells& a, int64_t cell, const Cells& b, int64_t n,
+                                   std::vector<double>& distance) {
+    distance.resize(b.n_cells);
+    for (int64_t e = 0; e < b.n_cells; ++e) {
+        const float *x = a.centre(cell), *y = b.centre(e);
+        double sum = 0;
+        for (int k = 0; k < b.width; ++k) {
+            const double d = (double)x[k] - y[k];
+            sum += a.norm == Norm::L2 ? d * d : std::fabs(d);
+        }
+        distance[e] = a.norm == Norm::L2 ? std::sqrt(sum) : sum;
+    }
+    std::vector<int64_t> order(b.n_cells);
+    std::iota(order.begin(), order.end(), 0);
+    n = std::min(n, b.n_cells);
+    std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](int64_t x, int64_t y) {
+        return std::pair(distance[x], x) < std::pair(distance[y], y);
+    });
+    order.resize(n);
+    return order;
+}
+
+float cell_reach(const Cells& cells, const Best& best, int64_t cell) {
+    float most = 0;
+    for (int64_t i = cells.starts[cell]; i < cells.starts[cell + 1]; ++i) most = std::max(most, best.reach(i));
+    return most;
+}
+
+template <Norm N, class Task>  // Task: void(Worker<N>&, int64_t cell)
+JoinCounts run(const Worker<N>& prototype, int64_t n_cells, int n_threads, const Poll& poll, Task&& task) {
+    std::vector<Worker<N>> workers(std::max(1, n_threads), prototype);
+    parallel_for(n_cells, n_threads, poll, [&](int64_t cell, int id) { task(workers[id], cell); });
+    JoinCounts total;
+    for (const auto& w : workers) {
+        total.pairs += w.counts.pairs;
+        total.refined += w.counts.refined;
+        total.verified += w.counts.verified;
+    }
+    return total;
+}
+
+template <Norm N>
+JoinCounts self_join_norm(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
+                          int n_threads, const Poll& poll) {
+    // Reaches only shrink, so those of the start rule out safely.
+    std::vector<float> reach(cells.n_cells);
+    for (int64_t c = 0; c < cells.n_cells; ++c) reach[c] = cell_reach(cells, best, c);
+    const Worker<N> prototype(cells, rows, best, cells, rows, &best);
+    return run<N>(prototype, cells.n_cells, n_threads, poll, [&](Worker<N>& worker, int64_t cell) {
+        worker.begin(cell);
+        if (done.insert(cell, cell)) {
+            worker.seed(cell);
+            worker.join_one_way(cell);
+        }
+        std::vector<double> distance;
+        for (int64_t e : nearest_cells(cells, cell, cells, n_visit, distance))
+            if (done.insert(cell, e) && !worker.ruled_out(e, distance[e], std::max(reach[cell], reach[e])))
+                worker.join_both_ways(e);
+    });
+}
+
+template <Norm N>
+JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
+                      Best& best, int n_threads, const Poll& poll) {
+    const Worker<N> prototype(queries, query_rows, best, cells, rows, nullptr);
+    return run<N>(prototype, queries.n_cells, n_threads, poll, [&](Worker<N>& worker, int64_t cell) {
+        if (queries.cell_size(cell) == 0) return;
+        worker.begin(cell);
+        std::vector<double> distance;
+        bool seeded = false;
+        for (int64_t e : nearest_cells(queries, cell, cells, cells.n_cells, distance)) {
+            if (cells.cell_size(e) == 0) continue;
+            if (!seeded) worker.seed(e);
+            seeded = true;
+            if (!worker.ruled_out(e, distance[e], cell_reach(queries, best, cell))) worker.join_one_way(e);
+        }
+    });
+}
+
+}  // namespace
+
+Best::Best(const Cells& cells)
+    : distances(cells.reduced.n, INFINITY), ids(cells.reduced.n, -1), cells_(cells),
+      limits_(new std::atomic<float>[cells.reduced.n]), reaches_(new std::atomic<float>[cells.reduced.n]),
+      locks_(new std::atomic_flag[N_LOCKS]) {
+    for (int64_t i = 0; i < cells.reduced.n; ++i) limits_[i] = reaches_[i] = INFINITY;
+    for (int64_t i = 0; i < N_LOCKS; ++i) locks_[i].clear();
+}
+
+void Best::set(int64_t position, double distance, int64_t id) {
+    distances[position] = distance;
+    ids[position] = id;
+    const bool l2 = cells_.norm == Norm::L2;
+    const double size = cells_.reduced.sizes[position];
+    limits_[position] = round_up(distance);
+    reaches_[position] =
+        round_up((l2 ? std::sqrt(distance) : distance) + cells_.slack * (l2 ? std::sqrt(size) : size));
+}
+
+void Best::offer(int64_t position, double distance, int64_t id) {
+    auto& lock = locks_[position % N_LOCKS];
+    while (lock.test_and_set(std::memory_order_acquire)) {
+    }
+    if (distance < distances[position] || (distance == distances[position] && id < ids[position]) ||
+        ids[position] < 0)
+        set(position, distance, id);
+    lock.clear(std::memory_order_release);
+}
+
+JoinCounts self_join(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
+                     int n_threads, const Poll& poll) {
+    return (cells.norm == Norm::L2 ? self_join_norm<Norm::L2> : self_join_norm<Norm::L1>)(
+        cells, rows, n_visit, done, best, n_threads, poll);
+}
+
+JoinCounts query(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
+                 Best& best, int n_threads, const Poll& poll) {
+    return (cells.norm == Norm::L2 ? query_norm<Norm::L2> : query_norm<Norm::L1>)(
+        queries, query_rows, cells, rows, best, n_threads, poll);
+}
+
+}  // namespace nestmap

@@ -1,0 +1,144 @@
+// The compiled module's table of contents. What each kernel computes is said by its NumPy twin in
+// src/nestmap/_native/twins.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "cells.hpp"
+#include "join.hpp"
+#include "rows.hpp"
+
+namespace nb = nanobind;
+using namespace nestmap;
+
+namespace {
+
+template <class T, class Shape>
+using In = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;
+template <class T, class Shape>
+using Out = nb::ndarray<T, Shape, nb::c_contig, nb::device::cpu>;
+using Vec = nb::shape<-1>;
+using Mat = nb::shape<-1, -1>;
+
+Norm norm_of(const char* name) { return name[1] == '1' ? Norm::L1 : Norm::L2; }
+
+// Workers never hold the GIL; the waiting thread takes it for Ctrl-C and for the progress callback.
+Poll make_poll(nb::object progress) {
+    return [progress](double share) {
+        nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (!progress.is_none()) progress(share);
+    };
+}
+
+Affine affine(const In<double, Vec>& scale, const In<double, Vec>& shift, const In<double, Vec>& extra) {
+    return {scale.data(), shift.data(), extra.data()};
+}
+
+template <class T>
+void bind_dense(nb::module_& m) {
+    m.def("dense_rows", [](In<T, Mat> x, In<double, Vec> scale, In<double, Vec> shift,
+                           In<double, Vec> extra) -> std::unique_ptr<Rows> {
+        return std::make_unique<DenseRows<T>>(x.data(), x.shape(0), x.shape(1), affine(scale, shift, extra));
+    }, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>());
+    m.def("project", [](In<T, Mat> x, In<double, Vec> mean, In<double, Mat> basis, Out<double, Mat> z,
+                        int n_threads) {
+        nb::gil_scoped_release release;
+        project(x.data(), x.shape(0), x.shape(1), mean.data(), basis.data(), basis.shape(0), z.data(),
+                n_threads);
+    });
+    m.def("group_means", [](In<T, Mat> x, In<int64_t, Vec> order, In<int64_t, Vec> starts,
+                            In<double, Vec> weights, Out<T, Mat> means, int n_threads) {
+        nb::gil_scoped_release release;
+        group_means(x.data(), x.shape(1), order.data(), starts.data(), means.shape(0), weights.data(),
+                    means.data(), n_threads);
+    });
+    m.def("hash_rows", [](In<T, Mat> x, Out<uint64_t, Vec> hash, int n_threads) {
+        nb::gil_scoped_release release;
+        hash_rows(x.data(), x.shape(0), x.shape(1), hash.data(), n_threads);
+    });
+}
+
+template <class T, class I>
+void bind_csr(nb::module_& m) {
+    m.def("csr_rows", [](In<T, Vec> data, In<I, Vec> indices, In<I, Vec> indptr, int64_t n_cols,
+                         In<double, Vec> scale, In<double, Vec> shift,
+                         In<double, Vec> extra) -> std::unique_ptr<Rows> {
+        return std::make_unique<CsrRows<T, I>>(data.data(), indices.data(), indptr.data(),
+                                               indptr.shape(0) - 1, n_cols, affine(scale, shift, extra));
+    }, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 5>(),
+       nb::keep_alive<0, 6>(), nb::keep_alive<0, 7>());
+}
+
+void load_best(Best& best, const Out<double, Vec>& distances, const Out<int64_t, Vec>& ids) {
+    for (size_t i = 0; i < ids.shape(0); ++i)
+        if (ids(i) >= 0) best.set(i, distances(i), ids(i));
+}
+
+void store_best(const Best& best, Out<double, Vec>& distances, Out<int64_t, Vec>& ids) {
+    std::copy(best.distances.begin(), best.distances.end(), distances.data());
+    std::copy(best.ids.begin(), best.ids.end(), ids.data());
+}
+
+nb::tuple as_tuple(const JoinCounts& c) { return nb::make_tuple(c.pairs, c.refined, c.verified); }
+
+}  // namespace
+
+NB_MODULE(NESTMAP_MODULE, m) {
+    m.attr("LANES") = LANES;
+    m.attr("isa") = NESTMAP_ISA;
+    m.def("supported", [](const char* isa) {
+        const std::string_view name = isa;
+#if defined(__x86_64__)
+        __builtin_cpu_init();
+        if (name == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+        return name == "baseline";
+    });
+
+    nb::class_<Rows>(m, "Rows");
+    bind_dense<float>(m);
+    bind_dense<double>(m);
+    bind_csr<float, int32_t>(m);
+    bind_csr<double, int32_t>(m);
+    bind_csr<float, int64_t>(m);
+    bind_csr<double, int64_t>(m);
+
+    nb::class_<Cells>(m, "Cells")
+        .def("__init__", [](Cells* self, In<float, Mat> z, In<float, Mat> tails, In<float, Vec> sizes,
+                            In<int64_t, Vec> ids, In<int64_t, Vec> starts, int head, double slack,
+                            const char* norm) {
+            const Reduced r{(int64_t)z.shape(0), (int)z.shape(1), z.data(), tails.data(), sizes.data(), ids.data()};
+            new (self) Cells(r, starts.data(), starts.shape(0) - 1, head, slack, norm_of(norm));
+        }, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>());
+
+    nb::class_<PairSet>(m, "PairSet").def(nb::init<int64_t>());
+
+    m.def("self_join", [](const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done,
+                          Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads,
+                          nb::object progress) {
+        Best best(cells);
+        load_best(best, distances, ids);
+        JoinCounts counts;
+        const Poll poll = make_poll(progress);
+        {
+            nb::gil_scoped_release release;
+            counts = self_join(cells, rows, n_visit, done, best, n_threads, poll);
+        }
+        store_best(best, distances, ids);
+        return as_tuple(counts);
+    }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+
+    m.def("query", [](const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
+                      Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads) {
+        Best best(queries);
+        JoinCounts counts;
+        const Poll poll = make_poll(nb::none());
+        {
+            nb::gil_scoped_release release;
+            counts = query(queries, query_rows, cells, rows, best, n_threads, poll);
+        }
+        store_best(best, distances, ids);
+        return as_tuple(counts);
+    });
+}

@@ -1,0 +1,186 @@
+// Compiled with -ffp-contract=off: the bits of a distance are the same on every instruction set.
+#include "rows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "isa.hpp"
+#include "parallel.hpp"
+
+namespace nestmap {
+
+namespace {
+
+// Eight running sums: enough to fill any vector unit, added up in one fixed order.
+struct Sum8 {
+    static constexpr int WIDE = LANES / 2, N = 8 / WIDE;
+    vdouble s[N] = {};
+    double lane(int l) const { return s[l / WIDE][l % WIDE]; }
+    void add(int l, double x) { s[l / WIDE][l % WIDE] += x; }
+    double total() const {
+        return ((lane(0) + lane(4)) + (lane(2) + lane(6))) + ((lane(1) + lane(5)) + (lane(3) + lane(7)));
+    }
+};
+
+template <Norm N, class V>
+inline V term(V diff) {
+    return N == Norm::L2 ? diff * diff : (diff > 0 ? diff : -diff);
+}
+
+constexpr int64_t EXIT_EVERY = 64;  // columns between two looks at the limit
+
+// The affine map is the identity for euclidean and manhattan up to one power of two, which is
+// applied at the end; Plain skips it per element.
+template <class T, Norm N, bool Plain>
+double dense_distance(const T* a, const T* b, int64_t cols, double sa, double oa, double sb, double ob,
+                      double start, double limit) {
+    Sum8 sum;
+    sum.add(0, start);
+    int64_t k = 0;
+    while (k + 8 <= cols) {
+        const int64_t stop = std::min(cols - cols % 8, k + EXIT_EVERY);
+        for (; k < stop; k += 8)
+            for (int v = 0; v < Sum8::N; ++v) {
+                const vdouble x = load_wide(a + k + v * Sum8::WIDE), y = load_wide(b + k + v * Sum8::WIDE);
+                sum.s[v] += term<N>(Plain ? x - y : (x * sa + oa) - (y * sb + ob));
+            }
+        if (sum.total() > limit) return std::numeric_limits<double>::infinity();
+    }
+    for (int l = 0; k < cols; ++k, ++l) {
+        const double x = a[k], y = b[k];
+        sum.add(l, term<N>(Plain ? x - y : (x * sa + oa) - (y * sb + ob)));
+    }
+    return sum.total();
+}
+
+template <class T, Norm N>
+double dispatch_dense(const T* a, const T* b, int64_t cols, const Affine& fa, int64_t i, const Affine& fb,
+                      int64_t j, double limit) {
+    const double sa = fa.scale[i], sb = fb.scale[j], oa = fa.shift[i], ob = fb.shift[j];
+    const double start = term<N>(fa.extra[i] - fb.extra[j]);
+    if (sa != sb || oa != 0 || ob != 0 || start != 0)
+        return dense_distance<T, N, false>(a, b, cols, sa, oa, sb, ob, start, limit);
+    // scale is a power of two or a common factor: |s a - s b| = s |a - b|
+    const double factor = N == Norm::L2 ? sa * sa : sa;
+    if (factor > 1e-280 && factor < 1e280)
+        return factor * dense_distance<T, N, true>(a, b, cols, 1, 0, 1, 0, 0, limit / factor * (1 + 1e-12));
+    return dense_distance<T, N, false>(a, b, cols, sa, 0, sb, 0, 0, limit);
+}
+
+}  // namespace
+
+template <class T>
+double DenseRows<T>::distance(int64_t i, const Rows& o, int64_t j, double limit, Norm norm) const {
+    const auto& other = static_cast<const DenseRows<T>&>(o);
+    const T* a = data_ + i * cols_;
+    const T* b = other.data_ + j * cols_;
+    return norm == Norm::L2 ? dispatch_dense<T, Norm::L2>(a, b, cols_, affine_, i, other.affine_, j, limit)
+                            : dispatch_dense<T, Norm::L1>(a, b, cols_, affine_, i, other.affine_, j, limit);
+}
+
+template <class T, class I>
+double CsrRows<T, I>::distance(int64_t i, const Rows& o, int64_t j, double limit, Norm norm) const {
+    const auto& other = static_cast<const CsrRows<T, I>&>(o);
+    const double sa = affine_.scale[i], sb = other.affine_.scale[j];
+    const double e = affine_.extra[i] - other.affine_.extra[j];
+    double sum = norm == Norm::L2 ? e * e : std::fabs(e);
+    I k = starts_[i], m = other.starts_[j];
+    const I k_end = starts_[i + 1], m_end = other.starts_[j + 1];
+    while (k < k_end || m < m_end) {
+        const bool left = m == m_end || (k < k_end && index_[k] <= other.index_[m]);
+        const bool right = k == k_end || (m < m_end && other.index_[m] <= index_[k]);
+        const double diff = (left ? (double)data_[k] * sa : 0.0) - (right ? (double)other.data_[m] * sb : 0.0);
+        sum += norm == Norm::L2 ? diff * diff : std::fabs(diff);
+        if (sum > limit) return std::numeric_limits<double>::infinity();
+        k += left;
+        m += right;
+    }
+    return sum;
+}
+
+template <class T>
+void project(const T* x, int64_t n, int64_t cols, const double* mean, const double* basis, int64_t dims,
+             double* z, int n_threads) {
+    constexpr int64_t BLOCK = 256;
+    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, nullptr, [&](int64_t task, int) {
+        std::vector<double> row(cols);
+        for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i) {
+            for (int64_t k = 0; k < cols; ++k) row[k] = (double)x[i * cols + k] - mean[k];
+            for (int64_t c = 0; c < dims; ++c) {
+                const double* b = basis + c * cols;
+                Sum8 sum;
+                int64_t k = 0;
+                for (; k + 8 <= cols; k += 8)
+                    for (int v = 0; v < Sum8::N; ++v)
+                        sum.s[v] += load_wide(row.data() + k + v * Sum8::WIDE) * load_wide(b + k + v * Sum8::WIDE);
+                for (int l = 0; k < cols; ++k, ++l) sum.add(l, row[k] * b[k]);
+                z[i * dims + c] = sum.total();
+            }
+        }
+    });
+}
+
+template <class T>
+void group_means(const T* x, int64_t cols, const int64_t* order, const int64_t* starts, int64_t n_groups,
+                 const double* weights, T* means, int n_threads) {
+    constexpr int64_t BLOCK = 64;
+    parallel_for((n_groups + BLOCK - 1) / BLOCK, n_threads, nullptr, [&](int64_t task, int) {
+        std::vector<double> sum(cols);
+        for (int64_t g = task * BLOCK; g < std::min(n_groups, (task + 1) * BLOCK); ++g) {
+            std::fill(sum.begin(), sum.end(), 0.0);
+            double total = 0;
+            for (int64_t k = starts[g]; k < starts[g + 1]; ++k) total += weights[order[k]];
+            for (int64_t k = starts[g]; k < starts[g + 1]; ++k) {
+                const double w = weights[order[k]];
+                const T* row = x + order[k] * cols;
+                for (int64_t c = 0; c < cols; ++c) sum[c] += w * (double)row[c];
+            }
+            for (int64_t c = 0; c < cols; ++c) means[g * cols + c] = (T)(sum[c] / total);
+        }
+    });
+}
+
+template <class T>
+void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_threads) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr int64_t BLOCK = 256;
+    constexpr uint64_t ODD = 0x9E3779B97F4A7C15ull;
+    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, nullptr, [&](int64_t task, int) {
+        for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i) {
+            uint64_t h[4] = {1, 2, 3, 4};  // four chains, so that multiplications overlap
+            for (int64_t k = 0; k < cols; ++k) {
+                const T value = x[i * cols + k] + (T)0;
+                Bits bits;
+                std::memcpy(&bits, &value, sizeof(T));
+                uint64_t& lane = h[k % 4];
+                lane = (lane ^ bits) * ODD;
+                lane ^= lane >> 29;
+            }
+            uint64_t all = 0;
+            for (uint64_t lane : h) {
+                all = (all ^ lane) * ODD;
+                all ^= all >> 32;
+            }
+            hash[i] = all;
+        }
+    });
+}
+
+template class DenseRows<float>;
+template class DenseRows<double>;
+template class CsrRows<float, int32_t>;
+template class CsrRows<double, int32_t>;
+template class CsrRows<float, int64_t>;
+template class CsrRows<double, int64_t>;
+template void project(const float*, int64_t, int64_t, const double*, const double*, int64_t, double*, int);
+template void project(const double*, int64_t, int64_t, const double*, const double*, int64_t, double*, int);
+template void hash_rows(const float*, int64_t, int64_t, uint64_t*, int);
+template void hash_rows(const double*, int64_t, int64_t, uint64_t*, int);
+template void group_means(const float*, int64_t, const int64_t*, const int64_t*, int64_t, const double*,
+                          float*, int);
+template void group_means(const double*, int64_t, const int64_t*, const int64_t*, int64_t, const double*,
+                          double*, int);
+
+}  // namespace nestmap

@@ -1,0 +1,71 @@
+// Rows as the user gave them, and the distance between two of them by definition, in double.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace nestmap {
+
+enum class Norm { L2, L1 };
+
+// Each row i stands for the vector (scale[i] * x_i + shift[i], extra[i]): 1, 0, 0 for euclidean and
+// manhattan; 1/|x|, 0, 0 for cosine; 1/|x - mean|, -mean/|x - mean|, 0 for correlation. Rows that
+// cannot be normalised (all zero, constant) become the unit vector of the extra coordinate.
+struct Affine {
+    const double* scale;
+    const double* shift;
+    const double* extra;
+};
+
+class Rows {
+public:
+    Rows(int64_t n, int64_t cols, Affine affine) : n_(n), cols_(cols), affine_(affine) {}
+    virtual ~Rows() = default;
+    int64_t n() const { return n_; }
+    // Squared euclidean (L2) or manhattan (L1) distance of row i to row j of `other`, which has the
+    // same storage; any value above `limit` as soon as it is known to be above.
+    virtual double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const = 0;
+
+protected:
+    int64_t n_, cols_;
+    Affine affine_;
+};
+
+template <class T>
+class DenseRows final : public Rows {
+public:
+    DenseRows(const T* data, int64_t n, int64_t cols, Affine a) : Rows(n, cols, a), data_(data) {}
+    double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const override;
+
+private:
+    const T* data_;
+};
+
+template <class T, class I>
+class CsrRows final : public Rows {
+public:
+    CsrRows(const T* data, const I* cols, const I* starts, int64_t n, int64_t n_cols, Affine a)
+        : Rows(n, n_cols, a), data_(data), index_(cols), starts_(starts) {}
+    double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const override;
+
+private:
+    const T* data_;
+    const I* index_;
+    const I* starts_;
+};
+
+// z[i, c] = sum_k (x[i, k] - mean[k]) * basis[c, k] in double, the same bits for a row alone.
+template <class T>
+void project(const T* x, int64_t n, int64_t cols, const double* mean, const double* basis, int64_t dims,
+             double* z, int n_threads);
+
+// means[g] = weighted mean of rows order[starts[g]..starts[g+1]), summed in double in that order.
+template <class T>
+void group_means(const T* x, int64_t cols, const int64_t* order, const int64_t* starts, int64_t n_groups,
+                 const double* weights, T* means, int n_threads);
+
+// hash[i]: equal for equal rows (-0.0 counts as 0.0).
+template <class T>
+void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_threads);
+
+}  // namespace nestmap

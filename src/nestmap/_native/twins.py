@@ -1,0 +1,75 @@
+"""What the compiled kernels compute, in plain NumPy: documentation, oracle and fall-back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+_BLOCK_VALUES = 4_000_000  # values in a temporary block: 32 MB
+
+
+def blocks(n: int, width: int, values: int = _BLOCK_VALUES) -> list[slice]:
+    """Slices that cover n rows, with at most `values` values each in rows of this width."""
+    step = max(1, values // max(1, width))
+    return [slice(i, min(n, i + step)) for i in range(0, n, step)]
+
+
+def project(x: Array, mean: Array, basis: Array) -> Array:
+    """z[i, c] = sum over k of (x[i, k] - mean[k]) * basis[c, k]; O(n · cols · dims).
+
+    Summed row by row, not by a matrix product: a row alone gives the bits that it gives in a batch.
+    """
+    z = np.empty((len(x), len(basis)))
+    for rows in blocks(len(x), x.shape[1]):
+        centred = x[rows] - mean
+        for c, direction in enumerate(basis):
+            z[rows, c] = (centred * direction).sum(axis=1)
+    return z
+
+
+def group_means(x: Array, order: Array, starts: Array, weights: Array) -> Array:
+    """Weighted mean of rows order[starts[g]:starts[g + 1]] for each group g, summed in float64."""
+    means = np.empty((len(starts) - 1, x.shape[1]), dtype=x.dtype)
+    for g in range(len(starts) - 1):
+        rows = order[starts[g] : starts[g + 1]]
+        w = weights[rows]
+        means[g] = (x[rows] * w[:, None]).sum(axis=0) / w.sum()
+    return means
+
+
+def hash_rows(x: Array) -> Array:
+    """A 64-bit number per row, equal for equal rows (-0.0 counts as 0.0)."""
+    odd = np.uint64(0x9E3779B97F4A7C15)
+    bits = (np.ascontiguousarray(x) + x.dtype.type(0)).view(np.uint32 if x.itemsize == 4 else np.uint64)
+    lanes = np.tile(np.arange(1, 5, dtype=np.uint64), (len(x), 1))
+    for k in range(x.shape[1]):
+        lane = (lanes[:, k % 4] ^ bits[:, k]) * odd
+        lanes[:, k % 4] = lane ^ (lane >> np.uint64(29))
+    out = np.zeros(len(x), dtype=np.uint64)
+    for lane in lanes.T:
+        out = (out ^ lane) * odd
+        out ^= out >> np.uint64(32)
+    return out
+
+
+def nearest(queries: Any, rows: Any, *, norm: str, exclude_self: bool) -> tuple[Array, Array]:
+    """Distance to and index of each query's nearest row by brute force; ties go to the lower index.
+
+    Squared euclidean distances for norm "L2", manhattan for "L1"; O(n · m · cols) time, O(block)
+    memory. `queries` and `rows` are `PointSet`s: rows as the metric sees them.
+    """
+    distances, ids = np.empty(queries.n), np.empty(queries.n, dtype=np.int64)
+    for block in blocks(queries.n, max(rows.n, rows.n_cols)):
+        approx, margin = queries.rough_distances(block, rows, norm)
+        if exclude_self:
+            approx[np.arange(block.stop - block.start), np.arange(block.start, block.stop)] = np.inf
+        near = approx <= approx.min(axis=1, keepdims=True) + margin
+        i, j = np.nonzero(near)
+        exact = queries.pair_distances(i + block.start, rows, j, norm)
+        order = np.lexsort((j, exact, i))
+        first = order[np.searchsorted(i[order], np.arange(block.stop - block.start))]
+        distances[block], ids[block] = exact[first], j[first]
+    return distances, ids

@@ -1,0 +1,259 @@
+"""The exact all-first-neighbours join, and queries against the same structure.
+
+1. Reduce rows to short rows whose distances are lower bounds (`reduce`).
+2. Put them into cells (`cells`).
+3. Join cells with cells, nearest first, in the compiled kernel: skip cells by the triangle
+   inequality, bound the pairs that are left in `head` columns, then in all reduced columns, and
+   verify the few survivors by definition.
+With every pair of cells either joined or ruled out, the result is the brute-force one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from .._native import core, kernels, twins
+from .._native.twins import Array
+from .._parallel import single_threaded_blas
+from .cells import Partition, group_by_centre, number_of_cells, partition_rows
+from .points import PointSet, make_points
+from .reduce import ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
+
+Progress = Callable[[float], None]
+
+# The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and
+# for the pairs that pass, the look at the remaining columns (measured on AVX2).
+_COMPARE_COST, _REFINE_COST = 10, 1000
+_FIRST_HEAD = 128
+_NEAR_CELLS = 12
+
+
+@dataclass(frozen=True)
+class NeighborReport:
+    """How first neighbours were found.
+
+    `exact` says that the result is proved to be the brute-force one. The counters tell how much
+    work the bounds left over: pairs bounded in a few columns, in all reduced columns, and verified
+    by definition. They may differ by a little from run to run with several threads; the result
+    does not.
+    """
+
+    method: str
+    exact: bool
+    n_rows: int
+    n_distinct: int
+    backend: str
+    n_cells: int = 0
+    n_reduced_columns: int = 0
+    n_pairs_bounded: int = 0
+    n_pairs_refined: int = 0
+    n_pairs_verified: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        total = sum(self.seconds.values())
+        if not self.n_pairs_bounded:
+            return f"{self.method} on {self.backend}: {self.n_rows} rows in {total:.2f} s"
+        return (
+            f"{self.method} on {self.backend}: {self.n_rows} rows in {total:.2f} s; "
+            f"{self.n_pairs_verified / max(1, self.n_distinct):.1f} of {self.n_rows - 1} distances per row computed"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FirstNeighbors:
+    """Each row's nearest other row: `ids`, `distances` (in the metric), and the `report`."""
+
+    ids: Array
+    distances: Array
+    report: NeighborReport
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Rows that can be asked for the nearest of them; built once, queried often."""
+
+    points: PointSet
+    reducer: Reducer | None = None
+    reduced: ReducedRows | None = None  # in cell order
+    partition: Partition | None = None
+    head: int = 0
+
+    @cached_property
+    def native_cells(self) -> Any:
+        assert self.reduced is not None and self.partition is not None
+        return _make_cells(self.points, self.reduced, self.partition, self.head)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "native_cells"}
+
+    def query(self, data: Any, n_threads: int) -> tuple[Array, Array]:
+        """Nearest row (ties: the lowest) and distance for each row of data; exact.
+
+        A row's answer does not depend on the other rows of the batch.
+        """
+        queries = make_points(data, self.points.metric, like=self.points)
+        if core() is None or self.reduced is None:
+            squared, ids = twins.nearest(queries, self.points, norm=queries.norm, exclude_self=False)
+            return ids, self.points.to_metric(squared)
+        assert self.reducer is not None and self.partition is not None
+        short = reduce_rows(queries, self.reducer, n_threads)
+        groups = group_by_centre(short.z, self.partition.centres, n_threads)
+        filled = np.concatenate([[0], groups.starts[1:][np.diff(groups.starts) > 0]])
+        groups = Partition(groups.order, filled, groups.centres)
+        short = short.take(groups.order)
+        cells = _make_cells(queries, short, groups, self.head)
+        squared, found = np.empty(queries.n), np.empty(queries.n, dtype=np.int64)
+        core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads)
+        ids, distances = np.empty_like(found), np.empty_like(squared)
+        ids[groups.order], distances[groups.order] = found, squared
+        return ids, self.points.to_metric(distances)
+
+
+def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None) -> Index:
+    """An index over all rows of a point set."""
+    if core() is None:
+        return Index(points)
+    with single_threaded_blas():
+        reducer = reducer or fit_reducer(points)
+        reduced = reduce_rows(points, reducer, n_threads)
+        partition = partition_rows(reduced.z, number_of_cells(points.n), n_threads)
+        reduced = reduced.take(partition.order)
+    return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
+
+
+def _make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, head: int) -> Any:
+    return core().Cells(
+        reduced.z, reduced.tails, reduced.sizes, partition.order, partition.starts,
+        head, rounding_slack(head, points.n_cols), points.norm,
+    )  # fmt: skip
+
+
+def join_points(
+    points: PointSet, n_threads: int, reducer: Reducer | None = None, progress: Progress | None = None
+) -> tuple[FirstNeighbors, Index]:
+    """First neighbours of all rows of a native metric, exact, and an index over the distinct rows."""
+    clock = _Clock()
+    if core() is None:
+        squared, ids = twins.nearest(points, points, norm=points.norm, exclude_self=True)
+        report = NeighborReport("exact", True, points.n, points.n, "numpy", seconds=clock.stop("brute force"))
+        return FirstNeighbors(ids, points.to_metric(squared), report), Index(points)
+    with single_threaded_blas():
+        first, second = _duplicates(points, n_threads)
+        distinct = np.flatnonzero(first == np.arange(points.n))
+        clock.stop("duplicates")
+        reducer = reducer or fit_reducer(points)
+        clock.stop("directions")
+        reduced = reduce_rows(points, reducer, n_threads, None if len(distinct) == points.n else distinct)
+        clock.stop("reduction")
+        partition = partition_rows(reduced.z, number_of_cells(len(distinct)), n_threads)
+        reduced = reduced.take(partition.order)
+        partition = Partition(distinct[partition.order], partition.starts, partition.centres)
+        clock.stop("cells")
+        squared, ids, counts, head = _join(points, reduced, partition, n_threads, progress)
+    found, found_ids = np.zeros(points.n), second[first]
+    found[partition.order] = squared
+    found_ids[partition.order] = ids
+    copies = np.flatnonzero(second >= 0)  # rows that occur more than once: distance 0, lowest other
+    found[copies] = 0.0
+    found_ids[copies] = np.where(first[copies] == copies, second[copies], first[copies])
+    report = NeighborReport(
+        "exact", True, points.n, len(distinct), core().isa, len(partition.starts) - 1, reducer.n_dims,
+        *(int(c) for c in counts), seconds=clock.stop("join"),
+    )  # fmt: skip
+    index = Index(points, reducer, reduced, partition, head)
+    return FirstNeighbors(found_ids, points.to_metric(found), report), index
+
+
+def _join(
+    points: PointSet, reduced: ReducedRows, partition: Partition, n_threads: int, progress: Progress | None
+) -> tuple[Array, Array, Array, int]:
+    """Own cells, then near cells, then all: each round starts from the limits of the one before."""
+    n, n_cells = len(reduced.z), len(partition.starts) - 1
+    squared, ids = np.full(n, np.inf), np.full(n, -1, dtype=np.int64)
+    done, counts = core().PairSet(n_cells), np.zeros(3, dtype=np.int64)
+    head = min(_FIRST_HEAD, reduced.z.shape[1])
+    for n_visit in (1, _NEAR_CELLS, n_cells):
+        if n_visit > 1:
+            head = _choose_head(reduced, partition, squared, points, near=n_visit < n_cells)
+        cells = _make_cells(points, reduced, partition, head)
+        counts += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, progress)
+        if n_visit >= n_cells:
+            break
+    return squared, ids, counts, head
+
+
+def _choose_head(reduced: ReducedRows, partition: Partition, limits: Array, points: PointSet, near: bool) -> int:
+    """The number of leading columns that makes the rest of the join cheapest, by a sample of pairs."""
+    rng = np.random.default_rng(0)
+    n, dims = reduced.z.shape
+    a = rng.integers(0, n, 4096)
+    if near:  # pairs inside cells stand for pairs of near cells
+        cell = np.searchsorted(partition.starts, a, side="right") - 1
+        b = rng.integers(partition.starts[cell], partition.starts[cell + 1])
+    else:
+        b = rng.integers(0, n, len(a))
+    difference = np.abs(reduced.z[a] - reduced.z[b])
+    tails = np.abs(reduced.tails[a] - reduced.tails[b])
+    if points.norm == "L2":
+        difference, tails = difference**2, tails**2
+    bounds = difference.reshape(len(a), -1, 8).sum(axis=2).cumsum(axis=1) + tails
+    passing = (bounds <= np.maximum(limits[a], limits[b])[:, None]).mean(axis=0)
+    heads = np.arange(8, dims + 1, 8)
+    return int(heads[np.argmin(heads + 1 + _COMPARE_COST + _REFINE_COST * passing)])
+
+
+def _duplicates(points: PointSet, n_threads: int) -> tuple[Array, Array]:
+    """For each row the first row equal to it, and for rows with copies the second one (else -1)."""
+    n = points.n
+    first, second = np.arange(n), np.full(n, -1, dtype=np.int64)
+    hashes = hash_points(points.data, n_threads)
+    order = np.argsort(hashes, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0]))
+    sizes = np.diff(np.append(starts, n))
+    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
+        rows = order[start : start + size]
+        same = rows[_equal_to_first(points, rows)]
+        if len(same) > 1:
+            first[same], second[same] = same[0], same[1]
+    return first, second
+
+
+def _equal_to_first(points: PointSet, rows: Array) -> Array:
+    """Guards against two rows that share a hash by accident."""
+    distances = points.pair_distances(np.full(len(rows), rows[0]), points, rows, points.norm)
+    return np.asarray(distances == 0)
+
+
+def hash_points(data: Any, n_threads: int) -> Array:
+    """A 64-bit number per row, equal for equal rows, dense or CSR."""
+    from scipy import sparse
+
+    if not sparse.issparse(data):
+        return kernels.hash_rows(data, n_threads)
+    # a row of a sparse matrix is its pairs (column, value): their sum does not depend on the layout
+    pairs = np.stack([data.indices.astype(np.float64), data.data.astype(np.float64)], axis=1)
+    per_value = kernels.hash_rows(np.ascontiguousarray(pairs), n_threads)
+    per_value[data.data == 0] = 0
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(per_value, dtype=np.uint64)])
+    return np.asarray(sums[data.indptr[1:]] - sums[data.indptr[:-1]])
+
+
+class _Clock:
+    """Seconds per stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.last = perf_counter()
+
+    def stop(self, stage: str) -> dict[str, float]:
+        now = perf_counter()
+        self.seconds[stage] = now - self.last
+        self.last = now
+        return self.seconds

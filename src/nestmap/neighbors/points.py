@@ -1,0 +1,160 @@
+"""Rows as a metric sees them.
+
+Euclidean, cosine and correlation distances are euclidean distances between rows that were scaled
+and shifted one by one; manhattan is another norm of the same differences. A `PointSet` keeps the
+user's array as it is, with three numbers per row: row i stands for the vector
+(scale[i] * x_i + shift[i], extra[i]). Rows that cannot be normalised (all zero under cosine,
+constant under correlation) become the unit vector of the extra coordinate: distance 1 to every
+other row, 0 to each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._native import core
+from .._native.twins import Array, blocks
+
+NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
+_ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+
+
+def canonical_metric(metric: Any) -> Any:
+    """One name per metric: 'l1' and 'cityblock' are 'manhattan', 'l2' is 'euclidean'."""
+    return _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
+
+
+@dataclass(frozen=True, eq=False)
+class PointSet:
+    """Rows in the space of a native metric."""
+
+    data: Any  # float32 or float64, C-contiguous, or CSR
+    scale: Array
+    shift: Array
+    extra: Array
+    metric: str
+    unit: float  # a power of two near 1 / max|data|: keeps squares in range, changes no digit
+
+    @property
+    def n(self) -> int:
+        return int(self.data.shape[0])
+
+    @property
+    def n_cols(self) -> int:
+        return int(self.data.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.data))
+
+    @property
+    def norm(self) -> str:
+        return "L1" if self.metric == "manhattan" else "L2"
+
+    def block(self, rows: Any, out: Array | None = None) -> Any:
+        """The vectors of some rows in float64, without the extra coordinate (CSR if sparse)."""
+        x = self.data[rows]
+        if self.is_sparse:
+            x = x.astype(np.float64)
+            x.data *= np.repeat(self.scale[rows], np.diff(x.indptr))
+            return x
+        out = None if out is None else out[: len(x)]
+        scale = self.unit if self.metric in ("euclidean", "manhattan") else self.scale[rows, None]
+        x = np.multiply(x, scale, out=out, dtype=np.float64)
+        if self.metric == "correlation":
+            x += self.shift[rows, None]
+        return x
+
+    @cached_property
+    def native(self) -> Any:
+        """The compiled module's handle on these rows (no copy)."""
+        affine = (self.scale, self.shift, self.extra)
+        if self.is_sparse:
+            return core().csr_rows(self.data.data, self.data.indices, self.data.indptr, self.n_cols, *affine)
+        return core().dense_rows(self.data, *affine)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "native"}
+
+    def to_metric(self, distances: Array) -> Array:
+        """From what kernels return (squared L2, or L1) to the metric's own distances."""
+        if self.metric == "euclidean":
+            return np.asarray(np.sqrt(distances) / self.unit)
+        if self.metric == "manhattan":
+            return np.asarray(distances / self.unit)
+        return np.asarray(distances / 2)  # |a - b|^2 = 2 (1 - cos) for unit vectors
+
+    # --- what the NumPy twins need -------------------------------------------------------------
+
+    def rough_distances(self, rows: slice, other: PointSet, norm: str) -> tuple[Array, Array]:
+        """Distances of some rows to all rows of other, and a bound of their rounding error."""
+        from scipy.spatial.distance import cdist
+
+        a, b = self.block(rows), other.block(slice(None))
+        ea, eb = self.extra[rows], other.extra
+        if norm == "L1":
+            return cdist(a, b, "cityblock") + np.abs(ea[:, None] - eb), np.zeros((1, 1))
+        if self.is_sparse:
+            na, nb = np.asarray(a.multiply(a).sum(axis=1)), np.asarray(b.multiply(b).sum(axis=1)).T
+            product = (a @ b.T).toarray()
+        else:
+            centre = b.mean(axis=0)
+            a, b = a - centre, b - centre
+            na, nb = (a * a).sum(axis=1, keepdims=True), (b * b).sum(axis=1)[None, :]
+            product = a @ b.T
+        distances = na + nb - 2 * product + (ea[:, None] - eb) ** 2
+        return distances, 1e-13 * (self.n_cols + 8) * (na + nb.max())
+
+    def pair_distances(self, i: Array, other: PointSet, j: Array, norm: str) -> Array:
+        """Distances of row i[k] to row j[k] of other, by definition."""
+        out = np.empty(len(i))
+        for part in blocks(len(i), self.n_cols):
+            diff = self.block(i[part]) - other.block(j[part])
+            total = (abs(diff) if norm == "L1" else diff.multiply(diff) if self.is_sparse else diff * diff).sum(
+                axis=1
+            )
+            extra = np.abs(self.extra[i[part]] - other.extra[j[part]])
+            out[part] = np.asarray(total).ravel() + (extra if norm == "L1" else extra**2)
+        return out
+
+
+def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSet:
+    """A PointSet of validated rows; `like`: the set that these rows are to be compared with."""
+    n = data.shape[0]
+    ones, zeros = np.ones(n), np.zeros(n)
+    if metric in ("euclidean", "manhattan"):
+        unit = like.unit if like is not None else power_of_two(data)
+        return PointSet(data, ones * unit, zeros, zeros, metric, unit)
+    scale, shift, extra = np.empty(n), zeros, np.empty(n)
+    if metric == "correlation":
+        shift = np.empty(n)
+    unit = power_of_two(data)
+    for rows in blocks(n, data.shape[1]):
+        x = data[rows].astype(np.float64)
+        x *= unit
+        mean = x.mean(axis=1) if metric == "correlation" else np.zeros(x.shape[0])
+        if metric == "correlation":
+            x -= mean[:, None]
+        squares = x.multiply(x) if sparse.issparse(x) else x * x
+        length = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        # a constant row leaves rounding noise behind: that is no direction
+        flat = length <= 1e-14 * np.abs(mean) * np.sqrt(data.shape[1])
+        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=~flat)
+        scale[rows], extra[rows] = inverse * unit, flat
+        if metric == "correlation":
+            shift[rows] = -mean * inverse
+    return PointSet(data, scale, shift, extra, metric, 1.0)
+
+
+def power_of_two(data: Any) -> float:
+    """The power of two that brings the largest absolute value into [0.5, 1); 1 for all zeros."""
+    values = data.data if sparse.issparse(data) else data
+    if values.size == 0:
+        return 1.0
+    largest = max(float(values.max()), -float(values.min()))
+    return 1.0 if largest == 0 else float(2.0 ** -np.frexp(largest)[1])

@@ -1,0 +1,158 @@
+"""Fewer columns whose distances never exceed the true ones.
+
+For euclidean distances: coordinates along p orthonormal directions, plus the norm of what they
+leave out. By the triangle inequality (Cauchy-Schwarz) the distance between two such short rows is
+at most the distance between the rows. The directions are about the principal components of a
+sample: they decide only how tight the bounds are, never the result.
+For manhattan distances: sums of groups of columns, since |sum of differences| <= sum of |differences|.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._native.twins import Array, blocks
+from .._parallel import map_blocks
+from .points import PointSet
+
+_ENERGY = 0.95  # share of the sample's variance that the kept directions hold
+_MOST_COLUMNS = 192
+_SAMPLE_VALUES = 4_000_000
+_SAMPLE_ROWS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Reducer:
+    """An affine map to short rows: directions (L2) or groups of columns (L1)."""
+
+    mean: Array
+    directions: Array  # n_cols x n_kept; 0/1 memberships for L1
+    norm: str
+
+    @property
+    def n_dims(self) -> int:
+        """Columns of the short rows, padded to a multiple of 16."""
+        return -(-self.directions.shape[1] // 16) * 16
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedRows:
+    """Short rows: see `Reduced` in cpp/cells.hpp for the meaning of each array."""
+
+    z: Array  # float32, n x n_dims
+    tails: Array  # float32, n x n_dims / 8
+    sizes: Array  # float32, n
+
+    def take(self, order: Array) -> ReducedRows:
+        return ReducedRows(self.z[order], self.tails[order], self.sizes[order])
+
+
+def fit_reducer(points: PointSet) -> Reducer:
+    """Directions from a sample of rows; O(sample · n_cols · n_dims)."""
+    rng = np.random.default_rng(0)
+    n_sample = min(points.n, _SAMPLE_ROWS, max(256, _SAMPLE_VALUES // points.n_cols))
+    rows = np.sort(rng.choice(points.n, n_sample, replace=False)) if n_sample < points.n else np.arange(points.n)
+    sample = points.block(rows)
+    mean = np.zeros(points.n_cols) if points.is_sparse else sample.mean(axis=0)
+    if not points.is_sparse:
+        sample -= mean
+    if points.norm == "L1":
+        return Reducer(mean, _column_groups(sample), "L1")
+    return Reducer(mean, _principal_directions(sample, rng), "L2")
+
+
+def _principal_directions(sample: Array, rng: np.random.Generator) -> Array:
+    """About the leading principal directions, exactly orthonormal, as many as hold _ENERGY."""
+    n_cols = sample.shape[1]
+    total = float(row_squares(sample).sum())
+    if n_cols <= 64 and not sparse.issparse(sample):
+        _, vectors = np.linalg.eigh(sample.T @ sample)
+        return np.ascontiguousarray(vectors[:, ::-1])
+    most = min(_MOST_COLUMNS, n_cols)
+    small = sample.astype(np.float32)
+    basis = rng.standard_normal((n_cols, most), dtype=np.float32)
+    for _ in range(2):  # block power iteration; float32 will do, QR in float64 makes it orthonormal
+        basis = np.linalg.qr(small.T @ (small @ basis))[0]
+    basis = np.linalg.qr(basis.astype(np.float64))[0]
+    scores = sample @ basis
+    values, rotation = np.linalg.eigh(scores.T @ scores)
+    share = np.cumsum(values[::-1]) / total if total > 0 else np.ones(most)
+    keep = min(most, -(-(int(np.searchsorted(share, _ENERGY)) + 1) // 16) * 16)
+    return np.ascontiguousarray(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
+
+
+def _column_groups(sample: Array) -> Array:
+    """0/1 memberships of columns in groups: neighbours along the leading principal directions."""
+    n_cols = sample.shape[1]
+    n_groups = min(n_cols, _MOST_COLUMNS)
+    members = np.zeros((n_cols, n_groups))
+    members[np.arange(n_cols), np.arange(n_cols) * n_groups // n_cols] = 1
+    spread = np.abs(sample @ members).mean(axis=0)
+    return np.ascontiguousarray(members[:, np.argsort(-spread, kind="stable")])
+
+
+def reduce_rows(
+    points: PointSet, reducer: Reducer, n_threads: int, rows: Array | None = None
+) -> ReducedRows:
+    """Short rows of the given rows (all: None), in blocks; O(n · n_cols · n_dims)."""
+    n = points.n if rows is None else len(rows)
+    dims, kept = reducer.n_dims, reducer.directions.shape[1]
+    z = np.zeros((n, dims), dtype=np.float32)
+    tails = np.empty((n, dims // 8), dtype=np.float32)
+    sizes = np.empty(n, dtype=np.float32)
+    parts = blocks(n, max(points.n_cols, dims), values=400_000)
+    scratch = _Scratch(parts[0].stop, 0 if points.is_sparse else points.n_cols, dims)
+
+    def reduce_block(part: slice) -> None:
+        which: Any = part if rows is None else rows[part]
+        x = points.block(which, scratch.rows)
+        short = scratch.short[: x.shape[0]]
+        if points.is_sparse:  # the mean is 0 there
+            short[:, :kept] = x @ reducer.directions
+        else:
+            x -= reducer.mean
+            np.matmul(x, reducer.directions, out=short[:, :kept])
+        extra = points.extra[which]
+        z[part] = short
+        if reducer.norm == "L1":
+            sums = short.reshape(-1, dims // 8, 8).sum(axis=2)
+            tails[part] = (sums.sum(axis=1, keepdims=True) - sums.cumsum(axis=1)) + extra[:, None]
+            sizes[part] = np.abs(x).sum(axis=1) + extra
+            return
+        size = row_squares(x) + extra**2
+        np.multiply(short, short, out=short)
+        held = short.reshape(-1, dims // 8, 8).sum(axis=2).cumsum(axis=1)
+        tails[part] = np.sqrt(np.maximum(size[:, None] - held, 0))
+        sizes[part] = size
+
+    map_blocks(reduce_block, parts, n_threads)
+    return ReducedRows(z, tails, sizes)
+
+
+class _Scratch(threading.local):
+    """Buffers that each thread uses again for all of its blocks: fresh pages cost more than the sums."""
+
+    def __init__(self, n: int, n_cols: int, dims: int) -> None:
+        self.rows = np.empty((n, n_cols))
+        self.short = np.zeros((n, dims))
+
+
+def row_squares(x: Any) -> Array:
+    """Squared norm of each row, dense or sparse."""
+    if sparse.issparse(x):
+        return np.asarray(x.multiply(x).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", x, x))
+
+
+def rounding_slack(head: int, n_cols: int) -> float:
+    """A bound of the relative rounding error of a squared distance between short rows.
+
+    float32 sums of `head` products of rounded factors, and float64 norms whose square roots may
+    lose half of their digits where the remainder is small.
+    """
+    return (head + 24) * 2.0**-23 + 8 * float(np.sqrt((n_cols + 64) * 2.0**-53))
