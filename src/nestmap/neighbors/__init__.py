@@ -1,0 +1,123 @@
+"""First neighbours: for every row, its nearest other row, exact by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._native.twins import Array
+from .._parallel import resolve_n_jobs
+from .._validate import as_rows
+from .blocked import BlockedIndex, blocked_neighbors, is_boolean
+from .join import FirstNeighbors, Index, NeighborReport, Progress, join_points
+from .points import NATIVE_METRICS, canonical_metric, make_points
+from .reduce import Reducer
+
+__all__ = ["FirstNeighbors", "NeighborReport", "first_neighbors"]
+
+
+def first_neighbors(X: Any, metric: Any = "euclidean", *, n_jobs: int | None = None) -> FirstNeighbors:
+    """Find each row's nearest other row, exactly; ties go to the lower index.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n, n_features), n >= 2
+        float16, float32, float64, integers or bool. With metric="precomputed": an (n, n) array of
+        distances.
+    metric : str or callable
+        'euclidean', 'cosine', 'manhattan' and 'correlation' run in the compiled core (CSR:
+        'euclidean' and 'cosine'). Any other metric of `sklearn.metrics.pairwise_distances`, or a
+        callable, runs by brute force in blocks.
+    n_jobs : int or None
+        Threads; None means all cores. The result does not depend on it.
+
+    Returns
+    -------
+    FirstNeighbors
+        `ids`, `distances` and a `report` of how they were found.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinity in X (naming row and column), fewer than two rows, an unknown metric.
+
+    Examples
+    --------
+    >>> from nestmap.neighbors import first_neighbors
+    >>> found = first_neighbors([[0.0], [1.0], [5.0]])
+    >>> found.ids.tolist(), found.distances.tolist()
+    ([1, 0, 1], [1.0, 1.0, 4.0])
+    """
+    X = as_rows(X, min_rows=2)
+    return search(X, metric, resolve_n_jobs(n_jobs))[0]
+
+
+def check_metric(metric: Any, X: Any) -> Any:
+    """The canonical metric, or an error that says what works with this X."""
+    metric = canonical_metric(metric)
+    if callable(metric):
+        if sparse.issparse(X):
+            raise ValueError("a callable metric cannot take sparse rows; use X.toarray()")
+        return metric
+    if sparse.issparse(X) and metric not in ("euclidean", "cosine"):
+        raise ValueError(
+            f"metric={metric!r} does not take sparse input; use 'euclidean' or 'cosine', or pass X.toarray()"
+        )
+    if metric not in (*NATIVE_METRICS, "precomputed"):
+        from sklearn.metrics import pairwise_distances
+
+        try:  # two rows tell early whether scikit-learn knows it
+            pairwise_distances(X[:2] >= 0.5 if is_boolean(metric) else X[:2], metric=metric)
+        except Exception as error:
+            names = ", ".join(map(repr, NATIVE_METRICS))
+            raise ValueError(
+                f"metric={metric!r} does not work on these rows; use {names}, another metric of "
+                f"sklearn.metrics.pairwise_distances, or a callable ({error})"
+            ) from error
+    return metric
+
+
+def search(
+    X: Any, metric: Any, n_threads: int, reducer: Reducer | None = None, progress: Progress | None = None
+) -> tuple[FirstNeighbors, Index | BlockedIndex]:
+    """First neighbours of validated rows, and an index that answers for new rows."""
+    metric = check_metric(metric, X)
+    if metric == "precomputed":
+        return _from_distances(X), BlockedIndex(X, metric)
+    if metric in NATIVE_METRICS:
+        return join_points(make_points(X, metric), n_threads, reducer, progress)
+    return blocked_neighbors(X, metric, progress)
+
+
+def _from_distances(D: Array) -> FirstNeighbors:
+    if D.shape[0] != D.shape[1]:
+        raise ValueError(f"metric='precomputed' takes a square matrix of distances, got shape {D.shape}")
+    n = len(D)
+    ids, distances = np.empty(n, dtype=np.int64), np.empty(n)
+    for i, row in enumerate(D):
+        best = [int(part.argmin()) + at for part, at in ((row[:i], 0), (row[i + 1 :], i + 1)) if len(part)]
+        ids[i] = min(best, key=lambda j: (row[j], j))
+        distances[i] = row[ids[i]]
+    return FirstNeighbors(ids, distances, NeighborReport("precomputed distances", True, n, n, "numpy"))
+
+
+def given_neighbors(ids: Any, n: int) -> FirstNeighbors:
+    """First neighbours that the user brings (ids, or a FirstNeighbors), checked."""
+    if isinstance(ids, FirstNeighbors):
+        ids, distances = ids.ids, ids.distances
+    else:
+        ids, distances = np.asarray(ids), np.full(n, np.nan)
+    if ids.shape != (n,) or not np.issubdtype(ids.dtype, np.integer):
+        raise ValueError(
+            f"neighbors: expected {n} integers, the index of each row's nearest other row; "
+            f"got an array of shape {ids.shape} and type {ids.dtype}"
+        )
+    rows = np.arange(n)
+    bad = np.flatnonzero((ids < 0) | (ids >= n) | (ids == rows))
+    if len(bad):
+        what = "itself" if ids[bad[0]] == bad[0] else f"row {ids[bad[0]]}, which does not exist"
+        raise ValueError(f"neighbors: row {bad[0]} names {what} as its nearest other row")
+    report = NeighborReport("given by the caller", False, n, n, "none")
+    return FirstNeighbors(ids.astype(np.int64), distances, report)

@@ -1,0 +1,297 @@
+"""HNNE: the parameters, and the wiring of the stages."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._native.twins import Array
+from ._parallel import resolve_n_jobs
+from ._progress import Progress
+from ._validate import cast_rows, check_number, check_option
+from .hierarchy import Hierarchy, build_hierarchy
+from .layout import Audit, Layout, audit_layout, descend
+from .neighbors import check_metric, given_neighbors
+from .neighbors.blocked import BlockedIndex
+from .neighbors.join import Index, build_index
+from .neighbors.points import NATIVE_METRICS, make_points
+from .placement import RULES, RowTable, assign_rows, place_rows
+from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary
+
+
+class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Hierarchical nearest-neighbour graph embedding (h-NNE).
+
+    A map of the rows of X in a few dimensions, and a hierarchy of clusters that is the skeleton of
+    the map. No gradient descent; the same data give the same map.
+
+    Parameters
+    ----------
+    n_components : int
+        Dimensions of the map. Components beyond the rank of the data are zero.
+    metric : str or callable
+        'euclidean', 'cosine', 'manhattan' and 'correlation' are fast; other metrics of
+        scikit-learn and callables run by brute force.
+    radius : float
+        A cluster's members move into a ball with this fraction of the distance to the nearest
+        other cluster. At most 0.2 guarantees that nothing crosses over (Lemma 1; see `audit`).
+    preliminary : {'pca_centroids', 'pca', 'random_projection', 'random'} or array
+        Where points lie relative to each other before the descent: PCA fitted on about a thousand
+        centroids (the paper's), on all rows, a random projection, random coordinates, or given
+        coordinates of shape (n_rows, n_components).
+    inflate : bool or 'auto'
+        Stretch squeezed clusters (2 or 3 components only). 'auto': yes in 2-D and 3-D.
+    neighbors : 'auto', 'exact' or array of int
+        First neighbours of the rows: both words find the exact ones; or bring your own, an array
+        with the index of each row's nearest other row.
+    random_state : int, RandomState or None
+        Used by the random preliminary embeddings only.
+    n_jobs : int or None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int
+        1 tells the stages and their progress on stderr.
+    standardize : bool
+        Scale features to unit variance before PCA (the hierarchy always uses X as it is).
+    new_points : {'centroid', 'neighbor'}
+        Which cluster a new row joins: that of the nearest level-0 centroid (the paper's rule), or
+        that of the nearest training row (keeps the training data).
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_rows, n_components), float64
+    hierarchy_ : Hierarchy
+        Cluster labels on every level, members, paths, linkage.
+    labels_ : ndarray of shape (n_rows,)
+        Clusters of the level `label_level_`: the one whose clusters stand farthest apart for what
+        holds them together (`Hierarchy.default_level`).
+    label_level_ : int
+    layout_ : Layout
+    neighbor_report_ : NeighborReport
+        How the first neighbours of the rows were found.
+    far_distance_ : float
+        New rows farther than this from all that was seen deserve doubt: 99.9% of the training rows
+        have a nearer neighbour (see `transform`).
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from nestmap import HNNE
+    >>> X = load_digits().data
+    >>> model = HNNE().fit(X)
+    >>> model.embedding_.shape
+    (1797, 2)
+    >>> model.hierarchy_
+    Hierarchy(1797 rows -> 406 -> 75 -> 15 -> 4 nodes, metric='euclidean')
+    >>> model.transform(X[:1]).shape, model.predict(X[:1], level=-1).shape
+    ((1, 2), (1,))
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        metric: Any = "euclidean",
+        radius: float = 0.4,
+        preliminary: Any = "pca_centroids",
+        inflate: bool | Literal["auto"] = "auto",
+        neighbors: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        standardize: bool = False,
+        new_points: str = "centroid",
+    ) -> None:
+        self.n_components = n_components
+        self.metric = metric
+        self.radius = radius
+        self.preliminary = preliminary
+        self.inflate = inflate
+        self.neighbors = neighbors
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.standardize = standardize
+        self.new_points = new_points
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Build the hierarchy of X and its map; y is ignored."""
+        X = self._rows(X, reset=True)
+        n_threads = self._check_parameters(X)
+        metric = check_metric(self.metric, X)
+        if metric == "precomputed":
+            raise ValueError(
+                "metric='precomputed': centroids need the rows themselves; pass X with the nearest "
+                "neighbours that you have as neighbors=ids"
+            )
+        given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
+        progress = Progress(self.verbose)
+        hierarchy = build_hierarchy(X, metric, first=given, n_threads=n_threads, progress=progress)
+        progress.note(str(hierarchy))
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._finish(X, hierarchy, n_threads, progress)
+        self._table = RowTable.of(X, n_threads)
+        self._index = self._make_index(X, metric, n_threads)
+        progress.note("done")
+        return self
+
+    def _finish(self, X: Any, hierarchy: Hierarchy, n_threads: int, progress: Progress) -> None:
+        """Preliminary embedding and layout on a hierarchy: what `fit` and `relayout` share."""
+        progress.begin("preliminary embedding")
+        self._preliminary: Preliminary = make_preliminary(
+            X, hierarchy, self.n_components, self._kind(X.shape[0]),
+            standardize=self.standardize, seed=self._seed, n_threads=n_threads,
+        )  # fmt: skip
+        progress.begin("layout")
+        inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
+        self.layout_: Layout = descend(
+            hierarchy, self._preliminary, radius=self.radius, inflate=inflate, n_threads=n_threads
+        )
+        self.hierarchy_ = hierarchy
+        self.embedding_ = self.layout_.positions
+        self.label_level_ = hierarchy.default_level()
+        self.labels_ = hierarchy.labels(self.label_level_)
+        self.neighbor_report_ = hierarchy.reports[0]
+        self.far_distance_ = hierarchy.far_distance
+        self._X = X
+        self._n_features_out = self.n_components
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """`fit(X).embedding_`."""
+        return self.fit(X, y).embedding_
+
+    def transform(self, X: Any, return_distance: bool = False) -> Any:
+        """Positions of new rows, each by itself: the batch makes no difference.
+
+        Rows of the training data come back exactly where the fit put them. (With given preliminary
+        coordinates, equal rows that were given different ones come back as the first of them.)
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        return_distance : bool
+            Also give the distance of each row to the centroid (or training row) that it was
+            assigned by: rows beyond `far_distance_` are far from everything seen. 0 for rows of
+            the training data.
+
+        Returns
+        -------
+        positions, or (positions, distances)
+        """
+        check_is_fitted(self)
+        X = self._rows(X, reset=False)
+        placed = place_rows(
+            X, self.hierarchy_, self._preliminary, self.layout_, self._index, self._table,
+            self.new_points, resolve_n_jobs(self.n_jobs),
+        )  # fmt: skip
+        return (placed.positions, placed.distances) if return_distance else placed.positions
+
+    def predict(self, X: Any, level: int | None = None) -> Array:
+        """Cluster of each row on a level of the hierarchy (default: the level of `labels_`)."""
+        check_is_fitted(self)
+        number = self.hierarchy_.check_level(self.label_level_ if level is None else level)
+        X = self._rows(X, reset=False)
+        labels, _, _ = assign_rows(
+            X, self.hierarchy_, self._index, self._table, self.new_points, resolve_n_jobs(self.n_jobs)
+        )
+        for above in self.hierarchy_.levels[1 : number + 1]:
+            labels = above.members[labels]
+        return labels
+
+    def relayout(self, X: Any = None, **parameters: Any) -> HNNE:
+        """Another fitted model on the same hierarchy, at a fraction of a fit's cost.
+
+        Parameters
+        ----------
+        X : the training rows
+            Needed only by a model that was loaded from a pickle.
+        **parameters
+            New values for n_components, radius, preliminary, inflate, standardize or random_state.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> model = HNNE().fit(load_digits().data)
+        >>> model.relayout(n_components=3, radius=0.2).embedding_.shape
+        (1797, 3)
+        """
+        check_is_fitted(self)
+        allowed = ("n_components", "radius", "preliminary", "inflate", "standardize", "random_state", "verbose")
+        wrong = [name for name in parameters if name not in allowed]
+        if wrong:
+            raise ValueError(f"relayout cannot change {wrong[0]!r}, only {', '.join(allowed)}; fit a new model")
+        X = self._X if X is None else self._rows(X, reset=False)
+        if X is None or X.shape[0] != self.hierarchy_.n_rows:
+            raise ValueError(
+                "relayout needs the training rows, which a pickled model does not carry: "
+                f"relayout(X, …) with the {self.hierarchy_.n_rows} rows of the fit"
+            )
+        other = type(self)(**{**self.get_params(), **parameters})
+        n_threads = other._check_parameters(X)
+        for name in ("n_features_in_", "feature_names_in_", "_dtype", "_table", "_index", "_seed"):
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
+        if "random_state" in parameters:
+            other._seed = int(check_random_state(other.random_state).randint(2**31 - 1))
+        other._finish(X, self.hierarchy_, n_threads, Progress(other.verbose))
+        return other
+
+    def audit(self) -> Audit:
+        """Check Lemma 1 on the fitted map: every descendant inside its ball, at every level."""
+        check_is_fitted(self)
+        return audit_layout(self.hierarchy_, self.layout_)
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False
+        )
+        if reset:
+            X = cast_rows(X)
+            self._dtype = X.dtype
+            return X
+        return cast_rows(X, dtype=self._dtype)
+
+    def _check_parameters(self, X: Any) -> int:
+        check_number("n_components", self.n_components, 1, np.inf, integer=True)
+        check_number("radius", self.radius, 1e-6, 0.5)
+        if not isinstance(self.preliminary, np.ndarray | list):
+            check_option("preliminary", self.preliminary, KINDS)
+        if isinstance(self.neighbors, str):
+            check_option("neighbors", self.neighbors, ("auto", "exact"))
+        check_option("new_points", self.new_points, RULES)
+        if self.inflate is True and self.n_components not in (2, 3):
+            raise ValueError(
+                f"inflate=True works in 2 or 3 dimensions, not n_components={self.n_components}; use 'auto'"
+            )
+        if self.inflate not in (True, False, "auto"):
+            raise ValueError(f"inflate={self.inflate!r}: use True, False or 'auto'")
+        self._kind(X.shape[0])
+        return resolve_n_jobs(self.n_jobs)
+
+    def _kind(self, n_rows: int) -> Any:
+        if isinstance(self.preliminary, str):
+            return self.preliminary
+        return check_coordinates(self.preliminary, n_rows, self.n_components)
+
+    def _make_index(self, X: Any, metric: Any, n_threads: int) -> Index | BlockedIndex | None:
+        if self.new_points == "centroid":
+            return self.hierarchy_.leaf_index
+        if metric in NATIVE_METRICS:
+            return build_index(make_points(X, metric), n_threads)
+        return BlockedIndex(X, metric)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_X" in state:
+            state["_X"] = None  # the model is complete without its training rows
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -1,0 +1,335 @@
+"""Section 3.1: the hierarchy of nearest-neighbour graphs.
+
+Link every row to its nearest other row; the connected components become clusters, their centroids
+(means weighted by the number of rows below) the points of the next level; repeat until the last
+level that still has at least three nodes. Level 0 is the first partition of the rows, level -1 the
+top. Level 0 is kept even when it has fewer than three nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ._merge import merge_to
+from ._native import kernels
+from ._native.twins import Array
+from ._progress import Progress
+from .neighbors import FirstNeighbors, NeighborReport, search
+from .neighbors.blocked import BlockedIndex
+from .neighbors.join import Index
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Items sorted by group: group g is order[starts[g]:starts[g + 1]]."""
+
+    order: Array
+    starts: Array
+
+    @classmethod
+    def of(cls, labels: Array, n_groups: int) -> Grouping:
+        starts = np.zeros(n_groups + 1, dtype=np.int64)
+        np.cumsum(np.bincount(labels, minlength=n_groups), out=starts[1:])
+        return cls(np.argsort(labels, kind="stable"), starts)
+
+    def maximum(self, values: Array) -> Array:
+        """Largest value of each group (columns one by one)."""
+        return np.asarray(np.maximum.reduceat(values[self.order], self.starts[:-1], axis=0))
+
+    def mean(self, values: Array, weights: Array) -> Array:
+        """Weighted mean of each group."""
+        total = np.add.reduceat(weights[self.order], self.starts[:-1])
+        sums = np.add.reduceat((values * weights[:, None])[self.order], self.starts[:-1], axis=0)
+        return np.asarray(sums / total[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level of the hierarchy: its nodes are the components of the level below."""
+
+    centroids: Any  # (n_nodes, n_features), dense or CSR
+    sizes: Array  # rows below each node
+    members: Array  # node of each item of the level below (of each row, at level 0)
+    link: float  # mean distance of the first-neighbour links inside the nodes
+    gap: float  # mean distance from a node to its nearest other node (nan for a single node)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """Items of the level below, by node."""
+        return Grouping.of(self.members, self.n_nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """The tree of first-neighbour components over the rows of X.
+
+    Attributes
+    ----------
+    levels : tuple of Level
+        From fine (0) to coarse (-1).
+    metric : str or callable
+    reports : tuple of NeighborReport
+        How the first neighbours of the rows and of each level were found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nestmap.hierarchy import build_hierarchy
+    >>> X = np.array([[0.0], [1], [10], [11], [100], [101], [110], [111]])
+    >>> tree = build_hierarchy(X)
+    >>> tree
+    Hierarchy(8 rows -> 4 nodes, metric='euclidean')
+    >>> tree.labels(0).tolist()
+    [0, 0, 1, 1, 2, 2, 3, 3]
+    >>> tree.labels(n_clusters=2).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+
+    levels: tuple[Level, ...]
+    metric: Any
+    reports: tuple[NeighborReport, ...] = ()
+    leaf_index: Index | BlockedIndex | None = field(default=None, repr=False)
+    far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.levels[0].members)
+
+    @property
+    def n_levels(self) -> int:
+        return len(self.levels)
+
+    @property
+    def level_sizes(self) -> tuple[int, ...]:
+        """Number of nodes per level, fine to coarse."""
+        return tuple(level.n_nodes for level in self.levels)
+
+    def labels(self, level: int | None = None, *, n_clusters: int | None = None, exact: bool = True) -> Array:
+        """Cluster of every row.
+
+        Parameters
+        ----------
+        level : int, optional
+            A level of the hierarchy: 0 the finest, -1 the top.
+        n_clusters : int, optional
+            Instead of a level: the number of clusters wanted.
+        exact : bool
+            With n_clusters: True merges the nodes of the next finer level, always the two nearest,
+            until exactly n_clusters are left (as FINCH does); False gives the level closest to
+            n_clusters (in ratio).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Numbered from 0.
+        """
+        if (level is None) == (n_clusters is None):
+            raise ValueError("labels: give either level or n_clusters")
+        if level is not None:
+            return self._carry(self.check_level(level))
+        assert n_clusters is not None
+        if not 1 <= n_clusters <= self.n_rows:
+            raise ValueError(f"n_clusters={n_clusters}: must be between 1 and the number of rows, {self.n_rows}")
+        sizes = np.array(self.level_sizes)
+        if not exact:
+            return self._carry(int(np.argmin(np.abs(np.log(sizes / n_clusters)))))
+        finer = np.flatnonzero(sizes >= n_clusters)
+        if len(finer) == 0:
+            raise ValueError(
+                f"n_clusters={n_clusters}: the finest level has {sizes[0]} clusters; ask for at most that many"
+            )
+        start = int(finer[-1])
+        merged = merge_to(self.levels[start].centroids, self.levels[start].sizes, n_clusters, self.metric)
+        return np.asarray(merged[self._carry(start)])
+
+    def _carry(self, level: int) -> Array:
+        labels = self.levels[0].members
+        for above in self.levels[1 : level + 1]:
+            labels = above.members[labels]
+        return labels
+
+    def check_level(self, level: int) -> int:
+        """The level as a number from 0, or an error that names the range."""
+        if not isinstance(level, int | np.integer) or not -self.n_levels <= level < self.n_levels:
+            raise ValueError(
+                f"level={level!r}: the hierarchy has levels 0 (finest) to {self.n_levels - 1} "
+                f"(or -1, the top), with {list(self.level_sizes)} clusters"
+            )
+        return int(level) % self.n_levels
+
+    def members(self, level: int, node: int) -> Array:
+        """Rows below a node."""
+        number = self.check_level(level)
+        if not 0 <= node < self.levels[number].n_nodes:
+            raise ValueError(f"node={node!r}: level {level} has nodes 0 to {self.levels[number].n_nodes - 1}")
+        return np.flatnonzero(self._carry(number) == node)
+
+    def path(self, row: int) -> Array:
+        """The nodes that hold a row, from level 0 to the top."""
+        if not -self.n_rows <= row < self.n_rows:
+            raise ValueError(f"row={row!r}: the hierarchy has rows 0 to {self.n_rows - 1}")
+        nodes = [int(self.levels[0].members[row])]
+        for level in self.levels[1:]:
+            nodes.append(int(level.members[nodes[-1]]))
+        return np.array(nodes)
+
+    def parents(self, level: int) -> Array | None:
+        """Parent of each node on the next coarser level; None for the top."""
+        number = self.check_level(level)
+        return self.levels[number + 1].members if number + 1 < self.n_levels else None
+
+    def default_level(self) -> int:
+        """The level whose nodes stand farthest apart for what holds them together.
+
+        The largest ratio of the mean distance between neighbouring nodes to the mean length of the
+        links inside them, among levels with at most sqrt(n_rows) nodes (or the top).
+        """
+        ratios = [
+            level.gap / level.link if level.link > 0 and np.isfinite(level.gap) else 0.0 for level in self.levels
+        ]
+        few = [k for k, level in enumerate(self.levels) if level.n_nodes <= np.sqrt(self.n_rows)]
+        candidates = few or [self.n_levels - 1]
+        return max(candidates, key=lambda k: ratios[k])
+
+    def edges(self) -> Array:
+        """The tree as a table: level and number of the parent, number of the child, rows below it.
+
+        Children of a level-0 node are rows; children of a node of level k are nodes of level k - 1.
+        """
+        rows = []
+        below = np.ones(self.n_rows, dtype=np.int64)
+        for k, level in enumerate(self.levels):
+            child = np.arange(len(level.members))
+            rows.append(np.rec.fromarrays([np.full(len(child), k), level.members, child, below]))
+            below = level.sizes
+        table = np.concatenate(rows)
+        table.dtype.names = ("level", "parent", "child", "size")
+        return table
+
+    def to_linkage(self) -> Array:
+        """The tree as a linkage matrix of scipy.cluster.hierarchy: (n_rows - 1, 4).
+
+        Members of a node merge one after the other at height level + 1; the top nodes merge at
+        height n_levels + 1. Ready for `dendrogram`, `fcluster(Z, level + 1.5, "distance")`, ….
+        """
+        merges: list[tuple[float, float, float, float]] = []
+        names = np.arange(self.n_rows)
+        counts = np.ones(self.n_rows, dtype=np.int64)
+        groupings = [level.grouping for level in self.levels]
+        groupings.append(Grouping(np.arange(self.levels[-1].n_nodes), np.array([0, self.levels[-1].n_nodes])))
+        for height, group in enumerate(groupings, start=1):
+            new_names = np.empty(len(group.starts) - 1, dtype=np.int64)
+            new_counts = np.empty_like(new_names)
+            for g in range(len(new_names)):
+                items = group.order[group.starts[g] : group.starts[g + 1]]
+                name, count = names[items[0]], counts[items[0]]
+                for item in items[1:]:
+                    count += counts[item]
+                    merges.append((float(name), float(names[item]), float(height), float(count)))
+                    name = self.n_rows + len(merges) - 1
+                new_names[g], new_counts[g] = name, count
+            names, counts = new_names, new_counts
+        return np.array(merges, dtype=np.float64).reshape(-1, 4)
+
+    def __iter__(self) -> Iterator[Level]:
+        return iter(self.levels)
+
+    def __len__(self) -> int:
+        return self.n_levels
+
+    def __repr__(self) -> str:
+        sizes = " -> ".join(str(n) for n in self.level_sizes)
+        return f"Hierarchy({self.n_rows} rows -> {sizes} nodes, metric={self.metric!r})"
+
+
+def build_hierarchy(
+    X: Any,
+    metric: Any = "euclidean",
+    *,
+    first: FirstNeighbors | None = None,
+    min_nodes: int = 3,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Hierarchy:
+    """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
+
+    `first` are first neighbours of the rows that the caller has; upper levels are searched.
+    """
+    progress = progress or Progress(0)
+    items, weights = X, np.ones(X.shape[0])
+    levels: list[Level] = []
+    reports: list[NeighborReport] = []
+    leaf_index: Index | BlockedIndex | None = None
+    reducer = None
+    while True:
+        progress.begin(f"level {len(levels)}: first neighbours of {items.shape[0]} {'nodes' if levels else 'rows'}")
+        if first is None and items.shape[0] > 1:
+            found, index = search(items, metric, n_threads, reducer, progress.share)
+            reducer = index.reducer if isinstance(index, Index) else None
+            leaf_index = index if len(levels) == 1 else leaf_index
+        else:
+            found = first or FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report())
+        first = None
+        reports.append(found.report)
+        link = float(np.mean(found.distances))
+        if not levels:
+            far_distance = float(np.quantile(found.distances, 0.999))
+        if levels:
+            levels[-1] = _with_gap(levels[-1], link)
+        members = components(found.ids)
+        n_nodes = int(members.max()) + 1
+        if levels and (n_nodes < min_nodes or n_nodes == items.shape[0]):
+            break
+        centroids, sizes = merge_items(items, weights, members, n_nodes, n_threads)
+        levels.append(Level(centroids, sizes.astype(np.int64), members, link, np.nan))
+        items, weights = centroids, sizes
+        if n_nodes == 1:
+            break
+    leaf_index = leaf_index or BlockedIndex(levels[0].centroids, metric)
+    return Hierarchy(tuple(levels), metric, tuple(reports), leaf_index, far_distance)
+
+
+def _single_row_report() -> NeighborReport:
+    return NeighborReport("a single row", True, 1, 1, "none")
+
+
+def _with_gap(level: Level, gap: float) -> Level:
+    return Level(level.centroids, level.sizes, level.members, level.link, gap)
+
+
+def components(ids: Array) -> Array:
+    """Connected components of the first-neighbour graph, numbered by their lowest item; O(n)."""
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(ids)
+    graph = sparse.csr_matrix((np.ones(n, dtype=np.int8), ids, np.arange(n + 1)), shape=(n, n))
+    n_nodes, labels = connected_components(graph, directed=True, connection="weak")
+    first = np.full(n_nodes, n)
+    np.minimum.at(first, labels, np.arange(n))
+    rank = np.empty(n_nodes, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(n_nodes)
+    return np.asarray(rank[labels])
+
+
+def merge_items(items: Any, weights: Array, members: Array, n_nodes: int, n_threads: int) -> tuple[Any, Array]:
+    """Centroids and sizes of groups of items: means weighted by the rows below, summed in float64."""
+    sizes = np.bincount(members, weights=weights, minlength=n_nodes)
+    if sparse.issparse(items):
+        shares = sparse.csr_matrix(
+            (weights / sizes[members], (members, np.arange(len(members)))), shape=(n_nodes, len(members))
+        )
+        centroids = (shares @ items).astype(items.dtype).tocsr()
+        centroids.sort_indices()
+        return centroids, sizes
+    group = Grouping.of(members, n_nodes)
+    return kernels.group_means(items, group.order, group.starts, weights, n_threads), sizes

@@ -1,0 +1,68 @@
+"""Any other metric of scikit-learn, or a callable: brute force in blocks, memory linear in n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
+from .._native.twins import Array, blocks
+from .join import FirstNeighbors, NeighborReport, Progress
+
+_BLOCK = 16_000_000  # distances held at a time: 128 MB
+
+
+@dataclass(frozen=True, eq=False)
+class BlockedIndex:
+    """Rows of a metric without bounds, queried by brute force."""
+
+    data: Any
+    metric: Any
+
+    def query(self, data: Any, n_threads: int) -> tuple[Array, Array]:
+        """Nearest row (ties: the lowest) and distance for each row of data; exact."""
+        # one query at a time for callables and BLAS-backed metrics alike would be slow; blocks of
+        # rows are fine because scikit-learn's metrics treat pairs one by one, up to rounding
+        return _nearest(self.data, data, self.metric, exclude_self=False)
+
+
+def is_boolean(metric: Any) -> bool:
+    """Metrics between sets: 'jaccard', 'dice', …"""
+    return metric in PAIRWISE_BOOLEAN_FUNCTIONS if isinstance(metric, str) else False
+
+
+def blocked_neighbors(
+    data: Any, metric: Any, progress: Progress | None = None
+) -> tuple[FirstNeighbors, BlockedIndex]:
+    """First neighbours by brute force; O(n^2) time."""
+    start = perf_counter()
+    if is_boolean(metric):
+        data = data >= 0.5  # a centroid of sets holds what at least half of its members hold
+    distances, ids = _nearest(data, data, metric, exclude_self=True, progress=progress)[::-1]
+    n = data.shape[0]
+    report = NeighborReport(
+        "exact (brute force)", True, n, n, "scikit-learn", seconds={"brute force": perf_counter() - start}
+    )
+    return FirstNeighbors(ids, distances, report), BlockedIndex(data, metric)
+
+
+def _nearest(
+    rows: Any, queries: Any, metric: Any, exclude_self: bool, progress: Progress | None = None
+) -> tuple[Array, Array]:
+    n = queries.shape[0]
+    ids, found = np.empty(n, dtype=np.int64), np.empty(n)
+    if is_boolean(metric):
+        queries = queries >= 0.5
+    for part in blocks(n, rows.shape[0], values=_BLOCK):
+        distances = pairwise_distances(queries[part], rows, metric=metric)
+        if exclude_self:
+            distances[np.arange(part.stop - part.start), np.arange(part.start, part.stop)] = np.inf
+        ids[part] = distances.argmin(axis=1)
+        found[part] = np.take_along_axis(distances, ids[part, None], axis=1)[:, 0]
+        if progress:
+            progress(part.stop / n)
+    return ids, found
