@@ -62,7 +62,8 @@ public:
 private:
     double distance(const float* a, const double* b) const;
     std::vector<int64_t> first_panel_;
-    std::vector<float> panels_, centres_, panel_radii_;
+    Floats panels_;
+    std::vector<float> centres_, panel_radii_;
     std::vector<double> radii_, centre_norms_;
 };
 

@@ -2,6 +2,8 @@
 // CMakeLists.txt) and Python picks the build at import: no per-function dispatch, no ODR traps.
 #pragma once
 #include <cstdint>
+#include <new>
+#include <vector>
 #if defined(__AVX2__) || defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -67,6 +69,23 @@ inline float sum_lanes(vfloat v) {
     return (v[0] + v[2]) + (v[1] + v[3]);
 #endif
 }
+
+// Panels start on cache lines: a load that crosses two costs twice.
+template <class T>
+struct CacheAligned {
+    using value_type = T;
+    static constexpr std::align_val_t LINE{64};
+    CacheAligned() = default;
+    template <class U>
+    CacheAligned(const CacheAligned<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), LINE)); }
+    void deallocate(T* p, std::size_t) { ::operator delete(p, LINE); }
+    template <class U>
+    bool operator==(const CacheAligned<U>&) const { return true; }
+    template <class U>
+    bool operator!=(const CacheAligned<U>&) const { return false; }
+};
+using Floats = std::vector<float, CacheAligned<float>>;
 
 inline vfloat absolute(vfloat v) { return v > 0 ? v : -v; }
 

@@ -97,14 +97,14 @@ private:
     Best* best_b_;  // null: one-way query
     int64_t cell_ = 0;
     Active all_, active_, active_other_;
-    std::vector<float> packed_all_, packed_, other_limits_;
+    Floats packed_all_, packed_, other_limits_;
     std::vector<Pair> pairs_, seeds_, passed_;
     std::vector<std::pair<int32_t, int32_t>> found_;
     std::vector<int64_t> starts_;
     size_t n_pairs_ = 0;
 
     // Groups of TILE_ROWS rows, coordinate by coordinate, with their sizes and a NaN size as filler.
-    static void pack(const Cells& cells, const std::vector<int32_t>& rows, std::vector<float>& packed) {
+    static void pack(const Cells& cells, const std::vector<int32_t>& rows, Floats& packed) {
         const int64_t groups = ((int64_t)rows.size() + TILE_ROWS - 1) / TILE_ROWS;
         const int64_t stride = (int64_t)(cells.width + 1) * TILE_ROWS;
         packed.resize(groups * stride);
@@ -183,7 +183,7 @@ private:
     // Collect the pairs of listed rows x cell e whose bound still matters to the row (or, BothWays, to
     // the column), and hand them to take() some thousands at a time.
     template <bool BothWays, class Take>
-    void each_tile(const Active& active, const std::vector<float>& packed, const Cells& own,
+    void each_tile(const Active& active, const Floats& packed, const Cells& own,
                    const Cells& other, int64_t e, Take&& take) {
         const std::vector<int32_t>& rows = active.rows;
         if (BothWays) {
@@ -272,8 +272,10 @@ private:
         }
         std::sort(passed_.begin(), passed_.end(),
                   [](const Pair& x, const Pair& y) { return x.bound < y.bound; });
-        for (const Pair& p : passed_)
-            if (p.bound <= limit_of(p)) verify(p);
+        for (size_t i = 0; i < passed_.size(); ++i) {
+            if (i + 2 < passed_.size()) rows_b_.prefetch(b_.reduced.ids[passed_[i + 2].b]);
+            if (passed_[i].bound <= limit_of(passed_[i])) verify(passed_[i]);
+        }
     }
 
     void prefetch(const Pair& p) const {

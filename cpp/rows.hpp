@@ -25,6 +25,7 @@ public:
     // Squared euclidean (L2) or manhattan (L1) distance of row i to row j of `other`, which has the
     // same storage; any value above `limit` as soon as it is known to be above.
     virtual double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const = 0;
+    virtual void prefetch(int64_t) const {}
 
 protected:
     int64_t n_, cols_;
@@ -36,6 +37,11 @@ class DenseRows final : public Rows {
 public:
     DenseRows(const T* data, int64_t n, int64_t cols, Affine a) : Rows(n, cols, a), data_(data) {}
     double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const override;
+    void prefetch(int64_t i) const override {
+        const char* row = reinterpret_cast<const char*>(data_ + i * cols_);
+        const int64_t bytes = cols_ * (int64_t)sizeof(T);
+        for (int64_t k = 0; k < bytes && k < 4096; k += 64) __builtin_prefetch(row + k);
+    }
 
 private:
     const T* data_;

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import pairwise_distances
 
 from ._native.twins import Array
 
@@ -17,6 +16,8 @@ def merge_to(centroids: Any, sizes: Array, n_clusters: int, metric: Any) -> Arra
     FINCH's required-clusters mode: one merge at a time, of the pair of nodes that is nearest; the
     merged centroid is the mean weighted by sizes.
     """
+    from sklearn.metrics import pairwise_distances
+
     x = centroids.toarray() if sparse.issparse(centroids) else np.array(centroids, dtype=np.float64)
     weights = sizes.astype(np.float64)
     label = np.arange(len(x))

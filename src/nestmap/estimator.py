@@ -96,7 +96,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         n_components: int = 2,
         *,
         metric: Any = "euclidean",
-        radius: float = 0.4,
+        radius: float = 1 / 3,
         preliminary: Any = "pca_centroids",
         inflate: bool | Literal["auto"] = "auto",
         neighbors: Any = "auto",

@@ -42,6 +42,11 @@ class Grouping:
         """Largest value of each group (columns one by one)."""
         return np.asarray(np.maximum.reduceat(values[self.order], self.starts[:-1], axis=0))
 
+    def spread(self, values: Array) -> Array:
+        """Root of the sum of squares of each group (columns one by one)."""
+        squares = (values * values)[self.order]
+        return np.asarray(np.sqrt(np.add.reduceat(squares, self.starts[:-1], axis=0)))
+
     def mean(self, values: Array, weights: Array) -> Array:
         """Weighted mean of each group."""
         total = np.add.reduceat(weights[self.order], self.starts[:-1])

@@ -16,7 +16,7 @@ _FLATTEST = 1e-6  # below this ratio of extents a group is a line up to noise: l
 def inflation_maps(offsets: Array, parents: Array, grouping: Grouping) -> Array:
     """One linear map per group that undoes its squeeze; identity for a group that has none.
 
-    For six angles equally spaced in [0, pi/2]: rotate, scale each axis to extent 1, rotate back.
+    For six angles equally spaced in [0, pi/2]: rotate, scale the axes to equal spread, rotate back.
     Close to rotating each group to its principal axes and scaling those. In 3-D: for each of the
     three coordinate planes.
 
@@ -37,10 +37,10 @@ def inflation_maps(offsets: Array, parents: Array, grouping: Grouping) -> Array:
             turn = np.eye(d)
             turn[np.ix_(axes, axes)] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
             turned = apply_maps(turn @ maps, parents, offsets)
-            extent = grouping.maximum(np.abs(turned))
-            largest = extent.max(axis=1, keepdims=True)
-            flat = extent <= _FLATTEST * largest
-            factor = np.divide(largest, extent, out=np.ones_like(extent), where=~flat)
+            spread = grouping.spread(turned)
+            largest = spread.max(axis=1, keepdims=True)
+            flat = spread <= _FLATTEST * largest
+            factor = np.divide(largest, spread, out=np.ones_like(spread), where=~flat)
             maps = turn.T @ (factor[:, :, None] * (turn @ maps))
     return maps
 

@@ -7,9 +7,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import pairwise_distances
-from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
-
 from .._native.twins import Array, blocks
 from .join import FirstNeighbors, NeighborReport, Progress
 
@@ -32,6 +29,8 @@ class BlockedIndex:
 
 def is_boolean(metric: Any) -> bool:
     """Metrics between sets: 'jaccard', 'dice', …"""
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
     return metric in PAIRWISE_BOOLEAN_FUNCTIONS if isinstance(metric, str) else False
 
 
@@ -53,6 +52,8 @@ def blocked_neighbors(
 def _nearest(
     rows: Any, queries: Any, metric: Any, exclude_self: bool, progress: Progress | None = None
 ) -> tuple[Array, Array]:
+    from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
+
     n = queries.shape[0]
     ids, found = np.empty(n, dtype=np.int64), np.empty(n)
     if is_boolean(metric):
