@@ -49,7 +49,7 @@ def check_finite(values: Array, name: str, csr: Any = None) -> None:
     if np.isfinite(low) and np.isfinite(high) and max(-low, high) <= _LARGEST:
         return
     for part in blocks(len(values), values.size // len(values)):
-        block = np.abs(values[part])
+        block = np.abs(values[part].astype(np.float64))
         bad = ~(block <= _LARGEST)
         if not bad.any():
             continue

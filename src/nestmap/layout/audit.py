@@ -53,6 +53,8 @@ class Audit:
 def audit_layout(hierarchy: Hierarchy, layout: Layout) -> Audit:
     """Check every descendant of every node; O(n · levels^2)."""
     found = []
+    # a position is an anchor plus a shift: it cannot be nearer to its place than one rounding
+    rounding = 4e-16 * np.sqrt(layout.positions.shape[1]) * max(np.abs(layout.positions).max(), 1e-300)
     for k in range(hierarchy.n_levels):
         placement = layout.placements[k]
         ball = placement.nearest / 3
@@ -62,6 +64,7 @@ def audit_layout(hierarchy: Hierarchy, layout: Layout) -> Audit:
             positions = layout.positions if below < 0 else layout.placements[below].anchors
             owner = _owner(hierarchy, below, k)
             away = np.linalg.norm(positions - placement.anchors[owner], axis=1)
+            away = np.maximum(away - rounding, 0)
             share = np.divide(away, ball[owner], out=np.where(away > 0, np.inf, 0.0), where=ball[owner] > 0)
             share[np.isinf(ball[owner])] = 0.0
             n_descendants += len(owner)
@@ -69,7 +72,7 @@ def audit_layout(hierarchy: Hierarchy, layout: Layout) -> Audit:
             worst = max(worst, float(share.max()))
             if below < 0:
                 nearest = cKDTree(placement.anchors).query(positions)[0]
-                n_crossing = int((nearest < away * (1 - _TOLERANCE)).sum())
+                n_crossing = int((nearest < away * (1 - _TOLERANCE) - rounding).sum())
         found.append(LevelAudit(k, len(ball), n_descendants, n_outside, worst, n_crossing))
     return Audit(layout.radius, tuple(found))
 

@@ -10,15 +10,16 @@ from .._native.twins import Array
 from ..hierarchy import Grouping
 
 N_ROTATIONS = 6
-_FLATTEST = 1e-6  # below this ratio of extents a group is a line up to noise: leave it
+_FLATTEST = 1e-5  # below this ratio of spreads a group is flat up to noise
 
 
 def inflation_maps(offsets: Array, parents: Array, grouping: Grouping) -> Array:
-    """One linear map per group that undoes its squeeze; identity for a group that has none.
+    """One linear map per group that undoes its squeeze.
 
     For six angles equally spaced in [0, pi/2]: rotate, scale the axes to equal spread, rotate back.
     Close to rotating each group to its principal axes and scaling those. In 3-D: for each of the
-    three coordinate planes.
+    three coordinate planes. Flat groups (pairs, lines; planes in 3-D) have no thickness to restore:
+    the steps would only turn them, so they keep the identity.
 
     Parameters
     ----------
@@ -32,17 +33,26 @@ def inflation_maps(offsets: Array, parents: Array, grouping: Grouping) -> Array:
     d = offsets.shape[1]
     n_groups = len(grouping.starts) - 1
     maps = np.broadcast_to(np.eye(d), (n_groups, d, d)).copy()
+    thick = ~_is_flat(offsets, grouping)
     for axes in combinations(range(d), 2):
         for angle in np.linspace(0, np.pi / 2, N_ROTATIONS):
             turn = np.eye(d)
             turn[np.ix_(axes, axes)] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-            turned = apply_maps(turn @ maps, parents, offsets)
-            spread = grouping.spread(turned)
-            largest = spread.max(axis=1, keepdims=True)
-            flat = spread <= _FLATTEST * largest
-            factor = np.divide(largest, spread, out=np.ones_like(spread), where=~flat)
+            spread = grouping.spread(apply_maps(turn @ maps, parents, offsets))
+            spread[~thick] = 1.0
+            factor = spread.max(axis=1, keepdims=True) / spread
             maps = turn.T @ (factor[:, :, None] * (turn @ maps))
+    maps[~thick] = np.eye(d)
     return maps
+
+
+def _is_flat(offsets: Array, grouping: Grouping) -> Array:
+    """Groups whose members lie in fewer dimensions than there are, up to noise."""
+    d = offsets.shape[1]
+    products = (offsets[:, :, None] * offsets[:, None, :]).reshape(len(offsets), d * d)
+    scatter = np.add.reduceat(products[grouping.order], grouping.starts[:-1], axis=0)
+    values = np.linalg.eigvalsh(scatter.reshape(-1, d, d))
+    return np.asarray(values[:, 0] <= _FLATTEST**2 * values[:, -1])
 
 
 def apply_maps(maps: Array, parents: Array, offsets: Array) -> Array:

@@ -1,0 +1,70 @@
+"""The compiled module (see cpp/module.cpp); the other builds have the same contents."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+LANES: int
+isa: str
+
+def supported(isa: str) -> bool: ...
+
+class Rows: ...
+
+def dense_rows(x: NDArray[Any], scale: NDArray[Any], shift: NDArray[Any], extra: NDArray[Any]) -> Rows: ...
+def csr_rows(
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    n_cols: int,
+    scale: NDArray[Any],
+    shift: NDArray[Any],
+    extra: NDArray[Any],
+) -> Rows: ...
+def project(x: NDArray[Any], mean: NDArray[Any], basis: NDArray[Any], z: NDArray[Any], n_threads: int) -> None: ...
+def group_means(
+    x: NDArray[Any],
+    order: NDArray[Any],
+    starts: NDArray[Any],
+    weights: NDArray[Any],
+    means: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def hash_rows(x: NDArray[Any], hash: NDArray[Any], n_threads: int) -> None: ...
+
+class Cells:
+    def __init__(
+        self,
+        z: NDArray[Any],
+        tails: NDArray[Any],
+        sizes: NDArray[Any],
+        ids: NDArray[Any],
+        starts: NDArray[Any],
+        head: int,
+        slack: float,
+        norm: str,
+    ) -> None: ...
+
+class PairSet:
+    def __init__(self, n_cells: int) -> None: ...
+
+def self_join(
+    cells: Cells,
+    rows: Rows,
+    n_visit: int,
+    done: PairSet,
+    distances: NDArray[Any],
+    ids: NDArray[Any],
+    n_threads: int,
+    progress: Callable[[float], None] | None,
+) -> tuple[int, int, int]: ...
+def query(
+    queries: Cells,
+    query_rows: Rows,
+    cells: Cells,
+    rows: Rows,
+    distances: NDArray[Any],
+    ids: NDArray[Any],
+    n_threads: int,
+) -> tuple[int, int, int]: ...

@@ -1,0 +1,188 @@
+"""The estimator's contract: scikit-learn's own checks, parameters, errors, pickles, threads."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import BACKENDS, digits
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from nestmap import FINCH, HNNE, first_neighbors
+from nestmap._native import using
+
+
+@pytest.mark.parametrize("estimator", [HNNE(), HNNE(3, new_points="neighbor"), FINCH()])
+def test_scikit_learn_checks(estimator: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_skip=None)
+    assert len(results) > 40
+    assert {r["status"] for r in results} <= {"passed", "skipped"}
+    # scikit-learn skips one itself unless SCIPY_ARRAY_API is set
+    assert [r["check_name"] for r in results if r["status"] == "skipped"] in ([], ["check_array_api_input"])
+    assert not any(r["expected_to_fail"] for r in results)
+
+
+def test_fit_transform_is_fit_then_embedding() -> None:
+    np.testing.assert_array_equal(HNNE().fit_transform(digits()), HNNE().fit(digits()).embedding_)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_same_bits_for_any_number_of_threads_and_build(metric: str) -> None:
+    maps = []
+    for backend in BACKENDS[:-1]:
+        for n_jobs in (1, 2, -1):
+            with using(backend):
+                maps.append(HNNE(metric=metric, n_jobs=n_jobs).fit_transform(digits()))
+    for other in maps[1:]:
+        np.testing.assert_array_equal(maps[0], other)
+
+
+def test_numpy_path_agrees_up_to_rounding() -> None:
+    with using("off"):
+        twin = HNNE().fit(digits())
+    native = HNNE().fit(digits())
+    scale = np.abs(native.embedding_).max()
+    np.testing.assert_allclose(twin.embedding_, native.embedding_, atol=1e-5 * scale)
+    np.testing.assert_array_equal(twin.labels_, native.labels_)
+
+
+def test_second_fit_forgets_the_first() -> None:
+    model = HNNE().fit(digits())
+    model.fit(digits()[:300])
+    np.testing.assert_array_equal(model.embedding_, HNNE().fit_transform(digits()[:300]))
+
+
+def test_input_is_not_changed() -> None:
+    X = digits().astype(np.float64)
+    before = X.copy()
+    X.flags.writeable = False
+    HNNE(standardize=True).fit(X).transform(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_pickle_and_clone() -> None:
+    model = HNNE(radius=0.25).fit(digits())
+    again = pickle.loads(pickle.dumps(model))
+    new = digits()[:50] + 0.5
+    np.testing.assert_array_equal(again.transform(new), model.transform(new))
+    np.testing.assert_array_equal(again.transform(digits()), model.embedding_)
+    with pytest.raises(ValueError, match=r"relayout\(X, …\)"):
+        again.relayout(n_components=3)
+    assert again.relayout(digits(), n_components=3).embedding_.shape == (1797, 3)
+    assert len(pickle.dumps(model)) < 4 * digits().nbytes
+    assert clone(model).get_params()["radius"] == 0.25
+    kept = pickle.loads(pickle.dumps(HNNE(new_points="neighbor").fit(digits())))
+    assert np.isfinite(kept.transform(new)).all()
+
+
+def test_pipeline_and_set_output() -> None:
+    from sklearn.datasets import load_digits
+
+    y = load_digits().target
+    pipe = make_pipeline(StandardScaler(), HNNE(8), LogisticRegression(max_iter=2000))
+    assert pipe.fit(digits()[:1500], y[:1500]).score(digits()[1500:], y[1500:]) > 0.6
+    frame = pd.DataFrame(digits(), columns=[f"pixel{i}" for i in range(64)])
+    model = HNNE().set_output(transform="pandas").fit(frame)
+    out = model.transform(frame[:3])
+    assert list(out.columns) == ["hnne0", "hnne1"] == list(model.get_feature_names_out())
+    assert model.feature_names_in_[1] == "pixel1" and model.n_features_in_ == 64
+    assert list(HNNE().set_output(transform="pandas").fit_transform(frame).columns) == ["hnne0", "hnne1"]
+
+
+class TestRelayout:
+    @pytest.mark.parametrize(
+        "change",
+        [dict(n_components=3), dict(radius=0.2), dict(preliminary="pca"), dict(inflate=False),
+         dict(standardize=True), dict(preliminary="random", random_state=3)],
+    )  # fmt: skip
+    def test_equals_a_fit_with_those_parameters(self, change: dict) -> None:
+        model = HNNE(random_state=0).fit(digits())
+        other = model.relayout(**change)
+        fresh = HNNE(**{"random_state": 0, **change}).fit(digits())
+        np.testing.assert_array_equal(other.embedding_, fresh.embedding_)
+        assert other.hierarchy_ is model.hierarchy_
+        new = digits()[:30] + 0.25
+        np.testing.assert_array_equal(other.transform(new), fresh.transform(new))
+        assert model.embedding_.shape == (1797, 2)
+
+    def test_refuses_what_needs_a_fit(self) -> None:
+        with pytest.raises(ValueError, match="relayout cannot change 'metric'"):
+            HNNE().fit(digits()[:50]).relayout(metric="cosine")
+
+
+def test_given_neighbors() -> None:
+    found = first_neighbors(digits())
+    for given in (found.ids, found):
+        model = HNNE(neighbors=given).fit(digits())
+        np.testing.assert_array_equal(model.embedding_, HNNE().fit_transform(digits()))
+    assert not model.neighbor_report_.exact
+    with pytest.raises(ValueError, match="expected 1797 integers"):
+        HNNE(neighbors=found.ids[:-1]).fit(digits())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (dict(n_components=0), "n_components=0"),
+        (dict(n_components=1.5), "n_components=1.5"),
+        (dict(n_components="two"), "n_components='two'"),
+        (dict(radius=0), "radius=0"),
+        (dict(radius=0.7), "at most 0.5"),
+        (dict(radius=float("nan")), "radius=nan"),
+        (dict(preliminary="umap"), "preliminary='umap'.*'pca_centroids'"),
+        (dict(preliminary=np.zeros((3, 2))), "shape .1797, 2."),
+        (dict(inflate="yes"), "inflate='yes'"),
+        (dict(inflate=True, n_components=4), "2 or 3 dimensions"),
+        (dict(neighbors="most"), "neighbors='most'"),
+        (dict(new_points="mean"), "new_points='mean'"),
+        (dict(metric="nonsense"), "metric='nonsense'"),
+        (dict(metric="precomputed"), "neighbors=ids"),
+        (dict(n_jobs=0), "n_jobs=0"),
+    ],
+)
+def test_bad_parameters_explain_themselves(parameters: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        HNNE(**parameters).fit(digits())
+
+
+def test_bad_input_explains_itself() -> None:
+    X = digits().copy()
+    X[8, 9] = np.nan
+    with pytest.raises(ValueError, match="NaN, first at row 8, column 9"):
+        HNNE().fit(X)
+    model = HNNE().fit(digits())
+    with pytest.raises(ValueError, match="row 8, column 9"):
+        model.transform(X)
+    with pytest.raises(ValueError, match="expecting 64 features"):
+        model.transform(X[:, :5])
+    with pytest.raises(ValueError, match="levels 0"):
+        model.predict(digits(), level=99)
+    with pytest.raises(NotFittedError):
+        HNNE().transform(digits())
+    with pytest.raises(NotFittedError):
+        HNNE().audit()
+
+
+def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    HNNE().fit(digits())
+    assert capsys.readouterr() == ("", "")
+    HNNE(verbose=1).fit(digits())
+    out, err = capsys.readouterr()
+    assert out == "" and "first neighbours of 1797 rows" in err and "layout" in err
+
+
+def test_labels_are_those_of_a_documented_level() -> None:
+    model = HNNE().fit(digits())
+    np.testing.assert_array_equal(model.labels_, model.hierarchy_.labels(model.label_level_))
+    np.testing.assert_array_equal(model.fit_predict(digits()), model.labels_)
+    assert 3 <= len(set(model.labels_)) <= 42

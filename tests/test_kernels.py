@@ -1,0 +1,79 @@
+"""Compiled kernels against their NumPy twins, on every build that this CPU can run."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nestmap import _native
+from nestmap._native import builds, kernels, twins, using
+
+RNG = np.random.default_rng(0)
+
+
+def test_this_machine_tests_at_least_two_builds() -> None:
+    assert "baseline" in builds()
+    assert "avx2" in builds() or "avx2" not in Path("/proc/cpuinfo").read_text()
+
+
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (300, 65)])
+def test_project_matches_twin(build: str, dtype: type, shape: tuple[int, int]) -> None:
+    x = RNG.normal(size=shape).astype(dtype) + dtype(100)
+    mean, basis = x.mean(axis=0, dtype=np.float64), RNG.normal(size=(3, shape[1]))
+    with using(build):
+        one, two = kernels.project(x, mean, basis, 1), kernels.project(x, mean, basis, 2)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, twins.project(x, mean, basis), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_group_means_match_twin(build: str, dtype: type) -> None:
+    x = RNG.normal(size=(500, 11)).astype(dtype)
+    labels = np.sort(RNG.integers(0, 40, 500))
+    labels = np.unique(labels, return_inverse=True)[1]
+    order = np.arange(500)
+    starts = np.append(np.flatnonzero(np.diff(labels, prepend=-1)), 500)
+    weights = RNG.integers(1, 9, 500).astype(float)
+    with using(build):
+        one = kernels.group_means(x, order, starts, weights, 1)
+        two = kernels.group_means(x, order, starts, weights, 2)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, twins.group_means(x, order, starts, weights), rtol=1e-5)
+
+
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hash_matches_twin_and_sees_equal_rows(build: str, dtype: type) -> None:
+    x = RNG.normal(size=(100, 9)).astype(dtype)
+    x[50:] = x[:50]
+    x[0, 0], x[50, 0] = 0.0, -0.0
+    with using(build):
+        hashes = kernels.hash_rows(x, 2)
+    np.testing.assert_array_equal(hashes, twins.hash_rows(x))
+    np.testing.assert_array_equal(hashes[:50], hashes[50:])
+    assert len(np.unique(hashes)) == 50
+
+
+def test_a_row_alone_has_the_bits_of_the_batch() -> None:
+    x = RNG.normal(size=(40, 131)).astype(np.float32)
+    mean, basis = np.zeros(131), RNG.normal(size=(2, 131))
+    for build in (*builds(), "off"):
+        with using(build):
+            batch = kernels.project(x, mean, basis, 2)
+            alone = np.vstack([kernels.project(x[i : i + 1], mean, basis, 1) for i in range(40)])
+        np.testing.assert_array_equal(batch, alone)
+
+
+def test_stub_names_what_the_module_has() -> None:
+    module = _native._load("baseline")
+    stub = Path(inspect.getfile(_native)).with_name("_core_baseline.pyi").read_text()
+    names = [name for name in dir(module) if not name.startswith("_")]
+    assert names
+    for name in names:
+        assert f"def {name}(" in stub or f"class {name}" in stub or f"\n{name}: " in stub, name

@@ -1,0 +1,115 @@
+"""Section 3.3: the descent, Lemma 1, inflation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import digits
+from scipy.spatial.distance import cdist
+
+from nestmap import HNNE, build_hierarchy
+from nestmap.hierarchy import Grouping
+from nestmap.layout import descend
+from nestmap.layout.descent import nearest_other
+from nestmap.layout.inflate import apply_maps, inflation_maps
+from nestmap.preliminary import KINDS, make_preliminary
+
+RNG = np.random.default_rng(2)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 12])
+@pytest.mark.parametrize("kind", KINDS)
+def test_lemma_1(d: int, kind: str) -> None:
+    model = HNNE(d, radius=0.2, preliminary=kind, random_state=0).fit(digits())
+    audit = model.audit()
+    assert audit.ok and bool(audit)
+    assert all(level.n_crossing == 0 and level.worst <= 1 + 1e-9 for level in audit.levels)
+    assert len(audit.levels) == model.hierarchy_.n_levels
+
+
+def test_audit_tells_when_the_guarantee_is_given_up() -> None:
+    model = HNNE(radius=0.5).fit(digits())
+    audit = model.audit()
+    assert not audit.ok
+    assert "is violated" in str(audit) and "level 0" in str(audit)
+    broken = model.relayout(radius=0.2)
+    assert broken.audit().ok
+    broken.layout_.positions[3] += 1e3
+    assert broken.audit().levels[0].n_outside == 1
+
+
+def test_nearest_neighbours_in_the_map_stay_in_the_cluster() -> None:
+    """What Lemma 1 is for: at radius 0.2 the nearest point in the map is of the same leaf."""
+    model = HNNE(radius=0.2).fit(digits() + RNG.normal(scale=1e-3, size=digits().shape))
+    D = cdist(model.embedding_, model.embedding_)
+    np.fill_diagonal(D, np.inf)
+    leaf = model.hierarchy_.labels(0)
+    assert (leaf[D.argmin(axis=1)] == leaf).all()
+
+
+def test_members_fill_their_ball_exactly() -> None:
+    model = HNNE(radius=0.3).fit(digits())
+    place = model.layout_.placements[0]
+    leaf = model.hierarchy_.labels(0)
+    away = np.linalg.norm(model.embedding_ - place.anchors[leaf], axis=1)
+    farthest = Grouping.of(leaf, len(place.anchors)).maximum(away)
+    np.testing.assert_allclose(farthest, place.radii, rtol=1e-9)
+    np.testing.assert_allclose(place.radii, 0.3 * place.nearest)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 9, 40])
+def test_nearest_distances_between_anchors_are_exact(d: int) -> None:
+    anchors = RNG.normal(size=(500, d))
+    D = cdist(anchors, anchors)
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_allclose(nearest_other(anchors, 2), D.min(axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize(("squeeze", "left"), [([1.0, 0.02, 0.3], 28.0), ([1.0, 0.3, 0.6], 1.7)])
+def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -> None:
+    """Six angles are 18 degrees apart: a needle becomes thicker, an ellipse becomes round."""
+    for _ in range(5):
+        turn = np.linalg.qr(RNG.normal(size=(d, d)))[0]
+        squeezed = RNG.normal(size=(400, d)) @ np.diag(squeeze[:d]) @ turn
+        parents = np.repeat([0, 1], 200)
+        maps = inflation_maps(squeezed, parents, Grouping.of(parents, 2))
+        for g in (0, 1):
+            before = np.linalg.svd(squeezed[parents == g], compute_uv=False)
+            after = np.linalg.svd(apply_maps(maps, parents, squeezed)[parents == g], compute_uv=False)
+            assert after[0] / after[-1] < min(left, 0.7 * before[0] / before[-1])
+
+
+def test_inflation_leaves_a_line_a_line() -> None:
+    line = np.outer(np.arange(-3, 4), [1.0, 2.0])
+    parents = np.zeros(7, dtype=int)
+    maps = inflation_maps(line, parents, Grouping.of(parents, 1))
+    np.testing.assert_array_equal(apply_maps(maps, parents, line), line)
+
+
+def test_inflation_off_is_a_plain_scaling() -> None:
+    tree = build_hierarchy(digits())
+    pre = make_preliminary(digits(), tree, 2)
+    layout = descend(tree, pre, radius=0.2, inflate=False)
+    leaf = tree.labels(0)
+    inside = layout.positions - layout.placements[0].anchors[leaf]
+    flat = pre.rows - pre.nodes[0][leaf]
+    np.testing.assert_allclose(inside, flat * layout.placements[0].maps[leaf, 0], atol=1e-12)
+
+
+def test_equal_centroids_do_not_swallow_what_is_below() -> None:
+    """Rings around one centre: centroids coincide, the map must not collapse."""
+    angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    rings = [r * np.stack([np.cos(angles), np.sin(angles)], axis=1) for r in (1.0, 5.0, 25.0)]
+    far = RNG.normal(size=(30, 2)) + 500
+    X = np.vstack([*rings, far])
+    for d in (1, 2):
+        model = HNNE(d, radius=0.2).fit(X)
+        assert len(np.unique(model.embedding_, axis=0)) > 0.9 * len(X) or d == 1
+        assert np.isfinite(model.embedding_).all()
+        assert model.audit().ok
+
+
+def test_scale_of_the_data_only_scales_the_map() -> None:
+    a, b = HNNE().fit(digits()), HNNE().fit(digits() * 2.0**20)
+    np.testing.assert_allclose(b.embedding_, a.embedding_ * 2.0**20, rtol=1e-6)
