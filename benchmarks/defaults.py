@@ -1,6 +1,6 @@
 """The measurements behind the defaults: radius, standardize, new_points.
 
-    python -m benchmarks.defaults DIRECTORY [name …]     # .npz files with X and y
+python -m benchmarks.defaults DIRECTORY [name …]     # .npz files with X and y
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def measure_layout(name: str, X: np.ndarray, y: np.ndarray) -> None:
     for standardize in (False, True):
         for radius in (0.2, 1 / 3, 0.4, 0.45):
             found = quality(X, model.relayout(radius=radius, standardize=standardize).embedding_, y)
-            print(f"| {name} | {radius:.2f} | {standardize} | " + " | ".join(f"{v:.4f}" for v in found.values()) + " |")
+            print(
+                f"| {name} | {radius:.2f} | {standardize} | " + " | ".join(f"{v:.4f}" for v in found.values()) + " |"
+            )
 
 
 def measure_new_points(name: str, X: np.ndarray, y: np.ndarray) -> None:
@@ -54,7 +56,9 @@ def main() -> None:
     print("| data | radius | standardize | trust | recall | acc1 | triplets |\n|---|---|---|---|---|---|---|")
     for name in names:
         measure_layout(name, *load(directory, name))
-    print("\n| data | new_points | 1-NN acc. of new rows | trust, all rows | transform | rows kept |\n|---|---|---|---|---|---|")
+    print(
+        "\n| data | new_points | 1-NN acc. of new rows | trust, all rows | transform | rows kept |\n|---|---|---|---|---|---|"
+    )
     for name in names:
         if name in HELD_OUT:
             measure_new_points(name, *load(directory, name))

@@ -89,7 +89,7 @@ def test_huge_and_tiny_values(scale: float) -> None:
     X = RNG.normal(size=(120, 5))
     a, b = HNNE().fit(X), HNNE().fit(X * scale)
     np.testing.assert_array_equal(a.labels_, b.labels_)
-    if 1e-100 < scale:
+    if scale > 1e-100:
         np.testing.assert_allclose(b.embedding_ / scale, a.embedding_, rtol=1e-4, atol=1e-4)
 
 

@@ -26,7 +26,9 @@ def test_pca_is_pca(shape: tuple[int, int]) -> None:
 
 def test_standardized_pca() -> None:
     X = digits().astype(np.float64)
-    same_up_to_sign(fit_pca(X, 2, True)(X, 2), PCA(2, svd_solver="full").fit_transform(StandardScaler().fit_transform(X)))
+    same_up_to_sign(
+        fit_pca(X, 2, True)(X, 2), PCA(2, svd_solver="full").fit_transform(StandardScaler().fit_transform(X))
+    )
 
 
 def test_sparse_pca_equals_dense_pca() -> None:

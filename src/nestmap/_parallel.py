@@ -28,7 +28,8 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
     The bits of a matrix product then do not depend on the number of cores, and idle BLAS threads
     do not spin beside our own.
     """
-    return threadpool_limits(limits=1, user_api="blas")
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limits
 
 
 def map_blocks(function: Callable[[slice], T], parts: Sequence[slice], n_threads: int) -> list[T]:

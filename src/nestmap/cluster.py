@@ -93,14 +93,10 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, level: int | None = None) -> Array:
         """Cluster of new rows, by the nearest finest-level centroid (default: as in `labels_`)."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         X = cast_rows(X, dtype=self._dtype)
         tree = self.hierarchy_
-        leaves, _, _ = assign_rows(
-            X, tree, tree.leaf_index, self._table, "centroid", resolve_n_jobs(self.n_jobs)
-        )
+        leaves, _, _ = assign_rows(X, tree, tree.leaf_index, self._table, "centroid", resolve_n_jobs(self.n_jobs))
         if level is None:
             return np.asarray(self._label_of_leaf[leaves])
         for above in tree.levels[1 : tree.check_level(level) + 1]:

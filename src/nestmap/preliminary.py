@@ -33,7 +33,7 @@ class LinearMap:
 
     def __call__(self, X: Any, n_threads: int) -> Array:
         if sparse.issparse(X):
-            return np.asarray(X @ self.basis.T) - self.mean @ self.basis.T
+            return np.asarray(X @ self.basis.T - self.mean @ self.basis.T)
         return kernels.project(X, self.mean, self.basis, n_threads)
 
 
@@ -106,9 +106,9 @@ def make_preliminary(
     return Preliminary(name, rows, tuple(nodes), transform)
 
 
-def check_coordinates(values: Any, n_rows: int, n_components: int) -> Array:
+def check_coordinates(given: Any, n_rows: int, n_components: int) -> Array:
     """Precomputed coordinates, one row of n_components per row of X."""
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    values: Array = np.ascontiguousarray(given, dtype=np.float64)
     if values.shape != (n_rows, n_components) or not np.isfinite(values).all():
         raise ValueError(
             f"preliminary: expected finite coordinates of shape ({n_rows}, {n_components}), got "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from . import core, twins
@@ -35,5 +33,3 @@ def hash_rows(x: Array, n_threads: int) -> Array:
     out = np.empty(len(x), dtype=np.uint64)
     native.hash_rows(x, out, n_threads)
     return out
-
-

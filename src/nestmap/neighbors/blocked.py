@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+
 from .._native.twins import Array, blocks
 from .join import FirstNeighbors, NeighborReport, Progress
 

@@ -163,9 +163,10 @@ def join_points(
     copies = np.flatnonzero(second >= 0)  # rows that occur more than once: distance 0, lowest other
     found[copies] = 0.0
     found_ids[copies] = np.where(first[copies] == copies, second[copies], first[copies])
+    bounded, refined, verified = (int(c) for c in counts)
     report = NeighborReport(
         "exact", True, points.n, len(distinct), core().isa, len(partition.starts) - 1, reducer.n_dims,
-        *(int(c) for c in counts), seconds=clock.stop("join"),
+        bounded, refined, verified, clock.stop("join"),
     )  # fmt: skip
     index = Index(points, reducer, reduced, partition, head)
     return FirstNeighbors(found_ids, points.to_metric(found), report), index

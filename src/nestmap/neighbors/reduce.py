@@ -37,7 +37,7 @@ class Reducer:
     @property
     def n_dims(self) -> int:
         """Columns of the short rows, padded to a multiple of 16."""
-        return -(-self.directions.shape[1] // 16) * 16
+        return -(-int(self.directions.shape[1]) // 16) * 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +105,7 @@ def _column_groups(sample: Array) -> Array:
     return np.ascontiguousarray(members[:, np.argsort(-spread, kind="stable")])
 
 
-def reduce_rows(
-    points: PointSet, reducer: Reducer, n_threads: int, rows: Array | None = None
-) -> ReducedRows:
+def reduce_rows(points: PointSet, reducer: Reducer, n_threads: int, rows: Array | None = None) -> ReducedRows:
     """Short rows of the given rows (all: None), in blocks; O(n · n_cols · n_dims)."""
     n = points.n if rows is None else len(rows)
     dims, kept = reducer.n_dims, reducer.directions.shape[1]

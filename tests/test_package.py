@@ -1,0 +1,92 @@
+"""The installed package: public surface, lazy imports, a wheel without a compiler."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nestmap
+from nestmap import _native
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def test_public_surface() -> None:
+    assert set(nestmap.__all__) == {
+        "FINCH", "HNNE", "Hierarchy", "__version__", "build_hierarchy", "first_neighbors",
+    }  # fmt: skip
+    assert all(hasattr(nestmap, name) for name in nestmap.__all__)
+    assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_import_is_lean() -> None:
+    code = (
+        "import sys, sklearn.base; before = set(sys.modules); import nestmap;"
+        "new = {m.split('.')[0] for m in set(sys.modules) - before};"
+        "assert 'sklearn.metrics' not in sys.modules and 'matplotlib' not in sys.modules;"
+        "print(sorted(new))"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    assert "nestmap" in done.stdout
+
+
+def test_a_build_can_be_forced() -> None:
+    for build in _native.builds():
+        done = run("from nestmap._native import core; print(core().isa)", NESTMAP_NATIVE=build)
+        assert done.stdout.strip() == build, done.stderr
+    assert run("from nestmap._native import core; print(core())", NESTMAP_NATIVE="off").stdout.strip() == "None"
+    wrong = run("from nestmap._native import core; core()", NESTMAP_NATIVE="sse9")
+    assert "NESTMAP_NATIVE='sse9'" in wrong.stderr
+
+
+def test_wheel_without_a_compiler_works_and_says_so_once(tmp_path: Path) -> None:
+    """No C++ compiler at build time: the wheel installs, fits on the NumPy twins and warns once."""
+    no_compiler = {"CC": "/nonexistent/cc", "CXX": "/nonexistent/c++"}
+    build = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+         "--config-settings", f"build-dir={tmp_path / 'build'}", "--wheel-dir", str(tmp_path), str(ROOT)],
+        capture_output=True, text=True, env={**os.environ, **no_compiler}, check=False,
+    )  # fmt: skip
+    assert build.returncode == 0, build.stderr
+    wheel = next(tmp_path.glob("nestmap-*.whl"))
+    target = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)],
+        check=True,
+    )
+    assert not list(target.rglob("_core_*.so"))
+    code = (
+        f"import sys; sys.path.insert(0, {str(target)!r}); sys.meta_path = [f for f in sys.meta_path "
+        "if 'editable' not in type(f).__module__];"
+        "import nestmap, warnings; from sklearn.datasets import load_digits;"
+        f"assert nestmap.__file__.startswith({str(target)!r}), nestmap.__file__;"
+        "warnings.simplefilter('always'); X = load_digits().data[:300];"
+        "model = nestmap.HNNE().fit(X); model.fit(X);"
+        "assert (model.transform(X) == model.embedding_).all(); print(model.neighbor_report_)"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    assert "exact on numpy" in done.stdout
+    assert done.stderr.count("NativeMissingWarning") == 1 and "pip install" in done.stderr
+
+
+def test_demo(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py"), "--out", str(tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "trustworthiness" in done.stdout and "level 0" in done.stdout and "Lemma 1 holds" in done.stdout
+    assert (tmp_path / "digits.png").stat().st_size > 50_000
