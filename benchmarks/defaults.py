@@ -56,9 +56,8 @@ def main() -> None:
     print("| data | radius | standardize | trust | recall | acc1 | triplets |\n|---|---|---|---|---|---|---|")
     for name in names:
         measure_layout(name, *load(directory, name))
-    print(
-        "\n| data | new_points | 1-NN acc. of new rows | trust, all rows | transform | rows kept |\n|---|---|---|---|---|---|"
-    )
+    print("\n| data | new_points | 1-NN acc. of new rows | trust, all rows | transform | rows kept |")
+    print("|---|---|---|---|---|---|")
     for name in names:
         if name in HELD_OUT:
             measure_new_points(name, *load(directory, name))

@@ -93,7 +93,7 @@ def test_members_paths_edges() -> None:
     assert len(edges) == tree.n_rows + sum(tree.level_sizes[:-1])
     top = edges[edges["level"] == tree.n_levels - 1]
     assert top["size"].sum() == tree.n_rows
-    with pytest.raises(ValueError, match="levels 0 .finest. to"):
+    with pytest.raises(ValueError, match=r"levels 0 .finest. to"):
         tree.labels(17)
     with pytest.raises(ValueError, match="node=-1"):
         tree.members(0, -1)

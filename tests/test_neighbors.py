@@ -188,10 +188,10 @@ def test_errors_name_the_place_and_the_way_out() -> None:
     with pytest.raises(ValueError, match=r"NaN, first at row 12, column 3.*SimpleImputer"):
         first_neighbors(X)
     X[12, 3] = -np.inf
-    with pytest.raises(ValueError, match="inf.*row 12, column 3"):
+    with pytest.raises(ValueError, match=r"inf.*row 12, column 3"):
         first_neighbors(X)
     X[12, 3] = 1e200
-    with pytest.raises(ValueError, match="1e\\+200.*row 12, column 3.*rescale"):
+    with pytest.raises(ValueError, match=r"1e\+200.*row 12, column 3.*rescale"):
         first_neighbors(X)
     S = sparse.csr_matrix(np.where(X > 1e100, np.nan, X))
     with pytest.raises(ValueError, match="NaN, first at row 12, column 3"):
