@@ -267,7 +267,7 @@ private:
         counts.refined += n_pairs_;
         passed_.clear();
         for (size_t i = 0; i < n_pairs_; ++i) {
-            if (i + 4 < n_pairs_) prefetch(pairs_[i + 4]);
+            if (i + 8 < n_pairs_) prefetch(pairs_[i + 8]);
             if (tighten(pairs_[i])) passed_.push_back(pairs_[i]);
         }
         std::sort(passed_.begin(), passed_.end(),
@@ -281,6 +281,7 @@ private:
     void prefetch(const Pair& p) const {
         const float* row = b_.reduced.z + (int64_t)p.b * b_.reduced.dims;
         for (int k = 0; k < b_.head + 32 && k < b_.reduced.dims; k += 16) __builtin_prefetch(row + k);
+        __builtin_prefetch(b_.reduced.tails + (int64_t)p.b * (b_.reduced.dims >> 3) + (b_.head >> 3));
     }
 
     float limit_of(const Pair& p) const {
@@ -359,10 +360,8 @@ float cell_reach(const Cells& cells, const Best& best, int64_t cell) {
     return most;
 }
 
-template <Norm N, class Task>  // Task: void(Worker<N>&, int64_t cell)
-JoinCounts run(const Worker<N>& prototype, int64_t n_cells, int n_threads, const Poll& poll, Task&& task) {
-    std::vector<Worker<N>> workers(std::max(1, n_threads), prototype);
-    parallel_for(n_cells, n_threads, poll, [&](int64_t cell, int id) { task(workers[id], cell); });
+template <Norm N>
+JoinCounts add_up(const std::vector<Worker<N>>& workers) {
     JoinCounts total;
     for (const auto& w : workers) {
         total.pairs += w.counts.pairs;
@@ -372,14 +371,13 @@ JoinCounts run(const Worker<N>& prototype, int64_t n_cells, int n_threads, const
     return total;
 }
 
+// Own cells and near cells, nearest first: limits drop fast.
 template <Norm N>
-JoinCounts self_join_norm(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
-                          int n_threads, const Poll& poll) {
-    // Reaches only shrink, so those of the start rule out safely.
-    std::vector<float> reach(cells.n_cells);
-    for (int64_t c = 0; c < cells.n_cells; ++c) reach[c] = cell_reach(cells, best, c);
-    const Worker<N> prototype(cells, rows, best, cells, rows, &best);
-    return run<N>(prototype, cells.n_cells, n_threads, poll, [&](Worker<N>& worker, int64_t cell) {
+JoinCounts join_near(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
+                     const std::vector<float>& reach, int n_threads, const Poll& poll) {
+    std::vector<Worker<N>> workers(n_threads, Worker<N>(cells, rows, best, cells, rows, &best));
+    parallel_for(cells.n_cells, n_threads, poll, [&](int64_t cell, int id) {
+        Worker<N>& worker = workers[id];
         worker.begin(cell);
         if (done.insert(cell, cell)) {
             worker.seed(cell);
@@ -390,14 +388,55 @@ JoinCounts self_join_norm(const Cells& cells, const Rows& rows, int64_t n_visit,
             if (done.insert(cell, e) && !worker.ruled_out(e, distance[e], std::max(reach[cell], reach[e])))
                 worker.join_both_ways(e);
     });
+    return add_up(workers);
+}
+
+// All pairs of cells that are left. Limits are about final, so order is free: a few cells together
+// meet one cell after the other, whose rows are then read from memory once for all of them.
+template <Norm N>
+JoinCounts join_rest(const Cells& cells, const Rows& rows, PairSet& done, Best& best,
+                     const std::vector<float>& reach, int n_threads, const Poll& poll) {
+    constexpr int64_t TOGETHER = 4;
+    const int64_t n = cells.n_cells;
+    std::vector<Worker<N>> workers(n_threads * TOGETHER, Worker<N>(cells, rows, best, cells, rows, &best));
+    parallel_for((n + TOGETHER - 1) / TOGETHER, n_threads, poll, [&](int64_t task, int id) {
+        Worker<N>* own = workers.data() + id * TOGETHER;
+        const int64_t first = task * TOGETHER, last = std::min(n, first + TOGETHER);
+        std::vector<std::vector<double>> distance(TOGETHER);
+        for (int64_t cell = first; cell < last; ++cell) {
+            own[cell - first].begin(cell);
+            nearest_cells(cells, cell, cells, 0, distance[cell - first]);
+        }
+        for (int64_t k = 0; k < n; ++k) {
+            const int64_t e = (first + k) % n;  // tasks start apart and rarely meet the same cell
+            for (int64_t cell = first; cell < last; ++cell)
+                if (!own[cell - first].ruled_out(e, distance[cell - first][e], std::max(reach[cell], reach[e])) &&
+                    done.insert(cell, e))
+                    own[cell - first].join_both_ways(e);
+        }
+    });
+    return add_up(workers);
+}
+
+template <Norm N>
+JoinCounts self_join_norm(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
+                          int n_threads, const Poll& poll) {
+    // Reaches only shrink, so those of the start rule out safely.
+    std::vector<float> reach(cells.n_cells);
+    for (int64_t c = 0; c < cells.n_cells; ++c) reach[c] = cell_reach(cells, best, c);
+    const bool started = std::all_of(best.ids.begin(), best.ids.end(), [](int64_t id) { return id >= 0; });
+    return n_visit >= cells.n_cells && started
+               ? join_rest<N>(cells, rows, done, best, reach, n_threads, poll)
+               : join_near<N>(cells, rows, n_visit, done, best, reach, n_threads, poll);
 }
 
 template <Norm N>
 JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
                       Best& best, int n_threads, const Poll& poll) {
-    const Worker<N> prototype(queries, query_rows, best, cells, rows, nullptr);
-    return run<N>(prototype, queries.n_cells, n_threads, poll, [&](Worker<N>& worker, int64_t cell) {
+    std::vector<Worker<N>> workers(n_threads, Worker<N>(queries, query_rows, best, cells, rows, nullptr));
+    parallel_for(queries.n_cells, n_threads, poll, [&](int64_t cell, int id) {
         if (queries.cell_size(cell) == 0) return;
+        Worker<N>& worker = workers[id];
         worker.begin(cell);
         std::vector<double> distance;
         bool seeded = false;
@@ -408,6 +447,7 @@ JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells&
             if (!worker.ruled_out(e, distance[e], cell_reach(queries, best, cell))) worker.join_one_way(e);
         }
     });
+    return add_up(workers);
 }
 
 }  // namespace

@@ -190,24 +190,36 @@ def _join(
     return squared, ids, counts, head
 
 
-def _choose_head(reduced: ReducedRows, partition: Partition, limits: Array, points: PointSet, near: bool) -> int:
+def _choose_head(
+    reduced: ReducedRows, partition: Partition, limits: Array, points: PointSet, near: bool
+) -> int:
     """The number of leading columns that makes the rest of the join cheapest, by a sample of pairs."""
-    rng = np.random.default_rng(0)
-    n, dims = reduced.z.shape
-    a = rng.integers(0, n, 4096)
-    if near:  # pairs inside cells stand for pairs of near cells
-        cell = np.searchsorted(partition.starts, a, side="right") - 1
-        b = rng.integers(partition.starts[cell], partition.starts[cell + 1])
-    else:
-        b = rng.integers(0, n, len(a))
+    a, b = _sample_pairs(partition, near)
     difference = np.abs(reduced.z[a] - reduced.z[b])
     tails = np.abs(reduced.tails[a] - reduced.tails[b])
     if points.norm == "L2":
         difference, tails = difference**2, tails**2
     bounds = difference.reshape(len(a), -1, 8).sum(axis=2).cumsum(axis=1) + tails
     passing = (bounds <= np.maximum(limits[a], limits[b])[:, None]).mean(axis=0)
-    heads = np.arange(8, dims + 1, 8)
+    heads = np.arange(8, reduced.z.shape[1] + 1, 8)
     return int(heads[np.argmin(heads + 1 + _COMPARE_COST + _REFINE_COST * passing)])
+
+
+def _sample_pairs(partition: Partition, near: bool, n: int = 4096) -> tuple[Array, Array]:
+    """Positions of random pairs of rows; near: from cells that are near each other."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, partition.starts[-1], (2, n))
+    if near:
+        centres, starts = partition.centres, partition.starts
+        filled = np.flatnonzero(np.diff(starts))
+        some = rng.choice(filled, min(64, len(filled)), replace=False)
+        apart = ((centres[some, None] - centres[filled]) ** 2).sum(axis=2)
+        close = filled[np.argsort(apart, axis=1)[:, :_NEAR_CELLS]]
+        cell = rng.integers(0, len(some), n)
+        other = close[cell, rng.integers(0, close.shape[1], n)]
+        a = rng.integers(starts[some[cell]], starts[some[cell] + 1])
+        b = rng.integers(starts[other], starts[other + 1])
+    return a, b
 
 
 def _duplicates(points: PointSet, n_threads: int) -> tuple[Array, Array]:
