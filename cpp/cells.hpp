@@ -27,7 +27,8 @@ class Cells {
 public:
     // `head` columns of z (a multiple of 8) and their tail go into the panels; `starts` are the
     // n_cells + 1 positions where cells begin; `slack` bounds the relative rounding error.
-    Cells(const Reduced& r, const int64_t* starts, int64_t n_cells, int head, double slack, Norm norm);
+    Cells(const Reduced& r, const int64_t* starts, int64_t n_cells, int head, double slack, Norm norm,
+          int n_threads);
 
     const Reduced reduced;
     const int head, width;  // width = head + 1: the columns of a panel
@@ -49,10 +50,6 @@ public:
     // What rounding can take off a distance to a row of this cell, beside the other row's share.
     double cell_slack(int64_t c) const { return slack * (centre_norms_[c] + radii_[c]); }
 
-    // Coordinate k of the row at `position` as panels hold it.
-    float coordinate(int64_t position, int k) const {
-        return k < head ? reduced.z[position * reduced.dims + k] : reduced.tail(position, head);
-    }
     // The row's size with the margin for rounding taken off, as lower_bound expects it.
     float margin_size(int64_t position) const { return with_margin(reduced.sizes[position]); }
     float with_margin(double size) const {
@@ -60,6 +57,7 @@ public:
     }
 
 private:
+    void fill(int64_t cell);
     double distance(const float* a, const double* b) const;
     std::vector<int64_t> first_panel_;
     Floats panels_;

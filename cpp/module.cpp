@@ -53,6 +53,10 @@ void bind_dense(nb::module_& m) {
         group_means(x.data(), x.shape(1), order.data(), starts.data(), means.shape(0), weights.data(),
                     means.data(), n_threads);
     });
+    m.def("largest", [](In<T, Vec> x, int n_threads) {
+        nb::gil_scoped_release release;
+        return largest(x.data(), (int64_t)x.shape(0), n_threads);
+    });
     m.def("hash_rows", [](In<T, Mat> x, Out<uint64_t, Vec> hash, int n_threads) {
         nb::gil_scoped_release release;
         hash_rows(x.data(), x.shape(0), x.shape(1), hash.data(), n_threads);
@@ -107,9 +111,9 @@ NB_MODULE(NESTMAP_MODULE, m) {
     nb::class_<Cells>(m, "Cells")
         .def("__init__", [](Cells* self, In<float, Mat> z, In<float, Mat> tails, In<float, Vec> sizes,
                             In<int64_t, Vec> ids, In<int64_t, Vec> starts, int head, double slack,
-                            const char* norm) {
+                            const char* norm, int n_threads) {
             const Reduced r{(int64_t)z.shape(0), (int)z.shape(1), z.data(), tails.data(), sizes.data(), ids.data()};
-            new (self) Cells(r, starts.data(), starts.shape(0) - 1, head, slack, norm_of(norm));
+            new (self) Cells(r, starts.data(), starts.shape(0) - 1, head, slack, norm_of(norm), n_threads);
         }, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>());
 
     nb::class_<PairSet>(m, "PairSet").def(nb::init<int64_t>());

@@ -2,6 +2,7 @@
 #include "rows.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -168,6 +169,34 @@ void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_thread
     });
 }
 
+template <class T>
+double largest(const T* x, int64_t n, int n_threads) {
+    constexpr int64_t BLOCK = 1 << 18, WIDTH = 16;
+    std::vector<T> most((n + BLOCK - 1) / BLOCK);
+    std::atomic<bool> nan{false};
+    parallel_for((int64_t)most.size(), n_threads, nullptr, [&](int64_t task, int) {
+        T m[WIDTH] = {};
+        bool bad[WIDTH] = {};
+        const int64_t stop = std::min(n, (task + 1) * BLOCK);
+        int64_t k = task * BLOCK;
+        for (; k + WIDTH <= stop; k += WIDTH)
+            for (int l = 0; l < WIDTH; ++l) {
+                const T v = std::fabs(x[k + l]);
+                m[l] = v > m[l] ? v : m[l];
+                bad[l] |= v != v;
+            }
+        for (; k < stop; ++k) {
+            const T v = std::fabs(x[k]);
+            m[0] = v > m[0] ? v : m[0];
+            bad[0] |= v != v;
+        }
+        most[task] = *std::max_element(m, m + WIDTH);
+        if (std::any_of(bad, bad + WIDTH, [](bool b) { return b; })) nan = true;
+    });
+    if (nan) return std::numeric_limits<double>::quiet_NaN();
+    return n ? (double)*std::max_element(most.begin(), most.end()) : 0.0;
+}
+
 template class DenseRows<float>;
 template class DenseRows<double>;
 template class CsrRows<float, int32_t>;
@@ -176,6 +205,8 @@ template class CsrRows<float, int64_t>;
 template class CsrRows<double, int64_t>;
 template void project(const float*, int64_t, int64_t, const double*, const double*, int64_t, double*, int);
 template void project(const double*, int64_t, int64_t, const double*, const double*, int64_t, double*, int);
+template double largest(const float*, int64_t, int);
+template double largest(const double*, int64_t, int);
 template void hash_rows(const float*, int64_t, int64_t, uint64_t*, int);
 template void hash_rows(const double*, int64_t, int64_t, uint64_t*, int);
 template void group_means(const float*, int64_t, const int64_t*, const int64_t*, int64_t, const double*,

@@ -74,4 +74,8 @@ void group_means(const T* x, int64_t cols, const int64_t* order, const int64_t* 
 template <class T>
 void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_threads);
 
+// Largest absolute value; NaN if any value is NaN.
+template <class T>
+double largest(const T* x, int64_t n, int n_threads);
+
 }  // namespace nestmap

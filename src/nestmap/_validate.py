@@ -8,7 +8,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from ._native import kernels
 from ._native.twins import Array, blocks
+from ._parallel import resolve_n_jobs
 
 # Integers of up to 16 bits and float16 are exact in float32; anything wider goes to float64.
 _EXACT_IN_FLOAT32 = {np.dtype(t) for t in ("f2", "f4", "i1", "u1", "i2", "u2", "?")}
@@ -42,11 +44,7 @@ def cast_rows(X: Any, *, dtype: Any = None, name: str = "X") -> Any:
 
 def check_finite(values: Array, name: str, csr: Any = None) -> None:
     """Raise with the first bad row and column; no temporary copy of the whole."""
-    if values.size == 0:
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        low, high = float(values.min()), float(values.max())
-    if np.isfinite(low) and np.isfinite(high) and max(-low, high) <= _LARGEST:
+    if kernels.largest(values, resolve_n_jobs(None)) <= _LARGEST:  # false for NaN
         return
     for part in blocks(len(values), values.size // len(values)):
         block = np.abs(values[part].astype(np.float64))

@@ -31,6 +31,7 @@ def group_means(
     means: NDArray[Any],
     n_threads: int,
 ) -> None: ...
+def largest(x: NDArray[Any], n_threads: int) -> float: ...
 def hash_rows(x: NDArray[Any], hash: NDArray[Any], n_threads: int) -> None: ...
 
 class Cells:
@@ -44,6 +45,7 @@ class Cells:
         head: int,
         slack: float,
         norm: str,
+        n_threads: int,
     ) -> None: ...
 
 class PairSet:

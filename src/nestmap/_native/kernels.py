@@ -26,6 +26,13 @@ def group_means(x: Array, order: Array, starts: Array, weights: Array, n_threads
     return means
 
 
+def largest(values: Array, n_threads: int = 1) -> float:
+    """Largest absolute value of a contiguous array (see the twin)."""
+    if (native := core()) is None:
+        return twins.largest(values)
+    return float(native.largest(values.reshape(-1), n_threads))
+
+
 def hash_rows(x: Array, n_threads: int) -> Array:
     """A 64-bit number per row, equal for equal rows (see the twin)."""
     if (native := core()) is None:

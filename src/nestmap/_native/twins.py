@@ -40,6 +40,14 @@ def group_means(x: Array, order: Array, starts: Array, weights: Array) -> Array:
     return means
 
 
+def largest(values: Array) -> float:
+    """Largest absolute value; NaN if any value is NaN, 0 for none."""
+    if values.size == 0:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        return max(float(values.max()), -float(values.min()))
+
+
 def hash_rows(x: Array) -> Array:
     """A 64-bit number per row, equal for equal rows (-0.0 counts as 0.0)."""
     odd = np.uint64(0x9E3779B97F4A7C15)

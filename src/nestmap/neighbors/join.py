@@ -88,7 +88,7 @@ class Index:
     @cached_property
     def native_cells(self) -> Any:
         assert self.reduced is not None and self.partition is not None
-        return _make_cells(self.points, self.reduced, self.partition, self.head)
+        return _make_cells(self.points, self.reduced, self.partition, self.head, 1)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "native_cells"}
@@ -108,7 +108,7 @@ class Index:
         filled = np.concatenate([[0], groups.starts[1:][np.diff(groups.starts) > 0]])
         groups = Partition(groups.order, filled, groups.centres)
         short = short.take(groups.order)
-        cells = _make_cells(queries, short, groups, self.head)
+        cells = _make_cells(queries, short, groups, self.head, n_threads)
         squared, found = np.empty(queries.n), np.empty(queries.n, dtype=np.int64)
         core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads)
         ids, distances = np.empty_like(found), np.empty_like(squared)
@@ -128,10 +128,10 @@ def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None
     return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
 
 
-def _make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, head: int) -> Any:
+def _make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, head: int, n_threads: int) -> Any:
     return core().Cells(
         reduced.z, reduced.tails, reduced.sizes, partition.order, partition.starts,
-        head, rounding_slack(head, points.n_cols), points.norm,
+        head, rounding_slack(head, points.n_cols), points.norm, n_threads,
     )  # fmt: skip
 
 
@@ -183,16 +183,14 @@ def _join(
     for n_visit in (1, _NEAR_CELLS, n_cells):
         if n_visit > 1:
             head = _choose_head(reduced, partition, squared, points, near=n_visit < n_cells)
-        cells = _make_cells(points, reduced, partition, head)
+        cells = _make_cells(points, reduced, partition, head, n_threads)
         counts += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, progress)
         if n_visit >= n_cells:
             break
     return squared, ids, counts, head
 
 
-def _choose_head(
-    reduced: ReducedRows, partition: Partition, limits: Array, points: PointSet, near: bool
-) -> int:
+def _choose_head(reduced: ReducedRows, partition: Partition, limits: Array, points: PointSet, near: bool) -> int:
     """The number of leading columns that makes the rest of the join cheapest, by a sample of pairs."""
     a, b = _sample_pairs(partition, near)
     difference = np.abs(reduced.z[a] - reduced.z[b])

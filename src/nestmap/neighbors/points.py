@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._native import core
+from .._native import core, kernels
 from .._native.twins import Array, blocks
+from .._parallel import resolve_n_jobs
 
 NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
 _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
@@ -153,8 +154,5 @@ def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSe
 
 def power_of_two(data: Any) -> float:
     """The power of two that brings the largest absolute value into [0.5, 1); 1 for all zeros."""
-    values = data.data if sparse.issparse(data) else data
-    if values.size == 0:
-        return 1.0
-    largest = max(float(values.max()), -float(values.min()))
+    largest = kernels.largest(data.data if sparse.issparse(data) else data, resolve_n_jobs(None))
     return 1.0 if largest == 0 else float(2.0 ** -np.frexp(largest)[1])
