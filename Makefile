@@ -16,8 +16,8 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# nestmap beside the authors' hnne: make bench DATA=fashion_mnist.npz
-bench: .venv/installed .venv-peers/installed
+# nestmap beside the authors' hnne, each in an environment of its own: make bench DATA=fashion_mnist.npz
+bench: .venv/installed .venv-bench/installed
 	$(BIN)/python -m benchmarks.versus_hnne $(DATA)
 
 .venv/installed: $(SOURCES)
@@ -26,10 +26,12 @@ bench: .venv/installed .venv-peers/installed
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
-.venv-peers/installed:
-	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet "hnne==2.0.1"
+.venv-bench/installed: $(SOURCES) $(wildcard src/nestmap/*.py src/nestmap/*/*.py)
+	$(PYTHON) -m venv .venv-bench/nestmap
+	.venv-bench/nestmap/bin/python -m pip install --quiet --force-reinstall .
+	$(PYTHON) -m venv .venv-bench/hnne
+	.venv-bench/hnne/bin/python -m pip install --quiet "hnne==2.0.1"
 	touch $@
 
 clean:
-	rm -rf .venv .venv-peers build demo
+	rm -rf .venv .venv-bench build demo

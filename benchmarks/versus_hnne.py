@@ -1,7 +1,6 @@
 """nestmap beside the authors' hnne 2.0.1, in one run on one machine.
 
-    make peers                                            # .venv-peers with hnne==2.0.1
-    .venv/bin/python -m benchmarks.versus_hnne fashion_mnist.npz
+    make bench DATA=fashion_mnist.npz      # makes .venv-bench/nestmap and .venv-bench/hnne
 
 The data: an .npz file with X (rows x columns) and y; the last 10,000 rows serve as new rows.
 Writes benchmarks/results/versus_hnne.md.
@@ -12,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -67,13 +65,13 @@ def recall_of_first_neighbours(X: np.ndarray, n_sample: int = 2000) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--peer-python", default=".venv-peers/bin/python")
+    parser.add_argument("--environments", type=Path, default=Path(".venv-bench"))
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--n-sample", type=int, default=10_000)
     args = parser.parse_args()
     with np.load(args.data, allow_pickle=False) as file:
         X, y = file["X"].astype(np.float32), file["y"]
-    pythons = {"nestmap": sys.executable, "hnne": args.peer_python}
+    pythons = {name: str(args.environments / name / "bin" / "python") for name in ("nestmap", "hnne")}
     rows: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -87,7 +85,7 @@ def main() -> None:
                 rows[method] |= quality(X, maps["embedding"], y, n_sample=args.n_sample)
                 known = KNeighborsClassifier(1).fit(maps["train"], y[:-N_NEW])
                 rows[method]["acc1_new"] = float(known.score(maps["placed"], y[-N_NEW:]))
-    text = table(rows, X, recall_of_first_neighbours(X), import_ratio(sys.executable), args.n_sample)
+    text = table(rows, X, recall_of_first_neighbours(X), import_ratio(pythons["nestmap"]), args.n_sample)
     print(text)
     out = Path(__file__).with_name("results") / "versus_hnne.md"
     out.write_text(text)
