@@ -17,7 +17,8 @@ float round_up(double d) { return (float)(d * (1 + 0x1p-21)) + 1e-36f; }
 
 struct Pair {
     int32_t a, b;  // positions
-    float bound;
+    float bound;   // lower bound of the distance, less the margin for rounding
+    float limit;   // what it was compared with: the larger of the two rows' limits
 };
 
 // Rows that have something to find in a cell, and from which of its panels on.
@@ -44,7 +45,7 @@ public:
 
     // First bounds: verify each row's most promising partner in cell e.
     void seed(int64_t e) {
-        seeds_.assign(all_.rows.size(), {-1, -1, INFINITY});
+        seeds_.assign(all_.rows.size(), {-1, -1, INFINITY, INFINITY});
         each_tile<false>(all_, packed_all_, a_, b_, e, [&] {
             for (const Pair& p : pairs()) {
                 Pair& s = seeds_[p.a - all_.rows[0]];
@@ -98,7 +99,7 @@ private:
     int64_t cell_ = 0;
     Active all_, active_, active_other_;
     Floats packed_all_, packed_, other_limits_;
-    std::vector<Pair> pairs_, seeds_, passed_;
+    std::vector<Pair> pairs_, seeds_;
     std::vector<std::pair<int32_t, int32_t>> found_;
     std::vector<int64_t> starts_;
     size_t n_pairs_ = 0;
@@ -253,7 +254,7 @@ private:
                 }
                 for (uint32_t bits = mask_le(lb, limit); bits; bits &= bits - 1) {
                     const int lane = __builtin_ctz(bits);
-                    *out = {rows[m], first + v * LANES + lane, lb[lane]};
+                    *out = {rows[m], first + v * LANES + lane, lb[lane], limit[lane]};
                     out += !(same && out->a == out->b);
                 }
             }
@@ -261,65 +262,57 @@ private:
         n_pairs_ = out - pairs_.data();
     }
 
-    // Tighten the bounds of the collected pairs, then verify the most promising first: each success
-    // lowers a limit and saves verifications.
+    // Tighten the bounds of the collected pairs in more and more reduced columns, then verify the most
+    // promising first: each success lowers a limit and saves verifications.
     void refine() {
         counts.refined += n_pairs_;
-        passed_.clear();
-        for (size_t i = 0; i < n_pairs_; ++i) {
-            if (i + 8 < n_pairs_) prefetch(pairs_[i + 8]);
-            if (tighten(pairs_[i])) passed_.push_back(pairs_[i]);
-        }
-        std::sort(passed_.begin(), passed_.end(),
+        for (int k = a_.head, step = 16; k < a_.reduced.dims && n_pairs_; k += step, step *= 2)
+            tighten(k, std::min(a_.reduced.dims, k + step));
+        std::sort(pairs_.begin(), pairs_.begin() + n_pairs_,
                   [](const Pair& x, const Pair& y) { return x.bound < y.bound; });
-        for (size_t i = 0; i < passed_.size(); ++i) {
-            if (i + 2 < passed_.size()) rows_b_.prefetch(b_.reduced.ids[passed_[i + 2].b]);
-            if (passed_[i].bound <= limit_of(passed_[i])) verify(passed_[i]);
+        for (size_t i = 0; i < n_pairs_; ++i) {
+            if (i + 2 < n_pairs_) rows_b_.prefetch(b_.reduced.ids[pairs_[i + 2].b]);
+            if (pairs_[i].bound <= limit_of(pairs_[i])) verify(pairs_[i]);
         }
     }
 
-    void prefetch(const Pair& p) const {
-        const float* row = b_.reduced.z + (int64_t)p.b * b_.reduced.dims;
-        for (int k = 0; k < b_.head + 32 && k < b_.reduced.dims; k += 16) __builtin_prefetch(row + k);
-        __builtin_prefetch(b_.reduced.tails + (int64_t)p.b * (b_.reduced.dims >> 3) + (b_.head >> 3));
+    // Add columns k to stop to all bounds and keep the pairs that still pass. No branch depends on a
+    // bound: most fail, but which do cannot be foreseen.
+    void tighten(int k, int stop) {
+        const int dims = a_.reduced.dims, n_tails = dims >> 3;
+        const float *za = a_.reduced.z, *zb = b_.reduced.z;
+        const float *ta = a_.reduced.tails - 1, *tb = b_.reduced.tails - 1;
+        const int from = k >> 3, to = stop >> 3;
+        size_t kept = 0;
+        for (size_t i = 0; i < n_pairs_; ++i) {
+            if (i + 8 < n_pairs_) {
+                const int64_t ahead = pairs_[i + 8].b;
+                __builtin_prefetch(zb + ahead * dims + k);
+                __builtin_prefetch(zb + ahead * dims + k + 15);
+                __builtin_prefetch(tb + ahead * n_tails + to);
+            }
+            Pair p = pairs_[i];
+            const float *xa = za + (int64_t)p.a * dims, *xb = zb + (int64_t)p.b * dims;
+            const float *ya = ta + (int64_t)p.a * n_tails, *yb = tb + (int64_t)p.b * n_tails;
+            vfloat sum = {};
+            for (int c = k; c < stop; c += LANES) {
+                const vfloat d = load(xa + c) - load(xb + c);
+                if constexpr (N == Norm::L2)
+                    sum += d * d;
+                else
+                    sum += absolute(d);
+            }
+            p.bound += (sum_lanes(sum) - term(ya[from] - yb[from])) + term(ya[to] - yb[to]);
+            pairs_[kept] = p;
+            kept += p.bound <= p.limit;
+        }
+        n_pairs_ = kept;
     }
+    static float term(float d) { return N == Norm::L2 ? d * d : std::fabs(d); }
 
     float limit_of(const Pair& p) const {
         const float own = best_a_.limit(p.a);
         return best_b_ ? std::max(own, best_b_->limit(p.b)) : own;
-    }
-
-    // The bound in more and more reduced columns; false as soon as it is too large.
-    bool tighten(Pair& p) const {
-        const Reduced &ra = a_.reduced, &rb = b_.reduced;
-        const float* za = ra.z + (int64_t)p.a * ra.dims;
-        const float* zb = rb.z + (int64_t)p.b * rb.dims;
-        const float margin = (float)a_.slack * (ra.sizes[p.a] + rb.sizes[p.b]);
-        const float limit = limit_of(p);
-        vfloat sum[16 / LANES] = {};
-        const int dims = ra.dims;
-        int k = 0;
-        for (const int first = a_.head & ~15; k < first; k += 16) add_columns(za + k, zb + k, sum);
-        while (k < dims) {
-            const int stop = std::min(dims, k + 32);
-            for (; k < stop; k += 16) add_columns(za + k, zb + k, sum);
-            vfloat total = sum[0];
-            for (int v = 1; v < 16 / LANES; ++v) total += sum[v];
-            const float d = ra.tail(p.a, k) - rb.tail(p.b, k);
-            p.bound = sum_lanes(total) + (N == Norm::L2 ? d * d : std::fabs(d)) - margin;
-            if (p.bound > limit) return false;
-        }
-        return true;
-    }
-
-    static void add_columns(const float* za, const float* zb, vfloat* sum) {
-        for (int v = 0; v < 16 / LANES; ++v) {
-            const vfloat d = load(za + v * LANES) - load(zb + v * LANES);
-            if constexpr (N == Norm::L2)
-                sum[v] += d * d;
-            else
-                sum[v] += absolute(d);
-        }
     }
 
     void verify(const Pair& p) {

@@ -59,7 +59,7 @@ def draw(model: HNNE, y: np.ndarray, out: Path) -> Path:
         for node in range(n):
             members = labels == node
             digit, count = np.unique(y[members], return_counts=True)
-            text = "".join(str(d) for d in digit[np.argsort(-count)][:3] if count[digit == d] > 0.15 * members.sum())
+            text = " ".join(str(d) for d in digit[np.argsort(-count)][:3] if count[digit == d] > 0.15 * members.sum())
             axis.annotate(
                 text, anchors[node], ha="center", va="center", fontsize=13 if level == -1 else 10, weight="bold",
                 bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": colours[node], "alpha": 0.85},

@@ -29,8 +29,8 @@ Progress = Callable[[float], None]
 
 # The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and
 # for the pairs that pass, the look at the remaining columns (measured on AVX2).
-_COMPARE_COST, _REFINE_COST = 10, 1000
-_FIRST_HEAD = 128
+_COMPARE_COST, _REFINE_COST = 10, 400
+_FIRST_HEAD = 96
 _NEAR_CELLS = 12
 
 
