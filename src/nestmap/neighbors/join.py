@@ -107,7 +107,7 @@ class Index:
         groups = group_by_centre(short.z, self.partition.centres, n_threads)
         filled = np.concatenate([[0], groups.starts[1:][np.diff(groups.starts) > 0]])
         groups = Partition(groups.order, filled, groups.centres)
-        short = short.take(groups.order)
+        short = short.take(groups.order, n_threads)
         cells = _make_cells(queries, short, groups, self.head, n_threads)
         squared, found = np.empty(queries.n), np.empty(queries.n, dtype=np.int64)
         core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads)
@@ -124,7 +124,7 @@ def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None
         reducer = reducer or fit_reducer(points)
         reduced = reduce_rows(points, reducer, n_threads)
         partition = partition_rows(reduced.z, number_of_cells(points.n), n_threads)
-        reduced = reduced.take(partition.order)
+        reduced = reduced.take(partition.order, n_threads)
     return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
 
 
@@ -153,7 +153,7 @@ def join_points(
         reduced = reduce_rows(points, reducer, n_threads, None if len(distinct) == points.n else distinct)
         clock.stop("reduction")
         partition = partition_rows(reduced.z, number_of_cells(len(distinct)), n_threads)
-        reduced = reduced.take(partition.order)
+        reduced = reduced.take(partition.order, n_threads)
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
         clock.stop("cells")
         squared, ids, counts, head = _join(points, reduced, partition, n_threads, progress)

@@ -23,7 +23,7 @@ from .points import PointSet
 _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
 _MOST_COLUMNS = 256
 _SAMPLE_VALUES = 4_000_000
-_SAMPLE_ROWS = 2500
+_SAMPLE_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +48,13 @@ class ReducedRows:
     tails: Array  # float32, n x n_dims / 8
     sizes: Array  # float32, n
 
-    def take(self, order: Array) -> ReducedRows:
+    def take(self, order: Array, n_threads: int) -> ReducedRows:
         z = aligned_empty(len(order), self.z.shape[1])
-        np.take(self.z, order, axis=0, out=z, mode="clip")
+        map_blocks(
+            lambda part: np.take(self.z, order[part], axis=0, out=z[part], mode="clip"),
+            blocks(*z.shape, values=800_000),
+            n_threads,
+        )
         return ReducedRows(z, self.tails[order], self.sizes[order])
 
 
