@@ -14,6 +14,7 @@ from ._progress import Progress
 from ._validate import cast_rows, check_number, check_option
 from .hierarchy import build_hierarchy
 from .neighbors import check_metric, given_neighbors
+from .neighbors.join import hash_points
 from .placement import RowTable, assign_rows
 
 
@@ -73,8 +74,9 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             check_option("neighbors", self.neighbors, ("auto", "exact"))
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
+        hashes = hash_points(X, n_threads)
         self.hierarchy_ = build_hierarchy(
-            X, check_metric(self.metric, X), first=given, min_nodes=2, n_threads=n_threads,
+            X, check_metric(self.metric, X), first=given, hashes=hashes, min_nodes=2, n_threads=n_threads,
             progress=Progress(self.verbose),
         )  # fmt: skip
         tree = self.hierarchy_
@@ -84,7 +86,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.labels_ = tree.labels(tree.default_level())
         else:
             self.labels_ = tree.labels(n_clusters=self.n_clusters)
-        self._table = RowTable.of(X, n_threads)
+        self._table = RowTable.of(hashes)
         # merged clusters hold whole leaves, so a leaf tells the label
         self._label_of_leaf = np.empty(tree.levels[0].n_nodes, dtype=np.int64)
         self._label_of_leaf[tree.levels[0].members] = self.labels_

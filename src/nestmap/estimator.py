@@ -17,7 +17,7 @@ from .hierarchy import Hierarchy, build_hierarchy
 from .layout import Audit, Layout, audit_layout, descend
 from .neighbors import check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
-from .neighbors.join import Index, build_index
+from .neighbors.join import Index, build_index, hash_points
 from .neighbors.points import NATIVE_METRICS, make_points
 from .placement import RULES, RowTable, assign_rows, place_rows
 from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary
@@ -130,11 +130,12 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             )
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         progress = Progress(self.verbose)
-        hierarchy = build_hierarchy(X, metric, first=given, n_threads=n_threads, progress=progress)
+        hashes = hash_points(X, n_threads)
+        hierarchy = build_hierarchy(X, metric, first=given, hashes=hashes, n_threads=n_threads, progress=progress)
         progress.note(str(hierarchy))
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._finish(X, hierarchy, n_threads, progress)
-        self._table = RowTable.of(X, n_threads)
+        self._table = RowTable.of(hashes)
         self._index = self._make_index(X, metric, n_threads)
         progress.note("done")
         return self

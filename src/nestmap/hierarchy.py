@@ -262,13 +262,15 @@ def build_hierarchy(
     metric: Any = "euclidean",
     *,
     first: FirstNeighbors | None = None,
+    hashes: Array | None = None,
     min_nodes: int = 3,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
-    `first` are first neighbours of the rows that the caller has; upper levels are searched.
+    `first` are first neighbours of the rows that the caller has (upper levels are searched), `hashes`
+    what `hash_points` gives for the rows.
     """
     progress = progress or Progress(0)
     items, weights = X, np.ones(X.shape[0])
@@ -279,12 +281,12 @@ def build_hierarchy(
     while True:
         progress.begin(f"level {len(levels)}: first neighbours of {items.shape[0]} {'nodes' if levels else 'rows'}")
         if first is None and items.shape[0] > 1:
-            found, index = search(items, metric, n_threads, reducer, progress.share)
+            found, index = search(items, metric, n_threads, reducer, progress.share, hashes)
             reducer = index.reducer if isinstance(index, Index) else None
             leaf_index = index if len(levels) == 1 else leaf_index
         else:
             found = first or FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report())
-        first = None
+        first = hashes = None
         reports.append(found.report)
         link = float(np.mean(found.distances))
         if not levels:

@@ -40,8 +40,8 @@ class RowTable:
     rows: Array
 
     @classmethod
-    def of(cls, X: Any, n_threads: int) -> RowTable:
-        hashes = hash_points(X, n_threads)
+    def of(cls, hashes: Array) -> RowTable:
+        """From what `hash_points` gives for the training rows."""
         order = np.argsort(hashes, kind="stable")  # of equal rows, the lowest comes first
         return cls(hashes[order], order)
 

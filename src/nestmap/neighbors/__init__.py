@@ -80,14 +80,19 @@ def check_metric(metric: Any, X: Any) -> Any:
 
 
 def search(
-    X: Any, metric: Any, n_threads: int, reducer: Reducer | None = None, progress: Progress | None = None
+    X: Any,
+    metric: Any,
+    n_threads: int,
+    reducer: Reducer | None = None,
+    progress: Progress | None = None,
+    hashes: Array | None = None,
 ) -> tuple[FirstNeighbors, Index | BlockedIndex]:
     """First neighbours of validated rows, and an index that answers for new rows."""
     metric = check_metric(metric, X)
     if metric == "precomputed":
         return _from_distances(X), BlockedIndex(X, metric)
     if metric in NATIVE_METRICS:
-        return join_points(make_points(X, metric), n_threads, reducer, progress)
+        return join_points(make_points(X, metric), n_threads, reducer, progress, hashes)
     return blocked_neighbors(X, metric, progress)
 
 

@@ -136,16 +136,23 @@ def _make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, he
 
 
 def join_points(
-    points: PointSet, n_threads: int, reducer: Reducer | None = None, progress: Progress | None = None
+    points: PointSet,
+    n_threads: int,
+    reducer: Reducer | None = None,
+    progress: Progress | None = None,
+    hashes: Array | None = None,
 ) -> tuple[FirstNeighbors, Index]:
-    """First neighbours of all rows of a native metric, exact, and an index over the distinct rows."""
+    """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
+
+    `hashes`: what `hash_points` gives for these rows, if the caller has it.
+    """
     clock = _Clock()
     if core() is None:
         squared, ids = twins.nearest(points, points, norm=points.norm, exclude_self=True)
         report = NeighborReport("exact", True, points.n, points.n, "numpy", seconds=clock.stop("brute force"))
         return FirstNeighbors(ids, points.to_metric(squared), report), Index(points)
     with single_threaded_blas():
-        first, second = _duplicates(points, n_threads)
+        first, second = _duplicates(points, hash_points(points.data, n_threads) if hashes is None else hashes)
         distinct = np.flatnonzero(first == np.arange(points.n))
         clock.stop("duplicates")
         reducer = reducer or fit_reducer(points)
@@ -220,11 +227,10 @@ def _sample_pairs(partition: Partition, near: bool, n: int = 4096) -> tuple[Arra
     return a, b
 
 
-def _duplicates(points: PointSet, n_threads: int) -> tuple[Array, Array]:
+def _duplicates(points: PointSet, hashes: Array) -> tuple[Array, Array]:
     """For each row the first row equal to it, and for rows with copies the second one (else -1)."""
     n = points.n
     first, second = np.arange(n), np.full(n, -1, dtype=np.int64)
-    hashes = hash_points(points.data, n_threads)
     order = np.argsort(hashes, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0]))
     sizes = np.diff(np.append(starts, n))

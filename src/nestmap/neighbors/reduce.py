@@ -52,7 +52,7 @@ class ReducedRows:
         z = aligned_empty(len(order), self.z.shape[1])
         map_blocks(
             lambda part: np.take(self.z, order[part], axis=0, out=z[part], mode="clip"),
-            blocks(*z.shape, values=800_000),
+            blocks(len(z), z.shape[1], values=800_000),
             n_threads,
         )
         return ReducedRows(z, self.tails[order], self.sizes[order])
