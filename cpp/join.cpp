@@ -245,6 +245,8 @@ private:
         for (int m = 0; m < M; ++m) {
             if (m >= n) break;
             const vfloat own_limit = splat(best.limit(rows[m]));
+            float bounds[PANEL], limits[PANEL];
+            uint32_t bits = 0;  // one loop per row of 16: fewer exits to mispredict
             for (int v = 0; v < VECTORS; ++v) {
                 const vfloat lb = lower_bound<N>(acc[m][v], sizes[m], load(panel_sizes + v * LANES));
                 vfloat limit = own_limit;
@@ -252,11 +254,14 @@ private:
                     const vfloat l = load(panel_limits + v * LANES);
                     limit = l > limit ? l : limit;
                 }
-                for (uint32_t bits = mask_le(lb, limit); bits; bits &= bits - 1) {
-                    const int lane = __builtin_ctz(bits);
-                    *out = {rows[m], first + v * LANES + lane, lb[lane], limit[lane]};
-                    out += !(same && out->a == out->b);
-                }
+                store(bounds + v * LANES, lb);
+                store(limits + v * LANES, limit);
+                bits |= mask_le(lb, limit) << (v * LANES);
+            }
+            for (; bits; bits &= bits - 1) {
+                const int lane = __builtin_ctz(bits);
+                *out = {rows[m], first + lane, bounds[lane], limits[lane]};
+                out += !(same && out->a == out->b);
             }
         }
         n_pairs_ = out - pairs_.data();
