@@ -9,11 +9,13 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 
-def make(method: str):  # type: ignore[no-untyped-def]
+def make(method: str) -> Callable[[], Any]:
     if method == "nestmap":
         from nestmap import HNNE
 
@@ -23,7 +25,7 @@ def make(method: str):  # type: ignore[no-untyped-def]
     return lambda: Reference(n_components=2, metric="euclidean", hnne_version="v1")
 
 
-def timed(function):  # type: ignore[no-untyped-def]
+def timed(function: Callable[[], Any]) -> tuple[Any, float]:
     start = time.perf_counter()
     value = function()
     return value, time.perf_counter() - start

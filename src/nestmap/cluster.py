@@ -18,7 +18,7 @@ from .neighbors.join import hash_points
 from .placement import RowTable, assign_rows
 
 
-class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """Clustering by first-neighbour relations, without parameters.
 
     Parameters

@@ -23,7 +23,7 @@ from .placement import RULES, RowTable, assign_rows, place_rows
 from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary
 
 
-class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """Hierarchical nearest-neighbour graph embedding (h-NNE).
 
     A map of the rows of X in a few dimensions, and a hierarchy of clusters that is the skeleton of

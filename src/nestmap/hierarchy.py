@@ -9,7 +9,7 @@ top. Level 0 is kept even when it has fewer than three nodes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -292,7 +292,7 @@ def build_hierarchy(
         if not levels:
             far_distance = float(np.quantile(found.distances, 0.999))
         if levels:
-            levels[-1] = _with_gap(levels[-1], link)
+            levels[-1] = replace(levels[-1], gap=link)
         members = components(found.ids)
         n_nodes = int(members.max()) + 1
         if levels and (n_nodes < min_nodes or n_nodes == items.shape[0]):
@@ -308,10 +308,6 @@ def build_hierarchy(
 
 def _single_row_report() -> NeighborReport:
     return NeighborReport("a single row", True, 1, 1, "none")
-
-
-def _with_gap(level: Level, gap: float) -> Level:
-    return Level(level.centroids, level.sizes, level.members, level.link, gap)
 
 
 def components(ids: Array) -> Array:

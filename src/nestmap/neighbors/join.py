@@ -116,16 +116,20 @@ class Index:
         return ids, self.points.to_metric(distances)
 
 
-def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None) -> Index:
+def build_index(points: PointSet, n_threads: int) -> Index:
     """An index over all rows of a point set."""
     if core() is None:
         return Index(points)
     with single_threaded_blas():
-        reducer = reducer or fit_reducer(points)
-        reduced = reduce_rows(points, reducer, n_threads)
-        partition = partition_rows(reduced.z, number_of_cells(points.n), n_threads)
-        reduced = reduced.take(partition.order, n_threads)
+        reducer = fit_reducer(points)
+        reduced, partition = _put_into_cells(reduce_rows(points, reducer, n_threads), n_threads)
     return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
+
+
+def _put_into_cells(reduced: ReducedRows, n_threads: int) -> tuple[ReducedRows, Partition]:
+    """Cells of short rows, and the rows in cell order."""
+    partition = partition_rows(reduced.z, number_of_cells(len(reduced.z)), n_threads)
+    return reduced.take(partition.order, n_threads), partition
 
 
 def _make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, head: int, n_threads: int) -> Any:
@@ -159,12 +163,11 @@ def join_points(
         clock.stop("directions")
         reduced = reduce_rows(points, reducer, n_threads, None if len(distinct) == points.n else distinct)
         clock.stop("reduction")
-        partition = partition_rows(reduced.z, number_of_cells(len(distinct)), n_threads)
-        reduced = reduced.take(partition.order, n_threads)
+        reduced, partition = _put_into_cells(reduced, n_threads)
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
         clock.stop("cells")
         squared, ids, counts, head = _join(points, reduced, partition, n_threads, progress)
-    found, found_ids = np.zeros(points.n), second[first]
+    found, found_ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
     found[partition.order] = squared
     found_ids[partition.order] = ids
     copies = np.flatnonzero(second >= 0)  # rows that occur more than once: distance 0, lowest other
