@@ -1,59 +1,103 @@
-"""One method in one fresh process: times, memory and maps, as JSON on the last line.
+"""One method on one data set in one fresh process, started by `runner` with the method's own interpreter.
 
-Started by `versus_hnne` with the interpreter of the method's own environment; needs only NumPy.
+python worker.py JOB.json: reads the job, writes its maps as .npy files beside it, and rewrites
+RESULT.json after every step, so that a worker that is stopped half-way leaves what it has measured.
+Needs only NumPy and the method.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from methods import METHODS  # beside this file
 
 
-def make(method: str) -> Callable[[], Any]:
-    if method == "nestmap":
-        from nestmap import HNNE
+class Record:
+    """What is known so far, on disk after every step."""
 
-        return lambda: HNNE(n_jobs=2)
-    from hnne import HNNE as Reference
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values: dict[str, Any] = {}
 
-    return lambda: Reference(n_components=2, metric="euclidean", hnne_version="v1")
+    def add(self, **values: Any) -> None:
+        self.values |= values
+        temporary = self.path.with_suffix(".part")
+        temporary.write_text(json.dumps(self.values))
+        temporary.replace(self.path)
+
+    def timed(self, name: str, function: Callable[[], Any]) -> Any:
+        """Wall-clock seconds of a step, and the seconds that all threads worked."""
+        start, worked = time.perf_counter(), _worked()
+        value = function()
+        seconds = time.perf_counter() - start
+        self.add(**{name: seconds, f"{name}_cpu": _worked() - worked})
+        return value
 
 
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.perf_counter()
-    value = function()
-    return value, time.perf_counter() - start
-
-
-def main() -> None:
-    method, path, out, n_train = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-    with np.load(path, allow_pickle=False) as file:
-        X = file["X"].astype(np.float32)
-    found: dict[str, float] = {"megabytes_before": _peak()}
-    new_model, found["import"] = timed(lambda: make(method))
-    model = new_model()
-    embedding, found["first_fit"] = timed(lambda: model.fit_transform(X))
-    found["megabytes"] = _peak()
-    _, found["second_fit"] = timed(lambda: new_model().fit_transform(X))
-    model = new_model()
-    train, _ = timed(lambda: model.fit_transform(X[:n_train]))
-    new = X[n_train:]
-    model.transform(new[:10])
-    placed, found["transform"] = timed(lambda: model.transform(new))
-    singles = [timed(lambda i=i: model.transform(new[i : i + 1]))[1] for i in range(20)]
-    found["transform_one"] = float(np.median(singles))
-    np.savez(out, embedding=embedding, train=train, placed=placed)
-    print(json.dumps(found))
+def _worked() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    job = json.loads(path.read_text())
+    record = Record(path.with_name("result.json"))
+    method = METHODS[job["method"]]
+    X = np.load(job["rows"], mmap_mode=None)
+    record.add(data_megabytes=X.nbytes / 2**20, megabytes_before=_peak())
+    factory = record.timed("import", method.make)
+    record.add(version=version(method.package), python=sys.version.split()[0])
+
+    def new_model() -> Any:
+        return factory(job["n_components"], job["metric"], job["options"])
+
+    if job["task"] == "new":
+        _place(job, record, X, new_model, path.parent)
+    else:
+        _map(job, record, X, new_model, path.parent)
+
+
+def _map(job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], Any], folder: Path) -> None:
+    Y = record.timed("first_fit", lambda: new_model().fit_transform(X))
+    record.add(megabytes=_peak())
+    _save(folder / "map.npy", Y)
+    if job["second_fit"]:
+        record.timed("second_fit", lambda: new_model().fit_transform(X))
+
+
+def _place(job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], Any], folder: Path) -> None:
+    known, new = X[: job["n_train"]], X[job["n_train"] :]
+    model = new_model()
+    train = record.timed("first_fit", lambda: model.fit_transform(known))
+    _save(folder / "train.npy", train)
+    placed = record.timed("transform", lambda: model.transform(new))
+    record.add(megabytes=_peak())
+    _save(folder / "placed.npy", placed)
+    record.timed("transform_again", lambda: model.transform(new))
+    singles = []
+    for i in range(10):
+        start = time.perf_counter()
+        model.transform(new[i : i + 1])
+        singles.append(time.perf_counter() - start)
+    record.add(transform_one=float(np.median(singles)))
+
+
+def _save(path: Path, Y: Any) -> None:
+    np.save(path, np.ascontiguousarray(Y))
 
 
 if __name__ == "__main__":

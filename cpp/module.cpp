@@ -57,6 +57,12 @@ void bind_dense(nb::module_& m) {
         nb::gil_scoped_release release;
         return largest(x.data(), (int64_t)x.shape(0), n_threads);
     });
+    m.def("count_within", [](In<T, Mat> values, In<double, Mat> lower, In<double, Mat> upper,
+                             Out<int64_t, Mat> below, Out<int64_t, Mat> upto) {
+        nb::gil_scoped_release release;
+        count_within(values.data(), values.shape(0), values.shape(1), lower.data(), upper.data(),
+                     lower.shape(1), below.data(), upto.data());
+    });
     m.def("hash_rows", [](In<T, Mat> x, Out<uint64_t, Vec> hash, int n_threads) {
         nb::gil_scoped_release release;
         hash_rows(x.data(), x.shape(0), x.shape(1), hash.data(), n_threads);
@@ -107,6 +113,13 @@ NB_MODULE(NESTMAP_MODULE, m) {
     bind_csr<double, int32_t>(m);
     bind_csr<float, int64_t>(m);
     bind_csr<double, int64_t>(m);
+
+    m.def("pair_distances", [](const Rows& rows, In<int64_t, Vec> i, In<int64_t, Vec> j, Out<double, Vec> distances,
+                               const char* norm) {
+        nb::gil_scoped_release release;
+        for (size_t k = 0; k < i.shape(0); ++k)
+            distances(k) = rows.distance(i(k), rows, j(k), std::numeric_limits<double>::infinity(), norm_of(norm));
+    });
 
     nb::class_<Cells>(m, "Cells")
         .def("__init__", [](Cells* self, In<float, Mat> z, In<float, Mat> tails, In<float, Vec> sizes,

@@ -169,6 +169,38 @@ void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_thread
     });
 }
 
+namespace {
+
+// Counters of the values' own width, so that the loop becomes compares and subtractions.
+template <class T, class Test>
+int64_t count_if(const T* values, int64_t cols, Test test) {
+    using Counter = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    constexpr int64_t WIDTH = 32;
+    Counter counts[WIDTH] = {};
+    int64_t k = 0, total = 0;
+    for (; k + WIDTH <= cols; k += WIDTH)
+        for (int64_t l = 0; l < WIDTH; ++l) counts[l] += test(values[k + l]) ? 1 : 0;
+    for (; k < cols; ++k) total += test(values[k]);
+    for (Counter c : counts) total += c;
+    return total;
+}
+
+}  // namespace
+
+template <class T>
+void count_within(const T* values, int64_t n, int64_t cols, const double* lower, const double* upper,
+                  int64_t n_limits, int64_t* below, int64_t* upto) {
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t c = i * n_limits; c < (i + 1) * n_limits; ++c) {
+            // the T next to the limit on the side that keeps v < limit and v <= limit true to the double
+            T low = (T)lower[c], high = (T)upper[c];
+            if ((double)low < lower[c]) low = std::nextafter(low, std::numeric_limits<T>::infinity());
+            if ((double)high > upper[c]) high = std::nextafter(high, -std::numeric_limits<T>::infinity());
+            below[c] = count_if(values + i * cols, cols, [low](T v) { return v < low; });
+            upto[c] = count_if(values + i * cols, cols, [high](T v) { return v <= high; });
+        }
+}
+
 template <class T>
 double largest(const T* x, int64_t n, int n_threads) {
     constexpr int64_t BLOCK = 1 << 18, WIDTH = 16;
@@ -205,6 +237,10 @@ template class CsrRows<float, int64_t>;
 template class CsrRows<double, int64_t>;
 template void project(const float*, int64_t, int64_t, const double*, const double*, int64_t, double*, int);
 template void project(const double*, int64_t, int64_t, const double*, const double*, int64_t, double*, int);
+template void count_within(const float*, int64_t, int64_t, const double*, const double*, int64_t, int64_t*,
+                           int64_t*);
+template void count_within(const double*, int64_t, int64_t, const double*, const double*, int64_t, int64_t*,
+                           int64_t*);
 template double largest(const float*, int64_t, int);
 template double largest(const double*, int64_t, int);
 template void hash_rows(const float*, int64_t, int64_t, uint64_t*, int);

@@ -74,6 +74,11 @@ void group_means(const T* x, int64_t cols, const int64_t* order, const int64_t* 
 template <class T>
 void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_threads);
 
+// Values of row i (of `cols`) that are < lower[i, c], and that are <= upper[i, c], for each limit c.
+template <class T>
+void count_within(const T* values, int64_t n, int64_t cols, const double* lower, const double* upper,
+                  int64_t n_limits, int64_t* below, int64_t* upto);
+
 // Largest absolute value; NaN if any value is NaN.
 template <class T>
 double largest(const T* x, int64_t n, int n_threads);

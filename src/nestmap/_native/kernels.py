@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import core, twins
@@ -39,4 +41,22 @@ def hash_rows(x: Array, n_threads: int) -> Array:
         return twins.hash_rows(x)
     out = np.empty(len(x), dtype=np.uint64)
     native.hash_rows(x, out, n_threads)
+    return out
+
+
+def count_within(values: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Values of each row below lower limits, and up to upper limits (see the twin)."""
+    if (native := core()) is None:
+        return twins.count_within(values, lower, upper)
+    below, upto = np.empty(lower.shape, dtype=np.int64), np.empty(lower.shape, dtype=np.int64)
+    native.count_within(np.ascontiguousarray(values), lower, upper, below, upto)
+    return below, upto
+
+
+def pair_distances(points: Any, i: Array, j: Array) -> Array:
+    """Distances of row i[k] to row j[k] of a PointSet by definition (twin: PointSet.pair_distances)."""
+    if (native := core()) is None:
+        return np.asarray(points.pair_distances(i, points, j, points.norm))
+    out = np.empty(len(i))
+    native.pair_distances(points.native, np.ascontiguousarray(i), np.ascontiguousarray(j), out, points.norm)
     return out

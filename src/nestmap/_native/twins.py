@@ -63,6 +63,15 @@ def hash_rows(x: Array) -> Array:
     return out
 
 
+def count_within(values: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """How many values of row i are < lower[i, c], and how many are <= upper[i, c]; O(n · cols · c)."""
+    below, upto = np.empty(lower.shape, dtype=np.int64), np.empty(lower.shape, dtype=np.int64)
+    for c in range(lower.shape[1]):
+        below[:, c] = np.count_nonzero(values < lower[:, c, None], axis=1)
+        upto[:, c] = np.count_nonzero(values <= upper[:, c, None], axis=1)
+    return below, upto
+
+
 def nearest(queries: Any, rows: Any, *, norm: str, exclude_self: bool) -> tuple[Array, Array]:
     """Distance to and index of each query's nearest row by brute force; ties go to the lower index.
 

@@ -1,0 +1,46 @@
+"""Which jobs make up the comparison: the paper's section 4 and its supplement, on the data at hand."""
+
+from __future__ import annotations
+
+from benchmarks.methods import METHODS
+from benchmarks.runner import Job
+
+DIMENSIONS = (2, 4, 8, 32, 64)  # the paper's figure on target dimensions
+HIGHER = ("nestmap", "hnne-v1", "umap", "pacmap", "pca")  # methods that go beyond three
+PRELIMINARY = ("random", "random_projection", "pca", "pca_centroids")
+SEEDS = range(5)  # the paper averages random starts over five runs
+SLOW = ("t-sne", "fit-sne")  # last, so that a report is worth reading before they end
+
+
+def make_plan(n_columns: dict[str, int], labelled: set[str], methods: tuple[str, ...]) -> list[Job]:
+    """All jobs for these data sets, the quick ones first.
+
+    n_columns: columns of each data set; labelled: those with classes, which accuracies need.
+    """
+    quick = [m for m in methods if m not in SLOW]
+    jobs = [Job(data, method) for data in n_columns for method in quick]
+    if "nestmap" in methods:
+        for data in n_columns:
+            jobs += _variants(data)
+    jobs += [Job(data, m, task="new") for data in n_columns for m in quick if METHODS[m].transforms]
+    jobs += [
+        Job(data, method, n_components=d)
+        for data, columns in n_columns.items()
+        for d in DIMENSIONS[1:]
+        for method in HIGHER
+        if data in labelled and d <= columns and method in methods
+    ]
+    slow = [m for m in SLOW if m in methods]
+    by_size = [Job(data, m) for data in n_columns for m in slow]
+    by_size += [Job(data, m, task="new") for data in n_columns for m in slow if METHODS[m].transforms]
+    return jobs + by_size
+
+
+def _variants(data: str) -> list[Job]:
+    """The supplement's ablations: preliminary embeddings, and inflation off."""
+    jobs = [
+        Job(data, "nestmap", options={"preliminary": kind, "random_state": seed})
+        for kind in PRELIMINARY
+        for seed in (SEEDS if kind.startswith("random") else (0,))
+    ]
+    return [*jobs, Job(data, "nestmap", options={"inflate": False})]

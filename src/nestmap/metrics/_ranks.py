@@ -1,0 +1,148 @@
+"""One pass over all rows for some of them: ranks of given neighbours, and the true nearest neighbours.
+
+Memory: a few blocks of rows x block; time: one matrix product. Nothing here depends on the number of
+threads. Ranks start at 1 for the nearest other row; rows at equal distance share their mean rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from .._native import kernels
+from .._native.twins import Array
+from .._parallel import map_blocks, single_threaded_blas
+from ._spaces import FEW_COLUMNS, Space, make_space
+
+_BATCH, _BLOCK = 2048, 2048  # rows whose distances are held at a time, and how many to
+_SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
+_CROWD = 256  # more rows of one block within that bound: ties without end, settled row by row
+
+Report = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What one pass found for the scanned rows."""
+
+    ranks: Array  # (m, c) of the candidates
+    neighbors: Array  # (m, k) ids, nearest first, ties by index
+
+
+def scan(
+    space: Space,
+    rows: Array,
+    candidates: Array,
+    n_neighbors: int,
+    n_threads: int,
+    report: Report | None = None,
+) -> Scan:
+    """Ranks of candidates[i] among all rows as seen from rows[i], and its n_neighbors nearest rows."""
+    ranks = np.empty(candidates.shape)
+    neighbors = np.empty((len(rows), n_neighbors), dtype=np.int64)
+    parts = [slice(i, min(space.n, i + _BLOCK)) for i in range(0, space.n, _BLOCK)]
+    with single_threaded_blas():
+        for start in range(0, len(rows), _BATCH):
+            batch = slice(start, min(len(rows), start + _BATCH))
+            ranks[batch], neighbors[batch] = _scan_batch(
+                space, rows[batch], candidates[batch], n_neighbors, parts, n_threads
+            )
+            if report:
+                report(batch.stop / len(rows))
+    return Scan(ranks, neighbors)
+
+
+def _scan_batch(
+    space: Space, rows: Array, candidates: Array, k: int, parts: list[slice], n_threads: int
+) -> tuple[Array, Array]:
+    limits = space.exact(np.repeat(rows, candidates.shape[1]), candidates.ravel()).reshape(candidates.shape)
+    bound = _bound_neighbors(space, rows, k) if k else None
+
+    def look(part: slice) -> tuple[Array, _Near | None]:
+        rough, error = space.rough(rows, part)
+        inside = (rows >= part.start) & (rows < part.stop)
+        rough[np.flatnonzero(inside), rows[inside] - part.start] = np.inf
+        counts = _count_nearer(space, rows, part, rough, error, limits) if limits.size else np.zeros(limits.shape)
+        return counts, None if bound is None else _pick(rough, part.start, bound)
+
+    found = map_blocks(look, parts, n_threads)
+    # each candidate met itself once, as half a tie: rank 1 is left for the nearest
+    ranks = np.sum([counts for counts, _ in found], axis=0) + 0.5
+    if bound is None:
+        return ranks, np.empty((len(rows), 0), dtype=np.int64)
+    return ranks, _merge(space, rows, [near for _, near in found if near], k)
+
+
+def _count_nearer(space: Space, rows: Array, part: slice, rough: Array, error: Array, limits: Array) -> Array:
+    """Rows of a block that are nearer than each limit, ties counted half."""
+    lower, upper = limits - error[:, None], limits + error[:, None]
+    below, upto = kernels.count_within(rough, lower, upper)
+    counts = below.astype(np.float64)
+    at, which = np.nonzero(upto > below)
+    if len(at):
+        row = rough[at]
+        i, j = np.nonzero((row >= lower[at, which][:, None]) & (row <= upper[at, which][:, None]))
+        difference = space.exact(rows[at[i]], j + part.start) - limits[at[i], which[i]]
+        np.add.at(counts, (at[i], which[i]), np.where(difference < 0, 1.0, np.where(difference == 0, 0.5, 0.0)))
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """Rows of one block within the bounds: ids[c] as seen from the i[c]-th scanned row."""
+
+    i: Array
+    ids: Array
+    crowded: Array  # scanned rows with too many of them, which are left out
+
+
+def _bound_neighbors(space: Space, rows: Array, k: int) -> Array:
+    """A distance within which each row has at least k others: that of the k-th in a sample."""
+    sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE, 2 * k + 2)).astype(np.int64))
+    rough, error = space.rough(rows, sample)
+    rough[rows[:, None] == sample] = np.inf
+    return np.asarray(np.partition(rough, k - 1, axis=1)[:, k - 1] + 2 * error)
+
+
+def _pick(rough: Array, first: int, bound: Array) -> _Near:
+    within = rough <= bound[:, None]
+    crowded = np.count_nonzero(within, axis=1) > _CROWD
+    within[crowded] = False
+    i, j = np.nonzero(within)
+    return _Near(i, j + first, np.flatnonzero(crowded))
+
+
+def _merge(space: Space, rows: Array, found: list[_Near], k: int) -> Array:
+    """The k nearest of what the blocks picked, by exact distances."""
+    crowded = np.unique(np.concatenate([near.crowded for near in found]))
+    i, ids = np.concatenate([near.i for near in found]), np.concatenate([near.ids for near in found])
+    alone = ~np.isin(i, crowded)
+    i, ids = i[alone], ids[alone]
+    out = np.empty((len(rows), k), dtype=np.int64)
+    calm = np.setdiff1d(np.arange(len(rows)), crowded)
+    out[calm] = _first_k(i, space.exact(rows[i], ids), ids, calm, k)
+    for row in crowded:
+        others = np.delete(np.arange(space.n), rows[row])
+        exact = space.exact(np.full(len(others), rows[row]), others)
+        out[row] = others[np.lexsort((others, exact))[:k]]
+    return out
+
+
+def _first_k(i: Array, exact: Array, ids: Array, rows: Array, k: int) -> Array:
+    order = np.lexsort((ids, exact, i))
+    starts = np.searchsorted(i[order], rows)
+    return np.asarray(ids[order][starts[:, None] + np.arange(k)])
+
+
+def nearest_in_map(Y: Array, rows: Array, k: int, n_threads: int) -> Array:
+    """The k nearest other points of some points of a map, nearest first."""
+    if Y.shape[1] > FEW_COLUMNS:
+        none = np.empty((len(rows), 0), dtype=np.int64)
+        return scan(make_space(Y, "euclidean"), rows, none, k, n_threads).neighbors
+    _, found = cKDTree(Y).query(Y[rows], k + 1, workers=n_threads)
+    own = found == rows[:, None]
+    own[~own.any(axis=1), -1] = True  # among many equal points, the point itself may not be listed
+    return np.asarray(found[~own].reshape(len(rows), k))
