@@ -22,18 +22,18 @@ def make_plan(n_columns: dict[str, int], labelled: set[str], methods: tuple[str,
     if "nestmap" in methods:
         for data in n_columns:
             jobs += _variants(data)
-    jobs += [Job(data, m, task="new") for data in n_columns for m in quick if METHODS[m].transforms]
+    known = [data for data in n_columns if data in labelled]
+    jobs += [Job(data, m, task="new") for data in known for m in quick if METHODS[m].transforms]
     jobs += [
         Job(data, method, n_components=d)
-        for data, columns in n_columns.items()
+        for data in known
         for d in DIMENSIONS[1:]
         for method in HIGHER
-        if data in labelled and d <= columns and method in methods
+        if d <= n_columns[data] and method in methods
     ]
     slow = [m for m in SLOW if m in methods]
-    by_size = [Job(data, m) for data in n_columns for m in slow]
-    by_size += [Job(data, m, task="new") for data in n_columns for m in slow if METHODS[m].transforms]
-    return jobs + by_size
+    jobs += [Job(data, m) for data in n_columns for m in slow]
+    return jobs + [Job(data, m, task="new") for data in known for m in slow if METHODS[m].transforms]
 
 
 def _variants(data: str) -> list[Job]:

@@ -44,6 +44,11 @@ class Job:
         return " ".join(p for p in parts if p)
 
     @property
+    def repeats(self) -> bool:
+        """Whether a second fit is timed: for the run-time table only."""
+        return self.task == "map" and self.n_components == 2 and not self.options
+
+    @property
     def folder_name(self) -> str:
         return "".join(c if c.isalnum() or c in "-._=" else "_" for c in self.key)
 
@@ -135,7 +140,7 @@ def run_job(job: Job, source: dict[str, Any], work: Path, limits: Limits) -> dic
     folder = work / "jobs" / job.folder_name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    description = asdict(job) | source | {"second_fit": job.task == "map" and not job.options}
+    description = asdict(job) | source | {"second_fit": job.repeats}
     (folder / "job.json").write_text(json.dumps(description))
     python = ENVIRONMENT_FOLDER / method.environment / "bin" / "python"
     status, why = _watch([str(python), str(HERE / "worker.py"), str(folder / "job.json")], folder, limits)

@@ -10,6 +10,7 @@ import pytest
 
 from nestmap import _native
 from nestmap._native import builds, kernels, twins, using
+from nestmap.neighbors.points import make_points
 
 RNG = np.random.default_rng(0)
 
@@ -58,6 +59,32 @@ def test_hash_matches_twin_and_sees_equal_rows(build: str, dtype: type) -> None:
     np.testing.assert_array_equal(hashes, twins.hash_rows(x))
     np.testing.assert_array_equal(hashes[:50], hashes[50:])
     assert len(np.unique(hashes)) == 50
+
+
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 31, 100])
+def test_counts_match_twin_next_to_the_limits(build: str, dtype: type, columns: int) -> None:
+    values = RNG.integers(0, 5, (20, columns)).astype(dtype) / dtype(3)
+    values[0, 0] = np.inf
+    lower = RNG.integers(0, 5, (20, 4)) / 3  # doubles that float32 values miss by less than an ulp
+    upper = np.float64(np.float32(lower))
+    with using(build):
+        below, upto = kernels.count_within(values, lower, upper)
+    expected = twins.count_within(values, lower, upper)
+    np.testing.assert_array_equal(below, expected[0])
+    np.testing.assert_array_equal(upto, expected[1])
+    assert upto.max() > 0
+
+
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "manhattan"])
+def test_pair_distances_match_twin(build: str, metric: str) -> None:
+    points = make_points(RNG.normal(size=(50, 33)), metric)
+    i, j = RNG.integers(0, 50, (2, 200))
+    with using(build):
+        found = kernels.pair_distances(points, i, j)
+    np.testing.assert_allclose(found, points.pair_distances(i, points, j, points.norm), rtol=1e-12, atol=1e-13)
 
 
 def test_a_row_alone_has_the_bits_of_the_batch() -> None:

@@ -20,6 +20,7 @@ from ._spaces import FEW_COLUMNS, Space, make_space
 _BATCH, _BLOCK = 2048, 2048  # rows whose distances are held at a time, and how many to
 _SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
 _CROWD = 256  # more rows of one block within that bound: ties without end, settled row by row
+_TIED = 1e-13  # distances that agree to this share are equal: normalised rows carry rounding noise
 
 Report = Callable[[float], None]
 
@@ -85,8 +86,10 @@ def _count_nearer(space: Space, rows: Array, part: slice, rough: Array, error: A
     if len(at):
         row = rough[at]
         i, j = np.nonzero((row >= lower[at, which][:, None]) & (row <= upper[at, which][:, None]))
-        difference = space.exact(rows[at[i]], j + part.start) - limits[at[i], which[i]]
-        np.add.at(counts, (at[i], which[i]), np.where(difference < 0, 1.0, np.where(difference == 0, 0.5, 0.0)))
+        limit = limits[at[i], which[i]]
+        difference = space.exact(rows[at[i]], j + part.start) - limit
+        tied = np.abs(difference) <= _TIED * limit
+        np.add.at(counts, (at[i], which[i]), np.where(tied, 0.5, np.where(difference < 0, 1.0, 0.0)))
     return counts
 
 
