@@ -16,9 +16,10 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# nestmap beside the authors' hnne, each in an environment of its own: make bench DATA=fashion_mnist.npz
-bench: .venv/installed .venv-bench/installed
-	$(BIN)/python -m benchmarks.versus_hnne $(DATA)
+# The paper's comparison on the data at hand, each method in an environment of its own under .venv-bench;
+# the report goes to docs/. NESTMAP_DATA names a directory of data; ARGS go to `python -m benchmarks`.
+bench: .venv/installed
+	$(BIN)/python -m benchmarks --out docs $(ARGS)
 
 .venv/installed: $(SOURCES)
 	$(PYTHON) -m venv .venv
@@ -26,12 +27,5 @@ bench: .venv/installed .venv-bench/installed
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
-.venv-bench/installed: $(SOURCES) $(wildcard src/nestmap/*.py src/nestmap/*/*.py)
-	$(PYTHON) -m venv .venv-bench/nestmap
-	.venv-bench/nestmap/bin/python -m pip install --quiet --force-reinstall .
-	$(PYTHON) -m venv .venv-bench/hnne
-	.venv-bench/hnne/bin/python -m pip install --quiet "hnne==2.0.1"
-	touch $@
-
 clean:
-	rm -rf .venv .venv-bench build demo
+	rm -rf .venv .venv-bench .bench build demo

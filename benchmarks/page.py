@@ -29,6 +29,8 @@ figure { margin: 1.2rem 0; } img { max-width: 100%; height: auto; } nav a { marg
 tbody tr:hover { background: #f3f6fa; }
 """
 
+MARK = "<!-- what follows is written by `make bench` -->"
+
 NOTES = [
     "The paper's h-NNE figures stand in the column of the authors' own package, hnne v1.",
     "Printed run times are from 32 cores and exclude just-in-time compilation; ours are from the start of the "
@@ -68,19 +70,34 @@ def make_figures(maps: Maps, work: Path, say: Callable[[str], None]) -> dict[str
 
 
 def write_report(book: Book, work: Path, data: dict[str, Any], out: Path, say: Callable[[str], None] = print) -> None:
-    """comparison.html, comparison.md and its pictures, each written whole or not at all."""
+    """comparison.html, comparison.md and its pictures, each written whole or not at all.
+
+    A comparison.md that exists keeps what stands above the line `MARK`: the words around the tables.
+    """
     tables = all_tables(book)
     pictures = make_figures(Maps(book, work, data), work, say)
     facts = _facts(book, data)
     _write(out / "comparison.html", _page(tables, pictures, facts).encode())
-    text = "\n\n".join(t.to_markdown() for section in tables.values() for t in section)
-    notes = "\n".join(f"- {note}" for note in NOTES)
-    text = "\n".join(facts) + f"\n\n{text}\n\n### Why figures differ from the printed ones\n\n{notes}\n"
-    _write(out / "comparison.md", text.encode())
-    for section in pictures.values():
-        for figure in section:
-            _write(out / "images" / f"{figure.name}.{figure.kind}", figure.data)
-    say(f"wrote {out / 'comparison.html'} and {out / 'comparison.md'}")
+    text = out / "comparison.md"
+    head = text.read_text().split(MARK)[0] if text.exists() else "# The comparison\n\n"
+    _write(text, f"{head}{MARK}\n\n{_markdown(tables, pictures, facts)}".encode())
+    for figure in (f for section in pictures.values() for f in section):
+        _write(out / "images" / f"{figure.name}.{figure.kind}", figure.data)
+    say(f"wrote {out / 'comparison.html'} and {text}")
+
+
+def _markdown(tables: dict[str, list[Table]], pictures: dict[str, list[Figure]], facts: list[str]) -> str:
+    parts = ["\n".join(f"- {fact}" for fact in facts)]
+    for section in _order(tables, pictures):
+        parts.append(f"## {section}")
+        parts += [f"![{f.caption}](images/{f.name}.{f.kind})" for f in pictures.get(section, [])]
+        parts += [t.to_markdown() for t in tables.get(section, [])]
+    parts += ["## Why figures differ from the printed ones", "\n".join(f"- {note}" for note in NOTES)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _order(tables: dict[str, list[Table]], pictures: dict[str, list[Figure]]) -> list[str]:
+    return [s for s in dict.fromkeys(["Pictures", *tables, *pictures]) if tables.get(s) or pictures.get(s)]
 
 
 def _facts(book: Book, data: dict[str, Any]) -> list[str]:
@@ -92,13 +109,12 @@ def _facts(book: Book, data: dict[str, Any]) -> list[str]:
 
 
 def _page(tables: dict[str, list[Table]], pictures: dict[str, list[Figure]], facts: list[str]) -> str:
-    order = list(dict.fromkeys([*list(tables)[:1], "Pictures", *tables, *pictures]))
+    order = _order(tables, pictures)
     links = "".join(f'<a href="#{_slug(s)}">{s}</a>' for s in order)
     parts = []
     for section in order:
-        body = [t.to_html() for t in tables.get(section, [])] + [f.to_html() for f in pictures.get(section, [])]
-        if body:
-            parts.append(f'<h2 id="{_slug(section)}">{section}</h2>\n' + "\n".join(body))
+        body = [f.to_html() for f in pictures.get(section, [])] + [t.to_html() for t in tables.get(section, [])]
+        parts.append(f'<h2 id="{_slug(section)}">{section}</h2>\n' + "\n".join(body))
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in NOTES)
     about = "".join(f"<p class='note'>{html.escape(fact)}</p>" for fact in facts)
     today = time.strftime("%Y-%m-%d")

@@ -28,7 +28,9 @@ def bench(tmp_path, monkeypatch):
     folder = tmp_path / "environments"
     for name in ("nestmap", "sklearn"):
         (folder / name / "bin").mkdir(parents=True)
-        (folder / name / "bin" / "python").symlink_to(sys.executable)
+        python = folder / name / "bin" / "python"  # a link would lose the packages of this environment
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
         (folder / name / "installed").write_text(runner._fingerprint(ENVIRONMENTS[name]))
     monkeypatch.setattr(runner, "ENVIRONMENT_FOLDER", folder)
     return tmp_path
@@ -135,7 +137,7 @@ def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, wor
     data = {"iris": iris, "words": words}
     methods = ["nestmap", "trimap", "pca"]
     results = Results(bench / "results.jsonl")
-    jobs = [j for j in make_plan({"iris": 4, "words": 4}, {"iris"}, ("nestmap", "pca")) if "seed=1" not in j.key]
+    jobs = make_plan({"iris": 4, "words": 4}, {"iris"}, ("nestmap", "pca"))
     jobs = [j for j in jobs if j.options.get("random_state", 0) == 0]
     run_all(jobs, {n: source(bench, d) for n, d in data.items()}, results, bench, LIMITS, say=lambda text: None)
     evaluate_all(results, bench, data, say=lambda text: None)
@@ -151,7 +153,7 @@ def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, wor
     text = (bench / "report" / "comparison.md").read_text()
     for title in ("Table 2", "Table 3", "Table 4", "supplement, Table 1", "New points", "NMI", "Where nestmap loses"):
         assert title in text and title in page
-    line = next(line for line in text.splitlines() if line.startswith("| iris | 0.9"))
-    assert "not run" in line  # TriMap
+    line = next(line for line in text.splitlines() if re.match(r"\| iris \| (\*\*)?0\.9", line))
+    assert "| not run |" in line  # TriMap
     assert not list(bench.glob("report/**/*.part"))
     json.loads(results.path.read_text().splitlines()[0])

@@ -46,7 +46,7 @@ def temporary(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def download(file: File, directory: Path, progress: Progress) -> Path:
+def fetch(file: File, directory: Path, progress: Progress) -> Path:
     """The file in `directory`, from the first mirror that has it whole."""
     path = directory / file.name
     if path.exists():

@@ -128,7 +128,7 @@ def _wrong_length(path: Path, found: str, expected: str) -> DatasetFormatError:
 
 def _fill(file: IO[bytes], values: Array) -> int:
     """Read into the array; the number of bytes that came."""
-    view, done = memoryview(values.reshape(-1).view(np.uint8)), 0
+    view, done = values.reshape(-1).view(np.uint8).data, 0
     while done < len(view) and (count := file.readinto(view[done:])):  # type: ignore[attr-defined]
         done += count
     return done
@@ -168,7 +168,7 @@ def _word2vec_header(path: Path, line: bytes) -> tuple[int, int]:
     parts = line.split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts) or not int(parts[1]):
         raise DatasetFormatError(
-            f"{path} is not a word2vec binary file: it starts with {line[:40]!r}, not with the numbers of rows and columns"
+            f"{path} is not a word2vec binary file: it starts with {line[:40]!r}, not with its rows and columns"
         )
     return int(parts[0]), int(parts[1])
 
@@ -214,7 +214,8 @@ def svmlight_blocks(path: Path, columns: int, progress: Progress) -> Iterator[Ro
             except ValueError as error:
                 raise DatasetFormatError(f"{path}, in the lines from {line:,} on: {error}") from error
             X = sparse.toarray()
-            pixels = X.astype(np.uint8)
+            with np.errstate(invalid="ignore"):  # what does not fit is seen in the next line
+                pixels = X.astype(np.uint8)
             if not np.array_equal(pixels, X):
                 raise DatasetFormatError(f"{path}, in the lines from {line:,} on: values are not whole from 0 to 255")
             yield Rows(pixels, whole(y, path))
@@ -224,7 +225,8 @@ def svmlight_blocks(path: Path, columns: int, progress: Progress) -> Iterator[Ro
 
 def whole(labels: Array, path: Path) -> Array:
     """Class numbers as int32."""
-    y = labels.astype(np.int32)
+    with np.errstate(invalid="ignore"):
+        y = labels.astype(np.int32)
     if not np.array_equal(y, labels):
         raise DatasetFormatError(
             f"{path}: the class column holds {labels[y != labels][0]}, which is not a whole number"

@@ -14,7 +14,7 @@ import numpy as np
 from .._native.twins import Array
 from .._progress import Progress
 from ._arrays import peek_shape
-from ._fetch import DownloadError, cache_directory, download
+from ._fetch import DownloadError, cache_directory, fetch
 from ._formats import Rows
 from ._readers import ARRAY_SUFFIXES, Task, read
 from ._sources import SOURCES, DatasetInfo, Original
@@ -180,11 +180,11 @@ def load(
                 failures.append(str(error))
                 continue
             return _dataset(info, read(original.format, Task(info, paths, store, progress)), str(paths[0]))
-    raise DatasetNotFound(_explain(info, places, failures, download=download and path is None))
+    raise DatasetNotFound("\n".join([*_explain(info, places, failures), *_advice(info, store)]))
 
 
 def _download(original: Original, store: Path, progress: Progress) -> tuple[Path, ...]:
-    return tuple(download(file, store, progress) for file in original.files)
+    return tuple(fetch(file, store, progress) for file in original.files)
 
 
 def _dataset(info: DatasetInfo, rows: Rows, source: str) -> Dataset:
@@ -216,6 +216,12 @@ class Place:
     why: str
     shared: bool = False  # a directory for all data sets: files of ambiguous names are not taken from it
 
+    @property
+    def remark(self) -> str:
+        if self.path.is_file():
+            return ": its name does not tell how to read it"
+        return "" if self.path.exists() else ": does not exist"
+
 
 @dataclass(frozen=True)
 class Found:
@@ -231,13 +237,13 @@ def _data_directory() -> Path | None:
 def _places(info: DatasetInfo, path: str | os.PathLike[str] | None, store: Path) -> Iterator[Place]:
     if path is not None:
         given = Path(path).expanduser()
+        yield Place(given, "path")
         if given.is_dir():
             yield Place(given / info.name, "path")
-        yield Place(given, "path")
         return
     if directory := _data_directory():
-        yield Place(directory / info.name, "NESTMAP_DATA")
         yield Place(directory, "NESTMAP_DATA", shared=True)
+        yield Place(directory / info.name, "NESTMAP_DATA")
     for system in info.system:
         yield Place(Path(system), "a package of the system")
     yield Place(store, "cache")
@@ -268,10 +274,9 @@ def _variant(path: Path) -> Path | None:
 def _find_file(info: DatasetInfo, path: Path) -> Found | None:
     """How to read one file that the user names: by its name, else by how its name ends."""
     for original in info.originals:
-        if path in [_variant(path.with_name(file.name)) for file in original.files]:
-            if len(original.files) == 1:
-                return Found(original.format, (path,))
-            return _find(info, Place(path.parent, "path"))
+        paths = [_variant(path.with_name(file.name)) for file in original.files]
+        if path in paths and all(paths):
+            return Found(original.format, tuple(each for each in paths if each))
     if path.suffix in ARRAY_SUFFIXES:
         return Found("arrays", (path,))
     for original in info.originals:
@@ -281,7 +286,7 @@ def _find_file(info: DatasetInfo, path: Path) -> Found | None:
 
 
 def _ending(name: str) -> str:
-    """ ".csv" of "a.csv.gz", ".xz" of "a.xz"."""
+    """What tells the format: a.csv.gz ends in .csv, mnist8m.xz in .xz."""
     plain = Path(name).with_suffix("") if Path(name).suffix in _COMPRESSED else Path(name)
     return plain.suffix or Path(name).suffix
 
@@ -289,26 +294,26 @@ def _ending(name: str) -> str:
 # -- what to say -------------------------------------------------------------------------------------
 
 
-def _explain(info: DatasetInfo, places: list[Place], failures: list[str], *, download: bool) -> str:
+def _explain(info: DatasetInfo, places: list[Place], failures: list[str]) -> list[str]:
     lines = [f"{info.name} was not found."]
     if info.name not in SOURCES:
         close = get_close_matches(info.name, SOURCES, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         lines = [f"name={info.name!r} is not a known data set{hint} Known: {', '.join(SOURCES)}."]
     lines.append("Looked in:")
-    lines += [f"  {place.path} ({place.why}{'' if place.path.exists() else ': does not exist'})" for place in places]
+    lines += [f"  {place.path} ({place.why}{place.remark})" for place in places]
     if not os.environ.get("NESTMAP_DATA"):
         lines.append("  (the environment variable NESTMAP_DATA is not set)")
     if failures:
         lines += ["Download failed:", *(f"  {line}" for failure in failures for line in failure.splitlines())]
     elif info.name in SOURCES and not any(original.downloadable for original in info.originals):
-        lines.append(f"It has no public source to download from; ask {info.source}.")
-    elif not download and info.originals:
+        lines.append("It has no public source to download from.")
+    elif info.originals:
         lines.append("It was not downloaded, as path= was given or download=False.")
-    return "\n".join([*lines, *_advice(info, places[-1].path)])
+    return lines
 
 
-def _advice(info: DatasetInfo, cache: Path) -> list[str]:
+def _advice(info: DatasetInfo, store: Path) -> list[str]:
     names = " or ".join(str(original) for original in info.originals)
     arrays = f"{info.name}.npz (arrays X and y), .npy, .mat or .txt"
     where = f"{info.name}/ of the" if info.ambiguous else "the"
@@ -316,5 +321,5 @@ def _advice(info: DatasetInfo, cache: Path) -> list[str]:
         "To supply it by hand:",
         f"  files: {names + ', or ' if names else ''}{arrays}",
         f"  source: {info.source}" if info.source else "  any numbers in rows and columns",
-        f"  place: {where} directory that NESTMAP_DATA names, or {cache}, or pass path= (a file or directory)",
+        f"  place: {where} directory that NESTMAP_DATA names, or {store}, or pass path= (a file or directory)",
     ]

@@ -15,7 +15,7 @@ from .._native.twins import Array
 from .._progress import Progress
 from ._arrays import mat73_blocks, read_mat, read_npy, read_npz, read_words
 from ._fetch import temporary
-from ._formats import DatasetFormatError, Rows, read_idx, svmlight_blocks, text_blocks, word2vec_blocks
+from ._formats import DatasetFormatError, Rows, read_idx, svmlight_blocks, text_blocks, whole, word2vec_blocks
 from ._images import read_cifar, read_coil20
 from ._sources import DatasetInfo
 
@@ -35,7 +35,7 @@ class Task:
 def read(format: str, task: Task) -> Rows:
     """Read the files; labels, words and sizes are checked against the rows."""
     rows = _READERS[format](task)
-    rows = _split_class(replace(rows, X=_as_matrix(rows.X, task.paths[0])), task.info)
+    rows = _split_class(replace(rows, X=_as_matrix(rows.X, task.paths[0])), task)
     _check(rows, task)
     return rows
 
@@ -46,10 +46,10 @@ def _as_matrix(X: Array, path: Path) -> Array:
     return X.reshape(len(X), -1)
 
 
-def _split_class(rows: Rows, info: DatasetInfo) -> Rows:
+def _split_class(rows: Rows, task: Task) -> Rows:
     """The authors of the paper keep the class as one more column, at the end."""
-    if rows.y is None and info.classes and rows.X.shape[1] == info.columns + 1:
-        return replace(rows, X=rows.X[:, :-1], y=rows.X[:, -1].astype(np.int32))
+    if rows.y is None and task.info.classes and rows.X.shape[1] == task.info.columns + 1:
+        return replace(rows, X=rows.X[:, :-1], y=whole(rows.X[:, -1], task.paths[0]))
     return rows
 
 
@@ -81,7 +81,7 @@ def _parsed(task: Task, blocks: Callable[[Path], Iterator[Rows]]) -> Rows:
         task.progress.begin(f"parsing {path.name}, once, into {task.cache}")
         try:
             _write(blocks(path), X, y, words)
-        except PermissionError as error:
+        except (PermissionError, FileExistsError, NotADirectoryError) as error:
             raise PermissionError(f"{task.cache} cannot be written to; set cache= or NESTMAP_CACHE") from error
         if not X.exists():
             raise DatasetFormatError(f"{path} holds no rows")

@@ -48,7 +48,7 @@ class DatasetInfo:
     classes : int or None
         Number of classes, None where there are none, or where they are not known yet.
     metric : str
-        The recommended metric.
+        The recommended metric; empty for your own files, where it depends on whether there are words.
     n_train : int or None
         The first `n_train` rows are the official training part.
     description, source, licence : str
@@ -171,7 +171,7 @@ _TABLE = (
         "ResNet-50 features of the training images of ILSVRC 2012, to be made or asked for.",
         "https://www.image-net.org (images; the features have no public source)", "for research, on registration",
         originals=(Original("arrays", (File("data.mat"), File("labels.mat"))),),
-        folders=("imagenet_ILSVRC_2012/train", "train"), ambiguous=True,
+        folders=("imagenet_ILSVRC_2012/train",), ambiguous=True,
     ),
     DatasetInfo(
         "bbt", 199_346, 2048, 5, "euclidean", None,
