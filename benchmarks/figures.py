@@ -157,7 +157,7 @@ def accuracy_over_k(book: Book) -> Figure:
                 style = {"ls": ":", "lw": 1.2} if m == "original" else {"lw": 2.4 if m == "nestmap" else 1.2}
                 ax.plot(ks, [_k(found, k) for k in ks], color=COLOURS[m], label=label, **style)
 
-    labelled = [d for d in book.data if book.original(d).get("knn_accuracy")]
+    labelled = list(filter(book.labelled, book.data))
     caption = "k-NN accuracy over k (supplement). Dotted: in the original space."
     return _curves(labelled, draw, "k", "accuracy_over_k", caption, (1, 2, 5, 10, 20, 50, 100, 200))
 
@@ -174,7 +174,7 @@ def accuracy_over_dimensions(book: Book) -> Figure:
             width = 2.4 if m == "nestmap" else 1.2
             ax.plot(list(found), list(found.values()), "o-", ms=3, lw=width, color=COLOURS[m], label=METHODS[m].label)
 
-    labelled = [d for d in book.data if book.original(d).get("knn_accuracy")]
+    labelled = list(filter(book.labelled, book.data))
     caption = "1-NN accuracy of maps in 2, 4, 8, 32 and 64 dimensions (paper, figure); t-SNE stops at three."
     return _curves(labelled, draw, "dimensions", "accuracy_over_dimensions", caption, DIMENSIONS)
 

@@ -19,10 +19,10 @@ def make_plan(n_columns: dict[str, int], labelled: set[str], methods: tuple[str,
     """
     quick = [m for m in methods if m not in SLOW]
     jobs = [Job(data, method) for data in n_columns for method in quick]
-    if "nestmap" in methods:
-        for data in n_columns:
-            jobs += _variants(data)
     known = [data for data in n_columns if data in labelled]
+    if "nestmap" in methods:
+        for data in known:
+            jobs += _variants(data)
     jobs += [Job(data, m, task="new") for data in known for m in quick if METHODS[m].transforms]
     jobs += [
         Job(data, method, n_components=d)

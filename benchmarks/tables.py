@@ -70,6 +70,9 @@ class Book:
     def original(self, data: str) -> dict[str, Any]:
         return self.rows.get(f"score original {data}", {})
 
+    def labelled(self, data: str) -> bool:
+        return bool(self.original(data).get("knn_accuracy"))
+
     def value(self, job: Job, read: Callable[[dict[str, Any]], Any]) -> Cell:
         """A figure of a job's score, or why there is none."""
         try:
@@ -157,9 +160,9 @@ def accuracy(book: Book) -> Table:
     table = score_table(
         book, "1-NN accuracy", "Stratified 10-fold cross-validation.",
         lambda s: _k(s["knn_accuracy"], 1),
-        only=lambda d: bool(book.original(d).get("knn_accuracy")),
+        only=book.labelled,
     )  # fmt: skip
-    known = {d: book.original(d)["knn_accuracy"] for d in book.data if book.original(d).get("knn_accuracy")}
+    known = {d: book.original(d)["knn_accuracy"] for d in filter(book.labelled, book.data)}
     text = ", ".join(f"{d} {_k(v, 1):.4f}" for d, v in known.items())
     return Table(table.title, table.lead, table.columns, table.rows, [f"In the original space: {text}."])
 
@@ -173,7 +176,7 @@ def triplets(book: Book) -> Table:
     return score_table(
         book, "Centroid triplet accuracy (paper, Table 3)", "All triplets of class centroids; chance is 0.5.",
         lambda s: s["centroid_triplets"]["value"], paper.TRIPLETS,
-        only=lambda d: bool(book.original(d).get("knn_accuracy")),
+        only=book.labelled,
     )  # fmt: skip
 
 
@@ -217,9 +220,7 @@ def run_time(book: Book) -> Table:
 def new_points(book: Book) -> Table:
     methods = [m for m in book.methods if METHODS[m].transforms]
     rows = []
-    for data in book.data:
-        if not book.original(data).get("knn_accuracy"):
-            continue
+    for data in filter(book.labelled, book.data):
         for m in methods:
             job = Job(data, m, task="new")
             run = book.run(job) or {}
@@ -245,7 +246,7 @@ def new_points(book: Book) -> Table:
 
 def preliminary(book: Book) -> Table:
     rows = []
-    for data in book.data:
+    for data in filter(book.labelled, book.data):
         for kind in PRELIMINARY:
             seeds = SEEDS if kind.startswith("random") else (0,)
             jobs = [Job(data, "nestmap", options={"preliminary": kind, "random_state": s}) for s in seeds]
@@ -271,7 +272,7 @@ def preliminary(book: Book) -> Table:
 
 def inflation(book: Book) -> Table:
     rows = []
-    for data in book.data:
+    for data in filter(book.labelled, book.data):
         for label, job in (("on", Job(data, "nestmap")), ("off", Job(data, "nestmap", options={"inflate": False}))):
             cells = [
                 book.value(job, lambda s: s["trustworthiness"]["value"]),
@@ -291,10 +292,8 @@ def inflation(book: Book) -> Table:
 
 def nmi(book: Book) -> Table:
     rows = []
-    for data in book.data:
+    for data in filter(book.labelled, book.data):
         original = book.original(data)
-        if not original.get("knn_accuracy"):
-            continue
         values = [book.value(Job(data, m), lambda s: 100 * s["nmi"]) for m in book.methods]
         rows.append([data, f"{100 * original['nmi']:.1f}", *_format(values, 1)])
     return Table(
@@ -308,9 +307,7 @@ def nmi(book: Book) -> Table:
 
 def dimensions(book: Book) -> Table:
     rows = []
-    for data in book.data:
-        if not book.original(data).get("knn_accuracy"):
-            continue
+    for data in filter(book.labelled, book.data):
         for m in (m for m in HIGHER if m in book.methods):
             values = [
                 book.value(Job(data, m, n_components=d), lambda s: _k(s["knn_accuracy"], 1)) for d in DIMENSIONS
