@@ -14,7 +14,7 @@ from benchmarks.figures import Figure, Maps
 from benchmarks.methods import ENVIRONMENTS
 from benchmarks.plan import PRELIMINARY
 from benchmarks.runner import Job
-from benchmarks.tables import Book, Table, all_tables
+from benchmarks.tables import INSIDE, Book, Table, all_tables
 
 STYLE = """
 :root { color-scheme: light; --line: #d9dde3; --ink: #1b1f24; --soft: #59636e; }
@@ -52,14 +52,17 @@ def make_figures(maps: Maps, work: Path, say: Callable[[str], None]) -> dict[str
     zooms = {n: zoom.make_zoom(d, work) for n, d in maps.data.items() if d.y is None and n in book.data}
     labelled = [d for d in book.data if maps.data[d].y is not None]
     show = max(labelled, key=lambda d: len(maps.data[d].X)) if labelled else book.data[0]
-    kinds = {k: Job(show, "nestmap", options={"preliminary": k, "random_state": 0}) for k in PRELIMINARY}
-    puffed = {"inflation on": Job(show, "nestmap"), "off": Job(show, "nestmap", options={"inflate": False})}
+    kinds = {
+        k: Job(show, "nestmap", options={"arrangement": "global", "preliminary": k, "random_state": 0})
+        for k in PRELIMINARY
+    }
+    inside = {label: Job(show, "nestmap", options=options) for label, options in INSIDE.items()}
     out = {
         "Speed": [figures.quality_over_time(book)],
         "Pictures": [figures.grid(maps, zooms)],
         "Choices inside h-NNE": [
             figures.variants(maps, zooms, show, kinds, "preliminary", f"Preliminary embeddings on {show}."),
-            figures.variants(maps, zooms, show, puffed, "inflation", f"Inflation on and off on {show}."),
+            figures.variants(maps, zooms, show, inside, "arrangement", f"Arrangement and inflation on {show}."),
         ],
         "Zooming into unlabelled data": [zoom.draw_zoom(maps.data[n], z) for n, z in zooms.items()],
     }

@@ -9,7 +9,7 @@ DIMENSIONS = (2, 4, 8, 32, 64)  # the paper's figure on target dimensions
 HIGHER = ("nestmap", "hnne-v1", "umap", "pacmap", "pca")  # methods that go beyond three
 PRELIMINARY = ("random", "random_projection", "pca", "pca_centroids")
 SEEDS = range(5)  # the paper averages random starts over five runs
-SLOW = ("t-sne", "fit-sne")  # last, so that a report is worth reading before they end
+SLOW = ("fit-sne", "t-sne")  # last, so that a report is worth reading before they end
 
 
 def make_plan(n_columns: dict[str, int], labelled: set[str], methods: tuple[str, ...]) -> list[Job]:
@@ -31,16 +31,18 @@ def make_plan(n_columns: dict[str, int], labelled: set[str], methods: tuple[str,
         for method in HIGHER
         if d <= n_columns[data] and method in methods
     ]
-    slow = [m for m in SLOW if m in methods]
-    jobs += [Job(data, m) for data in n_columns for m in slow]
-    return jobs + [Job(data, m, task="new") for data in known for m in slow if METHODS[m].transforms]
+    for method in (m for m in SLOW if m in methods):
+        jobs += [Job(data, method) for data in n_columns]
+        jobs += [Job(data, method, task="new") for data in known if METHODS[method].transforms]
+    return jobs
 
 
 def _variants(data: str) -> list[Job]:
     """The supplement's ablations: preliminary embeddings, and inflation off."""
     jobs = [
-        Job(data, "nestmap", options={"preliminary": kind, "random_state": seed})
+        Job(data, "nestmap", options={"arrangement": "global", "preliminary": kind, "random_state": seed})
         for kind in PRELIMINARY
         for seed in (SEEDS if kind.startswith("random") else (0,))
     ]
-    return [*jobs, Job(data, "nestmap", options={"inflate": False})]
+    flat = Job(data, "nestmap", options={"arrangement": "global", "inflate": False})
+    return [*jobs, Job(data, "nestmap", options={"arrangement": "global"}), flat]

@@ -8,10 +8,11 @@ from conftest import digits
 from scipy.spatial.distance import cdist
 
 from nestmap import HNNE, build_hierarchy
+from nestmap.arrangement import GlobalArrangement, apply_maps
+from nestmap.arrangement.inflate import inflation_maps
 from nestmap.hierarchy import Grouping
 from nestmap.layout import descend
-from nestmap.layout.descent import nearest_other
-from nestmap.layout.inflate import apply_maps, inflation_maps
+from nestmap.layout.descent import neighbors_in_map
 from nestmap.preliminary import KINDS, make_preliminary
 
 RNG = np.random.default_rng(2)
@@ -62,7 +63,11 @@ def test_nearest_distances_between_anchors_are_exact(d: int) -> None:
     anchors = RNG.normal(size=(500, d))
     D = cdist(anchors, anchors)
     np.fill_diagonal(D, np.inf)
-    np.testing.assert_allclose(nearest_other(anchors, 2), D.min(axis=1), rtol=1e-9)
+    nearest, around = neighbors_in_map(anchors, 2)
+    np.testing.assert_allclose(nearest, D.min(axis=1), rtol=1e-9)
+    expected = np.argsort(D, axis=1)[:, : around.shape[1]]
+    np.testing.assert_array_equal(around, expected)
+    assert around.shape[1] == (6 if d <= 8 else 1)
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -90,11 +95,11 @@ def test_inflation_leaves_a_line_a_line() -> None:
 def test_inflation_off_is_a_plain_scaling() -> None:
     tree = build_hierarchy(digits())
     pre = make_preliminary(digits(), tree, 2)
-    layout = descend(tree, pre, radius=0.2, inflate=False)
+    layout = descend(tree, GlobalArrangement(pre, False), pre.nodes[-1], radius=0.2)
     leaf = tree.labels(0)
     inside = layout.positions - layout.placements[0].anchors[leaf]
     flat = pre.rows - pre.nodes[0][leaf]
-    np.testing.assert_allclose(inside, flat * layout.placements[0].maps[leaf, 0], atol=1e-12)
+    np.testing.assert_allclose(inside, flat * layout.placements[0].scales[leaf, None], atol=1e-12)
 
 
 def test_equal_centroids_do_not_swallow_what_is_below() -> None:

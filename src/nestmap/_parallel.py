@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 
@@ -32,7 +33,7 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
     return limits
 
 
-def map_blocks(function: Callable[[slice], T], parts: Sequence[slice], n_threads: int) -> list[T]:
+def map_blocks(function: Callable[[P], T], parts: Sequence[P], n_threads: int) -> list[T]:
     """function(part) for each part, in threads; NumPy and BLAS release the GIL."""
     if n_threads == 1 or len(parts) < 2:
         return [function(part) for part in parts]

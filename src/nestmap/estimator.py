@@ -13,6 +13,7 @@ from ._native.twins import Array
 from ._parallel import resolve_n_jobs
 from ._progress import Progress
 from ._validate import cast_rows, check_number, check_option
+from .arrangement import ARRANGEMENTS, Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy import Hierarchy, build_hierarchy
 from .layout import Audit, Layout, audit_layout, descend
 from .neighbors import check_metric, given_neighbors
@@ -39,12 +40,17 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     radius : float
         A cluster's members move into a ball with this fraction of the distance to the nearest
         other cluster. At most 0.2 guarantees that nothing crosses over (Lemma 1; see `audit`).
+    arrangement : {'local', 'global'}
+        How the members of a cluster lie relative to each other: by the cluster's own principal
+        components, turned towards its neighbours, or by the preliminary embedding (the paper's map).
+        'local' is the more faithful one (docs/arrangement.md).
     preliminary : {'pca_centroids', 'pca', 'random_projection', 'random'} or array
         Where points lie relative to each other before the descent: PCA fitted on about a thousand
         centroids (the paper's), on all rows, a random projection, random coordinates, or given
-        coordinates of shape (n_rows, n_components).
+        coordinates of shape (n_rows, n_components). With arrangement='local' it only places the
+        clusters of the top level.
     inflate : bool or 'auto'
-        Stretch squeezed clusters (2 or 3 components only). 'auto': yes in 2-D and 3-D.
+        Stretch squeezed clusters (arrangement='global' in 2-D and 3-D only). 'auto': yes there.
     neighbors : 'auto', 'exact' or array of int
         First neighbours of the rows: both words find the exact ones; or bring your own, an array
         with the index of each row's nearest other row.
@@ -97,6 +103,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         *,
         metric: Any = "euclidean",
         radius: float = 1 / 3,
+        arrangement: str = "local",
         preliminary: Any = "pca_centroids",
         inflate: bool | Literal["auto"] = "auto",
         neighbors: Any = "auto",
@@ -109,6 +116,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         self.n_components = n_components
         self.metric = metric
         self.radius = radius
+        self.arrangement = arrangement
         self.preliminary = preliminary
         self.inflate = inflate
         self.neighbors = neighbors
@@ -134,8 +142,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         hierarchy = build_hierarchy(X, metric, first=given, hashes=hashes, n_threads=n_threads, progress=progress)
         progress.note(str(hierarchy))
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._finish(X, hierarchy, n_threads, progress)
         self._table = RowTable.of(hashes)
+        self._finish(X, hierarchy, n_threads, progress)
         self._index = self._make_index(X, metric, n_threads)
         progress.note("done")
         return self
@@ -143,15 +151,16 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def _finish(self, X: Any, hierarchy: Hierarchy, n_threads: int, progress: Progress) -> None:
         """Preliminary embedding and layout on a hierarchy: what `fit` and `relayout` share."""
         progress.begin("preliminary embedding")
-        self._preliminary: Preliminary = make_preliminary(
+        preliminary = make_preliminary(
             X, hierarchy, self.n_components, self._kind(X.shape[0]),
             standardize=self.standardize, seed=self._seed, n_threads=n_threads,
         )  # fmt: skip
         progress.begin("layout")
-        inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
+        arrangement = self._arrange(X, hierarchy, preliminary, n_threads)
         self.layout_: Layout = descend(
-            hierarchy, self._preliminary, radius=self.radius, inflate=inflate, n_threads=n_threads
+            hierarchy, arrangement, preliminary.nodes[-1], radius=self.radius, n_threads=n_threads
         )
+        self._coordinates: Coordinates = arrangement.transform
         self.hierarchy_ = hierarchy
         self.embedding_ = self.layout_.positions
         self.label_level_ = hierarchy.default_level()
@@ -160,6 +169,12 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         self.far_distance_ = hierarchy.far_distance
         self._X = X
         self._n_features_out = self.n_components
+
+    def _arrange(self, X: Any, hierarchy: Hierarchy, preliminary: Preliminary, n_threads: int) -> Arrangement:
+        if self.arrangement == "local":
+            return make_local(X, hierarchy, self.n_components, self._table.rows, n_threads)
+        inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
+        return GlobalArrangement(preliminary, inflate)
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """`fit(X).embedding_`."""
@@ -186,7 +201,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         check_is_fitted(self)
         X = self._rows(X, reset=False)
         placed = place_rows(
-            X, self.hierarchy_, self._preliminary, self.layout_, self._index, self._table,
+            X, self.hierarchy_, self._coordinates, self.layout_, self._index, self._table,
             self.new_points, resolve_n_jobs(self.n_jobs),
         )  # fmt: skip
         return (placed.positions, placed.distances) if return_distance else placed.positions
@@ -211,7 +226,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         X : the training rows
             Needed only by a model that was loaded from a pickle.
         **parameters
-            New values for n_components, radius, preliminary, inflate, standardize or random_state.
+            New values for n_components, radius, arrangement, preliminary, inflate, standardize or
+            random_state.
 
         Examples
         --------
@@ -221,7 +237,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         (1797, 3)
         """
         check_is_fitted(self)
-        allowed = ("n_components", "radius", "preliminary", "inflate", "standardize", "random_state", "verbose")
+        allowed = (
+            *("n_components", "radius", "arrangement", "preliminary", "inflate", "standardize"),
+            *("random_state", "verbose"),
+        )
         wrong = [name for name in parameters if name not in allowed]
         if wrong:
             raise ValueError(f"relayout cannot change {wrong[0]!r}, only {', '.join(allowed)}; fit a new model")
@@ -264,6 +283,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         if isinstance(self.neighbors, str):
             check_option("neighbors", self.neighbors, ("auto", "exact"))
         check_option("new_points", self.new_points, RULES)
+        check_option("arrangement", self.arrangement, ARRANGEMENTS)
+        if self.inflate is True and self.arrangement == "local":
+            raise ValueError("inflate=True is for arrangement='global'; local frames need none: use inflate='auto'")
         if self.inflate is True and self.n_components not in (2, 3):
             raise ValueError(
                 f"inflate=True works in 2 or 3 dimensions, not n_components={self.n_components}; use 'auto'"

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ._native.twins import Array
+from .arrangement import Coordinates
 from .hierarchy import Hierarchy
 from .layout import Layout
 from .neighbors.blocked import BlockedIndex
 from .neighbors.join import Index, hash_points
-from .preliminary import Preliminary
 
 RULES = ("centroid", "neighbor")
 
@@ -70,7 +70,7 @@ def assign_rows(
 def place_rows(
     X: Any,
     hierarchy: Hierarchy,
-    preliminary: Preliminary,
+    coordinates: Coordinates,
     layout: Layout,
     index: Index | BlockedIndex | None,
     table: RowTable,
@@ -79,14 +79,12 @@ def place_rows(
 ) -> Placed:
     """Positions of new rows inside the balls of their leaves; each row by itself."""
     leaves, distances, known = assign_rows(X, hierarchy, index, table, rule, n_threads)
-    positions = np.empty((len(leaves), preliminary.n_components))
+    positions = np.empty((len(leaves), layout.positions.shape[1]))
     old, new = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
     positions[old] = layout.positions[known[old]]
     if len(new):
         rows = X if len(new) == len(leaves) else X[new]
-        if preliminary.transform is None:
-            z = preliminary.nodes[0][leaves[new]]
-        else:
-            z = preliminary.transform(rows, n_threads)
-        positions[new] = layout.placements[0].place(leaves[new], z)
+        leaf = layout.placements[0]
+        z = leaf.centres[leaves[new]] if coordinates is None else coordinates(rows, n_threads)
+        positions[new] = leaf.place(leaves[new], z)
     return Placed(leaves, distances, positions, known)

@@ -13,30 +13,35 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from .._native.twins import Array
+from ..arrangement import N_AROUND, Arrangement, apply_maps
 from ..hierarchy import Hierarchy
 from ..neighbors.join import join_points
 from ..neighbors.points import make_points
-from ..preliminary import Preliminary
-from .inflate import apply_maps, inflation_maps
+
+_TREE_COLUMNS = 8  # up to here a k-d tree is fast
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Anchors of one level, and how they place what is below them.
 
-    A member with preliminary coordinates z goes to anchor + map @ (z - centre), where map scales
-    the group's farthest member onto the ball.
+    A member with coordinates z (of the arrangement) goes to anchor + scale * map @ (z - centre), where
+    scale puts the group's farthest member onto the ball.
     """
 
     anchors: Array  # (n_nodes, d)
     nearest: Array  # (n_nodes,) distance to the nearest other anchor; inf for a single anchor
     radii: Array  # (n_nodes,)
-    maps: Array  # (n_nodes, d, d), or (n_nodes, 1, 1): a plain factor
-    centres: Array  # (n_nodes, d) preliminary coordinates
+    scales: Array  # (n_nodes,)
+    maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
+    centres: Array  # (n_nodes, p)
 
     def place(self, parents: Array, z: Array) -> Array:
-        """Positions of members with preliminary coordinates z below the given nodes, inside their balls."""
-        shift = self._move(parents, z - self.centres[parents])
+        """Positions of members with coordinates z below the given nodes, inside their balls."""
+        return self.shift(parents, self._move(parents, z - self.centres[parents]))
+
+    def shift(self, parents: Array, shift: Array) -> Array:
+        """Positions of members that lie this far from their anchors, cut off at the balls."""
         length = np.sqrt((shift * shift).sum(axis=1))
         radius = self.radii[parents]
         outside = length > radius * (1 + 1e-9)  # the farthest training member lies on the sphere
@@ -44,9 +49,9 @@ class Placement:
         return np.asarray(self.anchors[parents] + shift)
 
     def _move(self, parents: Array, offsets: Array) -> Array:
-        if self.maps.shape[1:] == (1, 1):
-            return np.asarray(self.maps[parents, 0] * offsets)
-        return apply_maps(self.maps, parents, offsets)
+        if self.maps.shape[1:] != (1, 1):
+            offsets = apply_maps(self.maps, parents, offsets)
+        return np.asarray(self.scales[parents, None] * offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,63 +61,43 @@ class Layout:
     positions: Array  # (n_rows, d) float64
     placements: tuple[Placement, ...]
     radius: float
-    inflated: bool
+    arrangement: str
 
 
 def descend(
-    hierarchy: Hierarchy, preliminary: Preliminary, *, radius: float, inflate: bool, n_threads: int = 1
+    hierarchy: Hierarchy, arrangement: Arrangement, tops: Array, *, radius: float, n_threads: int = 1
 ) -> Layout:
-    """Section 3.3; O(n log n). `inflate` needs two or three components."""
-    anchors = preliminary.nodes[-1].copy()
+    """Section 3.3; O(n log n). `tops`: where the nodes of the top level lie."""
+    anchors = tops.copy()
     placements: list[Placement] = []
     for k in reversed(range(hierarchy.n_levels)):
         level = hierarchy.levels[k]
-        z = preliminary.nodes[k - 1] if k else preliminary.rows
-        offsets = z - preliminary.nodes[k][level.members]
-        placement = _placement(
-            anchors, preliminary.nodes[k], offsets, hierarchy, k, radius, inflate, n_threads, placements
-        )
-        placements.insert(0, placement)
-        anchors = placement.place(level.members, z)
-    return Layout(anchors, tuple(placements), radius, inflate)
+        if placements:
+            anchors = _separate(anchors, hierarchy.levels[k + 1].members, placements[0])
+        nearest, around = neighbors_in_map(anchors, n_threads)
+        frames = arrangement.frames(hierarchy, k, anchors, around)
+        extent = level.grouping.maximum(np.sqrt((frames.offsets * frames.offsets).sum(axis=1)))
+        # a single anchor has no neighbour to keep clear of: its members stay where they are
+        radii = np.where(np.isinf(nearest), extent, radius * nearest)
+        scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
+        placements.insert(0, Placement(anchors, nearest, radii, scales, frames.maps, frames.centres))
+        anchors = placements[0].shift(level.members, frames.offsets * scales[level.members, None])
+    return Layout(anchors, tuple(placements), radius, arrangement.kind)
 
 
-def _placement(
-    anchors: Array,
-    centres: Array,
-    offsets: Array,
-    hierarchy: Hierarchy,
-    k: int,
-    radius: float,
-    inflate: bool,
-    n_threads: int,
-    above: list[Placement],
-) -> Placement:
-    level = hierarchy.levels[k]
-    if above:
-        anchors = _separate(anchors, hierarchy.levels[k + 1].members, above[0])
-    nearest = nearest_other(anchors, n_threads)
-    if inflate:
-        maps = inflation_maps(offsets, level.members, level.grouping)
-        moved = apply_maps(maps, level.members, offsets)
-    else:
-        maps = np.ones((level.n_nodes, 1, 1))
-        moved = offsets
-    extent = level.grouping.maximum(np.sqrt((moved * moved).sum(axis=1)))
-    # a single anchor has no neighbour to keep clear of: its members stay where they are
-    radii = np.where(np.isinf(nearest), extent, radius * nearest)
-    factor = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
-    return Placement(anchors, nearest, radii, maps * factor[:, None, None], centres)
+def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
+    """Distance from each anchor to the nearest other one, and the few nearest others; exact.
 
-
-def nearest_other(anchors: Array, n_threads: int) -> Array:
-    """Distance from each anchor to the nearest other one, exact."""
+    Beyond eight dimensions the nearest other is the only one listed.
+    """
     n, d = anchors.shape
     if n == 1:
-        return np.full(1, np.inf)
-    if d <= 8:
-        return np.asarray(cKDTree(anchors).query(anchors, k=2, workers=n_threads)[0][:, 1])
-    return join_points(make_points(np.ascontiguousarray(anchors), "euclidean"), n_threads)[0].distances
+        return np.full(1, np.inf), np.empty((1, 0), dtype=np.int64)
+    if d > _TREE_COLUMNS:
+        found = join_points(make_points(np.ascontiguousarray(anchors), "euclidean"), n_threads)[0]
+        return found.distances, found.ids[:, None]
+    distances, ids = cKDTree(anchors).query(anchors, k=min(N_AROUND + 1, n), workers=n_threads)
+    return distances[:, 1], ids[:, 1:]
 
 
 def _separate(anchors: Array, parents: Array, above: Placement) -> Array:

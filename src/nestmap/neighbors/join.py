@@ -32,6 +32,7 @@ Progress = Callable[[float], None]
 _COMPARE_COST, _REFINE_COST = 10, 400
 _FIRST_HEAD = 96
 _NEAR_CELLS = 12
+_HUGE = 1e15
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,17 @@ class Index:
         """
         queries = make_points(data, self.points.metric, like=self.points)
         if core() is None or self.reduced is None:
-            squared, ids = twins.nearest(queries, self.points, norm=queries.norm, exclude_self=False)
-            return ids, self.points.to_metric(squared)
+            return self._by_brute_force(queries)
+        huge = _huge_rows(queries)
+        if len(huge):
+            ids, distances = np.empty(queries.n, dtype=np.int64), np.empty(queries.n)
+            rest = np.setdiff1d(np.arange(queries.n), huge)
+            ids[huge], distances[huge] = self._by_brute_force(
+                make_points(data[huge], queries.metric, like=self.points)
+            )
+            if len(rest):
+                ids[rest], distances[rest] = self.query(data[rest], n_threads)
+            return ids, distances
         assert self.reducer is not None and self.partition is not None
         short = reduce_rows(queries, self.reducer, n_threads)
         groups = group_by_centre(short.z, self.partition.centres, n_threads)
@@ -114,6 +124,21 @@ class Index:
         ids, distances = np.empty_like(found), np.empty_like(squared)
         ids[groups.order], distances[groups.order] = found, squared
         return ids, self.points.to_metric(distances)
+
+    def _by_brute_force(self, queries: PointSet) -> tuple[Array, Array]:
+        squared, ids = twins.nearest(queries, self.points, norm=queries.norm, exclude_self=False)
+        return ids, self.points.to_metric(squared)
+
+
+def _huge_rows(queries: PointSet) -> Array:
+    """Rows whose short rows would leave the range of float32: 1e15 times larger than what was indexed."""
+    if queries.metric not in ("euclidean", "manhattan"):
+        return np.empty(0, dtype=np.int64)
+    values = queries.data.data if queries.is_sparse else queries.data
+    if values.size == 0 or kernels.largest(values) * queries.unit < _HUGE:
+        return np.empty(0, dtype=np.int64)
+    most = abs(queries.data).max(axis=1)
+    return np.flatnonzero(np.asarray(most.todense() if queries.is_sparse else most).ravel() * queries.unit >= _HUGE)
 
 
 def build_index(points: PointSet, n_threads: int) -> Index:

@@ -65,28 +65,34 @@ def aligned_empty(n: int, width: int) -> Array:
     return raw[skip : skip + n * width].reshape(n, width)
 
 
-def fit_reducer(points: PointSet) -> Reducer:
-    """Directions from a sample of rows; O(sample · n_cols · n_dims)."""
+def sample_size(n: int, n_cols: int) -> int:
+    """Rows that directions are fitted on."""
+    return min(n, _SAMPLE_ROWS, max(256, _SAMPLE_VALUES // n_cols))
+
+
+def fit_reducer(points: PointSet, rows: Array | None = None, most: int = _MOST_COLUMNS) -> Reducer:
+    """At most `most` directions from a sample of rows (None: a random one); O(sample · n_cols · n_dims)."""
     rng = np.random.default_rng(0)
-    n_sample = min(points.n, _SAMPLE_ROWS, max(256, _SAMPLE_VALUES // points.n_cols))
-    rows = np.sort(rng.choice(points.n, n_sample, replace=False)) if n_sample < points.n else np.arange(points.n)
+    n_sample = sample_size(points.n, points.n_cols)
+    if rows is None:
+        rows = np.sort(rng.choice(points.n, n_sample, replace=False)) if n_sample < points.n else np.arange(points.n)
     sample = points.block(rows)
     mean = np.zeros(points.n_cols) if points.is_sparse else sample.mean(axis=0)
     if not points.is_sparse:
         sample -= mean
     if points.norm == "L1":
         return Reducer(mean, _column_groups(sample), "L1")
-    return Reducer(mean, _principal_directions(sample, rng), "L2")
+    return Reducer(mean, _principal_directions(sample, rng, most), "L2")
 
 
-def _principal_directions(sample: Array, rng: np.random.Generator) -> Array:
+def _principal_directions(sample: Array, rng: np.random.Generator, most: int) -> Array:
     """About the leading principal directions, exactly orthonormal, as many as hold _ENERGY."""
     n_cols = sample.shape[1]
     total = float(row_squares(sample).sum())
     if n_cols <= 64 and not sparse.issparse(sample):
         _, vectors = np.linalg.eigh(sample.T @ sample)
         return np.ascontiguousarray(vectors[:, ::-1])
-    most = min(_MOST_COLUMNS, n_cols)
+    most = min(most, n_cols)
     small = sample.astype(np.float32)
     basis = rng.standard_normal((n_cols, most), dtype=np.float32)
     for _ in range(2):  # block power iteration; float32 will do, QR in float64 makes it orthonormal

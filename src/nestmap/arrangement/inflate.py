@@ -8,6 +8,7 @@ import numpy as np
 
 from .._native.twins import Array
 from ..hierarchy import Grouping
+from .frames import apply_maps
 
 N_ROTATIONS = 6
 _FLATTEST = 1e-5  # below this ratio of spreads a group is flat up to noise
@@ -53,12 +54,3 @@ def _is_flat(offsets: Array, grouping: Grouping) -> Array:
     scatter = np.add.reduceat(products[grouping.order], grouping.starts[:-1], axis=0)
     values = np.linalg.eigvalsh(scatter.reshape(-1, d, d))
     return np.asarray(values[:, 0] <= _FLATTEST**2 * values[:, -1])
-
-
-def apply_maps(maps: Array, parents: Array, offsets: Array) -> Array:
-    """maps[parents[i]] @ offsets[i] for each i, summed in a fixed order: no batch effects."""
-    own = maps[parents]
-    out = own[:, :, 0] * offsets[:, 0, None]
-    for k in range(1, offsets.shape[1]):
-        out += own[:, :, k] * offsets[:, k, None]
-    return np.asarray(out)

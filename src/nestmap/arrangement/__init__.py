@@ -1,0 +1,35 @@
+"""How the children of a node lie relative to each other, before they are given room.
+
+A node's frame is a linear map from coordinates of its members to offsets in the map.
+
+- "global" is the paper's: the preliminary embedding itself, the same for all nodes, optionally inflated.
+- "local" is each node's own principal components, which say more about a handful of neighbours than
+  one map for everything can. What PCA leaves open, rotation and reflection, is settled by the nodes around it: the
+  frame is turned until neighbours in the data lie where they lie in the map (orthogonal Procrustes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._native.twins import Array
+from .frames import Frames, apply_maps
+from .local import N_AROUND, LocalArrangement, make_local
+from .plain import GlobalArrangement
+
+ARRANGEMENTS = ("local", "global")
+Arrangement = LocalArrangement | GlobalArrangement
+Coordinates = Callable[[Any, int], Array] | None  # of new rows; None where they were given for the training rows only
+
+__all__ = [
+    "ARRANGEMENTS",
+    "N_AROUND",
+    "Arrangement",
+    "Coordinates",
+    "Frames",
+    "GlobalArrangement",
+    "LocalArrangement",
+    "apply_maps",
+    "make_local",
+]

@@ -1,0 +1,30 @@
+"""Frames: from coordinates of members to offsets around their node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._native.twins import Array, blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """The frames of one level: member z of node g is offset by maps[g] @ (z - centres[g])."""
+
+    offsets: Array  # (n_members, d) of the training members
+    maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
+    centres: Array  # (n_nodes, p)
+
+
+def apply_maps(maps: Array, parents: Array, offsets: Array) -> Array:
+    """maps[parents[i]] @ offsets[i] for each i, summed in a fixed order: no batch effects."""
+    out = np.empty((len(offsets), maps.shape[1]))
+    for part in blocks(len(offsets), maps.shape[1] * maps.shape[2]):
+        own = maps[parents[part]]
+        total = own[:, :, 0] * offsets[part, 0, None]
+        for k in range(1, maps.shape[2]):
+            total += own[:, :, k] * offsets[part, k, None]
+        out[part] = total
+    return out

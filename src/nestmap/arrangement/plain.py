@@ -1,0 +1,37 @@
+"""The paper's arrangement: one linear map for all nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._native.twins import Array
+from ..hierarchy import Hierarchy
+from ..preliminary import LinearMap, Preliminary, RandomMap
+from .frames import Frames, apply_maps
+from .inflate import inflation_maps
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalArrangement:
+    """The preliminary embedding, with or without inflation."""
+
+    preliminary: Preliminary
+    inflate: bool
+    kind: str = "global"
+
+    @property
+    def transform(self) -> LinearMap | RandomMap | None:
+        return self.preliminary.transform
+
+    def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
+        """Frames of level k."""
+        level = hierarchy.levels[k]
+        centres = self.preliminary.nodes[k]
+        z = self.preliminary.nodes[k - 1] if k else self.preliminary.rows
+        offsets = z - centres[level.members]
+        if not self.inflate:
+            return Frames(offsets, np.ones((level.n_nodes, 1, 1)), centres)
+        maps = inflation_maps(offsets, level.members, level.grouping)
+        return Frames(apply_maps(maps, level.members, offsets), maps, centres)
