@@ -6,6 +6,7 @@
 
 #include "cells.hpp"
 #include "join.hpp"
+#include "mosaic.hpp"
 #include "rows.hpp"
 
 namespace nb = nanobind;
@@ -128,6 +129,25 @@ NB_MODULE(NESTMAP_MODULE, m) {
             const Reduced r{(int64_t)z.shape(0), (int)z.shape(1), z.data(), tails.data(), sizes.data(), ids.data()};
             new (self) Cells(r, starts.data(), starts.shape(0) - 1, head, slack, norm_of(norm), n_threads);
         }, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>());
+
+    m.def("divide_regions", [](In<int64_t, Vec> region_starts, In<double, Mat> region_points, In<int64_t, Vec> order,
+                             In<int64_t, Vec> starts, In<double, Mat> offsets, In<double, Vec> shares, int rounds,
+                             bool want_cells, Out<double, Mat> centres, int n_threads) {
+        const MosaicInput in{(int64_t)starts.shape(0) - 1, (int64_t)order.shape(0), region_starts.data(),
+                           reinterpret_cast<const Point*>(region_points.data()), order.data(), starts.data(),
+                           reinterpret_cast<const Point*>(offsets.data()), shares.data(), rounds};
+        auto* found = new Polygons;
+        nb::capsule owner(found, [](void* p) noexcept { delete static_cast<Polygons*>(p); });
+        {
+            nb::gil_scoped_release release;
+            *found = divide_regions(in, want_cells, reinterpret_cast<Point*>(centres.data()), n_threads);
+        }
+        using Array = nb::ndarray<nb::numpy, double, Mat, nb::c_contig>;
+        using Index = nb::ndarray<nb::numpy, int64_t, Vec, nb::c_contig>;
+        return nb::make_tuple(
+            Index(found->starts.data(), {found->starts.size()}, owner),
+            Array(reinterpret_cast<double*>(found->points.data()), {found->points.size(), 2}, owner));
+    });
 
     nb::class_<PairSet>(m, "PairSet").def(nb::init<int64_t>());
 

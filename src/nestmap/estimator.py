@@ -15,7 +15,7 @@ from ._progress import Progress
 from ._validate import cast_rows, check_number, check_option
 from .arrangement import ARRANGEMENTS, Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy import Hierarchy, build_hierarchy
-from .layout import Audit, Layout, audit_layout, descend
+from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
 from .neighbors import check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.join import Index, build_index, hash_points
@@ -37,8 +37,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     metric : str or callable
         'euclidean', 'cosine', 'manhattan' and 'correlation' are fast; other metrics of
         scikit-learn and callables run by brute force.
+    layout : {'descent', 'mosaic'}
+        How much room clusters get: balls around their centres (the paper's, the most faithful), or
+        regions that fill the picture, area by number of rows (2-D only). docs/layouts.md compares them.
     radius : float
-        A cluster's members move into a ball with this fraction of the distance to the nearest
+        For layout='descent'. A cluster's members move into a ball with this fraction of the distance to the nearest
         other cluster. At most 0.2 guarantees that nothing crosses over (Lemma 1; see `audit`).
     arrangement : {'local', 'global'}
         How the members of a cluster lie relative to each other: by the cluster's own principal
@@ -75,7 +78,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         Clusters of the level `label_level_`: the one whose clusters stand farthest apart for what
         holds them together (`Hierarchy.default_level`).
     label_level_ : int
-    layout_ : Layout
+    layout_ : Layout or Mosaic
+        Anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
     neighbor_report_ : NeighborReport
         How the first neighbours of the rows were found.
     far_distance_ : float
@@ -102,6 +106,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         n_components: int = 2,
         *,
         metric: Any = "euclidean",
+        layout: str = "descent",
         radius: float = 1 / 3,
         arrangement: str = "local",
         preliminary: Any = "pca_centroids",
@@ -115,6 +120,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     ) -> None:
         self.n_components = n_components
         self.metric = metric
+        self.layout = layout
         self.radius = radius
         self.arrangement = arrangement
         self.preliminary = preliminary
@@ -157,9 +163,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         )  # fmt: skip
         progress.begin("layout")
         arrangement = self._arrange(X, hierarchy, preliminary, n_threads)
-        self.layout_: Layout = descend(
-            hierarchy, arrangement, preliminary.nodes[-1], radius=self.radius, n_threads=n_threads
-        )
+        self.layout_ = self._lay_out(hierarchy, arrangement, preliminary, n_threads)
         self._coordinates: Coordinates = arrangement.transform
         self.hierarchy_ = hierarchy
         self.embedding_ = self.layout_.positions
@@ -175,6 +179,14 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             return make_local(X, hierarchy, self.n_components, self._table.rows, n_threads)
         inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
         return GlobalArrangement(preliminary, inflate)
+
+    def _lay_out(
+        self, hierarchy: Hierarchy, arrangement: Arrangement, preliminary: Preliminary, n_threads: int
+    ) -> Layout | Mosaic:
+        tops = preliminary.nodes[-1]
+        if self.layout == "mosaic":
+            return lay_mosaic(hierarchy, arrangement, tops, preliminary.rows.std(axis=0), n_threads=n_threads)
+        return descend(hierarchy, arrangement, tops, radius=self.radius, n_threads=n_threads)
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """`fit(X).embedding_`."""
@@ -226,7 +238,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         X : the training rows
             Needed only by a model that was loaded from a pickle.
         **parameters
-            New values for n_components, radius, arrangement, preliminary, inflate, standardize or
+            New values for n_components, layout, radius, arrangement, preliminary, inflate, standardize or
             random_state.
 
         Examples
@@ -238,7 +250,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """
         check_is_fitted(self)
         allowed = (
-            *("n_components", "radius", "arrangement", "preliminary", "inflate", "standardize"),
+            *("n_components", "layout", "radius", "arrangement", "preliminary", "inflate", "standardize"),
             *("random_state", "verbose"),
         )
         wrong = [name for name in parameters if name not in allowed]
@@ -261,7 +273,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         return other
 
     def audit(self) -> Audit:
-        """Check Lemma 1 on the fitted map: every descendant inside its ball, at every level."""
+        """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level."""
         check_is_fitted(self)
         return audit_layout(self.hierarchy_, self.layout_)
 
@@ -284,6 +296,12 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             check_option("neighbors", self.neighbors, ("auto", "exact"))
         check_option("new_points", self.new_points, RULES)
         check_option("arrangement", self.arrangement, ARRANGEMENTS)
+        check_option("layout", self.layout, LAYOUTS)
+        if self.layout == "mosaic" and self.n_components != 2:
+            raise ValueError(
+                f"layout='mosaic' divides the plane: it needs n_components=2, not {self.n_components}; "
+                "use layout='descent' for other dimensions"
+            )
         if self.inflate is True and self.arrangement == "local":
             raise ValueError("inflate=True is for arrangement='global'; local frames need none: use inflate='auto'")
         if self.inflate is True and self.n_components not in (2, 3):

@@ -15,7 +15,7 @@ import numpy as np
 from ._native.twins import Array
 from .arrangement import Coordinates
 from .hierarchy import Hierarchy
-from .layout import Layout
+from .layout import Layout, Mosaic
 from .neighbors.blocked import BlockedIndex
 from .neighbors.join import Index, hash_points
 
@@ -71,20 +71,20 @@ def place_rows(
     X: Any,
     hierarchy: Hierarchy,
     coordinates: Coordinates,
-    layout: Layout,
+    layout: Layout | Mosaic,
     index: Index | BlockedIndex | None,
     table: RowTable,
     rule: str,
     n_threads: int,
 ) -> Placed:
-    """Positions of new rows inside the balls of their leaves; each row by itself."""
+    """Positions of new rows inside the balls or regions of their leaves; each row by itself."""
     leaves, distances, known = assign_rows(X, hierarchy, index, table, rule, n_threads)
     positions = np.empty((len(leaves), layout.positions.shape[1]))
     old, new = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
     positions[old] = layout.positions[known[old]]
     if len(new):
         rows = X if len(new) == len(leaves) else X[new]
-        leaf = layout.placements[0]
+        leaf = layout.leaf
         z = leaf.centres[leaves[new]] if coordinates is None else coordinates(rows, n_threads)
         positions[new] = leaf.place(leaves[new], z)
     return Placed(leaves, distances, positions, known)

@@ -52,6 +52,19 @@ class Cells:
         n_threads: int,
     ) -> None: ...
 
+def divide_regions(
+    region_starts: NDArray[Any],
+    region_points: NDArray[Any],
+    order: NDArray[Any],
+    starts: NDArray[Any],
+    offsets: NDArray[Any],
+    shares: NDArray[Any],
+    rounds: int,
+    want_cells: bool,
+    centres: NDArray[Any],
+    n_threads: int,
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
 class PairSet:
     def __init__(self, n_cells: int) -> None: ...
 

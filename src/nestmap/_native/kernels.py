@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import core, twins
+from . import core, mosaic, twins
 from .twins import Array
 
 
@@ -60,3 +60,20 @@ def pair_distances(points: Any, i: Array, j: Array) -> Array:
     out = np.empty(len(i))
     native.pair_distances(points.native, np.ascontiguousarray(i), np.ascontiguousarray(j), out, points.norm)
     return out
+
+
+def divide_regions(
+    regions: Any, grouping: Any, offsets: Array, shares: Array, rounds: int, n_threads: int
+) -> tuple[Array, Any]:
+    """Centres and cells of the children of each region (twin: `mosaic.divide_regions`)."""
+    arguments = (
+        regions.starts, np.ascontiguousarray(regions.points), grouping.order, grouping.starts,
+        np.ascontiguousarray(offsets, dtype=np.float64), shares, rounds,
+    )  # fmt: skip
+    if (native := core()) is None:
+        centres, cells = mosaic.divide_regions(*arguments)
+        starts = np.concatenate([[0], np.cumsum([len(cell) for cell in cells])]).astype(np.int64)
+        return centres, type(regions)(starts, np.concatenate(cells))
+    centres = np.empty((len(grouping.order), 2))
+    starts, points = native.divide_regions(*arguments, True, centres, n_threads)
+    return centres, type(regions)(starts, points)

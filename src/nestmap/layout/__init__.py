@@ -1,6 +1,12 @@
-"""Section 3.3: from preliminary coordinates to the map."""
+"""Section 3.3: from an arrangement to the map. How much room does a cluster get?"""
 
 from .audit import Audit, LevelAudit, audit_layout
 from .descent import Layout, descend
+from .mosaic import Mosaic, lay_mosaic
+from .regions import Regions
 
-__all__ = ["Audit", "Layout", "LevelAudit", "audit_layout", "descend"]
+LAYOUTS = ("descent", "mosaic")
+
+__all__ = [
+    "LAYOUTS", "Audit", "Layout", "LevelAudit", "Mosaic", "Regions", "audit_layout", "descend", "lay_mosaic",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Does the map keep its promise? Lemma 1, checked on every node of a fitted map."""
+"""Does the map keep its promise? Lemma 1, or nested regions, checked on every node of a fitted map."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 from .._native.twins import Array
 from ..hierarchy import Hierarchy
 from .descent import Layout
+from .mosaic import Mosaic
 
 _TOLERANCE = 1e-9
 
@@ -21,16 +22,20 @@ class LevelAudit:
     level: int
     n_nodes: int
     n_descendants: int  # rows and finer nodes, each counted once
-    n_outside: int  # descendants outside the ball of a third of the distance to the next anchor
-    worst: float  # largest distance from the anchor, in units of that ball's radius
-    n_crossing: int  # rows that lie nearer to another anchor of the level
+    n_outside: (
+        int  # descendants outside the ball of a third of the distance to the next anchor, or outside the region
+    )
+    worst: (
+        float  # largest distance from the anchor, in units of that ball's radius; from the border, in region widths
+    )
+    n_crossing: int  # rows that lie nearer to another anchor of the level, or inside another region
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Lemma 1 on a fitted map: truthy if every descendant lies inside its ball, at every level."""
+    """Truthy if every descendant lies inside its ball (Lemma 1) or region (mosaic), at every level."""
 
-    radius: float
+    promise: str
     levels: tuple[LevelAudit, ...]
 
     @property
@@ -41,17 +46,19 @@ class Audit:
         return self.ok
 
     def __str__(self) -> str:
-        lines = [f"Lemma 1 {'holds' if self.ok else 'is violated'} (radius {self.radius:g})"]
+        lines = [f"{self.promise}: {'holds' if self.ok else 'is violated'}"]
         lines += [
             f"  level {a.level}: {a.n_nodes} nodes, {a.n_outside} of {a.n_descendants} descendants outside "
-            f"their ball (worst {a.worst:.3f} of its radius), {a.n_crossing} rows nearer to another anchor"
+            f"(worst {a.worst:.3f}), {a.n_crossing} rows nearer to or inside another"
             for a in self.levels
         ]
         return "\n".join(lines)
 
 
-def audit_layout(hierarchy: Hierarchy, layout: Layout) -> Audit:
+def audit_layout(hierarchy: Hierarchy, layout: Layout | Mosaic) -> Audit:
     """Check every descendant of every node; O(n · levels^2)."""
+    if isinstance(layout, Mosaic):
+        return _audit_mosaic(hierarchy, layout)
     found = []
     # a position is an anchor plus a shift: it cannot be nearer to its place than one rounding
     rounding = 4e-16 * np.sqrt(layout.positions.shape[1]) * max(np.abs(layout.positions).max(), 1e-300)
@@ -74,7 +81,35 @@ def audit_layout(hierarchy: Hierarchy, layout: Layout) -> Audit:
                 nearest = cKDTree(placement.anchors).query(positions)[0]
                 n_crossing = int((nearest < away * (1 - _TOLERANCE) - rounding).sum())
         found.append(LevelAudit(k, len(ball), n_descendants, n_outside, worst, n_crossing))
-    return Audit(layout.radius, tuple(found))
+    return Audit(f"Lemma 1 (radius {layout.radius:g})", tuple(found))
+
+
+def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic) -> Audit:
+    """Rows and corners of finer regions inside their region; rows inside no region nearby but their own."""
+    found = []
+    for k, regions in enumerate(mosaic.regions):
+        width = np.sqrt(np.maximum(regions.areas, 1e-300))
+        n_descendants = n_outside = 0
+        worst = -np.inf
+        for below in range(-1, k):
+            owner = _owner(hierarchy, below, k)
+            points = mosaic.positions
+            if below >= 0:
+                finer = mosaic.regions[below]
+                points, owner = finer.points, np.repeat(owner, np.diff(finer.starts))
+            away = regions.outside(owner, points) / width[owner]
+            n_descendants += len(owner)
+            n_outside += int((away > _TOLERANCE).sum())
+            worst = max(worst, float(away.max()))
+        crossing = 0
+        rows = _owner(hierarchy, -1, k)
+        n_near = min(6, len(regions))
+        near = cKDTree(regions.centres).query(mosaic.positions, n_near)[1].reshape(len(rows), n_near)
+        for other in near.T:
+            inside = regions.outside(other, mosaic.positions) < -_TOLERANCE * width[other]
+            crossing += int((inside & (other != rows)).sum())
+        found.append(LevelAudit(k, len(regions), n_descendants, n_outside, worst, crossing))
+    return Audit("regions are nested", tuple(found))
 
 
 def _owner(hierarchy: Hierarchy, below: int, level: int) -> Array:

@@ -17,6 +17,7 @@ from ..arrangement import N_AROUND, Arrangement, apply_maps
 from ..hierarchy import Hierarchy
 from ..neighbors.join import join_points
 from ..neighbors.points import make_points
+from .regions import Regions, circles
 
 _TREE_COLUMNS = 8  # up to here a k-d tree is fast
 
@@ -62,6 +63,19 @@ class Layout:
     placements: tuple[Placement, ...]
     radius: float
     arrangement: str
+    kind: str = "descent"
+
+    @property
+    def leaf(self) -> Placement:
+        """What places new rows."""
+        return self.placements[0]
+
+    def outlines(self, level: int) -> Regions:
+        """The balls of a level as polygons, of a third of the distance to the nearest other anchor (2-D only)."""
+        if self.positions.shape[1] != 2:
+            raise ValueError(f"outlines are for maps in 2-D; this one has {self.positions.shape[1]} dimensions")
+        place = self.placements[level]
+        return circles(place.anchors, np.where(np.isinf(place.nearest), place.radii, place.nearest / 3))
 
 
 def descend(

@@ -1,0 +1,116 @@
+"""The mosaic: a space-filling layout in the plane.
+
+Every node owns a convex region. From the top down, a region is drawn in a little (the gap) and divided
+among the node's children: cells of a power diagram, area by number of rows, sites at the children's arrangement. Rows
+lie at the centres of the last cells. A cluster's rows stay inside its region on every level, by construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._native import kernels
+from .._native.mosaic import INSIDE, root
+from .._native.twins import Array
+from ..arrangement import Arrangement, Frames, apply_maps
+from ..hierarchy import Grouping, Hierarchy
+from .descent import neighbors_in_map
+from .regions import Regions
+
+ROUNDS = 1  # of moving sites to the centres of their cells: rounder cells, for a little of the arrangement
+GAPS = (0.4, 0.2, 0.1, 0.05)  # how far regions are drawn in, from leaves upwards; the last one for all above
+_CORNERS = 3.0  # the outline is a superellipse: 2 is an ellipse, larger is more of a box
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """Leaf regions, and how they place new rows: centre + map @ (z - mean), inside the region."""
+
+    regions: Regions
+    maps: Array  # (n_nodes, 2, p)
+    centres: Array  # (n_nodes, p)
+
+    def place(self, parents: Array, z: Array) -> Array:
+        """Positions of members with coordinates z below the given nodes, inside their regions."""
+        steps = apply_maps(self.maps, parents, z - self.centres[parents])
+        reach = self.regions.reach(parents, steps)
+        shrink = np.where(reach < 1 / INSIDE, INSIDE * reach, 1.0)
+        return np.asarray(self.regions.centres[parents] + shrink[:, None] * steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Mosaic:
+    """The map: positions of all rows, and the regions of all levels (fine to coarse)."""
+
+    positions: Array  # (n_rows, 2) float64
+    regions: tuple[Regions, ...]
+    leaf: Tiles
+    arrangement: str
+    kind: str = "mosaic"
+
+    def outlines(self, level: int) -> Regions:
+        """The regions of a level: 0 the finest, -1 the top."""
+        return self.regions[level]
+
+
+def lay_mosaic(
+    hierarchy: Hierarchy, arrangement: Arrangement, tops: Array, spread: Array, *, n_threads: int = 1
+) -> Mosaic:
+    """Regions and positions; O(n log n). `tops`: where the top nodes lie; `spread`: of all rows, per axis."""
+    top = hierarchy.levels[-1]
+    all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
+    anchors, cells = kernels.divide_regions(
+        outline(spread), all_in_one, tops, top.sizes.astype(np.float64), ROUNDS, n_threads
+    )
+    regions: list[Regions] = []
+    for k in reversed(range(hierarchy.n_levels)):
+        level = hierarchy.levels[k]
+        _, around = neighbors_in_map(anchors, n_threads)
+        frames = arrangement.frames(hierarchy, k, anchors, around)
+        regions.insert(0, cells.shrunk(1 - gaps(frames.centres, around, GAPS[min(k, len(GAPS) - 1)])))
+        shares = hierarchy.levels[k - 1].sizes.astype(np.float64) if k else np.ones(len(frames.offsets))
+        # rows are not moved to the centres of their cells' cells: their own arrangement counts more than round cells
+        anchors, cells = kernels.divide_regions(
+            regions[0], level.grouping, frames.offsets, shares, ROUNDS if k else 0, n_threads
+        )
+    return Mosaic(anchors, tuple(regions), _tiles(regions[0], frames, hierarchy), arrangement.kind)
+
+
+def outline(spread: Array, n_points: int = 96) -> Regions:
+    """The border of the whole map: as wide and high as the preliminary embedding is, within a factor of two."""
+    largest = spread.max() if spread.max() > 0 else 1.0
+    half = 2 * np.maximum(spread, largest / 2)
+    turn = 2 * np.pi * np.arange(n_points) / n_points
+    ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    ring = np.sign(ring) * np.abs(ring) ** (2 / _CORNERS)
+    return Regions(np.array([0, n_points]), ring * half)
+
+
+def gaps(centres: Array, around: Array, typical: float) -> Array:
+    """How far each region is drawn in: more where its neighbours in the map are more different from it.
+
+    The distance to the most similar neighbour, relative to the median of the level, from half to
+    one and a half times the typical gap.
+    """
+    if around.shape[1] == 0:
+        return np.full(len(centres), typical)
+    nearest = np.full(len(centres), np.inf)
+    for other in around.T:
+        difference = centres[other].astype(np.float64) - centres
+        nearest = np.minimum(nearest, np.sqrt((difference * difference).sum(axis=1)))
+    middle = np.median(nearest)
+    relative = nearest / middle if middle > 0 else np.ones(len(nearest))
+    return np.asarray(np.minimum(typical * np.clip(relative, 0.5, 1.5), 0.9))
+
+
+def _tiles(regions: Regions, frames: Frames, hierarchy: Hierarchy) -> Tiles:
+    """The affine map of each leaf that its rows' sites came from, for new rows."""
+    level = hierarchy.levels[0]
+    products = frames.offsets[:, :, None] * frames.offsets[:, None, :]
+    sums = np.add.reduceat(products[level.grouping.order], level.grouping.starts[:-1], axis=0)
+    whiten = root(sums / level.sizes[:, None, None], 1e-4, True)
+    both = root(regions.covariances, 1e-4, False) @ whiten
+    maps = both if frames.maps.shape[1:] == (1, 1) else both @ frames.maps
+    return Tiles(regions, maps, frames.centres)
