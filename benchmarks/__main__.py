@@ -83,7 +83,7 @@ def main() -> None:
     if args.command != "report":
         sources = {n: prepare(args.work, n, d.X, d.metric, _n_train(d)) for n, d in data.items()}
         labelled = {n for n, d in data.items() if d.y is not None}
-        plan = make_plan({n: d.X.shape[1] for n, d in data.items()}, labelled, tuple(args.methods))
+        plan = make_plan({n: d.X.shape for n, d in data.items()}, labelled, tuple(args.methods))
         plan = [job for job in plan if args.only in job.key]
         limits = Limits(args.time_limit, args.memory_limit, args.repeat_below)
         run_all(plan, sources, results, args.work, limits, again=tuple(args.again), say=say)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.methods import kept_rows
 from benchmarks.runner import Results
 from nestmap import metrics
 from nestmap.metrics._labels import kmeans_nmi
@@ -80,11 +81,24 @@ def _score(row: dict[str, Any], dataset: Any, folder: Path) -> dict[str, Any]:
     if row["task"] == "new":
         return _score_new(dataset, np.load(folder / "train.npy"), np.load(folder / "placed.npy"))
     Y = np.load(folder / "map.npy")
+    if row["task"] == "part":
+        return _score_part(folder, Y, len(dataset.X))
     if not np.isfinite(Y).all():
         return {"why": f"{(~np.isfinite(Y)).any(axis=1).sum()} rows of the map are NaN"}
     if row["n_components"] != 2:
         return {"knn_accuracy": {1: metrics.knn_accuracy(Y, dataset.y)}}
     return score_map(dataset, Y)
+
+
+def _score_part(folder: Path, part: Any, n: int) -> dict[str, Any]:
+    """Where the other rows went when 1% was left out, up to a similarity (Procrustes)."""
+    from scipy.spatial import procrustes
+
+    whole = np.load(folder.with_name(folder.name.replace("_part_", "_map_")) / "map.npy")
+    first, second, disparity = procrustes(whole[kept_rows(n)], part)
+    moved = np.sqrt(((first - second) ** 2).sum(axis=1))
+    spread = np.sqrt((first**2).sum(axis=1).mean())
+    return {"disparity": float(disparity), "median_moved": float(np.median(moved) / spread)}
 
 
 def score_map(dataset: Any, Y: Any) -> dict[str, Any]:

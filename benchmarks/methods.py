@@ -23,15 +23,19 @@ class Method:
     environment: str
     make: Callable[[], Factory]  # imports the package: timed apart; returns (n_components, metric, options) -> model
     metrics: tuple[str, ...] = ("euclidean", "cosine")
-    max_components: int | None = None
     transforms: bool = False
     package: str = ""
 
 
-def _nestmap() -> Factory:
-    from nestmap import HNNE
+def _nestmap(**defaults: Any) -> Callable[[], Factory]:
+    def make() -> Factory:
+        from nestmap import HNNE
 
-    return lambda d, metric, options: HNNE(n_components=d, metric=metric, **{"random_state": 0, **options})
+        return lambda d, metric, options: HNNE(
+            n_components=d, metric=metric, **{"random_state": 0, **defaults, **options}
+        )
+
+    return make
 
 
 def _hnne(version: str) -> Callable[[], Factory]:
@@ -117,17 +121,28 @@ def _pca() -> Factory:
 METHODS = {
     m.name: m
     for m in (
-        Method("nestmap", "nestmap", "nestmap", _nestmap, transforms=True, package="nestmap"),
+        Method("nestmap", "nestmap", "nestmap", _nestmap(), transforms=True, package="nestmap"),
+        Method(
+            "nestmap-mosaic", "nestmap mosaic", "nestmap", _nestmap(layout="mosaic"), transforms=True, package="nestmap"
+        ),
         Method("hnne-v1", "hnne v1", "hnne", _hnne("v1"), transforms=True, package="hnne"),
         Method("hnne-v2", "hnne v2", "hnne", _hnne("v2"), transforms=True, package="hnne"),
-        Method("t-sne", "t-SNE (Barnes-Hut)", "sklearn", _barnes_hut, max_components=3, package="scikit-learn"),
-        Method("fit-sne", "FIt-SNE", "opentsne", _fit_sne, max_components=2, transforms=True, package="openTSNE"),
+        Method("t-sne", "t-SNE (Barnes-Hut)", "sklearn", _barnes_hut, package="scikit-learn"),
+        Method("fit-sne", "FIt-SNE", "opentsne", _fit_sne, transforms=True, package="openTSNE"),
         Method("umap", "UMAP", "umap", _umap, transforms=True, package="umap-learn"),
         Method("pacmap", "PaCMAP", "pacmap", _pacmap, transforms=True, package="pacmap"),
         Method("trimap", "TriMap", "trimap", _trimap, package="trimap"),
         Method("pca", "PCA", "sklearn", _pca, transforms=True, package="scikit-learn"),
     )
 }  # fmt: skip
+
+
+def kept_rows(n: int) -> Any:
+    """99% of the rows, in order: what a map of a little less data is made of."""
+    import numpy as np
+
+    return np.sort(np.random.RandomState(0).permutation(n)[: n - max(1, n // 100)])
+
 
 # Each in an environment of its own under .venv-bench; "." is this project.
 ENVIRONMENTS = {

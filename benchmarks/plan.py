@@ -12,14 +12,18 @@ SEEDS = range(5)  # the paper averages random starts over five runs
 SLOW = ("fit-sne", "t-sne")  # last, so that a report is worth reading before they end
 
 
-def make_plan(n_columns: dict[str, int], labelled: set[str], methods: tuple[str, ...]) -> list[Job]:
+STABLE = ("nestmap", "nestmap-mosaic", "hnne-v1", "umap", "fit-sne")
+STABLE_ROWS = 20_000  # stability is measured on data sets of up to this size
+
+
+def make_plan(shapes: dict[str, tuple[int, int]], labelled: set[str], methods: tuple[str, ...]) -> list[Job]:
     """All jobs for these data sets, the quick ones first.
 
-    n_columns: columns of each data set; labelled: those with classes, which accuracies need.
+    shapes: rows and columns of each data set; labelled: those with classes, which accuracies need.
     """
     quick = [m for m in methods if m not in SLOW]
-    jobs = [Job(data, method) for data in n_columns for method in quick]
-    known = [data for data in n_columns if data in labelled]
+    jobs = [Job(data, method) for data in shapes for method in quick]
+    known = [data for data in shapes if data in labelled]
     if "nestmap" in methods:
         for data in known:
             jobs += _variants(data)
@@ -29,10 +33,12 @@ def make_plan(n_columns: dict[str, int], labelled: set[str], methods: tuple[str,
         for data in known
         for d in DIMENSIONS[1:]
         for method in HIGHER
-        if d <= n_columns[data] and method in methods
+        if d <= shapes[data][1] and method in methods
     ]
+    small = [data for data, (n_rows, _) in shapes.items() if n_rows <= STABLE_ROWS]
+    jobs += [Job(data, m, task="part") for data in small for m in STABLE if m in methods]
     for method in (m for m in SLOW if m in methods):
-        jobs += [Job(data, method) for data in n_columns]
+        jobs += [Job(data, method) for data in shapes]
         jobs += [Job(data, method, task="new") for data in known if METHODS[method].transforms]
     return jobs
 

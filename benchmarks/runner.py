@@ -33,7 +33,7 @@ class Job:
 
     data: str
     method: str
-    task: str = "map"  # or "new": fit on the training rows, place the others
+    task: str = "map"  # or "new": fit on the training rows, place the others; "part": fit on 99% of the rows
     n_components: int = 2
     options: dict[str, Any] = field(default_factory=dict)
 

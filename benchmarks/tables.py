@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import paper
 from benchmarks.methods import METHODS
-from benchmarks.plan import DIMENSIONS, HIGHER, PRELIMINARY, SEEDS
+from benchmarks.plan import DIMENSIONS, HIGHER, PRELIMINARY, SEEDS, STABLE
 from benchmarks.runner import Job
 
 Cell = str | float | None
@@ -333,6 +333,23 @@ def dimensions(book: Book) -> Table:
     )
 
 
+def stability(book: Book) -> Table:
+    rows = []
+    for data in book.data:
+        jobs = {m: Job(data, m, task="part") for m in STABLE if m in book.methods}
+        for m, job in jobs.items():
+            if book.run(job) is not None:
+                values = [book.value(job, lambda s: s["disparity"]), book.value(job, lambda s: s["median_moved"])]
+                rows.append([data, METHODS[m].label, *_format(values, 3, None)])
+    return Table(
+        "Stability",
+        "1% of the rows left out: how far do the others move? Procrustes disparity (0: not at all, 1: no relation), "
+        "and the median distance moved in units of the map's spread. Data sets of up to 20,000 rows.",
+        ["data", "method", "disparity", "median moved"],
+        rows,
+    )
+
+
 def versus_hnne(book: Book) -> Table:
     """Ratios of nestmap to the authors' v1, from the same run."""
     rows = []
@@ -391,6 +408,7 @@ def all_tables(book: Book) -> dict[str, list[Table]]:
         "Global structure": [triplets(book), nmi(book)],
         "Where nestmap loses": [losses(book)],
         "New points": [new_points(book)],
+        "Stability": [stability(book)],
         "Choices inside h-NNE": [preliminary(book), inflation(book)],
         "More dimensions": [dimensions(book)],
     }

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from methods import METHODS  # beside this file
+from methods import METHODS, kept_rows  # beside this file
 
 
 class Record:
@@ -65,6 +65,8 @@ def main() -> None:
     def new_model() -> Any:
         return factory(job["n_components"], job["metric"], job["options"])
 
+    if job["task"] == "part":
+        X = X[kept_rows(len(X))]
     if job["task"] == "new":
         _place(job, record, X, new_model, path.parent)
     else:

@@ -141,13 +141,23 @@ private:
         const Root whiten = root(xx, xy, yy, 1e-4, true), spread = root(m.xx, m.xy, m.yy, 1e-4, false);
         sites_.resize(n);
         targets_.resize(n);
+        // equal places would have no border between them: a small spiral tells them apart, in an order
+        // that does not depend on the order of the rows
+        std::vector<size_t> order(n);
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+            const Point p = in_.offsets[ids[a]], q = in_.offsets[ids[b]];
+            if (p.x != q.x) return p.x < q.x;
+            if (p.y != q.y) return p.y < q.y;
+            return in_.shares[ids[a]] < in_.shares[ids[b]];
+        });
         const double unit = std::sqrt(m.area / n);
-        for (size_t i = 0; i < n; ++i) {
+        for (size_t k = 0; k < n; ++k) {
+            const size_t i = order[k];
             const Point o = in_.offsets[ids[i]];
             Point s = spread(whiten({o.x - mean.x, o.y - mean.y}));
-            // equal places would have no border between them: a small spiral tells them apart
-            s.x += 1e-3 * unit * std::cos(2.399963 * (double)i);
-            s.y += 1e-3 * unit * std::sin(2.399963 * (double)i);
+            s.x += 1e-3 * unit * std::cos(2.399963 * (double)k);
+            s.y += 1e-3 * unit * std::sin(2.399963 * (double)k);
             const double reach = border(region, m.centre, s);
             const double shrink = reach < 1 / INSIDE ? INSIDE * reach : 1.0;
             sites_[i] = {m.centre.x + shrink * s.x, m.centre.y + shrink * s.y};

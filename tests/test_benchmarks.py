@@ -115,11 +115,11 @@ def test_results_survive_a_torn_line_and_are_not_run_again(bench, iris):
 
 
 def test_the_plan_asks_only_for_what_is_possible():
-    jobs = make_plan({"a": 16, "b": 100}, {"a"}, tuple(METHODS))
+    jobs = make_plan({"a": (500, 16), "b": (30_000, 100)}, {"a"}, tuple(METHODS))
     assert len({job.key for job in jobs}) == len(jobs)
     assert {(j.data, j.method) for j in jobs} >= {(d, m) for d in "ab" for m in METHODS}
     assert max(j.n_components for j in jobs) == 8  # "a" has 16 columns, "b" no classes
-    assert {j.data for j in jobs if j.task == "new"} == {"a"}
+    assert {j.data for j in jobs if j.task == "new"} == {j.data for j in jobs if j.task == "part"} == {"a"}
     assert all(METHODS[j.method].transforms for j in jobs if j.task == "new")
 
 
@@ -137,7 +137,7 @@ def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, wor
     data = {"iris": iris, "words": words}
     methods = ["nestmap", "trimap", "pca"]
     results = Results(bench / "results.jsonl")
-    jobs = make_plan({"iris": 4, "words": 4}, {"iris"}, ("nestmap", "pca"))
+    jobs = make_plan({"iris": (150, 4), "words": (150, 4)}, {"iris"}, ("nestmap", "pca"))
     jobs = [j for j in jobs if j.options.get("random_state", 0) == 0]
     run_all(jobs, {n: source(bench, d) for n, d in data.items()}, results, bench, LIMITS, say=lambda text: None)
     evaluate_all(results, bench, data, say=lambda text: None)
@@ -151,7 +151,16 @@ def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, wor
     assert not re.search(r"(src|href)=[\"'](?!data:|#)", page)
     assert page.count("<img") == 7 and "not run" in page
     text = (bench / "report" / "comparison.md").read_text()
-    for title in ("Table 2", "Table 3", "Table 4", "supplement, Table 1", "New points", "NMI", "Where nestmap loses"):
+    for title in (
+        "Table 2",
+        "Table 3",
+        "Table 4",
+        "supplement, Table 1",
+        "New points",
+        "NMI",
+        "Where nestmap loses",
+        "Stability",
+    ):
         assert title in text and title in page
     line = next(line for line in text.splitlines() if re.match(r"\| iris \| (\*\*)?0\.9", line))
     assert "| not run |" in line  # TriMap

@@ -117,7 +117,10 @@ def _place_sites(
     away = offsets - weights @ offsets
     whiten = root((weights[:, None] * away).T @ away, 1e-4, True)
     steps = away @ whiten @ root(covariance, 1e-4, False)
-    turn = 2.399963 * np.arange(len(steps))  # equal places would have no border between them
+    # equal places would have no border between them: a small spiral tells them apart
+    rank = np.empty(len(steps))
+    rank[np.lexsort((shares, offsets[:, 1], offsets[:, 0]))] = np.arange(len(steps))
+    turn = 2.399963 * rank
     steps = steps + 1e-3 * np.sqrt(area / len(steps)) * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     reach = np.array([border(region, centre, step) for step in steps])
     return np.asarray(centre + np.where(reach < 1 / INSIDE, INSIDE * reach, 1.0)[:, None] * steps)
