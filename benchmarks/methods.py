@@ -38,6 +38,9 @@ def _nestmap(**defaults: Any) -> Callable[[], Factory]:
     return make
 
 
+_mosaic = _nestmap(layout="mosaic")
+
+
 def _hnne(version: str) -> Callable[[], Factory]:
     def make() -> Factory:
         from hnne import HNNE
@@ -122,9 +125,7 @@ METHODS = {
     m.name: m
     for m in (
         Method("nestmap", "nestmap", "nestmap", _nestmap(), transforms=True, package="nestmap"),
-        Method(
-            "nestmap-mosaic", "nestmap mosaic", "nestmap", _nestmap(layout="mosaic"), transforms=True, package="nestmap"
-        ),
+        Method("nestmap-mosaic", "nestmap mosaic", "nestmap", _mosaic, transforms=True, package="nestmap"),
         Method("hnne-v1", "hnne v1", "hnne", _hnne("v1"), transforms=True, package="hnne"),
         Method("hnne-v2", "hnne v2", "hnne", _hnne("v2"), transforms=True, package="hnne"),
         Method("t-sne", "t-SNE (Barnes-Hut)", "sklearn", _barnes_hut, package="scikit-learn"),

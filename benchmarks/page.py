@@ -57,12 +57,13 @@ def make_figures(maps: Maps, work: Path, say: Callable[[str], None]) -> dict[str
         for k in PRELIMINARY
     }
     inside = {label: Job(show, "nestmap", options=options) for label, options in INSIDE.items()}
+    inside["mosaic, local"] = Job(show, "nestmap-mosaic")
     out = {
         "Speed": [figures.quality_over_time(book)],
         "Pictures": [figures.grid(maps, zooms)],
         "Choices inside h-NNE": [
             figures.variants(maps, zooms, show, kinds, "preliminary", f"Preliminary embeddings on {show}."),
-            figures.variants(maps, zooms, show, inside, "arrangement", f"Arrangement and inflation on {show}."),
+            figures.variants(maps, zooms, show, inside, "arrangement", f"Arrangements and layouts on {show}."),
         ],
         "Zooming into unlabelled data": [zoom.draw_zoom(maps.data[n], z) for n, z in zooms.items()],
     }

@@ -1,4 +1,4 @@
-"""Embed scikit-learn's digits, print what came out, and write a picture coloured on two levels."""
+"""Embed scikit-learn's digits, print what came out, and draw both layouts: the faithful one and the full one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.manifold import trustworthiness
-from sklearn.model_selection import cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
 
 from nestmap import HNNE
+from nestmap.metrics import map_quality
 
 
 def main() -> None:
@@ -35,38 +33,41 @@ def main() -> None:
     for stage, seconds in model.neighbor_report_.seconds.items():
         print(f"  {stage}: {1e3 * seconds:.0f} ms")
     print(f"neighbours: {model.neighbor_report_}")
-    accuracy = cross_val_score(KNeighborsClassifier(1), model.embedding_, y, cv=10).mean()
-    print(f"trustworthiness {trustworthiness(X, model.embedding_):.4f}, 1-NN accuracy {accuracy:.3f} (10-fold)")
     print(model.relayout(radius=0.2).audit())
-    print(f"wrote {draw(model, y, out)}")
+    mosaic = model.relayout(layout="mosaic")
+    for name, each in (("descent", model), ("mosaic", mosaic)):
+        print(f"\n{name}\n{map_quality(X, each.embedding_, y)}")
+    print(f"\nwrote {draw(model, mosaic, y, out)}")
 
 
-def draw(model: HNNE, y: np.ndarray, out: Path) -> Path:
-    """The map twice: coloured by the top level, and by the level below it; digits written on clusters."""
+def draw(descent: HNNE, mosaic: HNNE, y: np.ndarray, out: Path) -> Path:
+    """Both layouts, coloured by cluster, with the regions of two levels on the right; digits written on clusters."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.collections import PolyCollection
 
-    tree, Y = model.hierarchy_, model.embedding_
-    figure, axes = plt.subplots(1, 2, figsize=(15, 7.5), layout="constrained")
-    for axis, level in zip(axes, (-1, -2), strict=True):
-        labels = tree.labels(level)
+    figure, axes = plt.subplots(1, 2, figsize=(15, 7.2), layout="constrained")
+    for axis, model, level in zip(axes, (descent, mosaic), (-1, -2), strict=True):
+        labels = model.hierarchy_.labels(level)
         n = len(np.unique(labels))
         colours = plt.get_cmap("turbo")(np.random.default_rng(1).permutation(n) / max(1, n - 1))
-        axis.scatter(*Y.T, c=colours[labels], s=9, linewidths=0)
-        anchors = model.layout_.placements[level].anchors
-        for node in range(n):
-            members = labels == node
-            digit, count = np.unique(y[members], return_counts=True)
-            text = " ".join(str(d) for d in digit[np.argsort(-count)][:3] if count[digit == d] > 0.15 * members.sum())
+        axis.scatter(*model.embedding_.T, c=colours[labels], s=9, linewidths=0)
+        for node, place in enumerate(model.layout_.outlines(level).centres):
+            text = name_cluster(y[labels == node])
             axis.annotate(
-                text, anchors[node], ha="center", va="center", fontsize=13 if level == -1 else 10, weight="bold",
-                bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": colours[node], "alpha": 0.85},
+                text, place, ha="center", va="center", fontsize=13 if level == -1 else 10, weight="bold",
+                bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": colours[node], "alpha": 0.8},
             )  # fmt: skip
-        axis.set_title(f"level {level}: {n} clusters", fontsize=14)
+        axis.set_title(f"layout={model.layout!r}: the {n} clusters of level {level}", fontsize=13)
         axis.set_aspect("equal")
         axis.axis("off")
+    for level, width in ((-1, 1.6), (-2, 0.6)):
+        outlines = PolyCollection(
+            list(mosaic.layout_.outlines(level)), facecolors="none", edgecolors="#333333", lw=width
+        )
+        axes[1].add_collection(outlines)
     figure.suptitle("1,797 handwritten digits; clusters named by the digits that they hold (labels were not used)")
     out.mkdir(parents=True, exist_ok=True)
     path = out / "digits.png"
@@ -75,6 +76,13 @@ def draw(model: HNNE, y: np.ndarray, out: Path) -> Path:
     temporary.replace(path)
     plt.close(figure)
     return path
+
+
+def name_cluster(digits: np.ndarray) -> str:
+    """The digits that make up more than 15% of a cluster, most frequent first."""
+    digit, count = np.unique(digits, return_counts=True)
+    order = np.argsort(-count)[:3]
+    return " ".join(str(digit[i]) for i in order if count[i] > 0.15 * len(digits))
 
 
 if __name__ == "__main__":
