@@ -88,5 +88,7 @@ def test_demo(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "trustworthiness" in done.stdout and "level 0" in done.stdout and "Lemma 1 holds" in done.stdout
+    assert (
+        "trustworthiness" in done.stdout and "level 0" in done.stdout and "Lemma 1 (radius 0.2): holds" in done.stdout
+    )
     assert (tmp_path / "digits.png").stat().st_size > 50_000

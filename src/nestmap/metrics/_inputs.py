@@ -77,11 +77,18 @@ def check_n_neighbors(n_neighbors: int, n: int) -> None:
         raise ValueError(f"n_neighbors={n_neighbors}: must be less than half of the {n} rows")
 
 
-def choose_rows(n: int, n_sample: int | None, random_state: Any) -> Array:
-    """The rows to score, in order: all, or a sample without replacement."""
-    if n_sample is None:
-        n_sample = n if n <= ALL_ROWS_UP_TO else DEFAULT_SAMPLE
-    check_number("n_sample", n_sample, 1, np.inf, integer=True)
-    if n_sample >= n:
-        return np.arange(n)
-    return np.sort(check_random_state(random_state).choice(n, int(n_sample), replace=False))
+@dataclass(frozen=True)
+class Sample:
+    """Which rows to score: all, or a sample without replacement, in order."""
+
+    n_sample: int | None
+    random_state: Any
+
+    def rows(self, n: int) -> Array:
+        size = self.n_sample
+        if size is None:
+            size = n if n <= ALL_ROWS_UP_TO else DEFAULT_SAMPLE
+        check_number("n_sample", size, 1, np.inf, integer=True)
+        if size >= n:
+            return np.arange(n)
+        return np.sort(check_random_state(self.random_state).choice(n, int(size), replace=False))

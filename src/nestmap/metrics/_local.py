@@ -10,7 +10,7 @@ import numpy as np
 from .._native.twins import Array
 from .._parallel import resolve_n_jobs
 from .._progress import Progress
-from ._inputs import as_answer, check_map, check_n_neighbors, choose_rows, mean_estimate
+from ._inputs import Estimate, Sample, as_answer, check_map, check_n_neighbors, mean_estimate
 from ._ranks import nearest_in_map, scan
 from ._spaces import make_space
 
@@ -73,12 +73,9 @@ def trustworthiness(
     >>> trustworthiness(X, HNNE().fit_transform(X)) > 0.95
     True
     """
-    X, Y = check_map(X, X_embedded)
-    check_n_neighbors(n_neighbors, len(Y))
-    rows = choose_rows(len(Y), n_sample, random_state)
-    want = Wanted(trustworthiness=n_neighbors)
-    scores = score_rows(X, Y, rows, want, metric, n_jobs, verbose).trustworthiness
-    return as_answer(mean_estimate(scores, len(Y)), return_estimate)
+    sample = Sample(n_sample, random_state)
+    found = _mean_score("trustworthiness", X, X_embedded, n_neighbors, metric, sample, n_jobs, verbose)
+    return as_answer(found, return_estimate)
 
 
 def continuity(
@@ -106,11 +103,9 @@ def continuity(
     >>> continuity(line, line, n_neighbors=2)
     1.0
     """
-    X, Y = check_map(X, X_embedded)
-    check_n_neighbors(n_neighbors, len(Y))
-    rows = choose_rows(len(Y), n_sample, random_state)
-    scores = score_rows(X, Y, rows, Wanted(continuity=n_neighbors), metric, n_jobs, verbose).continuity
-    return as_answer(mean_estimate(scores, len(Y)), return_estimate)
+    sample = Sample(n_sample, random_state)
+    found = _mean_score("continuity", X, X_embedded, n_neighbors, metric, sample, n_jobs, verbose)
+    return as_answer(found, return_estimate)
 
 
 def neighborhood_recall(
@@ -137,11 +132,9 @@ def neighborhood_recall(
     >>> neighborhood_recall(X, 3 * X + 1)
     1.0
     """
-    X, Y = check_map(X, X_embedded)
-    check_n_neighbors(n_neighbors, len(Y))
-    rows = choose_rows(len(Y), n_sample, random_state)
-    scores = score_rows(X, Y, rows, Wanted(recall=n_neighbors), metric, n_jobs, verbose).recall
-    return as_answer(mean_estimate(scores, len(Y)), return_estimate)
+    sample = Sample(n_sample, random_state)
+    found = _mean_score("recall", X, X_embedded, n_neighbors, metric, sample, n_jobs, verbose)
+    return as_answer(found, return_estimate)
 
 
 def pointwise_trustworthiness(
@@ -167,10 +160,7 @@ def pointwise_trustworthiness(
     >>> pointwise_trustworthiness(X, X[:, :2]).shape
     (50,)
     """
-    X, Y = check_map(X, X_embedded)
-    check_n_neighbors(n_neighbors, len(Y))
-    rows = _check_rows(rows, len(Y))
-    return score_rows(X, Y, rows, Wanted(trustworthiness=n_neighbors), metric, n_jobs, verbose).trustworthiness
+    return _scores("trustworthiness", X, X_embedded, n_neighbors, metric, rows, n_jobs, verbose)
 
 
 def pointwise_recall(
@@ -195,9 +185,24 @@ def pointwise_recall(
     >>> pointwise_recall(X, X, rows=[3, 4])
     array([1., 1.])
     """
+    return _scores("recall", X, X_embedded, n_neighbors, metric, rows, n_jobs, verbose)
+
+
+def _scores(
+    name: str, X: Any, X_embedded: Any, k: int, metric: Any, rows: Any, n_jobs: int | None, verbose: int
+) -> Array:
+    """One score of the rows: given ones, those of a Sample, or all (None)."""
     X, Y = check_map(X, X_embedded)
-    check_n_neighbors(n_neighbors, len(Y))
-    return score_rows(X, Y, _check_rows(rows, len(Y)), Wanted(recall=n_neighbors), metric, n_jobs, verbose).recall
+    check_n_neighbors(k, len(Y))
+    rows = rows.rows(len(Y)) if isinstance(rows, Sample) else _check_rows(rows, len(Y))
+    return np.asarray(getattr(score_rows(X, Y, rows, Wanted(**{name: k}), metric, n_jobs, verbose), name))
+
+
+def _mean_score(
+    name: str, X: Any, X_embedded: Any, k: int, metric: Any, sample: Sample, n_jobs: int | None, verbose: int
+) -> Estimate:
+    scores = _scores(name, X, X_embedded, k, metric, sample, n_jobs, verbose)
+    return mean_estimate(scores, np.shape(X_embedded)[0])
 
 
 def _check_rows(rows: Any, n: int) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._global import centroid_triplet_accuracy, map_fill, random_triplet_accuracy
-from ._inputs import Estimate, check_map, check_n_neighbors, choose_rows, mean_estimate
+from ._inputs import Estimate, Sample, check_map, check_n_neighbors, mean_estimate
 from ._labels import knn_accuracy
 from ._local import Wanted, score_rows
 
@@ -84,7 +84,7 @@ def map_quality(
     n = len(Y)
     k = min(10, (n - 1) // 2)
     check_n_neighbors(k, n)
-    rows = choose_rows(n, n_sample, random_state)
+    rows = Sample(n_sample, random_state).rows(n)
     scores = score_rows(X, Y, rows, Wanted(min(5, k), min(5, k), k), metric, n_jobs, verbose)
     accuracy = triplets = None
     if y is not None:
