@@ -67,11 +67,17 @@ def test_local_maps_are_more_faithful() -> None:
 
 @pytest.mark.parametrize("d", [1, 2, 3, 12])
 def test_relayout_switches_the_arrangement(d: int) -> None:
-    model = HNNE(d).fit(digits())
+    model = HNNE(d, arrangement="local").fit(digits())
     other = model.relayout(arrangement="global")
     np.testing.assert_array_equal(other.embedding_, HNNE(d, arrangement="global").fit_transform(digits()))
     np.testing.assert_array_equal(other.relayout(arrangement="local").embedding_, model.embedding_)
     assert (model.layout_.arrangement, other.layout_.arrangement) == ("local", "global")
+
+
+def test_auto_is_local_in_few_dimensions() -> None:
+    model = HNNE(8).fit(digits())
+    assert model.layout_.arrangement == "local"
+    assert model.relayout(n_components=9).layout_.arrangement == "global"
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "manhattan", "chebyshev"])

@@ -13,7 +13,7 @@ from ._native.twins import Array
 from ._parallel import resolve_n_jobs
 from ._progress import Progress
 from ._validate import cast_rows, check_number, check_option
-from .arrangement import ARRANGEMENTS, Arrangement, Coordinates, GlobalArrangement, make_local
+from .arrangement import ARRANGEMENTS, MOST_LOCAL, Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy import Hierarchy, build_hierarchy
 from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
 from .neighbors import check_metric, given_neighbors
@@ -43,14 +43,14 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     radius : float
         For layout='descent'. A cluster's members move into a ball with this fraction of the distance to the nearest
         other cluster. At most 0.2 guarantees that nothing crosses over (Lemma 1; see `audit`).
-    arrangement : {'local', 'global'}
+    arrangement : {'auto', 'local', 'global'}
         How the members of a cluster lie relative to each other: by the cluster's own principal
         components, turned towards its neighbours, or by the preliminary embedding (the paper's map).
-        'local' is the more faithful one (docs/arrangement.md).
+        'auto' is the more faithful one: local up to 8 components, global beyond (docs/arrangement.md).
     preliminary : {'pca_centroids', 'pca', 'random_projection', 'random'} or array
         Where points lie relative to each other before the descent: PCA fitted on about a thousand
         centroids (the paper's), on all rows, a random projection, random coordinates, or given
-        coordinates of shape (n_rows, n_components). With arrangement='local' it only places the
+        coordinates of shape (n_rows, n_components). With a local arrangement it only places the
         clusters of the top level.
     inflate : bool or 'auto'
         Stretch squeezed clusters (arrangement='global' in 2-D and 3-D only). 'auto': yes there.
@@ -108,7 +108,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         metric: Any = "euclidean",
         layout: str = "descent",
         radius: float = 1 / 3,
-        arrangement: str = "local",
+        arrangement: str = "auto",
         preliminary: Any = "pca_centroids",
         inflate: bool | Literal["auto"] = "auto",
         neighbors: Any = "auto",
@@ -174,8 +174,13 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         self._X = X
         self._n_features_out = self.n_components
 
+    def _is_local(self) -> bool:
+        if self.arrangement == "auto":
+            return self.n_components <= MOST_LOCAL
+        return self.arrangement == "local"
+
     def _arrange(self, X: Any, hierarchy: Hierarchy, preliminary: Preliminary, n_threads: int) -> Arrangement:
-        if self.arrangement == "local":
+        if self._is_local():
             return make_local(X, hierarchy, self.n_components, self._table.rows, n_threads)
         inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
         return GlobalArrangement(preliminary, inflate)
@@ -302,7 +307,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
                 f"layout='mosaic' divides the plane: it needs n_components=2, not {self.n_components}; "
                 "use layout='descent' for other dimensions"
             )
-        if self.inflate is True and self.arrangement == "local":
+        if self.inflate is True and self._is_local():
             raise ValueError("inflate=True is for arrangement='global'; local frames need none: use inflate='auto'")
         if self.inflate is True and self.n_components not in (2, 3):
             raise ValueError(

@@ -18,12 +18,14 @@ from .frames import Frames, apply_maps
 from .local import N_AROUND, LocalArrangement, make_local
 from .plain import GlobalArrangement
 
-ARRANGEMENTS = ("local", "global")
+ARRANGEMENTS = ("auto", "local", "global")
+MOST_LOCAL = 8  # components up to which local frames are the more faithful ones
 Arrangement = LocalArrangement | GlobalArrangement
 Coordinates = Callable[[Any, int], Array] | None  # of new rows; None where they were given for the training rows only
 
 __all__ = [
     "ARRANGEMENTS",
+    "MOST_LOCAL",
     "N_AROUND",
     "Arrangement",
     "Coordinates",
