@@ -16,6 +16,7 @@ from nestmap import metrics
 from nestmap.metrics._labels import kmeans_nmi
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200)  # the supplement's figure: accuracy over k
+ABLATION_SAMPLE = 3000  # rows scored for each of the many ablations
 KMEANS = {"n_init": 3, "max_rows": 200_000, "random_state": 0}
 
 
@@ -87,7 +88,7 @@ def _score(row: dict[str, Any], dataset: Any, folder: Path) -> dict[str, Any]:
         return {"why": f"{(~np.isfinite(Y)).any(axis=1).sum()} rows of the map are NaN"}
     if row["n_components"] != 2:
         return {"knn_accuracy": {1: metrics.knn_accuracy(Y, dataset.y)}}
-    return score_map(dataset, Y)
+    return score_map(dataset, Y, n_sample=ABLATION_SAMPLE if row["options"] else None)
 
 
 def _score_part(folder: Path, part: Any, n: int) -> dict[str, Any]:
@@ -101,10 +102,10 @@ def _score_part(folder: Path, part: Any, n: int) -> dict[str, Any]:
     return {"disparity": float(disparity), "median_moved": float(np.median(moved) / spread)}
 
 
-def score_map(dataset: Any, Y: Any) -> dict[str, Any]:
+def score_map(dataset: Any, Y: Any, n_sample: int | None = None) -> dict[str, Any]:
     """All scores of a map in 2-D, as plain numbers."""
     X = np.asarray(dataset.X, dtype=np.float32)
-    found = metrics.map_quality(X, Y, dataset.y, metric=dataset.metric, n_neighbors=_ks(len(X)))
+    found = metrics.map_quality(X, Y, dataset.y, metric=dataset.metric, n_neighbors=_ks(len(X)), n_sample=n_sample)
     out: dict[str, Any] = {k: v for k, v in asdict(found).items() if v is not None}
     if dataset.y is not None:
         codes = np.unique(dataset.y, return_inverse=True)[1]
