@@ -14,10 +14,10 @@ FOCUS = {"glove100_200k": "guitar", "google_news": "guitar"}  # a word to zoom t
 
 
 def make_zoom(dataset: Any, work: Path) -> dict[str, Any]:
-    """The map with the labels of three levels; kept in the work folder."""
+    """The map (a mosaic: it leaves room for names) with the labels of three levels; kept in the work folder."""
     path = work / f"zoom_{dataset.name}.npz"
     if not path.exists():
-        model = HNNE(metric=dataset.metric, random_state=0).fit(np.asarray(dataset.X, dtype=np.float32))
+        model = HNNE(metric=dataset.metric, layout="mosaic").fit(np.asarray(dataset.X, dtype=np.float32))
         row = _focus(dataset)
         area, inner, small = choose_levels(model.hierarchy_, row)
         labels = [model.hierarchy_.labels(level) for level in (-1, area, inner, small)]
