@@ -35,9 +35,8 @@ NOTES = [
     "The paper's h-NNE figures stand in the column of the authors' own package, hnne v1.",
     "Printed run times are from 32 cores and exclude just-in-time compilation; ours are from the start of the "
     "process on the machine named above, which is what a user waits for. Compare ratios within a row, not rows.",
-    "The paper's trustworthiness of h-NNE on Fashion-MNIST is .981, as the authors' package gives with its "
-    "default, cosine neighbours; here every method gets the metric that trustworthiness is measured in, and the same "
-    "package reaches more.",
+    "The paper's trustworthiness of h-NNE on Fashion-MNIST is .981; the authors' package measured here reaches more. "
+    "Its default is cosine neighbours; here every method gets the metric that trustworthiness is measured in.",
     "FIt-SNE here is openTSNE's, the paper's the original C++ program, with other defaults (start, learning rate); "
     "the printed figures are a little lower than those measured here.",
     "Wall clock on a shared machine varies by about 30%; the CPU seconds of a first fit vary less.",

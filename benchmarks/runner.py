@@ -257,9 +257,10 @@ def summary(row: dict[str, Any]) -> str:
 def prepare(work: Path, name: str, X: Any, metric: str, n_train: int) -> dict[str, Any]:
     """The rows as every worker gets them: one float32 .npy file."""
     path = work / "data" / f"{name}.npy"
-    if not path.exists():
+    rows = np.ascontiguousarray(X, dtype=np.float32)
+    if not path.exists() or not np.array_equal(np.load(path, mmap_mode="r"), rows):  # or other data of this name
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".part.npy")
-        np.save(temporary, np.ascontiguousarray(X, dtype=np.float32))
+        np.save(temporary, rows)
         temporary.replace(path)
     return {"rows": str(path.resolve()), "metric": metric, "n_train": n_train}

@@ -63,9 +63,16 @@ def pair_distances(points: Any, i: Array, j: Array) -> Array:
 
 
 def divide_regions(
-    regions: Any, grouping: Any, offsets: Array, shares: Array, rounds: int, n_threads: int
+    regions: Any,
+    grouping: Any,
+    offsets: Array,
+    shares: Array,
+    rounds: int,
+    n_threads: int,
+    *,
+    want_cells: bool = True,
 ) -> tuple[Array, Any]:
-    """Centres and cells of the children of each region (twin: `mosaic.divide_regions`)."""
+    """Centres and, if wanted, cells of the children of each region (twin: `mosaic.divide_regions`)."""
     arguments = (
         regions.starts, np.ascontiguousarray(regions.points), grouping.order, grouping.starts,
         np.ascontiguousarray(offsets, dtype=np.float64), shares, rounds,
@@ -75,5 +82,5 @@ def divide_regions(
         starts = np.concatenate([[0], np.cumsum([len(cell) for cell in cells])]).astype(np.int64)
         return centres, type(regions)(starts, np.concatenate(cells))
     centres = np.empty((len(grouping.order), 2))
-    starts, points = native.divide_regions(*arguments, True, centres, n_threads)
+    starts, points = native.divide_regions(*arguments, want_cells, centres, n_threads)
     return centres, type(regions)(starts, points)

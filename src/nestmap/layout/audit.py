@@ -22,12 +22,8 @@ class LevelAudit:
     level: int
     n_nodes: int
     n_descendants: int  # rows and finer nodes, each counted once
-    n_outside: (
-        int  # descendants outside the ball of a third of the distance to the next anchor, or outside the region
-    )
-    worst: (
-        float  # largest distance from the anchor, in units of that ball's radius; from the border, in region widths
-    )
+    n_outside: int  # descendants outside their ball (a third of the distance to the next anchor) or region
+    worst: float  # farthest descendant: in radii of that ball, or in widths of the region beyond its border
     n_crossing: int  # rows that lie nearer to another anchor of the level, or inside another region
 
 

@@ -71,9 +71,9 @@ def lay_mosaic(
         frames = arrangement.frames(hierarchy, k, anchors, around)
         regions.insert(0, cells.shrunk(1 - gaps(frames.centres, around, GAPS[min(k, len(GAPS) - 1)])))
         shares = hierarchy.levels[k - 1].sizes.astype(np.float64) if k else np.ones(len(frames.offsets))
-        # rows are not moved to the centres of their cells' cells: their own arrangement counts more than round cells
+        # rows stay where their arrangement puts them: it counts for more than round cells, which nobody draws
         anchors, cells = kernels.divide_regions(
-            regions[0], level.grouping, frames.offsets, shares, ROUNDS if k else 0, n_threads
+            regions[0], level.grouping, frames.offsets, shares, ROUNDS if k else 0, n_threads, want_cells=k > 0
         )
     return Mosaic(anchors, tuple(regions), _tiles(regions[0], frames, hierarchy), arrangement.kind)
 

@@ -149,8 +149,8 @@ def pointwise_trustworthiness(
 ) -> Array:
     """Each point's share in `trustworthiness`, to colour a map with: where can it be trusted?
 
-    The mean over all rows is the trustworthiness. `rows`: which rows to score, all by default (one
-    matrix product of all rows with all: about a minute for 70,000 x 784 on two cores).
+    The mean over all rows is the trustworthiness. `rows`: which rows to score, all by default: a matrix
+    product of all rows with all, whose progress verbose=1 shows.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -22,28 +22,27 @@ FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix produc
 _ULP32, _ULP64 = 2.0**-24, 2.0**-53
 
 
-class Space:
+class Space(Protocol):
     """n rows and their distances (in any units that keep the order)."""
 
-    n: int
+    @property
+    def n(self) -> int: ...
 
     def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
         """Distances of rows[i] to each row of a block (m, b), and a bound of their error (m,)."""
-        raise NotImplementedError
 
     def exact(self, i: Array, j: Array) -> Array:
         """Distances of the pairs (i[k], j[k]) by definition, in the units of `rough`."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
-class FlatSpace(Space):
+class FlatSpace:
     """Squared euclidean distances between rows of a few columns, as of a map."""
 
     data: Array
 
     @property
-    def n(self) -> int:  # type: ignore[override]
+    def n(self) -> int:
         return len(self.data)
 
     def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
@@ -65,13 +64,13 @@ class FlatSpace(Space):
 
 
 @dataclass(frozen=True, eq=False)
-class ProductSpace(Space):
+class ProductSpace:
     """Squared distances |a|^2 + |b|^2 - 2ab of centred rows; in float32 unless sparse."""
 
     points: PointSet
 
     @property
-    def n(self) -> int:  # type: ignore[override]
+    def n(self) -> int:
         return self.points.n
 
     @cached_property
@@ -126,14 +125,14 @@ class ProductSpace(Space):
 
 
 @dataclass(frozen=True, eq=False)
-class OtherSpace(Space):
+class OtherSpace:
     """Any other metric of scikit-learn, a callable, or given distances."""
 
     data: Any
     metric: Any
 
     @property
-    def n(self) -> int:  # type: ignore[override]
+    def n(self) -> int:
         return int(self.data.shape[0])
 
     def _distances(self, rows: Any, others: Any) -> Array:
