@@ -7,6 +7,7 @@
 #include "cells.hpp"
 #include "join.hpp"
 #include "mosaic.hpp"
+#include "probe.hpp"
 #include "rows.hpp"
 
 namespace nb = nanobind;
@@ -91,6 +92,48 @@ void store_best(const Best& best, Out<double, Vec>& distances, Out<int64_t, Vec>
     std::copy(best.ids.begin(), best.ids.end(), ids.data());
 }
 
+Lists lists_of(const Out<int32_t, Mat>& ids, const Out<float, Mat>& bounds) {
+    return {(int)ids.shape(1), ids.data(), bounds.data()};
+}
+
+void bind_probe(nb::module_& m) {
+    m.def("near_cells", [](const Cells& cells, Out<int32_t, Mat> near, Out<double, Vec> beyond, int n_threads,
+                           nb::object progress) {
+        const Poll poll = make_poll(progress);
+        nb::gil_scoped_release release;
+        near_cells(cells, near.shape(1), near.data(), beyond.data(), n_threads, poll);
+    }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+    m.def("probe", [](const Cells& cells, In<int32_t, Mat> near, int64_t from, int64_t to, Out<int32_t, Mat> ids,
+                      Out<float, Mat> bounds, int n_threads, nb::object progress) {
+        const Poll poll = make_poll(progress);
+        nb::gil_scoped_release release;
+        return probe(cells, near.data(), near.shape(1), from, to, lists_of(ids, bounds), n_threads, poll);
+    }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+    m.def("repair", [](const Cells& cells, In<int32_t, Mat> known, Out<int32_t, Mat> ids, Out<float, Mat> bounds,
+                       int n_threads, nb::object progress) {
+        const Poll poll = make_poll(progress);
+        nb::gil_scoped_release release;
+        repair(cells, known.data(), (int)known.shape(1), lists_of(ids, bounds), n_threads, poll);
+    }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+    m.def("verify_lists", [](const Cells& cells, const Rows& rows, Out<int32_t, Mat> ids, Out<float, Mat> bounds,
+                             In<int64_t, Vec> positions, Out<double, Vec> distances, Out<int64_t, Vec> found,
+                             int n_threads, nb::object progress) {
+        const Poll poll = make_poll(progress);
+        nb::gil_scoped_release release;
+        verify_lists(cells, rows, lists_of(ids, bounds), positions.shape(0) ? positions.data() : nullptr,
+                     found.shape(0), distances.data(), found.data(), n_threads, poll);
+    }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+    m.def("prove", [](const Cells& cells, In<int32_t, Mat> near, In<double, Vec> beyond, int64_t to,
+                      Out<int32_t, Mat> ids, Out<float, Mat> bounds, In<double, Vec> distances,
+                      Out<uint8_t, Vec> proved, int n_threads, nb::object progress) {
+        const Poll poll = make_poll(progress);
+        nb::gil_scoped_release release;
+        prove(cells, near.data(), beyond.data(), near.shape(1), to, lists_of(ids, bounds), distances.data(),
+              proved.data(), n_threads, poll);
+    }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+       nb::arg().none());
+}
+
 nb::tuple as_tuple(const JoinCounts& c) { return nb::make_tuple(c.pairs, c.refined, c.verified); }
 
 }  // namespace
@@ -148,6 +191,8 @@ NB_MODULE(NESTMAP_MODULE, m) {
             Index(found->starts.data(), {found->starts.size()}, owner),
             Array(reinterpret_cast<double*>(found->points.data()), {found->points.size(), 2}, owner));
     });
+
+    bind_probe(m);
 
     nb::class_<PairSet>(m, "PairSet").def(nb::init<int64_t>());
 

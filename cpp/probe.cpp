@@ -1,0 +1,400 @@
+#include "probe.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "tile.hpp"
+
+namespace nestmap {
+
+namespace {
+
+template <Norm N>
+double to_length(double d) {
+    return N == Norm::L2 ? std::sqrt(std::max(0.0, d)) : d;
+}
+
+// Distance of two short rows, by differences: no cancellation. Squared for L2.
+template <Norm N>
+inline float short_distance(const Reduced& r, int64_t a, int64_t b) {
+    const float *x = r.z + a * r.dims, *y = r.z + b * r.dims;
+    vfloat sum = {}, other = {};
+    for (int k = 0; k < r.dims; k += 2 * LANES) {  // dims is a multiple of 16
+        const vfloat d = load(x + k) - load(y + k), e = load(x + k + LANES) - load(y + k + LANES);
+        sum += N == Norm::L2 ? d * d : absolute(d);
+        other += N == Norm::L2 ? e * e : absolute(e);
+    }
+    const float t = r.tail(a, r.dims) - r.tail(b, r.dims);
+    return sum_lanes(sum + other) + (N == Norm::L2 ? t * t : std::fabs(t));
+}
+
+inline void prefetch_row(const Reduced& r, int64_t a) {
+    const char* row = reinterpret_cast<const char*>(r.z + a * r.dims);
+    for (int k = 0; k < r.dims * 4; k += 64) __builtin_prefetch(row + k);
+    __builtin_prefetch(&r.tails[a * (r.dims >> 3) + (r.dims >> 3) - 1]);
+}
+
+// One row's list, kept ascending by bound.
+struct List {
+    int k;
+    int32_t* ids;
+    float* bounds;
+    List(const Lists& l, int64_t i) : k(l.k), ids(l.ids + i * l.k), bounds(l.bounds + i * l.k) {}
+    float limit() const { return bounds[k - 1]; }
+    bool has(int32_t id) const {
+        bool found = false;
+        for (int j = 0; j < k; ++j) found |= ids[j] == id;
+        return found;
+    }
+    void add(float bound, int32_t id) {
+        if (!(bound < limit()) || has(id)) return;
+        int j = k - 1;
+        for (; j > 0 && bounds[j - 1] > bound; --j) {
+            bounds[j] = bounds[j - 1];
+            ids[j] = ids[j - 1];
+        }
+        bounds[j] = bound;
+        ids[j] = id;
+    }
+};
+
+// Distances from the rows of one cell to the centres of its listed cells, as lower bounds with the
+// margin for rounding taken off, and the order in which each row visits them.
+template <Norm N>
+class Ranks {
+public:
+    Ranks(const Cells& cells, const int32_t* near, int64_t m) : cells_(cells), near_(near), m_(m) {}
+
+    void begin(int64_t cell) {
+        n_ = cells_.cell_size(cell);
+        own_ = near_ + cell * m_;
+        for (n_listed_ = m_; n_listed_ > 0 && own_[n_listed_ - 1] < 0;) --n_listed_;
+        away_.resize(n_ * m_);
+        pack_centres();
+        for (int64_t q = 0; q < n_listed_; q += TILE_ROWS)
+            for (int64_t p = 0; p < cells_.cell_panels(cell); ++p) measure(cell, p, q);
+    }
+    int64_t n_listed() const { return n_listed_; }
+    int64_t cell(int64_t q) const { return own_[q]; }
+    // Lower bound of the distance of row i to the centre of listed cell q (squared for L2).
+    float away(int64_t i, int64_t q) const { return away_[i * m_ + q]; }
+
+    // The first `to` listed cells for row i by rank: its own first, then by distance.
+    const std::vector<std::pair<float, int32_t>>& order(int64_t i, int64_t to) {
+        to = std::min(to, n_listed_);
+        order_.assign(1, {0.0f, 0});
+        const float* d = away_.data() + i * m_;
+        for (int32_t q = 1; q < n_listed_; ++q) {
+            if ((int64_t)order_.size() == to) {
+                if (to < 2 || !(d[q] < order_.back().first)) continue;
+                order_.pop_back();
+            }
+            order_.push_back({d[q], q});
+            for (size_t j = order_.size() - 1; j > 1 && order_[j].first < order_[j - 1].first; --j)
+                std::swap(order_[j], order_[j - 1]);
+        }
+        return order_;
+    }
+
+private:
+    const Cells& cells_;
+    const int32_t* near_;
+    const int64_t m_;
+    int64_t n_ = 0, n_listed_ = 0;
+    const int32_t* own_ = nullptr;
+    std::vector<float> away_;
+    Floats packed_;
+    std::vector<std::pair<float, int32_t>> order_;
+
+    void pack_centres() {
+        const int64_t stride = (int64_t)(cells_.width + 1) * TILE_ROWS;
+        packed_.assign((n_listed_ + TILE_ROWS - 1) / TILE_ROWS * stride, 0.0f);
+        for (int64_t q = 0; q < n_listed_; ++q) {
+            float* lane = packed_.data() + q / TILE_ROWS * stride + q % TILE_ROWS;
+            for (int k = 0; k < cells_.width; ++k) lane[k * TILE_ROWS] = cells_.centre(own_[q])[k];
+            const double norm = cells_.centre_norm(own_[q]);
+            lane[cells_.width * TILE_ROWS] = cells_.with_margin(N == Norm::L2 ? norm * norm : norm);
+        }
+    }
+
+    void measure(int64_t cell, int64_t p, int64_t q) {
+        const float* group = packed_.data() + q / TILE_ROWS * (cells_.width + 1) * TILE_ROWS;
+        const float* panel = cells_.panel(cell, p);
+        vfloat acc[TILE_ROWS][VECTORS];
+        tile<N, TILE_ROWS>(group, panel, cells_.width, acc);
+        const int64_t rows = std::min<int64_t>(PANEL, n_ - p * PANEL);
+        for (int64_t r = 0; r < std::min<int64_t>(TILE_ROWS, n_listed_ - q); ++r) {
+            float out[PANEL];
+            for (int v = 0; v < VECTORS; ++v)
+                store(out + v * LANES, lower_bound<N>(acc[r][v], group[cells_.width * TILE_ROWS + r],
+                                                      load(panel + cells_.width * PANEL + v * LANES)));
+            for (int64_t l = 0; l < rows; ++l) away_[(p * PANEL + l) * m_ + q + r] = std::max(0.0f, out[l]);
+        }
+    }
+};
+
+template <Norm N>
+class Prober {
+public:
+    Prober(const Cells& cells, const int32_t* near, int64_t m, Lists lists)
+        : cells_(cells), ranks_(cells, near, m), m_(m), lists_(lists), wanted_(m) {}
+
+    static constexpr size_t SETTLE_AT = 48;
+    int64_t n_pairs = 0;
+
+    void run(int64_t cell, int64_t from, int64_t to) {
+        first_ = cells_.starts[cell];
+        ranks_.begin(cell);
+        for (auto& rows : wanted_) rows.clear();
+        for (int64_t i = 0; i < cells_.cell_size(cell); ++i) {
+            const auto& order = ranks_.order(i, to);
+            for (size_t r = from; r < order.size(); ++r) wanted_[order[r].second].push_back((int32_t)i);
+        }
+        for (int64_t q = 0; q < m_; ++q)
+            if (!wanted_[q].empty()) meet(q, cell);
+    }
+
+private:
+    const Cells& cells_;
+    Ranks<N> ranks_;
+    const int64_t m_;
+    Lists lists_;
+    int64_t first_ = 0;
+    std::vector<std::vector<int32_t>> wanted_;  // per listed cell: rows of the current cell
+    std::vector<int32_t> rows_;
+    Floats packed_;
+    std::vector<std::pair<int32_t, int32_t>> pairs_;
+
+    void meet(int64_t q, int64_t cell) {
+        const int64_t e = ranks_.cell(q);
+        const float far = (float)((cells_.radius(e) + cells_.cell_slack(e)) * (1 + 0x1p-20));
+        rows_.clear();
+        for (int32_t i : wanted_[q]) {  // rows whose list is better than anything in e stay away
+            const float limit = List(lists_, first_ + i).limit();
+            const float away = N == Norm::L2 ? std::sqrt(ranks_.away(i, q)) : ranks_.away(i, q);
+            const float reach = std::max(0.0f, away * (1 - 0x1p-20f) - far);
+            if ((N == Norm::L2 ? reach * reach : reach) <= limit) rows_.push_back((int32_t)(first_ + i));
+        }
+        pack();
+        const int64_t n = rows_.size(), stride = (int64_t)(cells_.width + 1) * TILE_ROWS;
+        for (int64_t g = 0; g < n; g += TILE_ROWS) {
+            const int left = (int)std::min<int64_t>(n - g, TILE_ROWS);
+            for (int64_t p = 0; p < cells_.cell_panels(e); ++p) {
+                const float* group = packed_.data() + g / TILE_ROWS * stride;
+                left > TILE_ROWS / 2 ? collect<TILE_ROWS>(g, left, group, e, p)
+                                     : collect<(TILE_ROWS + 1) / 2>(g, left, group, e, p);
+                if (pairs_.size() >= SETTLE_AT) settle(cell == e);  // limits drop while lists are new
+            }
+            n_pairs += left * cells_.cell_size(e);
+            settle(cell == e);
+        }
+    }
+
+    void pack() {
+        const int64_t groups = ((int64_t)rows_.size() + TILE_ROWS - 1) / TILE_ROWS;
+        const int64_t stride = (int64_t)(cells_.width + 1) * TILE_ROWS;
+        packed_.assign(groups * stride, 0.0f);
+        for (size_t i = 0; i < rows_.size(); ++i) {
+            float* lane = packed_.data() + (i / TILE_ROWS) * stride + i % TILE_ROWS;
+            const float* z = cells_.reduced.z + (int64_t)rows_[i] * cells_.reduced.dims;
+            for (int k = 0; k < cells_.head; ++k) lane[k * TILE_ROWS] = z[k];
+            lane[cells_.head * TILE_ROWS] = cells_.reduced.tail(rows_[i], cells_.head);
+            lane[cells_.width * TILE_ROWS] = cells_.margin_size(rows_[i]);
+        }
+    }
+
+    template <int M>
+    void collect(int64_t g, int n, const float* group, int64_t e, int64_t p) {
+        const float* panel = cells_.panel(e, p);
+        vfloat acc[M][VECTORS];
+        tile<N, M>(group, panel, cells_.width, acc);
+        const float* sizes = group + cells_.width * TILE_ROWS;
+        const float* panel_sizes = panel + cells_.width * PANEL;
+        const int32_t first = (int32_t)(cells_.starts[e] + p * PANEL);
+#pragma GCC unroll 6
+        for (int r = 0; r < M; ++r) {
+            if (r >= n) break;
+            const vfloat limit = splat(List(lists_, rows_[g + r]).limit());
+            uint32_t bits = 0;
+            for (int v = 0; v < VECTORS; ++v)
+                bits |= mask_le(lower_bound<N>(acc[r][v], sizes[r], load(panel_sizes + v * LANES)), limit)
+                        << (v * LANES);
+            for (; bits; bits &= bits - 1) pairs_.push_back({rows_[g + r], first + __builtin_ctz(bits)});
+        }
+    }
+
+    void settle(bool same) {
+        for (const auto& [a, b] : pairs_)
+            if (!same || a != b) List(lists_, a).add(short_distance<N>(cells_.reduced, a, b), b);
+        pairs_.clear();
+    }
+};
+
+// Squared (or L1) distances from one centre to all: 16 centres at a time.
+template <Norm N>
+void centre_distances(const Cells& cells, const Floats& panels, int64_t c, std::vector<float>& out) {
+    const float* x = cells.centre(c);
+    const int64_t n_panels = (cells.n_cells + PANEL - 1) / PANEL;
+    out.resize(n_panels * PANEL);
+    for (int64_t p = 0; p < n_panels; ++p) {
+        const float* panel = panels.data() + p * cells.width * PANEL;
+        vfloat acc[VECTORS] = {};
+        for (int k = 0; k < cells.width; ++k)
+            for (int v = 0; v < VECTORS; ++v) {
+                const vfloat d = load(panel + k * PANEL + v * LANES) - x[k];
+                acc[v] += N == Norm::L2 ? d * d : absolute(d);
+            }
+        for (int v = 0; v < VECTORS; ++v) store(out.data() + p * PANEL + v * LANES, acc[v]);
+    }
+}
+
+template <Norm N>
+void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll) {
+    const int64_t n = cells.n_cells, n_panels = (n + PANEL - 1) / PANEL;
+    Floats panels(n_panels * cells.width * PANEL, 0.0f);
+    for (int64_t c = 0; c < n; ++c)
+        for (int k = 0; k < cells.width; ++k)
+            panels[((c / PANEL) * cells.width + k) * PANEL + c % PANEL] = cells.centre(c)[k];
+    struct Buffer {
+        std::vector<float> distance;
+        std::vector<int32_t> order;
+    };
+    std::vector<Buffer> buffers(n_threads);
+    const double rounding = 1 - (cells.width + 8) * 0x1p-23;
+    parallel_for(n, n_threads, poll, [&](int64_t c, int id) {
+        auto& [distance, order] = buffers[id];
+        centre_distances<N>(cells, panels, c, distance);
+        distance[c] = -1;  // itself first
+        order.resize(n);
+        std::iota(order.begin(), order.end(), 0);
+        const auto less = [&](int32_t x, int32_t y) {
+            return distance[x] < distance[y] || (distance[x] == distance[y] && x < y);
+        };
+        const int64_t kept = std::min(m, n);
+        if (kept < n) std::nth_element(order.begin(), order.begin() + kept, order.end(), less);
+        std::sort(order.begin(), order.begin() + kept, less);
+        std::copy(order.begin(), order.begin() + kept, near + c * m);
+        std::fill(near + c * m + kept, near + (c + 1) * m, -1);
+        double least = std::numeric_limits<double>::infinity();
+        for (int64_t j = kept; j < n; ++j)
+            least = std::min(least, to_length<N>(distance[order[j]]) * rounding - cells.radius(order[j]) -
+                                        cells.cell_slack(order[j]));
+        beyond[c] = least;
+    });
+}
+
+template <Norm N>
+int64_t probe_norm(const Cells& cells, const int32_t* near, int64_t m, int64_t from, int64_t to, Lists lists,
+                   int n_threads, const Poll& poll) {
+    std::vector<Prober<N>> probers(n_threads, Prober<N>(cells, near, m, lists));
+    parallel_for(cells.n_cells, n_threads, poll, [&](int64_t c, int id) { probers[id].run(c, from, to); });
+    int64_t total = 0;
+    for (const auto& p : probers) total += p.n_pairs;
+    return total;
+}
+
+template <Norm N>
+void repair_row(const Reduced& r, const int32_t* known, int w, int64_t i, std::vector<int32_t>& met, List out) {
+    met.clear();
+    for (int j = 0; j < w && known[i * w + j] >= 0; ++j) {
+        const int32_t* other = known + (int64_t)known[i * w + j] * w;
+        for (int l = 0; l < w && other[l] >= 0; ++l)
+            if (other[l] != i && !out.has(other[l])) {
+                met.push_back(other[l]);
+                prefetch_row(r, other[l]);
+            }
+    }
+    for (int32_t b : met) out.add(short_distance<N>(r, i, b), b);
+}
+
+template <Norm N>
+void repair_norm(const Cells& cells, const int32_t* known, int w, Lists lists, int n_threads, const Poll& poll) {
+    constexpr int64_t BLOCK = 1024;
+    const int64_t n = cells.reduced.n;
+    std::vector<std::vector<int32_t>> met(n_threads);
+    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int id) {
+        for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i)
+            repair_row<N>(cells.reduced, known, w, i, met[id], List(lists, i));
+    });
+}
+
+template <Norm N>
+void prove_norm(const Cells& cells, const int32_t* near, const double* beyond, int64_t m, int64_t to, Lists lists,
+                const double* distances, uint8_t* proved, int n_threads, const Poll& poll) {
+    std::vector<Ranks<N>> ranks(n_threads, Ranks<N>(cells, near, m));
+    parallel_for(cells.n_cells, n_threads, poll, [&](int64_t c, int id) {
+        Ranks<N>& r = ranks[id];
+        r.begin(c);
+        for (int64_t i = 0; i < cells.cell_size(c); ++i) {
+            const int64_t position = cells.starts[c] + i;
+            const double best = to_length<N>(distances[position]) * (1 + 0x1p-20);
+            const double size = cells.reduced.sizes[position], own = cells.slack * (N == Norm::L2 ? std::sqrt(size) : size);
+            // lower bounds of distances to centres are no upper bounds: the cell's radius is one
+            bool ok = to_length<N>(List(lists, position).limit()) * (1 - 1e-4) - 2 * own > best &&
+                      beyond[c] - cells.radius(c) - own > best;
+            if (ok) {
+                // ranks break ties by the list's order, so cells as far as the last one visited count as unvisited
+                const auto& visited = r.order(i, to);
+                const float last = visited.size() > 1 ? visited.back().first : 0.0f;
+                for (int64_t q = 1; ok && (int64_t)visited.size() < r.n_listed() && q < r.n_listed(); ++q) {
+                    if (visited.size() > 1 && r.away(i, q) < last) continue;
+                    const int64_t e = r.cell(q);
+                    ok = to_length<N>(r.away(i, q)) * (1 - 0x1p-20) - cells.radius(e) - cells.cell_slack(e) - own > best;
+                }
+            }
+            proved[position] = ok;
+        }
+    });
+}
+
+}  // namespace
+
+void near_cells(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll) {
+    (cells.norm == Norm::L2 ? near_cells_norm<Norm::L2> : near_cells_norm<Norm::L1>)(cells, m, near, beyond,
+                                                                                      n_threads, poll);
+}
+
+int64_t probe(const Cells& cells, const int32_t* near, int64_t m, int64_t from, int64_t to, Lists lists,
+              int n_threads, const Poll& poll) {
+    return (cells.norm == Norm::L2 ? probe_norm<Norm::L2> : probe_norm<Norm::L1>)(cells, near, m, from, to, lists,
+                                                                                   n_threads, poll);
+}
+
+void repair(const Cells& cells, const int32_t* known, int w, Lists lists, int n_threads, const Poll& poll) {
+    (cells.norm == Norm::L2 ? repair_norm<Norm::L2> : repair_norm<Norm::L1>)(cells, known, w, lists, n_threads, poll);
+}
+
+void verify_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t* positions, int64_t n,
+                  double* distances, int64_t* ids, int n_threads, const Poll& poll) {
+    constexpr int64_t BLOCK = 256;
+    const int64_t* row_of = cells.reduced.ids;
+    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int) {
+        for (int64_t t = task * BLOCK; t < std::min(n, (task + 1) * BLOCK); ++t) {
+            const int64_t i = positions ? positions[t] : t;
+            double best = std::numeric_limits<double>::infinity();
+            int64_t best_id = -1;
+            for (int j = 0; j < lists.k; ++j) {
+                const int32_t b = lists.ids[i * lists.k + j];
+                if (b < 0 || lists.bounds[i * lists.k + j] * (1 - 1e-4) > best) break;
+                if (j + 1 < lists.k && lists.ids[i * lists.k + j + 1] >= 0)
+                    rows.prefetch(row_of[lists.ids[i * lists.k + j + 1]]);
+                const double d = rows.distance(row_of[i], rows, row_of[b], best, cells.norm);
+                if (d < best || (d == best && row_of[b] < best_id)) {
+                    best = d;
+                    best_id = row_of[b];
+                }
+            }
+            distances[t] = best;
+            ids[t] = best_id;
+        }
+    });
+}
+
+void prove(const Cells& cells, const int32_t* near, const double* beyond, int64_t m, int64_t to, Lists lists,
+           const double* distances, uint8_t* proved, int n_threads, const Poll& poll) {
+    (cells.norm == Norm::L2 ? prove_norm<Norm::L2> : prove_norm<Norm::L1>)(cells, near, beyond, m, to, lists,
+                                                                            distances, proved, n_threads, poll);
+}
+
+}  // namespace nestmap
