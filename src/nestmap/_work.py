@@ -225,8 +225,8 @@ def _full_disk(folder: Path, what: str) -> Iterator[None]:
         reason = _REASONS.get(error.errno, "the disk is full")
         raise OSError(
             error.errno,
-            f"work_dir={str(folder)!r}: {what} could not be written, {reason}. The pieces that were finished are kept: "
-            "make room and fit again with the same work_dir to go on from there",
+            f"work_dir={str(folder)!r}: {what} could not be written, {reason}. The pieces that were finished are "
+            "kept: make room and fit again with the same work_dir to go on from there",
         ) from error
 
 
