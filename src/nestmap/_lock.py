@@ -1,0 +1,60 @@
+"""A lock file that lets one process at a time work in a directory; the system lets go of it when the process ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+_HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+
+
+def take_lock(path: Path, what: str) -> int:
+    """Lock the file and return its descriptor, to be closed in the end; BlockingIOError if another has it.
+
+    File systems without locks (some network ones) are used without.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        _lock(descriptor)
+    except OSError as error:
+        if error.errno in _HELD:
+            holder = _holder(descriptor)
+            os.close(descriptor)
+            raise BlockingIOError(
+                errno.EAGAIN,
+                f"{what} is in use by {holder}; wait until that fit ends, or name another directory",
+            ) from error
+    _write_holder(descriptor)
+    return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # one byte far beyond the text, which stays readable
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _holder(descriptor: int) -> str:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    text = os.read(descriptor, 20).decode("ascii", "replace").strip()
+    if text == str(os.getpid()):
+        return "another fit in this process"
+    return f"another process (pid {text})" if text.isdecimal() else "another process"
+
+
+def _write_holder(descriptor: int) -> None:
+    """For the message above only, so that a full disk is no reason to stop."""
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.truncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+    except OSError:
+        pass

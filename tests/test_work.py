@@ -1,0 +1,351 @@
+"""The work directory: pieces are whole or absent, after kills, full disks and damage."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nestmap import _lock, _pieces, _work
+from nestmap._work import WorkDir, pack, unpack
+
+IDENTITY = {
+    "data": {"shape": (100, 4), "dtype": "float32", "checksum": "ab12"},
+    "metric": "euclidean",
+    "radius": 1 / 3,
+}
+ARRAYS = {"ids": np.arange(1000), "distances": np.random.default_rng(0).random((50, 3))}
+CHILD = """
+import os, sys, time
+import numpy as np
+from nestmap import _pieces
+from nestmap._work import WorkDir
+work = WorkDir.open(sys.argv[1], {"a": 1})
+"""
+
+
+def run_child(folder: Path, code: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", CHILD + code, folder], stdout=subprocess.PIPE, text=True)
+
+
+def finish(child: subprocess.Popen[str]) -> str:
+    said, _ = child.communicate(timeout=60)
+    return said
+
+
+def assert_equal(found: Any, arrays: dict[str, np.ndarray]) -> None:
+    assert found is not None and found[0].keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found[0][name].dtype == array.dtype
+        np.testing.assert_array_equal(found[0][name], array)
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    meta = {
+        "link": 0.1 + 0.2,
+        "gap": float("nan"),
+        "far": float("inf"),
+        "zero": -0.0,
+        "n": np.int64(3),
+        "f": np.float32(0.1),
+    }
+    with WorkDir.open(tmp_path / "new" / "work", IDENTITY) as work:
+        assert work.load("level-0") is None and work.pieces() == []
+        work.save("level-0", ARRAYS, meta)
+        assert work.pieces() == ["level-0"]
+    with WorkDir.open(str(tmp_path / "new" / "work"), IDENTITY) as work:
+        found = work.load("level-0")
+        assert_equal(found, ARRAYS)
+        assert found is not None and isinstance(found[0]["ids"], np.memmap) and not found[0]["ids"].flags.writeable
+        back = found[1]
+        assert np.isnan(back.pop("gap")) and np.signbit(back["zero"])
+        assert back == {"link": 0.1 + 0.2, "far": float("inf"), "zero": 0.0, "n": 3, "f": float(np.float32(0.1))}
+    assert sorted(p.name for p in work.path.iterdir()) == ["level-0", "lock", "manifest.json"]
+
+
+def test_arrays_of_all_kinds(tmp_path: Path) -> None:
+    wide = np.arange(24, dtype=np.float16).reshape(4, 6)
+    arrays = {
+        "fortran": np.asfortranarray(wide), "strided": wide[::2, ::-1], "cube": np.arange(24).reshape(2, 3, 4),
+        "empty": np.empty((0, 3)), "scalar": np.array(5.5), "bool": np.array([True, False]),
+        "big": np.arange(3, dtype=">i4"),
+    }  # fmt: skip
+    work = WorkDir.open(tmp_path, {})
+    work.save("a", arrays, {})
+    assert_equal(work.load("a"), arrays)
+    for bad in (np.array([None]), np.zeros(2, "i4,f4")):
+        with pytest.raises(TypeError, match="x: arrays of Python objects"):
+            work.save("b", {"x": bad}, {})
+    assert work.pieces() == ["a"] and work.load("b") is None
+
+
+def test_large_arrays_are_written_in_pieces_without_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pieces, "_STEP", 1000)
+    X = np.arange(4000.0).reshape(400, 10)
+    pieces = [*_pieces._pieces(X)]
+    assert len(pieces) == 32 and all(np.shares_memory(np.asarray(piece), X) for piece in pieces)
+    work = WorkDir.open(tmp_path, {})
+    work.save("a", {"X": X, "T": X.T}, {})
+    assert_equal(work.load("a"), {"X": X, "T": X.T})
+
+
+def test_a_piece_is_replaced(tmp_path: Path) -> None:
+    work = WorkDir.open(tmp_path, {})
+    work.save("a", {"x": np.zeros(3)}, {})
+    old = work.load("a")
+    work.save("a", {"y": np.ones(2)}, {"n": 1})
+    assert_equal(work.load("a"), {"y": np.ones(2)})
+    assert old is not None and old[0]["x"].sum() == 0  # what was loaded stays readable
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "lock", "manifest.json"]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a.part-1", "ä", "-a"])
+def test_names(tmp_path: Path, name: str) -> None:
+    work = WorkDir.open(tmp_path, {})
+    assert work.load(name) is None
+    with pytest.raises(ValueError, match="cannot name a piece or an array"):
+        work.save(name, {}, {})
+    with pytest.raises(ValueError, match="cannot name a piece or an array"):
+        work.save("a", {name: np.zeros(1)}, {})
+
+
+def test_meta_must_be_json(tmp_path: Path) -> None:
+    work = WorkDir.open(tmp_path, {"path": tmp_path})
+    with pytest.raises(TypeError, match="set cannot be stored as JSON"):
+        work.save("a", {}, {"x": {1, 2}})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lock", "manifest.json"]
+
+
+@pytest.mark.parametrize("table", [np.arange(6.0).reshape(2, 3), sparse.random(20, 30, 0.1, "csr", np.float32, 0)])
+def test_tables(tmp_path: Path, table: Any) -> None:
+    work = WorkDir.open(tmp_path, {})
+    work.save("a", pack(table) | pack(np.ones((1, 1)), "other"), {})
+    found = work.load("a")
+    assert found is not None
+    back = unpack(found[0])
+    assert sparse.issparse(back) == sparse.issparse(table) and back.shape == table.shape and back.dtype == table.dtype
+    assert abs(back - table).sum() == 0 and unpack(found[0], "other").shape == (1, 1)
+    if sparse.issparse(table):
+        assert back.has_canonical_format and (back @ np.ones(30)).shape == (20,)
+
+
+# Whose directory it is
+
+
+def test_another_fit(tmp_path: Path) -> None:
+    WorkDir.open(tmp_path, IDENTITY).close()
+    other = {"data": {**IDENTITY["data"], "checksum": "ff"}, "metric": "cosine", "seed": 1, "radius": 1 / 3}  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="holds the pieces of another fit") as error:
+        WorkDir.open(tmp_path, other)
+    said = str(error.value)
+    assert f"work_dir={str(tmp_path)!r}" in said and "data checksum was 'ab12', is 'ff'" in said
+    assert "metric was 'euclidean', is 'cosine'" in said and "seed was None, is 1" in said
+    assert "radius" not in said and "shape" not in said and "delete this one to start over" in said
+    WorkDir.open(tmp_path, IDENTITY).close()  # the lock was let go
+
+
+def test_identity_with_nan_and_numpy_values(tmp_path: Path) -> None:
+    WorkDir.open(tmp_path, {"x": float("nan"), "n": np.int64(4), "t": (1, 2)}).close()
+    WorkDir.open(tmp_path, {"x": float("nan"), "n": 4, "t": [1, 2]}).close()
+
+
+def test_directories_of_others(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ValueError, match=r"holds other files \(thesis\.tex\) and no manifest\.json; name a new"):
+        WorkDir.open(tmp_path, {})
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]  # nothing was written there
+    with pytest.raises(NotADirectoryError, match="is a file; name a directory"):
+        WorkDir.open(tmp_path / "thesis.tex", {})
+
+
+def test_killed_before_the_manifest(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("99")
+    (tmp_path / "manifest.json.part-99").write_text("{")
+    work = WorkDir.open(tmp_path, {})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lock", "manifest.json"] and work.pieces() == []
+
+
+def test_manifest_of_another_version_or_damaged(tmp_path: Path) -> None:
+    WorkDir.open(tmp_path, {}).close()
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
+    with pytest.raises(ValueError, match=r"in format 99; this version reads format 1"):
+        WorkDir.open(tmp_path, {})
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(OSError, match=r"manifest\.json cannot be read .*delete the directory"):
+        WorkDir.open(tmp_path, {})
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    child = run_child(tmp_path, "print('open', flush=True); time.sleep(100)")
+    try:
+        assert child.stdout is not None and child.stdout.readline() == "open\n"
+        with pytest.raises(BlockingIOError, match=rf"in use by another process \(pid {child.pid}\); wait"):
+            WorkDir.open(tmp_path, {"a": 1})
+    finally:
+        child.kill()
+        child.communicate()
+    with WorkDir.open(tmp_path, {"a": 1}):  # the lock died with its process
+        with pytest.raises(BlockingIOError, match="in use by another fit in this process"):
+            WorkDir.open(tmp_path, {"a": 1})
+        (tmp_path / "lock").write_text("")
+        with pytest.raises(BlockingIOError, match="in use by another process;"):
+            WorkDir.open(tmp_path, {"a": 1})
+    WorkDir.open(tmp_path, {"a": 1}).close()
+
+
+def test_no_locks_on_this_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(_lock, "_lock", refuse)
+    WorkDir.open(tmp_path, {}).save("a", ARRAYS, {})
+
+
+# Kills, damage, full disks
+
+
+def test_killed_in_the_middle_of_a_save(tmp_path: Path) -> None:
+    code = """
+work.save("first", {"x": np.arange(5)}, {})
+write = _pieces._write_all
+def slow(*args):
+    write(*args)
+    print("writing", flush=True)
+    time.sleep(100)
+_pieces._write_all = slow
+work.save("second", {"x": np.arange(10**6)}, {})
+"""
+    child = run_child(tmp_path, code)
+    assert child.stdout is not None and child.stdout.readline() == "writing\n"
+    child.send_signal(signal.SIGKILL)
+    finish(child)
+    assert (tmp_path / f"second.part-{child.pid}" / "x.npy").exists()
+    with WorkDir.open(tmp_path, {"a": 1}) as work:
+        assert work.pieces() == ["first"] and work.load("second") is None
+        assert_equal(work.load("first"), {"x": np.arange(5)})
+        assert [*tmp_path.glob("*.part-*")] == []
+        work.save("second", ARRAYS, {})
+        assert_equal(work.load("second"), ARRAYS)
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.02, 0.05])
+def test_killed_at_any_moment(tmp_path: Path, moment: float) -> None:
+    """Pieces are saved and replaced all the time; whatever is there afterwards is whole."""
+    code = """
+print("go", flush=True)
+for i in range(10**6):
+    work.save(f"piece-{i % 3}", {"x": np.full(200_000, i)}, {"i": i})
+"""
+    child = run_child(tmp_path, code)
+    assert child.stdout is not None and child.stdout.readline() == "go\n"
+    time.sleep(moment)
+    child.kill()
+    finish(child)
+    with WorkDir.open(tmp_path, {"a": 1}) as work:
+        for piece in work.pieces():
+            found = work.load(piece)
+            assert found is not None and (found[0]["x"] == found[1]["i"]).all()
+        assert {p.name for p in tmp_path.iterdir()} == {*work.pieces(), "lock", "manifest.json"}
+
+
+def test_exception_in_the_middle_of_a_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    work = WorkDir.open(tmp_path, {})
+    monkeypatch.setattr(_pieces, "_write_all", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        work.save("a", ARRAYS, {})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lock", "manifest.json"]
+
+
+def test_damage(tmp_path: Path) -> None:
+    work = WorkDir.open(tmp_path, {})
+    for piece in "abcdef":
+        work.save(piece, {"x": np.arange(1000)}, {})
+    data = bytearray((tmp_path / "a" / "x.npy").read_bytes())
+    data[-100] ^= 1
+    (tmp_path / "a" / "x.npy").write_bytes(data)
+    os.truncate(tmp_path / "b" / "x.npy", 500)
+    (tmp_path / "c" / "x.npy").unlink()
+    np.save(tmp_path / "d" / "x.npy", np.arange(10))
+    (tmp_path / "e" / "meta.json").write_text('{"arrays')
+    (tmp_path / "f" / "meta.json").unlink()
+    for piece, message in {
+        "a": r"x\.npy does not have the values that were written", "b": r"x\.npy is cut short",
+        "c": r"x\.npy is missing",
+        "d": r"holds int64 \(10,\) instead of <i8 \(1000,\)", "e": "cannot be read", "f": "meta.json is missing",
+    }.items():  # fmt: skip
+        with pytest.raises(
+            OSError, match=rf"{message}.*delete {tmp_path / piece} and fit again; the other pieces are kept"
+        ):
+            work.load(piece)
+
+
+FULL_DISK = """
+work.save("first", {"x": np.arange(1000)}, {})
+try:
+    work.save("second", {"x": np.zeros(10**6)}, {})
+except OSError as error:
+    print(error.errno, error)
+print(work.pieces(), sorted(os.listdir(sys.argv[1])))
+"""
+
+
+def assert_kept(said: str, folder: Path, code: int, reason: str) -> None:
+    assert said.startswith(f"{code} ") and f"work_dir={str(folder)!r}: second (8.0 MB) could not be written" in said
+    assert reason in said and "finished are kept" in said and "same work_dir" in said
+    assert "['first'] ['first', 'lock', 'manifest.json']" in said
+
+
+def test_files_may_not_grow(tmp_path: Path) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+    assert_kept(finish(run_child(tmp_path, limit + FULL_DISK)), tmp_path, errno.EFBIG, "may not grow that large")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    yield tmp_path
+    subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+def test_full_disk(small_disk: Path) -> None:
+    assert_kept(finish(run_child(small_disk, FULL_DISK)), small_disk, errno.ENOSPC, "the disk is full")
+    with WorkDir.open(small_disk, {"a": 1}) as work:
+        work.save("second", {"x": np.zeros(1000)}, {})  # there is room for this
+        assert work.pieces() == ["first", "second"]
+
+
+def test_full_disk_for_scratch_arrays(small_disk: Path) -> None:
+    from nestmap._scratch import scratch_array
+
+    with pytest.raises(
+        OSError, match=r"8\.0 MB \(8000000 bytes\) do not fit into .*, where 1\.0 MB are free"
+    ) as error:
+        scratch_array(10**6, "f8", in_memory=False, folder=small_disk)
+    assert error.value.errno == errno.ENOSPC
+    assert scratch_array(10**5, "f8", in_memory=False, folder=small_disk).shape == (10**5,)  # nothing stayed reserved
+
+
+def test_no_room_for_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(_work, "write_json", full)
+    with pytest.raises(OSError, match=r"manifest\.json could not be written, the disk quota is used up"):
+        WorkDir.open(tmp_path, {})
+    monkeypatch.undo()
+    WorkDir.open(tmp_path, {})
