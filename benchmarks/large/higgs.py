@@ -1,8 +1,9 @@
 """Rows with the look of the Higgs set (UCI: 11,000,000 x 28), which cannot be fetched everywhere.
 
-The same columns in the same order: a lepton, missing energy and four jets (momenta with heavy tails, pseudorapidities,
-uniform angles, tags of three values), then seven masses computed from them. Momenta and pseudorapidities come from
-a mixture of correlated Gaussians, three per class; the masses are those of the four-vectors, plus noise.
+The same columns in the same order: a lepton, missing energy and four jets (momenta with heavy tails,
+pseudorapidities, uniform angles, tags of three values), then seven masses computed from them. Momenta and
+pseudorapidities come from a mixture of correlated Gaussians, three per class; the masses are those of the
+four-vectors, plus noise. Every column has about unit variance.
 """
 
 from __future__ import annotations

@@ -22,13 +22,17 @@ FLAT = 0.1  # patches of a smaller standard deviation, in values from 0 to 1, ar
 
 
 def deformed_blocks(base: Images, seed: int = 0) -> MakeBlock:
-    """Blocks of BATCH deformed images, uint8, of a random choice of the base images (values from 0 to 255)."""
+    """Blocks of BATCH deformed images, uint8, of a random choice of the base images (values from 0 to 255).
+
+    No image twice in a block: under the same deformation it would be the same row again.
+    """
     side = _side(base)
+    size = min(BATCH, len(base))
 
     def make(number: int) -> NDArray[np.uint8]:
         rng = np.random.default_rng([seed, number])
         field = deformation(side, rng)
-        chosen = base[rng.integers(len(base), size=BATCH)].astype(np.float32)
+        chosen = base[rng.choice(len(base), size, replace=False)].astype(np.float32)
         moved = field @ np.ascontiguousarray(chosen.T)
         return np.rint(moved).astype(np.uint8).T
 
