@@ -31,7 +31,7 @@ the measurements at hand; `python -m benchmarks.large --help` says how to repeat
   three).
 - Memory is what the process allocated (RssAnon + RssShmem), looked at every 50 ms from outside. Pages of mapped
   files, the input above all, are not in it: the system drops them when it needs room. “All resident” (VmHWM) has
-  them too. GB are 10⁹ bytes.
+  them too. GB are 10⁹ bytes. The input may have been in the system's cache of files when a measurement began.
 - Recall is the share of sampled rows whose neighbour is as near as the true one, found by brute force in float64;
   the same rows and the same rule for every method. Its standard error is stated.
 """
@@ -192,9 +192,10 @@ def _versus(rows: Rows) -> str:
             lines.append([name, f"{row['seconds']:.1f} s", f"{row['resident_gigabytes']:.2f} GB", _recall(row)])
     if ours and theirs and ours["status"] == theirs["status"] == "ok":
         time, memory = (ours[k] / theirs[k] for k in ("seconds", "resident_gigabytes"))
-        more = ours["recall"] - theirs["recall"]
+        more = ours["recall"] - theirs["recall"] if "recall" in ours and "recall" in theirs else None
         shares = [f"{share:.2f}{_verdict(share, PEER_SHARE)}" for share in (time, memory)]
-        lines.append(["nestmap to hnne", *shares, f"{more:+.3f}{_verdict(more, PEER_RECALL, at_least=True)}"])
+        said = NOT_MEASURED if more is None else f"{more:+.3f}{_verdict(more, PEER_RECALL, at_least=True)}"
+        lines.append(["nestmap to hnne", *shares, said])
     lines.append(["bar", f"≤ {PEER_SHARE}", f"≤ {PEER_SHARE}", f"≥ +{PEER_RECALL}"])
     return VERSUS + _table(("", "start to map", "memory", "first-neighbour recall"), lines)
 
@@ -205,15 +206,19 @@ def _curves(rows: Rows) -> str:
         curve = points(rows, data, "nestmap")
         for p in points(rows, data, "pynndescent"):
             ours = seconds_at(curve, p.recall)
+            cells = [data, f"k={p.label}", f"{p.recall:.3f}", f"{p.seconds:.2f} s"]
+            if not curve:
+                lines.append([*cells, NOT_MEASURED, ""])
+                continue
             compared += 1
             beaten += ours is not None and ours < p.seconds
-            said = (
-                "not reached **missed**" if ours is None else f"{ours:.2f} s{_verdict(ours, p.seconds, below=True)}"
-            )
-            ratio = "" if ours is None else f"{p.seconds / ours:.1f}"
-            lines.append([data, f"k={p.label}", f"{p.recall:.3f}", f"{p.seconds:.2f} s", said, ratio])
+            if ours is None:
+                lines.append([*cells, "not reached **missed**", ""])
+            else:
+                said = f"{ours:.2f} s{_verdict(ours, p.seconds, below=True)}"
+                lines.append([*cells, said, f"{p.seconds / ours:.1f}"])
     head = ("data", "pynndescent", "its recall", "its time", "nestmap at that recall", "times faster")
-    summary = f"\nFaster at {beaten} of {compared}.\n" if compared else f"pynndescent: {NOT_MEASURED}.\n"
+    summary = f"\nFaster at {beaten} of {compared}.\n" if compared else "\nThe two have not been compared yet.\n"
     return CURVES + (_table(head, lines) if lines else "") + summary + _our_points(rows)
 
 

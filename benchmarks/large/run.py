@@ -75,9 +75,9 @@ def measure(job: Job, setup: Setup) -> dict[str, Any]:
     row |= {"status": status, **memory} | ({"why": why} if why else {})
     if status == "ok":
         row |= json.loads((folder / "result.json").read_text())
-    if status == "ok" and len(rows):
-        found = np.load(folder / "ids.npy")
-        row |= {"recall": recall(X, rows, found, distances, job.metric), "recall_rows": len(rows)}
+    found = folder / "ids.npy"
+    if status == "ok" and found.exists():
+        row |= {"recall": recall(X, rows, np.load(found), distances, job.metric), "recall_rows": len(rows)}
     return row
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Array = NDArray[Any]
 
@@ -26,15 +26,18 @@ def true_distances(X: Array, rows: Array, metric: str) -> Array:
 
     Float32 products pick the candidates, with slack for their rounding; float64 differences decide.
     """
-    centre = _points(X[rows], metric).mean(axis=0)
-    queries = (_points(X[rows], metric) - centre).astype(np.float32)
+    queries = _points(X[rows], metric, np.float32)
+    centre = queries.mean(axis=0)  # shorter rows, smaller rounding
+    queries -= centre
     lengths = np.einsum("ij,ij->i", queries, queries)
     lowest = np.full(len(rows), np.inf, dtype=np.float32)
     best = np.full(len(rows), np.inf)
     for start in range(0, len(X), CHUNK):
-        chunk = (_points(X[start : start + CHUNK], metric) - centre).astype(np.float32)
+        chunk = _points(X[start : start + CHUNK], metric, np.float32) - centre
         squares = np.einsum("ij,ij->i", chunk, chunk)
-        scores = squares - 2 * (queries @ chunk.T)
+        scores = queries @ chunk.T
+        scores *= -2
+        scores += squares
         own = np.flatnonzero((rows >= start) & (rows < start + len(chunk)))
         scores[own, rows[own] - start] = np.inf
         lowest = np.minimum(lowest, scores.min(axis=1))
@@ -54,10 +57,10 @@ def pair_distances(X: Array, a: Array, b: Array, metric: str) -> Array:
     return np.concatenate([np.zeros(0), *(np.sqrt(np.einsum("ij,ij->i", d, d)) for d in differences)])
 
 
-def _points(X: Array, metric: str) -> Array:
-    points = np.asarray(X, dtype=np.float64)
+def _points(X: Array, metric: str, dtype: DTypeLike = np.float64) -> Array:
+    points = np.asarray(X, dtype=dtype)
     if metric == "cosine":
-        return points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), np.finfo(dtype).tiny)
     return points
 
 

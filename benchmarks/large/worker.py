@@ -33,7 +33,7 @@ def main() -> None:
     X = np.load(job["path"], mmap_mode="r" if job["mapped"] else None)[: job["rows"]]
     rows = np.array(job["sample_rows"], dtype=np.int64)
     measured, ids = TASKS[job["task"], job["method"]](X, rows, job)
-    if len(rows):
+    if len(rows) and ids is not None:  # None: the fit did not call what should have told; its time still counts
         np.save(path.with_name("ids.npy"), ids)
     measured |= {"version": version(PACKAGES[job["method"]]), "python": sys.version.split()[0]}
     path.with_name("result.json").write_text(json.dumps(measured))
