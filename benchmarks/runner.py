@@ -108,7 +108,7 @@ def install(environment: str, say: Callable[[str], None]) -> str | None:
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            return f"not installed: {_last_line(done.stderr)}"
+            return f"not installed: {last_line(done.stderr)}"
     stamp.write_text(wanted)
     return None
 
@@ -118,7 +118,7 @@ def _warm(method: str) -> str | None:
     python = ENVIRONMENT_FOLDER / METHODS[method].environment / "bin" / "python"
     code = f"from methods import METHODS; METHODS[{method!r}].make()"
     done = subprocess.run([str(python), "-c", code], cwd=HERE, capture_output=True, text=True, check=False)
-    return f"cannot be imported: {_last_line(done.stderr)}" if done.returncode else None
+    return f"cannot be imported: {last_line(done.stderr)}" if done.returncode else None
 
 
 def _fingerprint(requirement: str) -> str:
@@ -178,7 +178,7 @@ def _watch(command: list[str], folder: Path, limits: Limits) -> tuple[str, str]:
         return "ok", ""
     if code == -9:
         return "out of memory", "killed by the system"
-    return "failed", _last_line((folder / "log.txt").read_text())
+    return "failed", last_line((folder / "log.txt").read_text())
 
 
 def _second_fit_too_long(folder: Path, limits: Limits) -> bool:
@@ -197,7 +197,7 @@ def resident_megabytes(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else "no message"
 

@@ -10,10 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics import pairwise_distances
 
 from benchmarks import paper, runner, tables
 from benchmarks.evaluate import evaluate_all
+from benchmarks.large import truth
+from benchmarks.large.blocks import write_rows
+from benchmarks.large.curves import Point, seconds_at
+from benchmarks.large.generate import generate
+from benchmarks.large.images import deformation, deformed_blocks, patch_blocks
+from benchmarks.large.plan import Job as LargeJob
+from benchmarks.large.report import write_report as write_large_report
+from benchmarks.large.run import Setup, run_jobs
 from benchmarks.methods import ENVIRONMENTS, METHODS
 from benchmarks.plan import make_plan
 from benchmarks.runner import Job, Limits, Results, prepare, run_all, run_job
@@ -166,3 +175,139 @@ def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, wor
     assert "| not run |" in line  # TriMap
     assert not list(bench.glob("report/**/*.part"))
     json.loads(results.path.read_text().splitlines()[0])
+
+
+LARGE_ROW = {"machine": "a laptop", "date": "2025-01-01", "version": "1.0", "status": "ok", "options": {}}
+
+
+def large_fit(data: str, method: str, seconds: float, *, label: str = "", **more) -> dict:
+    return {
+        **LARGE_ROW, "key": f"fit {data} {method} {label}".strip(), "task": "fit", "data": data, "method": method,
+        "label": label, "seconds": seconds, "cpu_seconds": 2 * seconds, "own_gigabytes": 2.0,
+        "resident_gigabytes": 3.0, "n_rows": 1000, "n_columns": 28, "level_sizes": [100, 10], **more,
+    }  # fmt: skip
+
+
+def large_search(method: str, label: str, seconds: float, recall: float) -> dict:
+    return {
+        **LARGE_ROW, "key": f"neighbors patches {method} {label}", "task": "neighbors", "data": "patches",
+        "method": method, "label": label, "seconds": seconds, "recall": recall, "recall_rows": 2000,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def digit_images():
+    return (load_digits().data * (255 / 16)).astype(np.uint8)
+
+
+def test_generated_rows_do_not_depend_on_how_many_are_asked_for(tmp_path):
+    path, _ = generate("higgs", tmp_path, 60_000)
+    X = np.load(path)
+    assert X.shape == (60_000, 28) and X.dtype == np.float32 and np.isfinite(X).all()
+    assert np.all((X.std(axis=0) > 0.5) & (X.std(axis=0) < 2))
+    assert [len(np.unique(X[:, tag])) for tag in (8, 12, 16, 20)] == [3] * 4
+    generate("higgs", tmp_path, 1000)
+    np.testing.assert_array_equal(np.load(path), X[:1000])
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_deformed_images_are_bytes_near_the_originals(tmp_path, digit_images):
+    path = tmp_path / "deformed.npy"
+    write_rows(path, deformed_blocks(digit_images, seed=1), 1200, 64, np.uint8)
+    X = np.load(path)
+    assert X.shape == (1200, 64) and X.dtype == np.uint8
+    assert abs(X.mean() / digit_images.mean() - 1) < 0.1
+    assert len(np.unique(X, axis=0)) == 1200
+    np.testing.assert_array_equal(deformed_blocks(digit_images, seed=1)(1), X[500:1000])
+    assert not np.array_equal(deformed_blocks(digit_images, seed=2)(1), X[500:1000])
+
+
+def test_a_deformation_mixes_pixels():
+    field = deformation(28, np.random.default_rng(0))
+    weights = field.sum(axis=1)
+    assert field.data.min() >= 0 and weights.max() < 1 + 1e-6
+    assert np.median(weights) == pytest.approx(1)  # less only where it reads beyond the edge
+    with pytest.raises(ValueError, match="square"):
+        deformed_blocks(np.zeros((3, 10)))
+
+
+def test_patches_are_cut_once_and_never_flat(tmp_path, digit_images):
+    write_rows(tmp_path / "patches.npy", patch_blocks(digit_images, 5, highest=255), 20_000, 25, np.float32)
+    X = np.load(tmp_path / "patches.npy")
+    assert X.shape == (20_000, 25) and X.dtype == np.float32
+    assert X.min() == 0 and X.max() <= 1 and X.std(axis=1).min() >= 0.1
+    with pytest.raises(ValueError, match="ask for fewer"):
+        write_rows(tmp_path / "more.npy", patch_blocks(digit_images, 5, highest=255), 10**6, 25, np.float32)
+    assert not (tmp_path / "more.npy").exists()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_brute_force_knows_true_neighbours(metric, monkeypatch, digit_images):
+    monkeypatch.setattr(truth, "CHUNK", 100)
+    X = np.vstack([digit_images[:450], digit_images[:3]])  # three rows have a copy
+    rows = truth.sample_rows(len(X), 300)
+    order = np.argsort(pairwise_distances(X, metric=metric) + np.diag(np.full(len(X), 9e9)), axis=1)
+    distances = truth.true_distances(X, rows, metric)
+    assert truth.recall(X, rows, order[rows, 0], distances, metric) == 1
+    assert truth.recall(X, rows, rows, distances, metric) == 0  # a row is not its own neighbour
+    assert truth.recall(X, rows, order[rows, 1], distances, metric) < 0.1
+
+
+def test_a_measurement_has_its_own_process_and_is_not_repeated(tmp_path):
+    generate("higgs", tmp_path, 2000)
+    setup = Setup(tmp_path, {"nestmap": sys.executable}, seconds=100, gigabytes=10)
+    jobs = [
+        LargeJob("fit", "higgs", "nestmap", mapped=True, sample=100),
+        LargeJob("neighbors", "higgs", "nestmap", sample=100),
+    ]
+    said: list[str] = []
+    run_jobs(jobs, setup, False, said.append)
+    rows = Results(tmp_path / "results.jsonl").rows
+    for row in rows.values():
+        assert row["status"] == "ok" and row["recall"] == 1 and row["recall_rows"] == 100
+        assert row["seconds"] > 0 and row["own_gigabytes"] > 0.01 and row["resident_gigabytes"] > row["own_gigabytes"]
+    assert rows["fit higgs nestmap"]["level_sizes"] and rows["fit higgs nestmap"]["reports"]
+    n_said = len(said)
+    run_jobs(jobs, setup, False, said.append)
+    assert len(said) == n_said
+    run_jobs([replace(jobs[0], options={"radius": -1})], setup, False, said.append)  # other options: another one
+    assert "failed" in said[-1] and "radius=-1" in said[-1]
+    run_jobs([replace(jobs[0], options={"radius": 0.2})], replace(setup, seconds=0.01), False, said.append)
+    assert "timeout" in said[-1]
+
+
+def test_time_at_a_recall_is_read_off_the_curve():
+    curve = [Point("a", 0.5, 1.0), Point("slow", 0.6, 9.0), Point("b", 0.9, 4.0)]
+    assert seconds_at(curve, 0.7) == pytest.approx(2.0)
+    assert seconds_at(curve, 0.1) == pytest.approx(1.0)
+    assert seconds_at(curve, 0.95) is None and seconds_at([], 0.5) is None
+
+
+def test_the_large_report_sets_bars_beside_figures(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    report = {"method": "approximate", "recall": 0.71, "seconds": {"cells": 3.0, "join": 5.0}}
+    rows = [
+        large_fit("higgs", "nestmap", 700, recall=0.7, recall_rows=1000, reports=[report]),
+        large_fit("deformed", "nestmap", 1400, recall=0.9, recall_rows=1000, reports=[report]),
+        *(large_fit("higgs", "nestmap", s, label=n) for n, s in (("1M", 10), ("2M", 20), ("4M", 44))),
+        large_fit("patches", "nestmap", 20, recall=0.9, recall_rows=2000),
+        large_fit("patches", "hnne", 100, recall=0.6, recall_rows=2000, resident_gigabytes=7.0),
+        large_search("nestmap", "0.5", 1, 0.5),
+        large_search("nestmap", "0.9", 4, 0.9),
+        large_search("pynndescent", "2", 3, 0.7),
+        large_search("pynndescent", "10", 30, 0.95),
+        {**large_search("nestmap", "exact", 0, 0), "status": "timeout", "why": "stopped after 9 s"},
+    ]
+    text = write_large_report({row["key"]: row for row in rows}, tmp_path).read_text()
+    for said in (
+        "| 700 s ✓ |", "0.700 ± 0.014 ✓", "1400 s **missed**", "| 4.40 ✓ |", "| 0.20 ✓ | 0.43 ✓ | +0.300 ✓ |",
+        "| 2.00 s ✓ | 1.5 |", "not reached **missed**", "Faster at 1 of 2.", "timeout: stopped after 9 s",
+        "cells 3 s, join 5 s", "| patches4m | not measured |",
+    ):  # fmt: skip
+        assert said in text, said
+    assert (tmp_path / "images" / "large_curves.png").stat().st_size > 1000
+
+
+def test_the_large_report_of_nothing_says_so(tmp_path):
+    text = write_large_report({}, tmp_path).read_text()
+    assert "Nothing has been measured" in text and "✓" not in text and "missed" not in text

@@ -1,0 +1,1 @@
+"""Millions of rows on a laptop: data of the size, and what nestmap needs for them."""

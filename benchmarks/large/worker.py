@@ -1,0 +1,129 @@
+"""One measurement in one fresh process, started by `run` with the method's own interpreter.
+
+python -m benchmarks.large.worker JOB.json: writes RESULT.json and, if neighbours are to be checked, IDS.npy beside
+it. Whether they are true is found out elsewhere: nothing but the method itself counts in here. Memory is watched
+from outside, too: a thread in here would wait for the interpreter's lock just when it matters. Needs only NumPy and
+the method.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.large.plan import N_JOBS
+from benchmarks.methods import METHODS
+
+WARM_ROWS = 50_000  # enough for every function to be compiled
+REPEATS, LONG = 3, 60.0  # a warm measurement is repeated while that takes less than so many seconds
+PACKAGES = {"nestmap": "nestmap", "hnne": "hnne", "pynndescent": "pynndescent"}
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    job = json.loads(path.read_text())
+    X = np.load(job["path"], mmap_mode="r" if job["mapped"] else None)[: job["rows"]]
+    rows = np.array(job["sample_rows"], dtype=np.int64)
+    measured, ids = TASKS[job["task"], job["method"]](X, rows, job)
+    if len(rows) and ids is not None:  # None: the fit did not call what should have told; its time still counts
+        np.save(path.with_name("ids.npy"), ids)
+    measured |= {"version": version(PACKAGES[job["method"]]), "python": sys.version.split()[0]}
+    path.with_name("result.json").write_text(json.dumps(measured))
+
+
+def _since_start(job: dict[str, Any]) -> dict[str, float]:
+    """Seconds since the process was started: imports and compilation count."""
+    times = os.times()
+    return {"seconds": time.monotonic() - job["started"], "cpu_seconds": times.user + times.system}
+
+
+class _FirstCall:
+    """Stands in for a function and keeps the neighbours of its first call, to see what a fit really uses."""
+
+    def __init__(self, module: Any, name: str, pick: Callable[[tuple[Any, ...], Any], Any], rows: Any) -> None:
+        self.function, self.pick, self.rows = getattr(module, name), pick, rows
+        self.ids: Any = None
+        setattr(module, name, self)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        value = self.function(*args, **options)
+        if self.ids is None:
+            self.ids = np.asarray(self.pick(args, value))[self.rows].astype(np.int64)
+        return value
+
+
+def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    import nestmap.hierarchy
+
+    kept = _FirstCall(nestmap.hierarchy, "components", lambda args, _: args[0], rows)
+    model = nestmap.HNNE(metric=job["metric"], n_jobs=N_JOBS, random_state=0, **job["options"]).fit(X)
+    measured: dict[str, Any] = _since_start(job)
+    measured |= {"n_rows": len(X), "n_columns": X.shape[1], "level_sizes": list(model.hierarchy_.level_sizes)}
+    measured["reports"] = [_report(report) for report in model.hierarchy_.reports]
+    return measured, kept.ids
+
+
+def _report(report: Any) -> dict[str, Any]:
+    """How the neighbours of one level were found, as far as the library says."""
+    names = ("method", "exact", "proved", "recall", "n_sampled", "n_rows", "seconds")
+    values = {name: getattr(report, name) for name in names if hasattr(report, name)}
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
+def _fit_hnne(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    make = METHODS["hnne-v1"].make()
+    import finch
+
+    module = sys.modules[finch.FINCH.__module__]  # the package's attribute of this name is not the module
+    kept = _FirstCall(module, "clust_rank", lambda _, value: value[2], rows)
+    make(2, job["metric"], job["options"]).fit_transform(X)
+    return {**_since_start(job), "n_rows": len(X), "n_columns": X.shape[1]}, kept.ids
+
+
+def _warm_times(search: Callable[[Any], Any], X: Any) -> tuple[dict[str, Any], Any]:
+    """The median time of a search in a process that has made one before."""
+    search(X[:WARM_ROWS])
+    runs: list[float] = []
+    while len(runs) < REPEATS and sum(runs) < LONG:
+        start = time.perf_counter()
+        found = search(X)
+        runs.append(time.perf_counter() - start)
+    return {"seconds": float(np.median(runs)), "runs": runs, "n_rows": len(X), "n_columns": X.shape[1]}, found
+
+
+def _search_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    from nestmap.neighbors import first_neighbors
+
+    measured, found = _warm_times(lambda A: first_neighbors(A, job["metric"], n_jobs=N_JOBS, **job["options"]), X)
+    return {**measured, "reports": [_report(found.report)]}, found.ids[rows]
+
+
+def _search_pynndescent(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    from pynndescent import NNDescent
+
+    def search(A: Any) -> Any:
+        index = NNDescent(A, metric=job["metric"], n_jobs=N_JOBS, random_state=0, **job["options"])
+        return index.neighbor_graph[0]
+
+    measured, found = _warm_times(search, X)
+    chosen = found[rows].astype(np.int64)
+    return measured, np.where(chosen[:, 0] == rows, chosen[:, 1], chosen[:, 0])
+
+
+TASKS = {
+    ("fit", "nestmap"): _fit_nestmap,
+    ("fit", "hnne"): _fit_hnne,
+    ("neighbors", "nestmap"): _search_nestmap,
+    ("neighbors", "pynndescent"): _search_pynndescent,
+}
+
+if __name__ == "__main__":
+    main()
