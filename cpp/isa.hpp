@@ -1,7 +1,10 @@
 // The vector width of this build. The whole module is compiled once per instruction set (see
 // CMakeLists.txt) and Python picks the build at import: no per-function dispatch, no ODR traps.
 #pragma once
+#include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <new>
 #include <vector>
 #if defined(__AVX2__) || defined(__SSE2__)
@@ -37,6 +40,32 @@ inline vdouble load_wide(const float* p) {
     return (vdouble)_mm256_cvtps_pd(_mm_loadu_ps(p));
 #else
     return __builtin_convertvector((vhalf) * reinterpret_cast<const vhalf_u*>(p), vdouble);
+#endif
+}
+// Half precision as its bits: no arithmetic, only conversion, so no compiler support is needed.
+struct Half {
+    uint16_t bits;
+    operator double() const {
+        const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+        const double size = exponent ? (1 + fraction * 0x1p-10) * (exponent < 31 ? std::ldexp(1.0, exponent - 15)
+                                                                                  : std::numeric_limits<double>::infinity())
+                                     : fraction * 0x1p-24;
+        return bits >> 15 ? -size : size;
+    }
+};
+template <class T>
+inline vdouble load_wide(const T* p) {  // uint8, int8, Half
+    vdouble out;
+    for (int l = 0; l < LANES / 2; ++l) out[l] = (double)p[l];
+    return out;
+}
+inline vdouble load_wide(const uint8_t* p) {
+#if defined(__AVX2__)
+    int32_t four;
+    std::memcpy(&four, p, 4);
+    return (vdouble)_mm256_cvtepi32_pd(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)));
+#else
+    return vdouble{(double)p[0], (double)p[1]};
 #endif
 }
 inline vdouble load_wide(const double* p) { return *reinterpret_cast<const vdouble_u*>(p); }

@@ -322,6 +322,7 @@ private:
 
     void verify(const Pair& p) {
         const int64_t ia = a_.reduced.ids[p.a], ib = b_.reduced.ids[p.b];
+        if (ia == ib && &rows_a_ == &rows_b_) return;  // rows that ask the set they are from
         const double d = rows_a_.distance(ia, rows_b_, ib, limit_of(p), N);
         ++counts.verified;
         if (d <= best_a_.limit(p.a)) best_a_.offer(p.a, d, ib);
@@ -374,7 +375,7 @@ template <Norm N>
 JoinCounts join_near(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
                      const std::vector<float>& reach, int n_threads, const Poll& poll) {
     std::vector<Worker<N>> workers(n_threads, Worker<N>(cells, rows, best, cells, rows, &best));
-    parallel_for(cells.n_cells, n_threads, poll, [&](int64_t cell, int id) {
+    parallel_for(cells.n_cells, n_threads, poll, [&](int64_t cell, int id, const Stop& stop) {
         Worker<N>& worker = workers[id];
         worker.begin(cell);
         if (done.insert(cell, cell)) {
@@ -383,7 +384,7 @@ JoinCounts join_near(const Cells& cells, const Rows& rows, int64_t n_visit, Pair
         }
         std::vector<double> distance;
         for (int64_t e : nearest_cells(cells, cell, cells, n_visit, distance))
-            if (done.insert(cell, e) && !worker.ruled_out(e, distance[e], std::max(reach[cell], reach[e])))
+            if (!stop && done.insert(cell, e) && !worker.ruled_out(e, distance[e], std::max(reach[cell], reach[e])))
                 worker.join_both_ways(e);
     });
     return add_up(workers);
@@ -397,7 +398,7 @@ JoinCounts join_rest(const Cells& cells, const Rows& rows, PairSet& done, Best& 
     constexpr int64_t TOGETHER = 4;
     const int64_t n = cells.n_cells;
     std::vector<Worker<N>> workers(n_threads * TOGETHER, Worker<N>(cells, rows, best, cells, rows, &best));
-    parallel_for((n + TOGETHER - 1) / TOGETHER, n_threads, poll, [&](int64_t task, int id) {
+    parallel_for((n + TOGETHER - 1) / TOGETHER, n_threads, poll, [&](int64_t task, int id, const Stop& stop) {
         Worker<N>* own = workers.data() + id * TOGETHER;
         const int64_t first = task * TOGETHER, last = std::min(n, first + TOGETHER);
         std::vector<std::vector<double>> distance(TOGETHER);
@@ -405,7 +406,7 @@ JoinCounts join_rest(const Cells& cells, const Rows& rows, PairSet& done, Best& 
             own[cell - first].begin(cell);
             nearest_cells(cells, cell, cells, 0, distance[cell - first]);
         }
-        for (int64_t k = 0; k < n; ++k) {
+        for (int64_t k = 0; k < n && !stop; ++k) {
             const int64_t e = (first + k) % n;  // tasks start apart and rarely meet the same cell
             for (int64_t cell = first; cell < last; ++cell)
                 if (!own[cell - first].ruled_out(e, distance[cell - first][e], std::max(reach[cell], reach[e])) &&
@@ -432,7 +433,7 @@ template <Norm N>
 JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
                       Best& best, int n_threads, const Poll& poll) {
     std::vector<Worker<N>> workers(n_threads, Worker<N>(queries, query_rows, best, cells, rows, nullptr));
-    parallel_for(queries.n_cells, n_threads, poll, [&](int64_t cell, int id) {
+    parallel_for(queries.n_cells, n_threads, poll, [&](int64_t cell, int id, const Stop& stop) {
         if (queries.cell_size(cell) == 0) return;
         Worker<N>& worker = workers[id];
         worker.begin(cell);
@@ -440,6 +441,7 @@ JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells&
         bool seeded = false;
         for (int64_t e : nearest_cells(queries, cell, cells, cells.n_cells, distance)) {
             if (cells.cell_size(e) == 0) continue;
+            if (stop) return;
             if (!seeded) worker.seed(e);
             seeded = true;
             if (!worker.ruled_out(e, distance[e], cell_reach(queries, best, cell))) worker.join_one_way(e);

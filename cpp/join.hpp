@@ -63,7 +63,8 @@ private:
 JoinCounts self_join(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
                      int n_threads, const Poll& poll);
 
-// The nearest row of `cells` for every query; exact.
+// The nearest row of `cells` for every query, exact; `best` may start from an upper bound. Queries from the
+// same Rows do not find themselves.
 JoinCounts query(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
                  Best& best, int n_threads, const Poll& poll);
 

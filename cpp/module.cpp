@@ -33,16 +33,24 @@ Poll make_poll(nb::object progress) {
     };
 }
 
+// One value for all rows, or one per row.
 Affine affine(const In<double, Vec>& scale, const In<double, Vec>& shift, const In<double, Vec>& extra) {
-    return {scale.data(), shift.data(), extra.data()};
+    const auto step = [](const auto& a) { return (int64_t)(a.shape(0) > 1); };
+    return {{scale.data(), step(scale)}, {shift.data(), step(shift)}, {extra.data(), step(extra)}};
+}
+
+// Memory: how the array stores its values; T: how the kernels read them.
+template <class T, class Memory = T>
+void bind_rows(nb::module_& m) {
+    m.def("dense_rows", [](In<Memory, Mat> x, In<double, Vec> scale, In<double, Vec> shift,
+                           In<double, Vec> extra) -> std::unique_ptr<Rows> {
+        return std::make_unique<DenseRows<T>>(reinterpret_cast<const T*>(x.data()), x.shape(0), x.shape(1),
+                                              affine(scale, shift, extra));
+    }, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>());
 }
 
 template <class T>
 void bind_dense(nb::module_& m) {
-    m.def("dense_rows", [](In<T, Mat> x, In<double, Vec> scale, In<double, Vec> shift,
-                           In<double, Vec> extra) -> std::unique_ptr<Rows> {
-        return std::make_unique<DenseRows<T>>(x.data(), x.shape(0), x.shape(1), affine(scale, shift, extra));
-    }, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>());
     m.def("project", [](In<T, Mat> x, In<double, Vec> mean, In<double, Mat> basis, Out<double, Mat> z,
                         int n_threads) {
         nb::gil_scoped_release release;
@@ -151,6 +159,11 @@ NB_MODULE(NESTMAP_MODULE, m) {
     });
 
     nb::class_<Rows>(m, "Rows");
+    bind_rows<float>(m);
+    bind_rows<double>(m);
+    bind_rows<uint8_t>(m);
+    bind_rows<int8_t>(m);
+    bind_rows<Half, uint16_t>(m);  // float16 arrays come as views of their bits
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_csr<float, int32_t>(m);
@@ -214,6 +227,7 @@ NB_MODULE(NESTMAP_MODULE, m) {
     m.def("query", [](const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
                       Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads) {
         Best best(queries);
+        load_best(best, distances, ids);
         JoinCounts counts;
         const Poll poll = make_poll(nb::none());
         {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace nestmap {
@@ -17,22 +18,32 @@ namespace nestmap {
 // throw, which stops the loop: workers finish their current task and the exception is passed on.
 using Poll = std::function<void(double)>;
 
-template <class Body>  // Body: void(int64_t task, int worker)
+using Stop = std::atomic<bool>;
+
+// Body: void(int64_t task, int worker), or with a third argument, const Stop&, that a task which may take
+// longer than a moment looks at from time to time.
+template <class Body>
 void parallel_for(int64_t n_tasks, int n_threads, const Poll& poll, Body&& body) {
     if (n_threads > n_tasks) n_threads = (int)n_tasks;
+    std::atomic<int64_t> next{0};
+    Stop stop{false};
+    const auto run = [&](int64_t task, int id) {
+        if constexpr (std::is_invocable_v<Body&, int64_t, int, const Stop&>)
+            body(task, id, stop);
+        else
+            body(task, id);
+    };
     if (n_threads <= 1 && n_tasks < 4) {
-        for (int64_t t = 0; t < n_tasks; ++t) body(t, 0);
+        for (int64_t t = 0; t < n_tasks; ++t) run(t, 0);
         return;
     }
-    std::atomic<int64_t> next{0};
-    std::atomic<bool> stop{false};
     std::mutex mutex;
     std::condition_variable finished;
     int running = n_threads;
     std::exception_ptr error;
     auto worker = [&](int id) {
         try {
-            for (int64_t t; !stop && (t = next++) < n_tasks;) body(t, id);
+            for (int64_t t; !stop && (t = next++) < n_tasks;) run(t, id);
         } catch (...) {
             std::lock_guard<std::mutex> lock(mutex);
             if (!error) error = std::current_exception();

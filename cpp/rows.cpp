@@ -70,10 +70,22 @@ double dispatch_dense(const T* a, const T* b, int64_t cols, const Affine& fa, in
     return dense_distance<T, N, false>(a, b, cols, sa, 0, sb, 0, 0, limit);
 }
 
+// New rows are float, training rows may be narrower: both are read as double, which changes no value.
+double mixed_distance(const Rows& a, int64_t i, const Rows& b, int64_t j, double limit, Norm norm) {
+    static thread_local std::vector<double> x, y;
+    x.resize(a.cols());
+    y.resize(b.cols());
+    a.widen(i, x.data());
+    b.widen(j, y.data());
+    return (norm == Norm::L2 ? dispatch_dense<double, Norm::L2> : dispatch_dense<double, Norm::L1>)(
+        x.data(), y.data(), a.cols(), a.affine(), i, b.affine(), j, limit);
+}
+
 }  // namespace
 
 template <class T>
 double DenseRows<T>::distance(int64_t i, const Rows& o, int64_t j, double limit, Norm norm) const {
+    if (&o != this && o.storage() != &STORAGE) return mixed_distance(*this, i, o, j, limit, norm);
     const auto& other = static_cast<const DenseRows<T>&>(o);
     const T* a = data_ + i * cols_;
     const T* b = other.data_ + j * cols_;
@@ -231,6 +243,9 @@ double largest(const T* x, int64_t n, int n_threads) {
 
 template class DenseRows<float>;
 template class DenseRows<double>;
+template class DenseRows<uint8_t>;
+template class DenseRows<int8_t>;
+template class DenseRows<Half>;
 template class CsrRows<float, int32_t>;
 template class CsrRows<double, int32_t>;
 template class CsrRows<float, int64_t>;

@@ -11,10 +11,13 @@ enum class Norm { L2, L1 };
 // Each row i stands for the vector (scale[i] * x_i + shift[i], extra[i]): 1, 0, 0 for euclidean and
 // manhattan; 1/|x|, 0, 0 for cosine; 1/|x - mean|, -mean/|x - mean|, 0 for correlation. Rows that
 // cannot be normalised (all zero, constant) become the unit vector of the extra coordinate.
+struct PerRow {
+    const double* values;
+    int64_t step;  // 0: the same value for all rows
+    double operator[](int64_t i) const { return values[i * step]; }
+};
 struct Affine {
-    const double* scale;
-    const double* shift;
-    const double* extra;
+    PerRow scale, shift, extra;
 };
 
 class Rows {
@@ -22,9 +25,14 @@ public:
     Rows(int64_t n, int64_t cols, Affine affine) : n_(n), cols_(cols), affine_(affine) {}
     virtual ~Rows() = default;
     int64_t n() const { return n_; }
-    // Squared euclidean (L2) or manhattan (L1) distance of row i to row j of `other`, which has the
-    // same storage; any value above `limit` as soon as it is known to be above.
+    // Squared euclidean (L2) or manhattan (L1) distance of row i to row j of `other`; any value above
+    // `limit` as soon as it is known to be above. CSR rows meet CSR rows of the same types; dense rows
+    // of different types meet in double.
     virtual double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const = 0;
+    virtual void widen(int64_t, double*) const {}  // the values of row i
+    int64_t cols() const { return cols_; }
+    const Affine& affine() const { return affine_; }
+    virtual const void* storage() const = 0;  // the same address for the same types of values
     virtual void prefetch(int64_t) const {}
 
 protected:
@@ -37,6 +45,10 @@ class DenseRows final : public Rows {
 public:
     DenseRows(const T* data, int64_t n, int64_t cols, Affine a) : Rows(n, cols, a), data_(data) {}
     double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const override;
+    const void* storage() const override { return &STORAGE; }
+    void widen(int64_t i, double* out) const override {
+        for (int64_t k = 0; k < cols_; ++k) out[k] = (double)data_[i * cols_ + k];
+    }
     void prefetch(int64_t i) const override {
         const char* row = reinterpret_cast<const char*>(data_ + i * cols_);
         const int64_t bytes = cols_ * (int64_t)sizeof(T);
@@ -44,6 +56,7 @@ public:
     }
 
 private:
+    static inline const char STORAGE = 0;
     const T* data_;
 };
 
@@ -53,8 +66,10 @@ public:
     CsrRows(const T* data, const I* cols, const I* starts, int64_t n, int64_t n_cols, Affine a)
         : Rows(n, n_cols, a), data_(data), index_(cols), starts_(starts) {}
     double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const override;
+    const void* storage() const override { return &STORAGE; }
 
 private:
+    static inline const char STORAGE = 0;
     const T* data_;
     const I* index_;
     const I* starts_;

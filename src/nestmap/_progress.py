@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
+Share = Callable[[float], None]  # how much of something is done, 0 to 1
+
 _LINE_EVERY = 2.0  # seconds between two lines; shorter stages tell no share
 _EVENT_EVERY = 0.1  # seconds between two calls of the callback in a stage
 _ESTIMATE_AFTER = 0.5  # seconds, before which the rate says nothing
@@ -90,6 +92,11 @@ class Progress:
     def _say(self, text: str) -> None:
         if self.verbose:
             print(f"[nestmap {perf_counter() - self.start:7.2f} s] {text}", file=sys.stderr, flush=True)
+
+
+def part_of(progress: Share | None, start: float, stop: float) -> Share | None:
+    """Progress of a part, from `start` to `stop` of the whole."""
+    return None if progress is None else lambda share: progress(start + (stop - start) * share)
 
 
 def _in_words(seconds: float | None) -> str:

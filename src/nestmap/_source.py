@@ -15,24 +15,7 @@ from scipy import sparse
 from ._native.twins import Array
 from ._npy import NpyError, map_npy, read_header
 from ._scratch import copy_rows, scratch_array
-from ._validate import _EXACT_IN_FLOAT32
-
-# The library reads rows of these types as they are.
-_KEPT = {np.dtype(t) for t in ("u1", "i1", "f2", "f4", "f8")}
-
-
-def row_dtype(dtype: Any) -> np.dtype[Any]:
-    """The type that rows of this type are kept in: the narrowest that the library reads without change of values.
-
-    Examples
-    --------
-    >>> [str(row_dtype(t)) for t in ("uint8", ">f4", "bool", "int16", "int32", "float64")]
-    ['uint8', 'float32', 'float32', 'float32', 'float64', 'float64']
-    """
-    native: np.dtype[Any] = np.dtype(dtype).newbyteorder("=")
-    if native in _KEPT:
-        return native
-    return np.dtype(np.float32 if native in _EXACT_IN_FLOAT32 else np.float64)
+from ._validate import KEPT, row_dtype
 
 
 class RowSource:
@@ -157,7 +140,7 @@ def _open_npy(path: Path, name: str) -> Any:
             "np.save(path, np.ascontiguousarray(X))"
         )
     rows = map_npy(path, header)
-    if header.dtype in _KEPT or rows.size == 0:
+    if header.dtype in KEPT or rows.size == 0:
         return rows
     return RowSource(rows, name=name)  # converted block by block, not as a whole
 

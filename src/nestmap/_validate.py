@@ -10,15 +10,16 @@ from sklearn.utils import check_array
 
 from ._native import kernels
 from ._native.twins import Array, blocks
-from ._parallel import resolve_n_jobs
+from ._parallel import map_blocks, resolve_n_jobs
 
 # Integers of up to 16 bits and float16 are exact in float32; anything wider goes to float64.
 _EXACT_IN_FLOAT32 = {np.dtype(t) for t in ("f2", "f4", "i1", "u1", "i2", "u2", "?")}
+KEPT = {np.dtype(t) for t in ("u1", "i1", "f2", "f4", "f8")}  # types that the library reads as they are
 _LARGEST = 1e100  # squares and their sums must stay finite in float64
 
 
 def as_rows(X: Any, *, dtype: Any = None, name: str = "X", min_rows: int = 1) -> Any:
-    """A finite C-contiguous float32 or float64 array, or a canonical CSR matrix; X is not changed."""
+    """A finite C-contiguous array of a kept type, or a canonical CSR matrix; X is not changed."""
     X = check_array(
         X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_samples=min_rows,
         input_name=name, copy=False,
@@ -26,25 +27,41 @@ def as_rows(X: Any, *, dtype: Any = None, name: str = "X", min_rows: int = 1) ->
     return cast_rows(X, dtype=dtype, name=name)
 
 
+def row_dtype(dtype: Any) -> np.dtype[Any]:
+    """The type that rows of this type are kept in: the narrowest that the library reads without change of values.
+
+    Examples
+    --------
+    >>> [str(row_dtype(t)) for t in ("uint8", ">f4", "bool", "int16", "int32", "float64")]
+    ['uint8', 'float32', 'float32', 'float32', 'float64', 'float64']
+    """
+    native: np.dtype[Any] = np.dtype(dtype).newbyteorder("=")
+    return native if native in KEPT else work_dtype(native)
+
+
+def work_dtype(dtype: Any) -> np.dtype[Any]:
+    """The type of centroids and of new rows, for rows of this type."""
+    native: np.dtype[Any] = np.dtype(dtype).newbyteorder("=")
+    return np.dtype(np.float32 if native in _EXACT_IN_FLOAT32 else np.float64)
+
+
 def cast_rows(X: Any, *, dtype: Any = None, name: str = "X") -> Any:
     """The second half of `as_rows`, for arrays that scikit-learn has checked."""
-    if dtype is None:
-        dtype = np.float32 if X.dtype in _EXACT_IN_FLOAT32 else np.float64
     if sparse.issparse(X):
-        X = sparse.csr_matrix(X, dtype=dtype)
+        X = sparse.csr_matrix(X, dtype=dtype or work_dtype(X.dtype))
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         check_finite(X.data, name, X)
         return X
-    X = np.ascontiguousarray(X, dtype=dtype)
+    X = np.ascontiguousarray(X, dtype=dtype or row_dtype(X.dtype))
     check_finite(X, name)
     return X
 
 
 def check_finite(values: Array, name: str, csr: Any = None) -> None:
     """Raise with the first bad row and column; no temporary copy of the whole."""
-    if kernels.largest(values, resolve_n_jobs(None)) <= _LARGEST:  # false for NaN
+    if values.dtype.kind in "iu" or largest_value(values) <= _LARGEST:  # false for NaN
         return
     for part in blocks(len(values), values.size // len(values)):
         block = np.abs(values[part].astype(np.float64))
@@ -65,6 +82,21 @@ def check_finite(values: Array, name: str, csr: Any = None) -> None:
             else "impute it (sklearn.impute.SimpleImputer) or drop the row"
         )
         raise ValueError(f"Input {name} contains {kind}, first at row {row}, column {column}; {advice}")
+
+
+def largest_value(values: Array) -> float:
+    """Largest absolute value of an array of a kept type, in blocks; NaN if there is one."""
+    if values.size == 0:
+        return 0.0
+    parts = blocks(len(values), values.size // len(values), values=1_000_000)
+    found = map_blocks(lambda part: kernels.largest(dense_block(values, part)), parts, resolve_n_jobs(None))
+    return float(np.max(found))  # NaN stays NaN
+
+
+def dense_block(values: Array, rows: Any) -> Array:
+    """Some rows as a C-contiguous float32 or float64 array: narrow types widen to float32, which changes no value."""
+    block = values[rows]
+    return np.ascontiguousarray(block, dtype=work_dtype(block.dtype))
 
 
 def check_option(name: str, value: Any, options: tuple[str, ...]) -> None:

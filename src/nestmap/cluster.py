@@ -14,7 +14,7 @@ from ._progress import Progress
 from ._validate import cast_rows, check_number, check_option
 from .hierarchy import build_hierarchy
 from .neighbors import check_metric, given_neighbors
-from .neighbors.join import hash_points
+from .neighbors.duplicates import hash_points
 from .placement import RowTable, assign_rows
 
 

@@ -18,7 +18,8 @@ from .hierarchy import Hierarchy, build_hierarchy
 from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
 from .neighbors import check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
-from .neighbors.join import Index, build_index, hash_points
+from .neighbors.duplicates import hash_points
+from .neighbors.join import Index, build_index
 from .neighbors.points import NATIVE_METRICS, make_points
 from .placement import RULES, RowTable, assign_rows, place_rows
 from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary

@@ -17,7 +17,8 @@ from .arrangement import Coordinates
 from .hierarchy import Hierarchy
 from .layout import Layout, Mosaic
 from .neighbors.blocked import BlockedIndex
-from .neighbors.join import Index, hash_points
+from .neighbors.duplicates import hash_points
+from .neighbors.join import Index
 
 RULES = ("centroid", "neighbor")
 

@@ -19,7 +19,7 @@ from ._native import kernels
 from ._native.twins import Array, blocks
 from ._parallel import single_threaded_blas
 from .hierarchy import Hierarchy
-from .neighbors.join import hash_points
+from .neighbors.duplicates import hash_points
 
 KINDS = ("pca_centroids", "pca", "random_projection", "random")
 FEW_NODES = 1000  # the paper's "~1000 centroids"

@@ -9,11 +9,13 @@ from scipy import sparse
 
 from .._native.twins import Array
 from .._parallel import resolve_n_jobs
+from .._progress import Share
 from .._validate import as_rows
 from .blocked import BlockedIndex, blocked_neighbors, is_boolean
-from .join import FirstNeighbors, Index, NeighborReport, Progress, join_points
+from .join import Index, join_points
 from .points import NATIVE_METRICS, canonical_metric, make_points
 from .reduce import Reducer
+from .report import FirstNeighbors, NeighborReport
 
 __all__ = ["FirstNeighbors", "NeighborReport", "first_neighbors"]
 
@@ -84,7 +86,7 @@ def search(
     metric: Any,
     n_threads: int,
     reducer: Reducer | None = None,
-    progress: Progress | None = None,
+    progress: Share | None = None,
     hashes: Array | None = None,
 ) -> tuple[FirstNeighbors, Index | BlockedIndex]:
     """First neighbours of validated rows, and an index that answers for new rows."""

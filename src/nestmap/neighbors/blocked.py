@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._native.twins import Array, blocks
-from .join import FirstNeighbors, NeighborReport, Progress
+from .._progress import Share
+from .report import FirstNeighbors, NeighborReport
 
 _BLOCK = 16_000_000  # distances held at a time: 128 MB
 
@@ -35,9 +36,7 @@ def is_boolean(metric: Any) -> bool:
     return metric in PAIRWISE_BOOLEAN_FUNCTIONS if isinstance(metric, str) else False
 
 
-def blocked_neighbors(
-    data: Any, metric: Any, progress: Progress | None = None
-) -> tuple[FirstNeighbors, BlockedIndex]:
+def blocked_neighbors(data: Any, metric: Any, progress: Share | None = None) -> tuple[FirstNeighbors, BlockedIndex]:
     """First neighbours by brute force; O(n^2) time."""
     start = perf_counter()
     if is_boolean(metric):
@@ -51,7 +50,7 @@ def blocked_neighbors(
 
 
 def _nearest(
-    rows: Any, queries: Any, metric: Any, exclude_self: bool, progress: Progress | None = None
+    rows: Any, queries: Any, metric: Any, exclude_self: bool, progress: Share | None = None
 ) -> tuple[Array, Array]:
     from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
 

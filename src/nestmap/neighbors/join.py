@@ -10,10 +10,8 @@ With every pair of cells either joined or ruled out, the result is the brute-for
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,11 +19,12 @@ import numpy as np
 from .._native import core, kernels, twins
 from .._native.twins import Array
 from .._parallel import single_threaded_blas
+from .._progress import Share, part_of
 from .cells import Partition, group_by_centre, number_of_cells, partition_rows
+from .duplicates import Copies, hash_points
 from .points import PointSet, make_points
 from .reduce import ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
-
-Progress = Callable[[float], None]
+from .report import Clock, FirstNeighbors, NeighborReport
 
 # The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and
 # for the pairs that pass, the look at the remaining columns (measured on AVX2).
@@ -33,47 +32,7 @@ _COMPARE_COST, _REFINE_COST = 10, 400
 _FIRST_HEAD = 96
 _NEAR_CELLS = 12
 _HUGE = 1e15
-
-
-@dataclass(frozen=True)
-class NeighborReport:
-    """How first neighbours were found.
-
-    `exact` says that the result is proved to be the brute-force one. The counters tell how much
-    work the bounds left over: pairs bounded in a few columns, in all reduced columns, and verified
-    by definition. They may differ by a little from run to run with several threads; the result
-    does not.
-    """
-
-    method: str
-    exact: bool
-    n_rows: int
-    n_distinct: int
-    backend: str
-    n_cells: int = 0
-    n_reduced_columns: int = 0
-    n_pairs_bounded: int = 0
-    n_pairs_refined: int = 0
-    n_pairs_verified: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        total = sum(self.seconds.values())
-        if not self.n_pairs_bounded:
-            return f"{self.method} on {self.backend}: {self.n_rows} rows in {total:.2f} s"
-        return (
-            f"{self.method} on {self.backend}: {self.n_rows} rows in {total:.2f} s; "
-            f"{self.n_pairs_verified / max(1, self.n_distinct):.1f} of {self.n_rows - 1} distances per row computed"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class FirstNeighbors:
-    """Each row's nearest other row: `ids`, `distances` (in the metric), and the `report`."""
-
-    ids: Array
-    distances: Array
-    report: NeighborReport
+_SHARES = (0.0, 0.05, 0.2, 1.0)  # of the time, about, that own cells, near cells and the rest take
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +78,7 @@ class Index:
         groups = Partition(groups.order, filled, groups.centres)
         short = short.take(groups.order, n_threads)
         cells = _make_cells(queries, short, groups, self.head, n_threads)
-        squared, found = np.empty(queries.n), np.empty(queries.n, dtype=np.int64)
+        squared, found = np.full(queries.n, np.inf), np.full(queries.n, -1, dtype=np.int64)
         core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads)
         ids, distances = np.empty_like(found), np.empty_like(squared)
         ids[groups.order], distances[groups.order] = found, squared
@@ -168,39 +127,38 @@ def join_points(
     points: PointSet,
     n_threads: int,
     reducer: Reducer | None = None,
-    progress: Progress | None = None,
+    progress: Share | None = None,
     hashes: Array | None = None,
 ) -> tuple[FirstNeighbors, Index]:
     """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
 
     `hashes`: what `hash_points` gives for these rows, if the caller has it.
     """
-    clock = _Clock()
+    clock = Clock()
     if core() is None:
         squared, ids = twins.nearest(points, points, norm=points.norm, exclude_self=True)
         report = NeighborReport("exact", True, points.n, points.n, "numpy", seconds=clock.stop("brute force"))
         return FirstNeighbors(ids, points.to_metric(squared), report), Index(points)
     with single_threaded_blas():
-        first, second = _duplicates(points, hash_points(points.data, n_threads) if hashes is None else hashes)
-        distinct = np.flatnonzero(first == np.arange(points.n))
+        copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
+        distinct = copies.distinct
         clock.stop("duplicates")
         reducer = reducer or fit_reducer(points)
         clock.stop("directions")
-        reduced = reduce_rows(points, reducer, n_threads, None if len(distinct) == points.n else distinct)
+        reduced = reduce_rows(points, reducer, n_threads, distinct)
         clock.stop("reduction")
         reduced, partition = _put_into_cells(reduced, n_threads)
-        partition = Partition(distinct[partition.order], partition.starts, partition.centres)
+        if distinct is not None:
+            partition = Partition(distinct[partition.order], partition.starts, partition.centres)
         clock.stop("cells")
         squared, ids, counts, head = _join(points, reduced, partition, n_threads, progress)
     found, found_ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
     found[partition.order] = squared
     found_ids[partition.order] = ids
-    copies = np.flatnonzero(second >= 0)  # rows that occur more than once: distance 0, lowest other
-    found[copies] = 0.0
-    found_ids[copies] = np.where(first[copies] == copies, second[copies], first[copies])
+    copies.settle(found, found_ids)
     bounded, refined, verified = (int(c) for c in counts)
     report = NeighborReport(
-        "exact", True, points.n, len(distinct), core().isa, len(partition.starts) - 1, reducer.n_dims,
+        "exact", True, points.n, len(partition.order), core().isa, len(partition.starts) - 1, reducer.n_dims,
         bounded, refined, verified, clock.stop("join"),
     )  # fmt: skip
     index = Index(points, reducer, reduced, partition, head)
@@ -208,18 +166,21 @@ def join_points(
 
 
 def _join(
-    points: PointSet, reduced: ReducedRows, partition: Partition, n_threads: int, progress: Progress | None
+    points: PointSet, reduced: ReducedRows, partition: Partition, n_threads: int, progress: Share | None
 ) -> tuple[Array, Array, Array, int]:
     """Own cells, then near cells, then all: each round starts from the limits of the one before."""
     n, n_cells = len(reduced.z), len(partition.starts) - 1
     squared, ids = np.full(n, np.inf), np.full(n, -1, dtype=np.int64)
     done, counts = core().PairSet(n_cells), np.zeros(3, dtype=np.int64)
     head = min(_FIRST_HEAD, reduced.z.shape[1])
-    for n_visit in (1, _NEAR_CELLS, n_cells):
+    for step, n_visit in enumerate((1, _NEAR_CELLS, n_cells)):
         if n_visit > 1:
             head = _choose_head(reduced, partition, squared, points, near=n_visit < n_cells)
         cells = _make_cells(points, reduced, partition, head, n_threads)
-        counts += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, progress)
+        share = part_of(progress, *_SHARES[step : step + 2])
+        counts += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, share)
+            cells, points.native, n_visit, done, squared, ids, n_threads, part_of(progress, *_SHARES[step : step + 2])
+        )
         if n_visit >= n_cells:
             break
     return squared, ids, counts, head
@@ -253,52 +214,3 @@ def _sample_pairs(partition: Partition, near: bool, n: int = 4096) -> tuple[Arra
         a = rng.integers(starts[some[cell]], starts[some[cell] + 1])
         b = rng.integers(starts[other], starts[other + 1])
     return a, b
-
-
-def _duplicates(points: PointSet, hashes: Array) -> tuple[Array, Array]:
-    """For each row the first row equal to it, and for rows with copies the second one (else -1)."""
-    n = points.n
-    first, second = np.arange(n), np.full(n, -1, dtype=np.int64)
-    order = np.argsort(hashes, kind="stable")
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0]))
-    sizes = np.diff(np.append(starts, n))
-    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
-        rows = order[start : start + size]
-        same = rows[_equal_to_first(points, rows)]
-        if len(same) > 1:
-            first[same], second[same] = same[0], same[1]
-    return first, second
-
-
-def _equal_to_first(points: PointSet, rows: Array) -> Array:
-    """Guards against two rows that share a hash by accident."""
-    distances = points.pair_distances(np.full(len(rows), rows[0]), points, rows, points.norm)
-    return np.asarray(distances == 0)
-
-
-def hash_points(data: Any, n_threads: int) -> Array:
-    """A 64-bit number per row, equal for equal rows, dense or CSR."""
-    from scipy import sparse
-
-    if not sparse.issparse(data):
-        return kernels.hash_rows(data, n_threads)
-    # a row of a sparse matrix is its pairs (column, value): their sum does not depend on the layout
-    pairs = np.stack([data.indices.astype(np.float64), data.data.astype(np.float64)], axis=1)
-    per_value = kernels.hash_rows(np.ascontiguousarray(pairs), n_threads)
-    per_value[data.data == 0] = 0
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(per_value, dtype=np.uint64)])
-    return np.asarray(sums[data.indptr[1:]] - sums[data.indptr[:-1]])
-
-
-class _Clock:
-    """Seconds per stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.last = perf_counter()
-
-    def stop(self, stage: str) -> dict[str, float]:
-        now = perf_counter()
-        self.seconds[stage] = now - self.last
-        self.last = now
-        return self.seconds

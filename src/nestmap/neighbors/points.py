@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._native import core, kernels
+from .._native import core
 from .._native.twins import Array, blocks
-from .._parallel import resolve_n_jobs
+from .._validate import largest_value
 
 NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
 _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
@@ -34,8 +34,8 @@ def canonical_metric(metric: Any) -> Any:
 class PointSet:
     """Rows in the space of a native metric."""
 
-    data: Any  # float32 or float64, C-contiguous, or CSR
-    scale: Array
+    data: Any  # uint8, int8, float16, float32 or float64, C-contiguous, perhaps a memmap; or CSR
+    scale: Array  # views of one number where all rows have the same
     shift: Array
     extra: Array
     metric: str
@@ -74,10 +74,13 @@ class PointSet:
     @cached_property
     def native(self) -> Any:
         """The compiled module's handle on these rows (no copy)."""
-        affine = (self.scale, self.shift, self.extra)
+        affine = [
+            np.ascontiguousarray(a[:1]) if a.strides == (0,) else a for a in (self.scale, self.shift, self.extra)
+        ]
         if self.is_sparse:
             return core().csr_rows(self.data.data, self.data.indices, self.data.indptr, self.n_cols, *affine)
-        return core().dense_rows(self.data, *affine)
+        data = np.asarray(self.data)
+        return core().dense_rows(data.view(np.uint16) if data.dtype == np.float16 else data, *affine)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "native"}
@@ -127,10 +130,10 @@ class PointSet:
 def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSet:
     """A PointSet of validated rows; `like`: the set that these rows are to be compared with."""
     n = data.shape[0]
-    ones, zeros = np.ones(n), np.zeros(n)
+    zeros = np.broadcast_to(0.0, n)
     if metric in ("euclidean", "manhattan"):
         unit = like.unit if like is not None else power_of_two(data)
-        return PointSet(data, ones * unit, zeros, zeros, metric, unit)
+        return PointSet(data, np.broadcast_to(unit, n), zeros, zeros, metric, unit)
     scale, shift, extra = np.empty(n), zeros, np.empty(n)
     if metric == "correlation":
         shift = np.empty(n)
@@ -154,5 +157,5 @@ def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSe
 
 def power_of_two(data: Any) -> float:
     """The power of two that brings the largest absolute value into [0.5, 1); 1 for all zeros."""
-    largest = kernels.largest(data.data if sparse.issparse(data) else data, resolve_n_jobs(None))
+    largest = largest_value(data.data if sparse.issparse(data) else data)
     return 1.0 if largest == 0 else float(2.0 ** -np.frexp(largest)[1])

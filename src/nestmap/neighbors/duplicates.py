@@ -1,0 +1,76 @@
+"""Equal rows: found by a hash of their values, so that the search meets each of them once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._native import kernels
+from .._native.twins import Array, blocks
+from .._parallel import map_blocks
+from .._validate import dense_block
+from .points import PointSet
+
+
+def hash_points(data: Any, n_threads: int) -> Array:
+    """A 64-bit number per row, equal for equal rows, dense or CSR; narrow types hash as float32."""
+    if not sparse.issparse(data):
+        out = np.empty(data.shape[0], dtype=np.uint64)
+
+        def hash_block(part: slice) -> None:
+            out[part] = kernels.hash_rows(dense_block(data, part), 1)
+
+        map_blocks(hash_block, blocks(len(out), data.shape[1], values=1_000_000), n_threads)
+        return out
+    # a row of a sparse matrix is its pairs (column, value): their sum does not depend on the layout
+    pairs = np.stack([data.indices.astype(np.float64), data.data.astype(np.float64)], axis=1)
+    per_value = kernels.hash_rows(np.ascontiguousarray(pairs), n_threads)
+    per_value[data.data == 0] = 0
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(per_value, dtype=np.uint64)])
+    return np.asarray(sums[data.indptr[1:]] - sums[data.indptr[:-1]])
+
+
+class Copies:
+    """Which rows are equal.
+
+    Attributes
+    ----------
+    distinct : array of int, or None
+        The first of each set of equal rows, ascending; None if all rows differ.
+    """
+
+    def __init__(self, points: PointSet, hashes: Array) -> None:
+        order = np.argsort(hashes, kind="stable")
+        same = np.zeros(len(order), dtype=bool)  # position in `order`: equal to the one before
+        ordered = hashes[order]
+        at = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+        # guards against two rows that share a hash by accident
+        same[at] = points.pair_distances(order[at - 1], points, order[at], points.norm) == 0
+        self._rows = order[_in_a_run(same)]
+        self._starts = np.flatnonzero(~same[_in_a_run(same)])
+        self.n = len(order)
+
+    @property
+    def distinct(self) -> Array | None:
+        if len(self._rows) == 0:
+            return None
+        keep = np.ones(self.n, dtype=bool)
+        keep[np.delete(self._rows, self._starts)] = False
+        return np.flatnonzero(keep)
+
+    def settle(self, distances: Array, ids: Array) -> None:
+        """Rows with copies have them as neighbours: distance 0, the lowest other one."""
+        if len(self._rows) == 0:
+            return
+        sizes = np.diff(np.append(self._starts, len(self._rows)))
+        first = np.repeat(self._rows[self._starts], sizes)
+        second = np.repeat(self._rows[self._starts + 1], sizes)
+        distances[self._rows] = 0.0
+        ids[self._rows] = np.where(self._rows == first, second, first)
+
+
+def _in_a_run(same: Array) -> Array:
+    """Positions of runs of equal rows: the ones equal to the one before, and the ones before those."""
+    return np.asarray(same | np.append(same[1:], False))
