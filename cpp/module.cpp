@@ -184,7 +184,12 @@ NB_MODULE(NESTMAP_MODULE, m) {
                             const char* norm, int n_threads) {
             const Reduced r{(int64_t)z.shape(0), (int)z.shape(1), z.data(), tails.data(), sizes.data(), ids.data()};
             new (self) Cells(r, starts.data(), starts.shape(0) - 1, head, slack, norm_of(norm), n_threads);
-        }, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>());
+        }, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
+        .def_ro("width", &Cells::width)
+        .def("centres", [](const Cells& cells, Out<float, Mat> out) {
+            for (int64_t c = 0; c < cells.n_cells; ++c)
+                std::copy(cells.centre(c), cells.centre(c) + cells.width, out.data() + c * cells.width);
+        });
 
     m.def("divide_regions", [](In<int64_t, Vec> region_starts, In<double, Mat> region_points, In<int64_t, Vec> order,
                              In<int64_t, Vec> starts, In<double, Mat> offsets, In<double, Vec> shares, int rounds,

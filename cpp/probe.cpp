@@ -134,60 +134,93 @@ private:
     }
 };
 
+// Rows of a few consecutive cells, which lie near each other, meet the cells that they want: a cell that
+// many of them want is read from memory once.
 template <Norm N>
 class Prober {
 public:
     Prober(const Cells& cells, const int32_t* near, int64_t m, Lists lists)
-        : cells_(cells), ranks_(cells, near, m), m_(m), lists_(lists), wanted_(m) {}
+        : cells_(cells), ranks_(cells, near, m), lists_(lists) {}
 
+    static constexpr int64_t TOGETHER = 32;  // cells
     static constexpr size_t SETTLE_AT = 48;
     int64_t n_pairs = 0;
 
-    void run(int64_t cell, int64_t from, int64_t to) {
-        first_ = cells_.starts[cell];
-        ranks_.begin(cell);
-        for (auto& rows : wanted_) rows.clear();
-        for (int64_t i = 0; i < cells_.cell_size(cell); ++i) {
-            const auto& order = ranks_.order(i, to);
-            for (size_t r = from; r < order.size(); ++r) wanted_[order[r].second].push_back((int32_t)i);
+    void run(int64_t first, int64_t last, int64_t from, int64_t to, const Stop& stop) {
+        visits_.clear();
+        for (int64_t c = first; c < last; ++c) {
+            if (from == 0) meet_own(c);
+            ranks_.begin(c);
+            for (int64_t i = 0; i < cells_.cell_size(c); ++i) {
+                const auto& order = ranks_.order(i, to);
+                for (size_t r = std::max<int64_t>(from, 1); r < order.size(); ++r)
+                    visits_.push_back({(int32_t)ranks_.cell(order[r].second), (int32_t)(cells_.starts[c] + i), order[r].first});
+            }
         }
-        for (int64_t q = 0; q < m_; ++q)
-            if (!wanted_[q].empty()) meet(q, cell);
+        sort_visits();
+        for (size_t v = 0; v < sorted_.size() && !stop;) {
+            size_t end = v;
+            while (end < sorted_.size() && sorted_[end].cell == sorted_[v].cell) ++end;
+            select(v, end);
+            meet(sorted_[v].cell, false);
+            v = end;
+        }
     }
 
 private:
+    struct Visit {
+        int32_t cell, row;
+        float away;  // lower bound of the distance of the row to the cell's centre (squared for L2)
+    };
     const Cells& cells_;
     Ranks<N> ranks_;
-    const int64_t m_;
     Lists lists_;
-    int64_t first_ = 0;
-    std::vector<std::vector<int32_t>> wanted_;  // per listed cell: rows of the current cell
+    std::vector<Visit> visits_, sorted_;
+    std::vector<int32_t> counts_;
     std::vector<int32_t> rows_;
     Floats packed_;
     std::vector<std::pair<int32_t, int32_t>> pairs_;
 
-    void meet(int64_t q, int64_t cell) {
-        const int64_t e = ranks_.cell(q);
+    void sort_visits() {
+        counts_.assign(cells_.n_cells + 1, 0);
+        for (const Visit& v : visits_) ++counts_[v.cell + 1];
+        std::partial_sum(counts_.begin(), counts_.end(), counts_.begin());
+        sorted_.resize(visits_.size());
+        for (const Visit& v : visits_) sorted_[counts_[v.cell]++] = v;
+    }
+
+    // Rows whose list is better than anything in the cell stay away.
+    void select(size_t first, size_t last) {
+        const int64_t e = sorted_[first].cell;
         const float far = (float)((cells_.radius(e) + cells_.cell_slack(e)) * (1 + 0x1p-20));
         rows_.clear();
-        for (int32_t i : wanted_[q]) {  // rows whose list is better than anything in e stay away
-            const float limit = List(lists_, first_ + i).limit();
-            const float away = N == Norm::L2 ? std::sqrt(ranks_.away(i, q)) : ranks_.away(i, q);
+        for (size_t v = first; v < last; ++v) {
+            const float away = N == Norm::L2 ? std::sqrt(sorted_[v].away) : sorted_[v].away;
             const float reach = std::max(0.0f, away * (1 - 0x1p-20f) - far);
-            if ((N == Norm::L2 ? reach * reach : reach) <= limit) rows_.push_back((int32_t)(first_ + i));
+            if ((N == Norm::L2 ? reach * reach : reach) <= List(lists_, sorted_[v].row).limit())
+                rows_.push_back(sorted_[v].row);
         }
+    }
+
+    void meet_own(int64_t cell) {
+        rows_.resize(cells_.cell_size(cell));
+        std::iota(rows_.begin(), rows_.end(), (int32_t)cells_.starts[cell]);
+        meet(cell, true);
+    }
+
+    void meet(int64_t e, bool own) {
         pack();
         const int64_t n = rows_.size(), stride = (int64_t)(cells_.width + 1) * TILE_ROWS;
         for (int64_t g = 0; g < n; g += TILE_ROWS) {
             const int left = (int)std::min<int64_t>(n - g, TILE_ROWS);
+            const float* group = packed_.data() + g / TILE_ROWS * stride;
             for (int64_t p = 0; p < cells_.cell_panels(e); ++p) {
-                const float* group = packed_.data() + g / TILE_ROWS * stride;
                 left > TILE_ROWS / 2 ? collect<TILE_ROWS>(g, left, group, e, p)
                                      : collect<(TILE_ROWS + 1) / 2>(g, left, group, e, p);
-                if (pairs_.size() >= SETTLE_AT) settle(cell == e);  // limits drop while lists are new
+                if (pairs_.size() >= SETTLE_AT) settle(own);  // limits drop while lists are new
             }
             n_pairs += left * cells_.cell_size(e);
-            settle(cell == e);
+            settle(own);
         }
     }
 
@@ -287,8 +320,11 @@ void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyon
 template <Norm N>
 int64_t probe_norm(const Cells& cells, const int32_t* near, int64_t m, int64_t from, int64_t to, Lists lists,
                    int n_threads, const Poll& poll) {
+    constexpr int64_t TOGETHER = Prober<N>::TOGETHER;
     std::vector<Prober<N>> probers(n_threads, Prober<N>(cells, near, m, lists));
-    parallel_for(cells.n_cells, n_threads, poll, [&](int64_t c, int id) { probers[id].run(c, from, to); });
+    parallel_for((cells.n_cells + TOGETHER - 1) / TOGETHER, n_threads, poll, [&](int64_t t, int id, const Stop& stop) {
+        probers[id].run(t * TOGETHER, std::min(cells.n_cells, (t + 1) * TOGETHER), from, to, stop);
+    });
     int64_t total = 0;
     for (const auto& p : probers) total += p.n_pairs;
     return total;
@@ -325,7 +361,7 @@ void prove_norm(const Cells& cells, const int32_t* near, const double* beyond, i
     std::vector<Ranks<N>> ranks(n_threads, Ranks<N>(cells, near, m));
     parallel_for(cells.n_cells, n_threads, poll, [&](int64_t c, int id) {
         Ranks<N>& r = ranks[id];
-        r.begin(c);
+        bool begun = false;
         for (int64_t i = 0; i < cells.cell_size(c); ++i) {
             const int64_t position = cells.starts[c] + i;
             const double best = to_length<N>(distances[position]) * (1 + 0x1p-20);
@@ -334,6 +370,8 @@ void prove_norm(const Cells& cells, const int32_t* near, const double* beyond, i
             bool ok = to_length<N>(List(lists, position).limit()) * (1 - 1e-4) - 2 * own > best &&
                       beyond[c] - cells.radius(c) - own > best;
             if (ok) {
+                if (!begun) r.begin(c);
+                begun = true;
                 // ranks break ties by the list's order, so cells as far as the last one visited count as unvisited
                 const auto& visited = r.order(i, to);
                 const float last = visited.size() > 1 ? visited.back().first : 0.0f;

@@ -48,7 +48,7 @@ class Index:
     @cached_property
     def native_cells(self) -> Any:
         assert self.reduced is not None and self.partition is not None
-        return _make_cells(self.points, self.reduced, self.partition, self.head, 1)
+        return make_cells(self.points, self.reduced, self.partition, self.head, 1)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "native_cells"}
@@ -77,7 +77,7 @@ class Index:
         filled = np.concatenate([[0], groups.starts[1:][np.diff(groups.starts) > 0]])
         groups = Partition(groups.order, filled, groups.centres)
         short = short.take(groups.order, n_threads)
-        cells = _make_cells(queries, short, groups, self.head, n_threads)
+        cells = make_cells(queries, short, groups, self.head, n_threads)
         squared, found = np.full(queries.n, np.inf), np.full(queries.n, -1, dtype=np.int64)
         core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads)
         ids, distances = np.empty_like(found), np.empty_like(squared)
@@ -116,7 +116,7 @@ def _put_into_cells(reduced: ReducedRows, n_threads: int) -> tuple[ReducedRows, 
     return reduced.take(partition.order, n_threads), partition
 
 
-def _make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, head: int, n_threads: int) -> Any:
+def make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, head: int, n_threads: int) -> Any:
     return core().Cells(
         reduced.z, reduced.tails, reduced.sizes, partition.order, partition.starts,
         head, rounding_slack(head, points.n_cols), points.norm, n_threads,
@@ -176,11 +176,9 @@ def _join(
     for step, n_visit in enumerate((1, _NEAR_CELLS, n_cells)):
         if n_visit > 1:
             head = _choose_head(reduced, partition, squared, points, near=n_visit < n_cells)
-        cells = _make_cells(points, reduced, partition, head, n_threads)
+        cells = make_cells(points, reduced, partition, head, n_threads)
         share = part_of(progress, *_SHARES[step : step + 2])
         counts += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, share)
-            cells, points.native, n_visit, done, squared, ids, n_threads, part_of(progress, *_SHARES[step : step + 2])
-        )
         if n_visit >= n_cells:
             break
     return squared, ids, counts, head

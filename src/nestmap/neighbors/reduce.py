@@ -18,6 +18,7 @@ from scipy import sparse
 
 from .._native.twins import Array, blocks
 from .._parallel import map_blocks
+from .._progress import Share
 from .points import PointSet
 
 _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
@@ -115,7 +116,9 @@ def _column_groups(sample: Array) -> Array:
     return np.ascontiguousarray(members[:, np.argsort(-spread, kind="stable")])
 
 
-def reduce_rows(points: PointSet, reducer: Reducer, n_threads: int, rows: Array | None = None) -> ReducedRows:
+def reduce_rows(
+    points: PointSet, reducer: Reducer, n_threads: int, rows: Array | None = None, progress: Share | None = None
+) -> ReducedRows:
     """Short rows of the given rows (all: None), in blocks; O(n · n_cols · n_dims)."""
     n = points.n if rows is None else len(rows)
     dims, kept = reducer.n_dims, reducer.directions.shape[1]
@@ -147,7 +150,7 @@ def reduce_rows(points: PointSet, reducer: Reducer, n_threads: int, rows: Array 
         tails[part] = np.sqrt(np.maximum(size[:, None] - held, 0))
         sizes[part] = size
 
-    map_blocks(reduce_block, parts, n_threads)
+    map_blocks(reduce_block, parts, n_threads, progress)
     return ReducedRows(z, tails, sizes)
 
 

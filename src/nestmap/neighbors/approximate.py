@@ -1,0 +1,245 @@
+"""First neighbours of millions of rows: most of them the true ones, and an honest account of how many.
+
+1. Reduce rows to short rows, put them into fine cells (`cells`).
+2. Each row looks into the cells nearest to it and keeps a list of the most promising rows.
+3. Each row asks the rows of its list for theirs: neighbours of neighbours.
+4. A random sample, compared with all rows, tells the recall. Below the target, more cells are visited: the
+   sample also tells how many it takes.
+5. The lists are verified by definition, and bounds tell which rows are proved to be exact.
+Every list has one writer, so the result is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._native import core
+from .._native.twins import Array
+from .._parallel import single_threaded_blas
+from .._progress import Share, part_of
+from .cells import Partition, fine_partition
+from .duplicates import Copies, hash_points
+from .join import make_cells
+from .points import PointSet
+from .reduce import ReducedRows, Reducer, fit_reducer, reduce_rows
+from .report import Clock, FirstNeighbors, NeighborReport
+
+_FIRST_PROBES = 4
+_LISTED = 256  # nearest cells that a cell's rows choose from, at first
+_MOST_LISTED = 4096
+_LIST_EXACT, _LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
+_ASKED = 8  # rows of a list that are asked for theirs
+_HEAD = 32  # columns that pairs are bounded in at first
+_SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 2000, 500
+_WORTH = 0.02  # gain of recall for which asking neighbours again is cheaper than visiting more cells
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The most promising rows of each row: positions in cell order (-1: none), and bounds, ascending."""
+
+    ids: Array  # int32, n x k
+    bounds: Array  # float32
+
+    @classmethod
+    def empty(cls, n: int, k: int) -> Candidates:
+        return cls(np.full((n, k), -1, dtype=np.int32), np.full((n, k), np.inf, dtype=np.float32))
+
+
+def list_length(reducer: Reducer) -> int:
+    """Rows kept per row."""
+    lossless = reducer.directions.shape[1] >= reducer.directions.shape[0]
+    return _LIST_EXACT if lossless else _LIST_LOSSY
+
+
+def approximate_neighbors(
+    points: PointSet,
+    n_threads: int,
+    target: float,
+    reducer: Reducer | None = None,
+    progress: Share | None = None,
+    hashes: Array | None = None,
+    columns: int = 64,
+) -> tuple[FirstNeighbors, Reducer]:
+    """First neighbours of all rows at about the target recall, and the directions that were used.
+
+    `columns`: reduced columns that are kept per row; `hashes`: what `hash_points` gives for these rows.
+    """
+    clock = Clock()
+    with single_threaded_blas():
+        copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
+        distinct = copies.distinct
+        clock.stop("duplicates")
+        reducer = reducer or fit_reducer(points, most=columns)
+        clock.stop("directions")
+        reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1))
+        clock.stop("reduction")
+        partition = fine_partition(reduced.z, n_threads, part_of(progress, 0.1, 0.15))
+        reduced = reduced.take(partition.order, n_threads)
+        if distinct is not None:
+            partition = Partition(distinct[partition.order], partition.starts, partition.centres)
+        clock.stop("cells")
+        search = _Search(points, reduced, partition, list_length(reducer), n_threads, clock, progress)
+        search.reach(target)
+        squared, ids, proved = search.finish()
+    found, found_ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
+    found[partition.order], found_ids[partition.order] = squared, ids
+    n_copies = points.n - len(partition.order)
+    copies.settle(found, found_ids)
+    report = NeighborReport(
+        "approximate", False, points.n, len(partition.order), core().isa, len(partition.starts) - 1,
+        reducer.n_dims, search.n_pairs, seconds=clock.seconds,
+        proved=(proved + n_copies) / points.n, recall=search.recall, n_sampled=len(search.sample),
+        target=target, n_probes=search.n_probes,
+    )  # fmt: skip
+    return FirstNeighbors(found_ids, points.to_metric(found), report), reducer
+
+
+class _Search:
+    """Rounds of visiting cells and asking neighbours, until a sample says that it is enough."""
+
+    def __init__(
+        self, points: PointSet, reduced: ReducedRows, partition: Partition, k: int, n_threads: int, clock: Clock,
+        progress: Share | None,
+    ) -> None:  # fmt: skip
+        self.points, self.reduced, self.partition = points, reduced, partition
+        self.n_threads, self.clock, self.progress = n_threads, clock, progress
+        self.cells = make_cells(points, reduced, partition, min(_HEAD, reduced.z.shape[1]), n_threads)
+        self.lists = Candidates.empty(len(reduced.z), k)
+        self.n_probes = self.n_pairs = 0
+        self.recall = 0.0
+        self._list_cells(_LISTED)
+        self.sample = self._choose_sample()
+        self.truth = np.empty(0)
+        self.ranks = np.empty(0)
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.partition.starts) - 1
+
+    def reach(self, target: float) -> None:
+        """Visit and ask until the sample's recall is at least the target, or no cells are left to visit."""
+        self._visit(_FIRST_PROBES, 0.2, 0.4)
+        self._measure()
+        gain = 1.0  # what share of the misses asking neighbours leaves
+        shares = iter(((0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 0.95)))
+        while self.recall < target:
+            before = self.recall
+            self._ask()
+            gain = (1 - self.recall) / max(1e-9, 1 - before)
+            if self.recall >= target or self.recall - before >= _WORTH:
+                continue
+            if self.n_probes >= self.n_cells or not self._visit_more(target, gain, *next(shares, (0.95, 0.97))):
+                break
+
+    def _visit_more(self, target: float, gain: float, start: float, stop: float) -> bool:
+        """More cells, as many as the sample says; False if there are none."""
+        wanted = 1 - (1 - target) / max(gain, 0.2)  # of the sample's neighbours must lie in the cells visited
+        ranks = np.sort(self.ranks)
+        at = min(len(ranks) - 1, int(np.ceil(wanted * len(ranks))))
+        most = self.near.shape[1]
+        n_probes = int(max(1.5 * self.n_probes, min(ranks[at] + 1, most)))
+        if n_probes > most // 2 and most < min(self.n_cells, _MOST_LISTED):
+            self._list_cells(4 * most)
+            self._rank()
+            n_probes = int(max(1.5 * self.n_probes, min(np.sort(self.ranks)[at] + 1, self.near.shape[1])))
+        n_probes = min(n_probes, self.near.shape[1])
+        if n_probes <= self.n_probes:
+            return False
+        self._visit(n_probes, start, stop)
+        self._measure()
+        return True
+
+    def _list_cells(self, n: int) -> None:
+        """The cells that rows choose from."""
+        self.near = np.empty((self.n_cells, min(n, self.n_cells)), dtype=np.int32)
+        self.beyond = np.empty(self.n_cells)
+        core().near_cells(self.cells, self.near, self.beyond, self.n_threads, part_of(self.progress, 0.15, 0.2))
+        self.clock.stop("near cells")
+
+    def _visit(self, n_probes: int, start: float, stop: float) -> None:
+        n_probes = min(n_probes, self.near.shape[1])
+        share = part_of(self.progress, start, stop)
+        self.n_pairs += core().probe(
+            self.cells, self.near, self.n_probes, n_probes, self.lists.ids, self.lists.bounds, self.n_threads, share
+        )
+        self.n_probes = n_probes
+        self.clock.stop("visits")
+
+    def _ask(self) -> None:
+        known = np.ascontiguousarray(self.lists.ids[:, :_ASKED])
+        core().repair(self.cells, known, self.lists.ids, self.lists.bounds, self.n_threads, None)
+        self.clock.stop("neighbours of neighbours")
+        self._measure()
+
+    def _choose_sample(self) -> Array:
+        n = len(self.reduced.z)
+        size = min(n, _MOST_SAMPLED, max(_LEAST_SAMPLED, _SAMPLE_PAIRS // n))
+        return np.sort(np.random.default_rng(2).choice(n, size, replace=False))
+
+    def _measure(self) -> None:
+        """Recall of the sample; the first time by comparing it with all rows."""
+        found, ids = self._verify(self.sample)
+        if len(self.truth) == 0:
+            self.truth, neighbors = self._compare_with_all(found.copy(), ids)
+            at = np.flatnonzero(np.isin(self.partition.order, neighbors))
+            at = at[np.argsort(self.partition.order[at])]
+            self.neighbors = at[np.searchsorted(self.partition.order[at], neighbors)]
+            self._rank()
+        self.recall = float(np.mean(found <= self.truth))
+        self.clock.stop("sample")
+
+    def _compare_with_all(self, found: Array, ids: Array) -> tuple[Array, Array]:
+        """Distances and numbers of the sample's true neighbours; what was found is where the search starts."""
+        queries = self.reduced.take(self.sample, self.n_threads)
+        starts = np.append(np.arange(0, len(self.sample), 48), len(self.sample)).astype(np.int64)
+        groups = Partition(self.partition.order[self.sample], starts, self.partition.centres)
+        cells = make_cells(self.points, queries, groups, min(_HEAD, queries.z.shape[1]), self.n_threads)
+        native = self.points.native
+        core().query(cells, native, self.cells, native, found, ids, self.n_threads)
+        return found, ids
+
+    def _rank(self) -> None:
+        """How many listed cells are nearer to each sampled row than the cell of its true neighbour."""
+        centres = np.empty((self.n_cells, self.cells.width), dtype=np.float32)
+        self.cells.centres(centres)
+        own = np.searchsorted(self.partition.starts, self.sample, side="right") - 1
+        theirs = np.searchsorted(self.partition.starts, self.neighbors, side="right") - 1
+        head = self.cells.width - 1
+        rows = np.column_stack([self.reduced.z[self.sample, :head], self.reduced.tails[self.sample, head // 8 - 1]])
+        self.ranks = np.full(len(own), np.inf)
+        for i, (row, cell, other) in enumerate(zip(rows, own, theirs, strict=True)):
+            listed = self.near[cell]
+            away = self._norm(centres[listed] - row)
+            if cell == other:
+                self.ranks[i] = 0
+            elif (listed == other).any():
+                self.ranks[i] = np.count_nonzero(away < away[listed == other]) + 1
+
+    def _norm(self, difference: Array) -> Array:
+        if self.points.norm == "L1":
+            return np.asarray(np.abs(difference).sum(axis=1))
+        return np.asarray((difference * difference).sum(axis=1))
+
+    def _verify(self, positions: Array, share: Share | None = None) -> tuple[Array, Array]:
+        n = len(positions) or len(self.reduced.z)
+        found, ids = np.empty(n), np.empty(n, dtype=np.int64)
+        core().verify_lists(
+            self.cells, self.points.native, self.lists.ids, self.lists.bounds, positions, found, ids,
+            self.n_threads, share,
+        )  # fmt: skip
+        return found, ids
+
+    def finish(self) -> tuple[Array, Array, int]:
+        """Distances (squared for L2), row numbers, and how many rows are proved."""
+        found, ids = self._verify(np.empty(0, dtype=np.int64), part_of(self.progress, 0.97, 1))
+        self.clock.stop("verification")
+        proved = np.empty(len(found), dtype=np.uint8)
+        core().prove(
+            self.cells, self.near, self.beyond, self.n_probes, self.lists.ids, self.lists.bounds, found, proved,
+            self.n_threads, None,
+        )  # fmt: skip
+        self.clock.stop("proof")
+        return found, ids, int(proved.sum())
