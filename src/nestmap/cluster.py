@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._native.twins import Array
 from ._parallel import resolve_n_jobs
 from ._progress import Progress
-from ._validate import cast_rows, check_number, check_option
-from .hierarchy import build_hierarchy
+from ._validate import cast_rows, check_number, work_dtype
+from .hierarchy import Climb, build_hierarchy
 from .neighbors import check_metric, given_neighbors
+from .neighbors.choice import Search
 from .neighbors.duplicates import hash_points
 from .placement import RowTable, assign_rows
 
@@ -67,18 +68,16 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         """Build all partitions of X; y is ignored."""
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         X = cast_rows(X)
-        self._dtype = X.dtype
+        self._dtype = work_dtype(X.dtype)
         if self.n_clusters is not None:
             check_number("n_clusters", self.n_clusters, 1, X.shape[0], integer=True)
-        if isinstance(self.neighbors, str):
-            check_option("neighbors", self.neighbors, ("auto", "exact"))
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
         hashes = hash_points(X, n_threads)
-        self.hierarchy_ = build_hierarchy(
-            X, check_metric(self.metric, X), first=given, hashes=hashes, min_nodes=2, n_threads=n_threads,
-            progress=Progress(self.verbose),
-        )  # fmt: skip
+        how = Search(self.neighbors if given is None else "auto")
+        metric = check_metric(self.metric, X)
+        climb = Climb(metric, min_nodes=2, n_threads=n_threads, progress=Progress(self.verbose), how=how)
+        self.hierarchy_ = build_hierarchy(X, metric, first=given, hashes=hashes, climb=climb)
         tree = self.hierarchy_
         self.partitions_ = np.stack([tree.labels(k) for k in range(tree.n_levels)], axis=1)
         self.n_clusters_ = list(tree.level_sizes)

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._native.twins import Array
+from ._memory import budget as memory_budget
+from ._native.twins import Array, blocks
 from ._parallel import resolve_n_jobs
 from ._progress import Progress
-from ._validate import cast_rows, check_number, check_option
+from ._resume import Steps, identity
+from ._scratch import row_blocks, scratch_array
+from ._source import RowSource, load_source, open_rows
+from ._validate import cast_rows, check_number, check_option, row_dtype, work_dtype
+from ._work import WorkDir
 from .arrangement import ARRANGEMENTS, MOST_LOCAL, Arrangement, Coordinates, GlobalArrangement, make_local
-from .hierarchy import Hierarchy, build_hierarchy
+from .hierarchy import Climb, Hierarchy, build_hierarchy
 from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
 from .neighbors import check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
+from .neighbors.choice import METHODS, SURE, Search
 from .neighbors.duplicates import hash_points
 from .neighbors.join import Index, build_index
 from .neighbors.points import NATIVE_METRICS, make_points
+from .plan import Plan, plan_fit
 from .placement import RULES, RowTable, assign_rows, place_rows
 from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary
+
+_BLOCK = 8_000_000  # values of new rows that are placed at a time
 
 
 class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -55,9 +68,20 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         clusters of the top level.
     inflate : bool or 'auto'
         Stretch squeezed clusters (arrangement='global' in 2-D and 3-D only). 'auto': yes there.
-    neighbors : 'auto', 'exact' or array of int
-        First neighbours of the rows: both words find the exact ones; or bring your own, an array
-        with the index of each row's nearest other row.
+    neighbors : 'auto', 'exact', 'approximate' or array of int
+        First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
+        seconds (docs/large.md has the rule) and says in `neighbor_report_` what it did; or bring your
+        own, an array with the index of each row's nearest other row.
+    target_recall : float
+        For the approximate search: the share of rows whose neighbour is to be the true one.
+    max_memory : int, str or None
+        Bytes that a fit may use beyond X, such as '4GB'. None: 60% of what the machine or the
+        container has to give. See `plan`.
+    work_dir : path or None
+        A directory for a long fit: finished levels are kept there, and a fit of the same data and
+        parameters goes on from the last one. Also the place of temporary files.
+    callback : callable or None
+        Called with a `ProgressEvent` (stage, share, seconds, seconds_left) up to ten times a second.
     random_state : int, RandomState or None
         Used by the random preliminary embeddings only.
     n_jobs : int or None
@@ -113,6 +137,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         preliminary: Any = "pca_centroids",
         inflate: bool | Literal["auto"] = "auto",
         neighbors: Any = "auto",
+        target_recall: float = 0.9,
+        max_memory: int | str | None = None,
+        work_dir: Any = None,
+        callback: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -127,6 +155,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         self.preliminary = preliminary
         self.inflate = inflate
         self.neighbors = neighbors
+        self.target_recall = target_recall
+        self.max_memory = max_memory
+        self.work_dir = work_dir
+        self.callback = callback
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -134,26 +166,93 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         self.new_points = new_points
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Build the hierarchy of X and its map; y is ignored."""
-        X = self._rows(X, reset=True)
+        """Build the hierarchy of X and its map; y is ignored.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
+            Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are, block
+            by block; h5py datasets, zarr arrays and other types are converted, on disk if they are
+            large (see work_dir).
+        """
+        budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
+        X = self._rows(self._open(X, budget, progress), reset=True)
         n_threads = self._check_parameters(X)
+        metric = self._checked_metric(X)
+        given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
+        plan = self._plan(X, metric, budget)
+        progress.note(str(plan))
+        how = Search("auto" if given else self.neighbors, self.target_recall, plan.columns)
+        progress.begin(f"reading {X.shape[0]} rows")
+        hashes = hash_points(X, n_threads)
+        with ExitStack() as stack:
+            climb = Climb(metric, n_threads=n_threads, progress=progress, how=how, table=self._table_maker(plan))
+            if self.work_dir is not None:
+                work = stack.enter_context(WorkDir.open(self.work_dir, identity(X, hashes, metric, how, given)))
+                steps = Steps(work)
+                climb = replace(climb, load=steps.load, save=steps.save)
+            hierarchy = build_hierarchy(X, metric, first=given, hashes=hashes, climb=climb)
+        progress.note(str(hierarchy))
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._table = RowTable.of(hashes)
+        self._finish(X, hierarchy, n_threads, progress)
+        self._index = self._make_index(X, metric, n_threads)
+        progress.done()
+        progress.note("done")
+        return self
+
+    def plan(self, X: Any) -> Plan:
+        """What a fit of X would need: memory, temporary files, and how neighbours would be found.
+
+        Reads at most 20,000 rows. Raises `MemoryBudgetError` if max_memory is too small.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> plan = HNNE(max_memory="4GB").plan(np.zeros((10_000, 50), dtype=np.float32))
+        >>> plan.method, plan.memory < plan.budget
+        ('exact', True)
+        """
+        budget = memory_budget(self.max_memory)
+        X = open_rows(X)
+        if isinstance(X, RowSource):
+            X = np.broadcast_to(np.zeros(1, row_dtype(X.dtype)), X.shape) if len(X) > SURE else load_source(X, budget)
+        elif not sparse.issparse(X):
+            X = check_array(X, dtype="numeric", ensure_all_finite=False, copy=False)
+            X = X if X.dtype == row_dtype(X.dtype) else X.astype(row_dtype(X.dtype))
+        self._check_parameters(X)
+        return self._plan(X, self._checked_metric(X), budget)
+
+    def _plan(self, X: Any, metric: Any, budget: int) -> Plan:
+        given = not isinstance(self.neighbors, str)
+        how = Search("auto" if given else self.neighbors, self.target_recall)
+        return plan_fit(
+            X, metric, how, n_components=self.n_components, local=self._is_local(), given=given, budget=budget
+        )
+
+    def _open(self, X: Any, budget: int, progress: Progress) -> Any:
+        """X as an array: paths are mapped, sources that only give slices are copied, to disk if they are large."""
+        X = open_rows(X)
+        if not isinstance(X, RowSource):
+            return X
+        progress.begin(f"copying {X.shape[0]} rows")
+        return load_source(X, budget, self.work_dir, progress=progress.share)
+
+    def _table_maker(self, plan: Plan) -> Callable[[tuple[int, int], Any], Array]:
+        def table(shape: tuple[int, int], dtype: Any) -> Array:
+            in_memory = not plan.centroids_on_disk or shape[0] <= SURE // 4
+            return scratch_array(shape, dtype, in_memory=in_memory, folder=self.work_dir)
+
+        return table
+
+    def _checked_metric(self, X: Any) -> Any:
         metric = check_metric(self.metric, X)
         if metric == "precomputed":
             raise ValueError(
                 "metric='precomputed': centroids need the rows themselves; pass X with the nearest "
                 "neighbours that you have as neighbors=ids"
             )
-        given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        progress = Progress(self.verbose)
-        hashes = hash_points(X, n_threads)
-        hierarchy = build_hierarchy(X, metric, first=given, hashes=hashes, n_threads=n_threads, progress=progress)
-        progress.note(str(hierarchy))
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._table = RowTable.of(hashes)
-        self._finish(X, hierarchy, n_threads, progress)
-        self._index = self._make_index(X, metric, n_threads)
-        progress.note("done")
-        return self
+        return metric
 
     def _finish(self, X: Any, hierarchy: Hierarchy, n_threads: int, progress: Progress) -> None:
         """Preliminary embedding and layout on a hierarchy: what `fit` and `relayout` share."""
@@ -217,21 +316,26 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         positions, or (positions, distances)
         """
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
-        placed = place_rows(
-            X, self.hierarchy_, self._coordinates, self.layout_, self._index, self._table,
-            self.new_points, resolve_n_jobs(self.n_jobs),
-        )  # fmt: skip
-        return (placed.positions, placed.distances) if return_distance else placed.positions
+        n_threads = resolve_n_jobs(self.n_jobs)
+        placed = [
+            place_rows(
+                rows, self.hierarchy_, self._coordinates, self.layout_, self._new_index(), self._table,
+                self.new_points, n_threads,
+            )
+            for rows in self._new_rows(X)
+        ]  # fmt: skip
+        positions = np.concatenate([part.positions for part in placed])
+        return (positions, np.concatenate([part.distances for part in placed])) if return_distance else positions
 
     def predict(self, X: Any, level: int | None = None) -> Array:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`)."""
         check_is_fitted(self)
         number = self.hierarchy_.check_level(self.label_level_ if level is None else level)
-        X = self._rows(X, reset=False)
-        labels, _, _ = assign_rows(
-            X, self.hierarchy_, self._index, self._table, self.new_points, resolve_n_jobs(self.n_jobs)
-        )
+        n_threads = resolve_n_jobs(self.n_jobs)
+        labels = np.concatenate([
+            assign_rows(rows, self.hierarchy_, self._new_index(), self._table, self.new_points, n_threads)[0]
+            for rows in self._new_rows(X)
+        ])  # fmt: skip
         for above in self.hierarchy_.levels[1 : number + 1]:
             labels = above.members[labels]
         return labels
@@ -262,7 +366,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         wrong = [name for name in parameters if name not in allowed]
         if wrong:
             raise ValueError(f"relayout cannot change {wrong[0]!r}, only {', '.join(allowed)}; fit a new model")
-        X = self._X if X is None else self._rows(X, reset=False)
+        X = self._X if X is None else cast_rows(open_rows(X))
         if X is None or X.shape[0] != self.hierarchy_.n_rows:
             raise ValueError(
                 "relayout needs the training rows, which a pickled model does not carry: "
@@ -289,9 +393,25 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         )
         if reset:
             X = cast_rows(X)
-            self._dtype = X.dtype
+            self._dtype = work_dtype(X.dtype)
             return X
         return cast_rows(X, dtype=self._dtype)
+
+    def _new_rows(self, X: Any) -> Iterator[Any]:
+        """New rows, checked, in blocks: each row is placed by itself, so the blocks make no difference."""
+        X = open_rows(X)
+        if isinstance(X, RowSource):
+            for part in row_blocks(X):
+                yield self._rows(X.block(part), reset=False)
+        elif isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _BLOCK:
+            for part in blocks(len(X), X.shape[1], values=_BLOCK):
+                yield self._rows(X[part], reset=False)
+        else:
+            yield self._rows(X, reset=False)
+
+    def _new_index(self) -> Index | BlockedIndex:
+        """What finds the cluster of a new row."""
+        return self.hierarchy_.leaf_index if self._index is None else self._index
 
     def _check_parameters(self, X: Any) -> int:
         check_number("n_components", self.n_components, 1, np.inf, integer=True)
@@ -299,7 +419,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         if not isinstance(self.preliminary, np.ndarray | list):
             check_option("preliminary", self.preliminary, KINDS)
         if isinstance(self.neighbors, str):
-            check_option("neighbors", self.neighbors, ("auto", "exact"))
+            check_option("neighbors", self.neighbors, METHODS)
+        Search(target_recall=self.target_recall)
         check_option("new_points", self.new_points, RULES)
         check_option("arrangement", self.arrangement, ARRANGEMENTS)
         check_option("layout", self.layout, LAYOUTS)
@@ -326,7 +447,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
 
     def _make_index(self, X: Any, metric: Any, n_threads: int) -> Index | BlockedIndex | None:
         if self.new_points == "centroid":
-            return self.hierarchy_.leaf_index
+            return None
         if metric in NATIVE_METRICS:
             return build_index(make_points(X, metric), n_threads)
         return BlockedIndex(X, metric)
@@ -335,6 +456,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         state = dict(super().__getstate__())
         if "_X" in state:
             state["_X"] = None  # the model is complete without its training rows
+        state["callback"] = None  # functions of a session do not travel
         return state
 
     def __sklearn_tags__(self) -> Any:

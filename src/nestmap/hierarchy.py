@@ -8,7 +8,7 @@ top. Level 0 is kept even when it has fewer than three nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,11 +18,17 @@ from scipy import sparse
 
 from ._merge import merge_to
 from ._native import kernels
-from ._native.twins import Array
-from ._progress import Progress
-from .neighbors import FirstNeighbors, NeighborReport, search
+from ._native.twins import Array, blocks
+from ._parallel import map_blocks, resolve_n_jobs
+from ._progress import Progress, Share
+from ._source import check_unchanged
+from ._validate import dense_block, work_dtype
+from .neighbors import FirstNeighbors, Found, NeighborReport, search
 from .neighbors.blocked import BlockedIndex
-from .neighbors.join import Index
+from .neighbors.choice import SURE, Search
+from .neighbors.join import Index, build_index
+from .neighbors.points import NATIVE_METRICS, make_points
+from .neighbors.reduce import FEW_COLUMNS, MOST_COLUMNS, Reducer, fit_reducer
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +109,20 @@ class Hierarchy:
     levels: tuple[Level, ...]
     metric: Any
     reports: tuple[NeighborReport, ...] = ()
-    leaf_index: Index | BlockedIndex | None = field(default=None, repr=False)
+    found_index: Index | BlockedIndex | None = field(default=None, repr=False)
     far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
+
+    @cached_property
+    def leaf_index(self) -> Index | BlockedIndex:
+        """Answers which level-0 centroid is the nearest; built when it is first asked for, unless the search left one."""
+        if self.found_index is not None:
+            return self.found_index
+        centroids = self.levels[0].centroids
+        if self.metric not in NATIVE_METRICS or self.levels[0].n_nodes < 2:
+            return BlockedIndex(centroids, self.metric)
+        points = make_points(centroids, self.metric)
+        columns = MOST_COLUMNS if points.n <= SURE else FEW_COLUMNS
+        return build_index(points, resolve_n_jobs(None), fit_reducer(points, most=columns))
 
     @property
     def n_rows(self) -> int:
@@ -257,53 +275,100 @@ class Hierarchy:
         return f"Hierarchy({self.n_rows} rows -> {sizes} nodes, metric={self.metric!r})"
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """From the items of one level to the nodes of the next; no centroids where the top was reached."""
+
+    members: Array
+    link: float  # mean distance to the first neighbour
+    far: float  # 999 of 1000 items have a first neighbour nearer than this
+    report: NeighborReport
+    centroids: Any = None
+    sizes: Array | None = None
+    reducer: Reducer | None = None
+    index: Index | BlockedIndex | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """What all steps of a hierarchy share.
+
+    `table(shape, dtype)` makes the array of a level's centroids (in memory, or on disk if that is too
+    small); `load(k)` and `save(k, step)` keep finished steps, if there is a place for them.
+    """
+
+    metric: Any
+    min_nodes: int = 3
+    n_threads: int = 1
+    progress: Progress = field(default_factory=lambda: Progress(0))
+    how: Search = field(default_factory=Search)
+    table: Callable[[tuple[int, int], Any], Array] = np.empty
+    load: Callable[[int], Step | None] = lambda k: None
+    save: Callable[[int, Step], None] = lambda k, step: None
+
+    def step(self, k: int, items: Any, weights: Array, reducer: Reducer | None, first: Any, hashes: Any) -> Step:
+        """First neighbours, components, centroids."""
+        name = "nodes" if k else "rows"
+        self.progress.begin(f"level {k}: first neighbours of {items.shape[0]} {name}")
+        if first is not None:
+            found = Found(first)
+        elif items.shape[0] > 1:
+            found = search(items, self.metric, self.n_threads, self.how, reducer, self.progress.share, hashes)
+        else:
+            found = Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
+        distances = found.neighbors.distances
+        members = components(found.neighbors.ids)
+        n_nodes = int(members.max()) + 1
+        base = Step(
+            members, float(np.mean(distances)), float(np.quantile(distances, 0.999)), found.neighbors.report,
+            reducer=found.reducer, index=found.index,
+        )  # fmt: skip
+        if k and (n_nodes < self.min_nodes or n_nodes == items.shape[0]):
+            return base
+        self.progress.begin(f"level {k}: centroids of {n_nodes} nodes")
+        centroids, sizes = merge_items(
+            items, weights, members, n_nodes, self.n_threads, self.table, self.progress.share
+        )
+        return replace(base, centroids=centroids, sizes=sizes.astype(np.int64))
+
+
 def build_hierarchy(
     X: Any,
     metric: Any = "euclidean",
     *,
     first: FirstNeighbors | None = None,
     hashes: Array | None = None,
-    min_nodes: int = 3,
-    n_threads: int = 1,
-    progress: Progress | None = None,
+    climb: Climb | None = None,
 ) -> Hierarchy:
-    """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
+    """Section 3.1 on validated rows: levels until the last one with at least `climb.min_nodes` nodes.
 
     `first` are first neighbours of the rows that the caller has (upper levels are searched), `hashes`
     what `hash_points` gives for the rows.
     """
-    progress = progress or Progress(0)
+    climb = climb or Climb(metric)
     items, weights = X, np.ones(X.shape[0])
     levels: list[Level] = []
-    reports: list[NeighborReport] = []
-    leaf_index: Index | BlockedIndex | None = None
-    reducer = None
+    steps: list[Step] = []
+    reducer: Reducer | None = None
     while True:
-        progress.begin(f"level {len(levels)}: first neighbours of {items.shape[0]} {'nodes' if levels else 'rows'}")
-        if first is None and items.shape[0] > 1:
-            found, index = search(items, metric, n_threads, reducer, progress.share, hashes)
-            reducer = index.reducer if isinstance(index, Index) else None
-            leaf_index = index if len(levels) == 1 else leaf_index
-        else:
-            found = first or FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report())
+        k = len(levels)
+        if (step := climb.load(k)) is None:
+            check_unchanged(X)
+            step = climb.step(k, items, weights, reducer, first, hashes)
+            climb.save(k, step)
         first = hashes = None
-        reports.append(found.report)
-        link = float(np.mean(found.distances))
-        if not levels:
-            far_distance = float(np.quantile(found.distances, 0.999))
+        reducer = reducer or step.reducer
+        steps.append(step)
         if levels:
-            levels[-1] = replace(levels[-1], gap=link)
-        members = components(found.ids)
-        n_nodes = int(members.max()) + 1
-        if levels and (n_nodes < min_nodes or n_nodes == items.shape[0]):
+            levels[-1] = replace(levels[-1], gap=step.link)
+        if step.centroids is None or step.sizes is None:
             break
-        centroids, sizes = merge_items(items, weights, members, n_nodes, n_threads)
-        levels.append(Level(centroids, sizes.astype(np.int64), members, link, np.nan))
-        items, weights = centroids, sizes
-        if n_nodes == 1:
+        levels.append(Level(step.centroids, step.sizes, step.members, step.link, np.nan))
+        items, weights = step.centroids, step.sizes.astype(np.float64)
+        if len(step.sizes) == 1:
             break
-    leaf_index = leaf_index or BlockedIndex(levels[0].centroids, metric)
-    return Hierarchy(tuple(levels), metric, tuple(reports), leaf_index, far_distance)
+    index = steps[1].index if len(steps) > 1 else None
+    return Hierarchy(tuple(levels), metric, tuple(s.report for s in steps), index, steps[0].far)
 
 
 def _single_row_report() -> NeighborReport:
@@ -324,7 +389,15 @@ def components(ids: Array) -> Array:
     return np.asarray(rank[labels])
 
 
-def merge_items(items: Any, weights: Array, members: Array, n_nodes: int, n_threads: int) -> tuple[Any, Array]:
+def merge_items(
+    items: Any,
+    weights: Array,
+    members: Array,
+    n_nodes: int,
+    n_threads: int,
+    table: Callable[[tuple[int, int], Any], Array] = np.empty,
+    progress: Share | None = None,
+) -> tuple[Any, Array]:
     """Centroids and sizes of groups of items: means weighted by the rows below, summed in float64."""
     sizes = np.bincount(members, weights=weights, minlength=n_nodes)
     if sparse.issparse(items):
@@ -335,4 +408,15 @@ def merge_items(items: Any, weights: Array, members: Array, n_nodes: int, n_thre
         centroids.sort_indices()
         return centroids, sizes
     group = Grouping.of(members, n_nodes)
-    return kernels.group_means(items, group.order, group.starts, weights, n_threads), sizes
+    centroids = table((n_nodes, items.shape[1]), work_dtype(items.dtype))
+
+    def mean(part: slice) -> None:
+        starts = group.starts[part.start : part.stop + 1]
+        rows = group.order[starts[0] : starts[-1]]
+        x = dense_block(items, rows)  # a gather of some megabytes, of any type, from memory or disk
+        order = np.arange(len(rows))
+        centroids[part] = kernels.group_means(x, order, starts - starts[0], weights[rows], 1)
+
+    per_group = items.shape[1] * max(1, len(members) // n_nodes)
+    map_blocks(mean, blocks(n_nodes, per_group, values=500_000), n_threads, progress)
+    return centroids, sizes

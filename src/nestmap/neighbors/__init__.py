@@ -1,7 +1,9 @@
-"""First neighbours: for every row, its nearest other row, exact by default."""
+"""First neighbours: for every row, its nearest other row, exact as long as that takes seconds."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,18 +12,28 @@ from scipy import sparse
 from .._native.twins import Array
 from .._parallel import resolve_n_jobs
 from .._progress import Share
+from .._source import open_rows
 from .._validate import as_rows
+from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, is_boolean
+from .choice import Search, is_exact
 from .join import Index, join_points
 from .points import NATIVE_METRICS, canonical_metric, make_points
 from .reduce import Reducer
 from .report import FirstNeighbors, NeighborReport
 
-__all__ = ["FirstNeighbors", "NeighborReport", "first_neighbors"]
+__all__ = ["FirstNeighbors", "NeighborReport", "RecallWarning", "first_neighbors"]
 
 
-def first_neighbors(X: Any, metric: Any = "euclidean", *, n_jobs: int | None = None) -> FirstNeighbors:
-    """Find each row's nearest other row, exactly; ties go to the lower index.
+def first_neighbors(
+    X: Any,
+    metric: Any = "euclidean",
+    *,
+    method: str = "auto",
+    target_recall: float = 0.9,
+    n_jobs: int | None = None,
+) -> FirstNeighbors:
+    """Find each row's nearest other row; ties go to the lower index.
 
     Parameters
     ----------
@@ -32,6 +44,12 @@ def first_neighbors(X: Any, metric: Any = "euclidean", *, n_jobs: int | None = N
         'euclidean', 'cosine', 'manhattan' and 'correlation' run in the compiled core (CSR:
         'euclidean' and 'cosine'). Any other metric of `sklearn.metrics.pairwise_distances`, or a
         callable, runs by brute force in blocks.
+    method : {'auto', 'exact', 'approximate'}
+        'auto' is exact as long as that is a matter of seconds: up to 244,948 rows in any case, beyond
+        if the bounds rule out so much that at most 30 billion pairs are left (docs/large.md).
+    target_recall : float
+        For the approximate search: the share of rows whose neighbour is to be the true one. The
+        report says what a random sample measured.
     n_jobs : int or None
         Threads; None means all cores. The result does not depend on it.
 
@@ -52,8 +70,9 @@ def first_neighbors(X: Any, metric: Any = "euclidean", *, n_jobs: int | None = N
     >>> found.ids.tolist(), found.distances.tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    X = as_rows(X, min_rows=2)
-    return search(X, metric, resolve_n_jobs(n_jobs))[0]
+    how = Search(method, target_recall)
+    X = as_rows(open_rows(X), min_rows=2)
+    return search(X, metric, resolve_n_jobs(n_jobs), how).neighbors
 
 
 def check_metric(metric: Any, X: Any) -> Any:
@@ -81,21 +100,53 @@ def check_metric(metric: Any, X: Any) -> Any:
     return metric
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """First neighbours, and what the search leaves for later: an index for new rows, directions for upper levels."""
+
+    neighbors: FirstNeighbors
+    index: Index | BlockedIndex | None = None
+    reducer: Reducer | None = None
+
+
 def search(
     X: Any,
     metric: Any,
     n_threads: int,
+    how: Search | None = None,
     reducer: Reducer | None = None,
     progress: Share | None = None,
     hashes: Array | None = None,
-) -> tuple[FirstNeighbors, Index | BlockedIndex]:
-    """First neighbours of validated rows, and an index that answers for new rows."""
-    metric = check_metric(metric, X)
+) -> Found:
+    """First neighbours of validated rows."""
+    metric, how = check_metric(metric, X), how or Search()
     if metric == "precomputed":
-        return _from_distances(X), BlockedIndex(X, metric)
-    if metric in NATIVE_METRICS:
-        return join_points(make_points(X, metric), n_threads, reducer, progress, hashes)
-    return blocked_neighbors(X, metric, progress)
+        return Found(_from_distances(X), BlockedIndex(X, metric))
+    if metric not in NATIVE_METRICS:
+        return Found(*blocked_neighbors(X, metric, progress))
+    points = make_points(X, metric)
+    if is_exact(points, how):
+        neighbors, index = join_points(points, n_threads, reducer, progress, hashes, how.columns)
+        return Found(neighbors, index, index.reducer)
+    neighbors, reducer = approximate_neighbors(
+        points, n_threads, how.target_recall, reducer, progress, hashes, how.columns
+    )
+    if neighbors.report.recall < how.target_recall:
+        _warn_of_recall(neighbors.report)
+    return Found(neighbors, None, reducer)
+
+
+def _warn_of_recall(report: NeighborReport) -> None:
+    warnings.warn(
+        f"target_recall={report.target:g} was not reached: {report.recall:.3f} of {report.n_sampled} sampled rows "
+        "have their true neighbour. More reduced columns help (a larger max_memory), or neighbors='exact'",
+        RecallWarning,
+        stacklevel=4,
+    )
+
+
+class RecallWarning(UserWarning):
+    """The approximate search ended below its target."""
 
 
 def _from_distances(D: Array) -> FirstNeighbors:

@@ -39,7 +39,6 @@ def number_of_cells(n: int) -> int:
 def partition_rows(z: Array, n_cells: int, n_threads: int) -> Partition:
     """k-means cells of the rows of z; O(n · n_cells) with a small constant."""
     z = z[:, :_COLUMNS]
-    n = len(z)
     train = _sample(z, _ROWS_PER_CELL * n_cells, np.random.default_rng(0))
     return group_by_centre(z, _k_means(train, n_cells, n_threads), n_threads)
 

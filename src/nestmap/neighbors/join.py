@@ -23,7 +23,7 @@ from .._progress import Share, part_of
 from .cells import Partition, group_by_centre, number_of_cells, partition_rows
 from .duplicates import Copies, hash_points
 from .points import PointSet, make_points
-from .reduce import ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
+from .reduce import MOST_COLUMNS, ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
 from .report import Clock, FirstNeighbors, NeighborReport
 
 # The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and
@@ -100,12 +100,12 @@ def _huge_rows(queries: PointSet) -> Array:
     return np.flatnonzero(np.asarray(most.todense() if queries.is_sparse else most).ravel() * queries.unit >= _HUGE)
 
 
-def build_index(points: PointSet, n_threads: int) -> Index:
+def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None) -> Index:
     """An index over all rows of a point set."""
     if core() is None:
         return Index(points)
     with single_threaded_blas():
-        reducer = fit_reducer(points)
+        reducer = reducer or fit_reducer(points)
         reduced, partition = _put_into_cells(reduce_rows(points, reducer, n_threads), n_threads)
     return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
 
@@ -129,10 +129,11 @@ def join_points(
     reducer: Reducer | None = None,
     progress: Share | None = None,
     hashes: Array | None = None,
+    columns: int = MOST_COLUMNS,
 ) -> tuple[FirstNeighbors, Index]:
     """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
 
-    `hashes`: what `hash_points` gives for these rows, if the caller has it.
+    `hashes`: what `hash_points` gives for these rows, if the caller has it; `columns`: most reduced columns.
     """
     clock = Clock()
     if core() is None:
@@ -143,7 +144,7 @@ def join_points(
         copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
         distinct = copies.distinct
         clock.stop("duplicates")
-        reducer = reducer or fit_reducer(points)
+        reducer = reducer or fit_reducer(points, most=columns)
         clock.stop("directions")
         reduced = reduce_rows(points, reducer, n_threads, distinct)
         clock.stop("reduction")

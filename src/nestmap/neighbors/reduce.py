@@ -22,7 +22,8 @@ from .._progress import Share
 from .points import PointSet
 
 _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
-_MOST_COLUMNS = 256
+MOST_COLUMNS = 256
+FEW_COLUMNS = 64  # where rows are counted in millions
 _SAMPLE_VALUES = 4_000_000
 _SAMPLE_ROWS = 2000
 
@@ -71,7 +72,7 @@ def sample_size(n: int, n_cols: int) -> int:
     return min(n, _SAMPLE_ROWS, max(256, _SAMPLE_VALUES // n_cols))
 
 
-def fit_reducer(points: PointSet, rows: Array | None = None, most: int = _MOST_COLUMNS) -> Reducer:
+def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
     """At most `most` directions from a sample of rows (None: a random one); O(sample · n_cols · n_dims)."""
     rng = np.random.default_rng(0)
     n_sample = sample_size(points.n, points.n_cols)
@@ -109,7 +110,7 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
 def _column_groups(sample: Array) -> Array:
     """0/1 memberships of columns in groups: neighbours along the leading principal directions."""
     n_cols = sample.shape[1]
-    n_groups = min(n_cols, _MOST_COLUMNS)
+    n_groups = min(n_cols, MOST_COLUMNS)
     members = np.zeros((n_cols, n_groups))
     members[np.arange(n_cols), np.arange(n_cols) * n_groups // n_cols] = 1
     spread = np.abs(sample @ members).mean(axis=0)

@@ -1,0 +1,62 @@
+"""Exact or approximate: what was asked for, or what the rows themselves suggest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._native import core
+from .._validate import check_number, check_option
+from .join import join_points
+from .points import PointSet, make_points
+from .reduce import MOST_COLUMNS
+
+METHODS = ("auto", "exact", "approximate")
+MOST_PAIRS = 30_000_000_000  # about half a minute on two cores
+SURE = int(np.sqrt(2 * MOST_PAIRS))  # rows up to which even all pairs are no more than that: 244,948
+_FEW = (
+    20_000  # rows up to which the exact join is the faster one anyway; also the rows that a prediction is made from
+)
+
+
+@dataclass(frozen=True)
+class Search:
+    """How first neighbours are to be found.
+
+    `columns` limits the reduced columns that are kept per row (a question of memory).
+    """
+
+    method: str = "auto"
+    target_recall: float = 0.9
+    columns: int = MOST_COLUMNS
+
+    def __post_init__(self) -> None:
+        check_option("neighbors", self.method, METHODS)
+        check_number("target_recall", self.target_recall, 0.01, 1)
+
+
+def is_exact(points: PointSet, search: Search) -> bool:
+    """Whether the rows are to be joined exactly.
+
+    'auto' stays exact as long as the join has to bound at most MOST_PAIRS pairs of rows: always up to
+    SURE rows; beyond, as many as `predicted_pairs` says.
+    """
+    if search.method == "exact" or core() is None or points.n <= _FEW:
+        return True
+    if search.method == "approximate":
+        return search.target_recall >= 1
+    return points.n <= SURE or predicted_pairs(points) <= MOST_PAIRS
+
+
+def predicted_pairs(points: PointSet) -> float:
+    """Pairs that the exact join would bound, from a join of 20,000 random rows.
+
+    The share of pairs that bounds leave over falls with the number of rows, so this is rather too high.
+    """
+    rows = np.sort(np.random.default_rng(3).choice(points.n, min(points.n, _FEW), replace=False))
+    data: Any = points.data[rows]
+    # one thread: the count, and with it the decision, is the same each time
+    report = join_points(make_points(data, points.metric), 1)[0].report
+    return report.n_pairs_bounded / len(rows) ** 2 * float(points.n) ** 2

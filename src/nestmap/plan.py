@@ -1,0 +1,121 @@
+"""What a fit will need, before it starts: memory, disk, and the way to find neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scipy import sparse
+
+from ._memory import MemoryBudgetError, format_size
+from ._validate import work_dtype
+from .arrangement import MOST_LOCAL, n_columns
+from .neighbors.choice import SURE, Search, is_exact
+from .neighbors.points import NATIVE_METRICS, make_points
+from .neighbors.reduce import FEW_COLUMNS, MOST_COLUMNS
+
+_LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
+_FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
+_CHOICES = (256, 128, 64, 48, 32, 16)
+_ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a fit.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    method : str
+        How the neighbours of the rows will be found: 'exact', 'approximate', or 'brute force'.
+    columns : int
+        Reduced columns kept per row.
+    memory : int
+        Bytes beyond X at the worst moment, by estimate.
+    budget : int
+        Bytes that max_memory allows.
+    disk : int
+        Bytes of temporary files (in work_dir, if there is one): centroids that memory has no room for.
+    smallest : int
+        The smallest max_memory that this fit could run with.
+    stages : dict
+        Bytes per stage.
+    """
+
+    n_rows: int
+    n_features: int
+    method: str
+    columns: int
+    memory: int
+    budget: int
+    disk: int = 0
+    smallest: int = 0
+    stages: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def centroids_on_disk(self) -> bool:
+        return self.disk > 0
+
+    def __str__(self) -> str:
+        told = (
+            f"{self.n_rows} x {self.n_features}: {self.method} neighbours, {self.columns} reduced columns, about "
+            f"{format_size(self.memory)} of memory beyond X (budget {format_size(self.budget)}"
+        )
+        return f"{told}, smallest {format_size(self.smallest)})" + (
+            f", {format_size(self.disk)} of temporary files" if self.disk else ""
+        )
+
+
+def plan_fit(X: Any, metric: Any, how: Search, *, n_components: int, local: bool, given: bool, budget: int) -> Plan:
+    """Method and memory of a fit on validated rows; reads at most 20,000 of them."""
+    n, n_features = X.shape
+    method = _method(X, metric, how, given)
+    most = min(MOST_COLUMNS if n <= SURE else FEW_COLUMNS, -(-n_features // 16) * 16)
+    table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
+    plans = [
+        _estimate(n, n_features, method, columns, n_components, local, 0 if disk else table)
+        for disk in (False, True)
+        for columns in (min(c, most) for c in _CHOICES if c < most + 64)
+    ]
+    smallest = min(sum_of.memory for sum_of in plans)
+    roomy = [p for p in plans if not (p.disk == 0 and table > _ON_DISK * budget and not sparse.issparse(X))]
+    fitting = [p for p in (*roomy, *plans) if p.memory <= budget]
+    if not fitting:
+        raise MemoryBudgetError(
+            f"max_memory: a fit of {n} x {n_features} rows needs about {format_size(smallest)} beyond X, and the budget "
+            f"is {format_size(budget)}; give max_memory={format_size(1.1 * smallest).replace(' ', '')!r} or more, or fewer rows"
+        )
+    return replace(fitting[0], budget=budget, smallest=smallest)
+
+
+def _method(X: Any, metric: Any, how: Search, given: bool) -> str:
+    if given:
+        return "given"
+    if metric not in NATIVE_METRICS:
+        return "brute force"
+    return "exact" if is_exact(make_points(X, metric), how) else "approximate"
+
+
+def _estimate(n: int, n_features: int, method: str, columns: int, d: int, local: bool, table: int) -> Plan:
+    """Bytes per stage, from what the stages keep per row (measured: docs/large.md)."""
+    short = 4.5 * columns + 4  # a short row, its tails and size
+    kept = 24  # hashes and their order, members
+    panels = 4 * (min(columns, 96 if method == "exact" else 32) + 2) * 1.1
+    lists = 24 if method == "exact" else 8 * 16 + 4 * 8
+    leaves = _LEAVES * n
+    p = n_columns(n, n_features) if local and d <= MOST_LOCAL else d
+    stages = {
+        "short rows": n * (kept + 2 * short + 16),
+        "first neighbours": n * (kept + short + panels + lists + 24),
+        "centroids": n * (kept + 48) + table,
+        "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + table,
+    }
+    if method in ("given", "brute force"):
+        stages = {k: v for k, v in stages.items() if k in ("centroids", "layout")}
+    whole = {k: int(v) + _FIXED for k, v in stages.items()}
+    disk = int(leaves) * n_features * 4 if table == 0 else 0
+    return Plan(n, n_features, method, columns, max(whole.values()), 0, disk, 0, whole)
+
+
+__all__ = ["Plan", "plan_fit"]
