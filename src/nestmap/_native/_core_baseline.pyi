@@ -65,7 +65,6 @@ def divide_regions(
     centres: NDArray[Any],
     n_threads: int,
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
-
 def small_frames(
     z: NDArray[Any],
     order: NDArray[Any],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def make_local(X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n
         directions = np.ascontiguousarray(reducer.directions[:, :most])
         project = Projection(points, reducer.mean, directions)
         nodes = [_leaf_coordinates(project, hierarchy, n_threads)]
-    for finer, level in zip(hierarchy.levels, hierarchy.levels[1:], strict=False):
+    for finer, level in pairwise(hierarchy.levels):
         group, weights = level.grouping, finer.sizes.astype(np.float64)
         nodes.append(kernels.group_means(nodes[-1], group.order, group.starts, weights, n_threads))
     # in units of points.unit, which keeps huge and tiny values in the range of float32
@@ -154,7 +155,7 @@ def leaf_pieces(grouping: Grouping, p: int) -> list[slice]:
     step = max(1, _PIECE // p)
     cuts = np.searchsorted(grouping.starts, np.arange(0, len(grouping.order), step))
     cuts = np.unique(np.append(cuts, len(grouping.starts) - 1))
-    return [slice(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 def _members(grouping: Grouping, part: slice) -> tuple[Array, Array]:

@@ -43,7 +43,9 @@ class Placement:
     def place(self, parents: Array, z: Array) -> Array:
         """Positions of members with coordinates z below the given nodes, inside their balls."""
         offsets = z - self.centres[parents]
-        return self.settle(parents, offsets if self.maps.shape[1:] == (1, 1) else apply_maps(self.maps, parents, offsets))
+        return self.settle(
+            parents, offsets if self.maps.shape[1:] == (1, 1) else apply_maps(self.maps, parents, offsets)
+        )
 
     def settle(self, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
         """Positions of members that are offset so from their nodes, cut off at the balls."""
