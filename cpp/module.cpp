@@ -138,17 +138,27 @@ NB_MODULE(NESTMAP_MODULE, m) {
         const MosaicInput in{(int64_t)starts.shape(0) - 1, (int64_t)order.shape(0), region_starts.data(),
                            reinterpret_cast<const Point*>(region_points.data()), order.data(), starts.data(),
                            reinterpret_cast<const Point*>(offsets.data()), shares.data(), rounds};
+        const Poll poll = make_poll(nb::none());
         auto* found = new Polygons;
         nb::capsule owner(found, [](void* p) noexcept { delete static_cast<Polygons*>(p); });
         {
             nb::gil_scoped_release release;
-            *found = divide_regions(in, want_cells, reinterpret_cast<Point*>(centres.data()), n_threads);
+            *found = divide_regions(in, want_cells, reinterpret_cast<Point*>(centres.data()), n_threads,
+                                    poll);
         }
         using Array = nb::ndarray<nb::numpy, double, Mat, nb::c_contig>;
         using Index = nb::ndarray<nb::numpy, int64_t, Vec, nb::c_contig>;
         return nb::make_tuple(
             Index(found->starts.data(), {found->starts.size()}, owner),
             Array(reinterpret_cast<double*>(found->points.data()), {found->points.size(), 2}, owner));
+    });
+
+    m.def("outside", [](In<int64_t, Vec> starts, In<double, Mat> corners, In<int64_t, Vec> ids, In<double, Mat> points,
+                        Out<double, Vec> out, int n_threads) {
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        outside(starts.data(), reinterpret_cast<const Point*>(corners.data()), ids.data(),
+                reinterpret_cast<const Point*>(points.data()), (int64_t)ids.shape(0), out.data(), n_threads, poll);
     });
 
     m.attr("SMALL_GROUP") = SMALL_GROUP;

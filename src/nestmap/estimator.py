@@ -280,7 +280,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def audit(self) -> Audit:
         """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level."""
         check_is_fitted(self)
-        return audit_layout(self.hierarchy_, self.layout_)
+        return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = validate_data(

@@ -65,6 +65,14 @@ def divide_regions(
     centres: NDArray[Any],
     n_threads: int,
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+def outside(
+    starts: NDArray[Any],
+    corners: NDArray[Any],
+    ids: NDArray[Any],
+    points: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
 def small_frames(
     z: NDArray[Any],
     order: NDArray[Any],

@@ -108,3 +108,14 @@ def divide_regions(
     centres = np.empty((len(grouping.order), 2))
     starts, points = native.divide_regions(*arguments, want_cells, centres, n_threads)
     return centres, type(regions)(starts, points)
+
+
+def outside(starts: Array, corners: Array, ids: Array, points: Array, n_threads: int) -> Array:
+    """How far point i lies outside polygon ids[i]; negative: inside (twin: `mosaic.outside`)."""
+    if (native := core()) is None:
+        return mosaic.outside(starts, corners, ids, points)
+    out = np.empty(len(ids))
+    native.outside(
+        starts, np.ascontiguousarray(corners), np.ascontiguousarray(ids), np.ascontiguousarray(points), out, n_threads
+    )
+    return out
