@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 
 from .._native.twins import Array, blocks
 from .._parallel import map_blocks
+from .._progress import Progress
 from ..arrangement import N_AROUND, Arrangement, apply_maps
 from ..hierarchy import Hierarchy
 from ..neighbors.join import join_points
@@ -87,13 +88,21 @@ class Layout:
 
 
 def descend(
-    hierarchy: Hierarchy, arrangement: Arrangement, tops: Array, *, radius: float, n_threads: int = 1
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    tops: Array,
+    *,
+    radius: float,
+    n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> Layout:
     """Section 3.3; O(n log n). `tops`: where the nodes of the top level lie."""
+    progress = progress or Progress(0)
     anchors = tops.copy()
     placements: list[Placement] = []
     for k in reversed(range(hierarchy.n_levels)):
         level = hierarchy.levels[k]
+        progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
         if placements:
             anchors = _separate(anchors, hierarchy.levels[k + 1].members, placements[0])
         nearest, around = neighbors_in_map(anchors, n_threads)

@@ -15,6 +15,7 @@ from .._native import kernels
 from .._native.mosaic import INSIDE, root
 from .._native.twins import Array, blocks
 from .._parallel import map_blocks
+from .._progress import Progress
 from ..arrangement import Arrangement, Frames, apply_maps
 from ..hierarchy import Grouping, Hierarchy
 from .descent import lengths, neighbors_in_map
@@ -62,9 +63,16 @@ class Mosaic:
 
 
 def lay_mosaic(
-    hierarchy: Hierarchy, arrangement: Arrangement, tops: Array, spread: Array, *, n_threads: int = 1
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    tops: Array,
+    spread: Array,
+    *,
+    n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> Mosaic:
     """Regions and positions; O(n log n). `tops`: where the top nodes lie; `spread`: of all rows, per axis."""
+    progress = progress or Progress(0)
     top = hierarchy.levels[-1]
     all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
     anchors, cells = kernels.divide_regions(
@@ -73,6 +81,7 @@ def lay_mosaic(
     regions: list[Regions] = []
     for k in reversed(range(hierarchy.n_levels)):
         level = hierarchy.levels[k]
+        progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
         _, around = neighbors_in_map(anchors, n_threads)
         frames = arrangement.frames(hierarchy, k, anchors, around)
         gap = gaps(frames.centres, around, GAPS[min(k, len(GAPS) - 1)], n_threads)
