@@ -79,7 +79,7 @@ def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -
         turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
         squeezed = rng.normal(size=(400, d)) @ np.diag(squeeze[:d]) @ turn
         parents = np.repeat([0, 1], 200)
-        maps = inflation_maps(squeezed, parents, Grouping.of(parents, 2))
+        maps = inflation_maps(squeezed, parents, 2)
         for g in (0, 1):
             before = np.linalg.svd(squeezed[parents == g], compute_uv=False)
             after = np.linalg.svd(apply_maps(maps, parents, squeezed)[parents == g], compute_uv=False)
@@ -89,7 +89,7 @@ def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -
 def test_inflation_leaves_a_line_a_line() -> None:
     line = np.outer(np.arange(-3, 4), [1.0, 2.0])
     parents = np.zeros(7, dtype=int)
-    maps = inflation_maps(line, parents, Grouping.of(parents, 1))
+    maps = inflation_maps(line, parents, 1)
     np.testing.assert_array_equal(apply_maps(maps, parents, line), line)
 
 

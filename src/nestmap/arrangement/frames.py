@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -33,4 +34,13 @@ def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) 
         out[part] = total
 
     map_blocks(apply, blocks(len(offsets), maps.shape[1] * maps.shape[2], values=_PIECE), n_threads)
+    return out
+
+
+def scatter(offsets: Array, parents: Array, n_groups: int) -> Array:
+    """Sums of products of the coordinates of each group's members, (n_groups, d, d)."""
+    d = offsets.shape[1]
+    out = np.empty((n_groups, d, d))
+    for i, j in combinations_with_replacement(range(d), 2):
+        out[:, i, j] = out[:, j, i] = np.bincount(parents, offsets[:, i] * offsets[:, j], n_groups)
     return out

@@ -16,7 +16,7 @@ from .._native.mosaic import INSIDE, root
 from .._native.twins import Array, blocks
 from .._parallel import map_blocks
 from .._progress import Progress
-from ..arrangement import Arrangement, Frames, apply_maps
+from ..arrangement import Arrangement, Frames, apply_maps, scatter
 from ..hierarchy import Grouping, Hierarchy
 from .descent import lengths, neighbors_in_map
 from .regions import Regions
@@ -126,10 +126,7 @@ def gaps(centres: Array, around: Array, typical: float, n_threads: int = 1) -> A
 
 def _tiles(regions: Regions, frames: Frames, hierarchy: Hierarchy) -> Tiles:
     """The affine map of each leaf that its rows' sites came from, for new rows."""
-    leaf, offsets = hierarchy.levels[0], frames.offsets
-    scatter = np.empty((leaf.n_nodes, 2, 2))
-    for i, j in ((0, 0), (0, 1), (1, 1)):
-        sums = np.bincount(leaf.members, offsets[:, i] * offsets[:, j], leaf.n_nodes)
-        scatter[:, i, j] = scatter[:, j, i] = sums / leaf.sizes
-    spreads = root(regions.covariances, 1e-4, False) @ root(scatter, 1e-4, True)
+    leaf = hierarchy.levels[0]
+    covariances = scatter(frames.offsets, leaf.members, leaf.n_nodes) / leaf.sizes[:, None, None]
+    spreads = root(regions.covariances, 1e-4, False) @ root(covariances, 1e-4, True)
     return Tiles(regions, spreads, frames.maps, frames.centres)

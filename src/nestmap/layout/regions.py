@@ -88,7 +88,11 @@ class Regions:
         points = self.points - middle
         points *= np.repeat(factors, counts)[:, None]
         points += middle
-        return Regions(self.starts, points)
+        found = Regions(self.starts, points)
+        areas, centres, second = self._moments
+        squares = factors * factors
+        found.__dict__["_moments"] = areas * squares, centres, second * squares[:, None, None]  # known: not again
+        return found
 
     def reach(self, ids: Array, steps: Array) -> Array:
         """How many times each step fits between the centre of polygon ids[k] and its border."""
