@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._native import kernels
-from .._native.twins import Array, blocks
+from .._native.twins import Array, blocks, runs
 from .._parallel import map_blocks, single_threaded_blas
 from ..hierarchy import Grouping, Hierarchy
 from ..neighbors.points import PointSet, make_points
@@ -102,7 +102,7 @@ class LocalArrangement:
                 self.project(rows), np.arange(len(rows)), starts, np.ones(len(rows)), d, 1
             )
 
-        map_blocks(fit, leaf_pieces(grouping, p), self.n_threads)
+        map_blocks(fit, runs(grouping.starts, _PIECE // p), self.n_threads)
         return offsets, maps
 
 
@@ -146,16 +146,8 @@ def _leaf_coordinates(project: Projection, hierarchy: Hierarchy, n_threads: int)
         rows, starts = _members(leaf.grouping, part)
         z[part] = kernels.group_means(project(rows), np.arange(len(rows)), starts, np.ones(len(rows)), 1)
 
-    map_blocks(average, leaf_pieces(leaf.grouping, z.shape[1]), n_threads)
+    map_blocks(average, runs(leaf.grouping.starts, _PIECE // z.shape[1]), n_threads)
     return z
-
-
-def leaf_pieces(grouping: Grouping, p: int) -> list[slice]:
-    """Runs of groups with a few thousand members; the same for any number of threads."""
-    step = max(1, _PIECE // p)
-    cuts = np.searchsorted(grouping.starts, np.arange(0, len(grouping.order), step))
-    cuts = np.unique(np.append(cuts, len(grouping.starts) - 1))
-    return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 def _members(grouping: Grouping, part: slice) -> tuple[Array, Array]:
