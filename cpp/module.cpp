@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include "cells.hpp"
+#include "frames.hpp"
 #include "join.hpp"
 #include "mosaic.hpp"
 #include "probe.hpp"
@@ -21,6 +22,7 @@ template <class T, class Shape>
 using Out = nb::ndarray<T, Shape, nb::c_contig, nb::device::cpu>;
 using Vec = nb::shape<-1>;
 using Mat = nb::shape<-1, -1>;
+using Cube = nb::shape<-1, -1, -1>;
 
 Norm norm_of(const char* name) { return name[1] == '1' ? Norm::L1 : Norm::L2; }
 
@@ -197,11 +199,13 @@ NB_MODULE(NESTMAP_MODULE, m) {
         const MosaicInput in{(int64_t)starts.shape(0) - 1, (int64_t)order.shape(0), region_starts.data(),
                            reinterpret_cast<const Point*>(region_points.data()), order.data(), starts.data(),
                            reinterpret_cast<const Point*>(offsets.data()), shares.data(), rounds};
+        const Poll poll = make_poll(nb::none());
         auto* found = new Polygons;
         nb::capsule owner(found, [](void* p) noexcept { delete static_cast<Polygons*>(p); });
         {
             nb::gil_scoped_release release;
-            *found = divide_regions(in, want_cells, reinterpret_cast<Point*>(centres.data()), n_threads);
+            *found = divide_regions(in, want_cells, reinterpret_cast<Point*>(centres.data()), n_threads,
+                                    poll);
         }
         using Array = nb::ndarray<nb::numpy, double, Mat, nb::c_contig>;
         using Index = nb::ndarray<nb::numpy, int64_t, Vec, nb::c_contig>;
@@ -211,6 +215,31 @@ NB_MODULE(NESTMAP_MODULE, m) {
     });
 
     bind_probe(m);
+
+    m.def("outside", [](In<int64_t, Vec> starts, In<double, Mat> corners, In<int64_t, Vec> ids, In<double, Mat> points,
+                        Out<double, Vec> out, int n_threads) {
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        outside(starts.data(), reinterpret_cast<const Point*>(corners.data()), ids.data(),
+                reinterpret_cast<const Point*>(points.data()), (int64_t)ids.shape(0), out.data(), n_threads, poll);
+    });
+
+    m.attr("SMALL_GROUP") = SMALL_GROUP;
+    m.def("small_frames", [](In<float, Mat> z, In<int64_t, Vec> order, In<int64_t, Vec> starts,
+                             In<double, Vec> weights, Out<double, Mat> offsets, Out<float, Cube> maps, int n_threads) {
+        const Groups groups{(int64_t)starts.shape(0) - 1, order.data(), starts.data(), weights.data()};
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        small_frames(z.data(), z.shape(1), groups, offsets.shape(1), offsets.data(), maps.data(), n_threads, poll);
+    });
+    m.def("alignments", [](In<float, Cube> maps, In<float, Mat> centres, In<double, Mat> anchors,
+                           In<int64_t, Mat> around, Out<double, Cube> out, int n_threads) {
+        const Surroundings in{(int64_t)maps.shape(0), (int64_t)maps.shape(1), (int64_t)maps.shape(2),
+                              (int64_t)around.shape(1), maps.data(), centres.data(), anchors.data(), around.data()};
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        alignments(in, out.data(), n_threads, poll);
+    });
 
     nb::class_<PairSet>(m, "PairSet").def(nb::init<int64_t>());
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
-
-#include "parallel.hpp"
 
 namespace nestmap {
 
@@ -91,19 +90,46 @@ Root root(double xx, double xy, double yy, double floor, bool inverse) {
     return {c * c * major + s * s * minor, c * s * (major - minor), s * s * major + c * c * minor};
 }
 
+// CellList in the order in which they were found.
+struct CellList {
+    std::vector<Point> points;
+    std::vector<int64_t> ids, counts;
+    void add(int64_t id, const Polygon& cell) {
+        for (const Vertex& v : cell) points.push_back(v.p);
+        ids.push_back(id);
+        counts.push_back((int64_t)cell.size());
+    }
+};
+
+// One polygon per child, in the order of the children.
+Polygons collect(std::vector<CellList>& pieces, int64_t n_children, int n_threads, const Poll& poll) {
+    Polygons out;
+    out.starts.assign(n_children + 1, 0);
+    for (const CellList& piece : pieces)
+        for (size_t i = 0; i < piece.ids.size(); ++i) out.starts[piece.ids[i] + 1] = piece.counts[i];
+    std::partial_sum(out.starts.begin(), out.starts.end(), out.starts.begin());
+    out.points.resize(out.starts.back());
+    parallel_for((int64_t)pieces.size(), n_threads, poll, [&](int64_t task, int) {
+        CellList piece = std::move(pieces[task]);  // gone when copied
+        const Point* from = piece.points.data();
+        for (size_t i = 0; i < piece.ids.size(); from += piece.counts[i++])
+            std::copy(from, from + piece.counts[i], out.points.data() + out.starts[piece.ids[i]]);
+    });
+    return out;
+}
+
 class Divider {
 public:
     explicit Divider(const MosaicInput& in) : in_(in) {}
 
     // Divides a region among children (ids into the input), writing centres and cells.
-    void divide(const Polygon& region, std::vector<int64_t> ids, int rounds, Point* centres,
-                std::vector<Polygon>* cells) {
+    void divide(const Polygon& region, const std::vector<int64_t>& ids, int rounds, Point* centres, CellList* cells) {
         const Moments m = moments(region);
         if (m.area <= 0 || ids.size() == 1) {
             const Point centre = m.area > 0 ? m.centre : region.empty() ? Point{0, 0} : region[0].p;
             for (int64_t id : ids) {
                 centres[id] = centre;
-                if (cells) (*cells)[id] = region;
+                if (cells) cells->add(id, region);
             }
             return;
         }
@@ -116,7 +142,7 @@ public:
         }
         for (size_t i = 0; i < ids.size(); ++i) {
             centres[ids[i]] = centres_[i];
-            if (cells) (*cells)[ids[i]] = cells_[i];
+            if (cells) cells->add(ids[i], cells_[i]);
         }
     }
 
@@ -180,7 +206,7 @@ private:
 
     // More children than can be divided at once: two halves along the region's longer axis.
     void halve(const Polygon& region, const Moments& m, const std::vector<int64_t>& ids, int rounds, Point* centres,
-               std::vector<Polygon>* cells) {
+               CellList* cells) {
         const double angle = std::atan2(m.xy, (m.xx - m.yy) / 2) / 2;
         const Point axis{std::cos(angle), std::sin(angle)};
         std::vector<size_t> order(ids.size());
@@ -217,7 +243,7 @@ private:
         clip(region, {-axis.x, -axis.y}, -(from + to) / 2, -1, high);
     }
 
-    // Cells for the current sites and weights; fills areas, centres and the lengths of common borders.
+    // CellList for the current sites and weights; fills areas, centres and the lengths of common borders.
     void diagram(const Polygon& region) {
         const size_t n = sites_.size();
         cells_.resize(n);
@@ -317,27 +343,40 @@ private:
 
 }  // namespace
 
-Polygons divide_regions(const MosaicInput& in, bool want_cells, Point* centres, int n_threads) {
-    std::vector<Polygon> cells(want_cells ? in.n_children : 0);
-    constexpr int64_t BLOCK = 16;
-    parallel_for((in.n_groups + BLOCK - 1) / BLOCK, n_threads, nullptr, [&](int64_t task, int) {
+Polygons divide_regions(const MosaicInput& in, bool want_cells, Point* centres, int n_threads, const Poll& poll) {
+    constexpr int64_t BLOCK = 64;
+    const int64_t n_tasks = (in.n_groups + BLOCK - 1) / BLOCK;
+    std::vector<CellList> cells(want_cells ? n_tasks : 0);
+    parallel_for(n_tasks, n_threads, poll, [&](int64_t task, int) {
         Divider divider(in);
+        Polygon region;
         for (int64_t g = task * BLOCK; g < std::min(in.n_groups, (task + 1) * BLOCK); ++g) {
-            Polygon region;
+            region.clear();
             for (int64_t v = in.region_starts[g]; v < in.region_starts[g + 1]; ++v)
                 region.push_back({in.region_points[v], -1});
             divider.divide(region, {in.order + in.starts[g], in.order + in.starts[g + 1]}, in.rounds, centres,
-                           want_cells ? &cells : nullptr);
+                           want_cells ? &cells[task] : nullptr);
         }
     });
-    Polygons out;
-    if (!want_cells) return out;
-    out.starts.push_back(0);
-    for (const Polygon& cell : cells) {
-        for (const Vertex& v : cell) out.points.push_back(v.p);
-        out.starts.push_back((int64_t)out.points.size());
-    }
-    return out;
+    return want_cells ? collect(cells, in.n_children, n_threads, poll) : Polygons{};
+}
+
+void outside(const int64_t* starts, const Point* corners, const int64_t* ids, const Point* points, int64_t n,
+             double* out, int n_threads, const Poll& poll) {
+    constexpr int64_t BLOCK = 4096;
+    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int) {
+        for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i) {
+            const int64_t first = starts[ids[i]], last = starts[ids[i] + 1];
+            double most = -std::numeric_limits<double>::infinity();
+            for (int64_t v = first; v < last; ++v) {
+                const Point a = corners[v], b = corners[v + 1 < last ? v + 1 : first];
+                const Point edge{b.x - a.x, b.y - a.y};
+                const double length = std::sqrt(edge.x * edge.x + edge.y * edge.y);
+                if (length > 0) most = std::max(most, cross({points[i].x - a.x, points[i].y - a.y}, edge) / length);
+            }
+            out[i] = most;
+        }
+    });
 }
 
 }  // namespace nestmap

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "parallel.hpp"
+
 namespace nestmap {
 
 struct Point {
@@ -32,6 +34,10 @@ struct MosaicInput {
 };
 
 // Centres of the children's cells and, if wanted, the cells.
-Polygons divide_regions(const MosaicInput& in, bool want_cells, Point* centres, int n_threads);
+Polygons divide_regions(const MosaicInput& in, bool want_cells, Point* centres, int n_threads, const Poll& poll);
+
+// How far point i lies outside polygon ids[i] of (starts, corners); negative: inside.
+void outside(const int64_t* starts, const Point* corners, const int64_t* ids, const Point* points, int64_t n,
+             double* out, int n_threads, const Poll& poll);
 
 }  // namespace nestmap

@@ -11,8 +11,8 @@ from nestmap import HNNE, build_hierarchy
 from nestmap.arrangement import GlobalArrangement, apply_maps
 from nestmap.arrangement.inflate import inflation_maps
 from nestmap.hierarchy import Grouping
-from nestmap.layout import descend
-from nestmap.layout.descent import neighbors_in_map
+from nestmap.layout import descend, descent
+from nestmap.layout.descent import Placement, neighbors_in_map
 from nestmap.preliminary import KINDS, make_preliminary
 
 RNG = np.random.default_rng(2)
@@ -71,14 +71,15 @@ def test_nearest_distances_between_anchors_are_exact(d: int) -> None:
 
 
 @pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize(("squeeze", "left"), [([1.0, 0.02, 0.3], 28.0), ([1.0, 0.3, 0.6], 1.7)])
+@pytest.mark.parametrize(("squeeze", "left"), [([1.0, 0.02, 0.3], 33.0), ([1.0, 0.3, 0.6], 2.0)])
 def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -> None:
     """Six angles are 18 degrees apart: a needle becomes thicker, an ellipse becomes round."""
+    rng = np.random.default_rng(2)
     for _ in range(5):
-        turn = np.linalg.qr(RNG.normal(size=(d, d)))[0]
-        squeezed = RNG.normal(size=(400, d)) @ np.diag(squeeze[:d]) @ turn
+        turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        squeezed = rng.normal(size=(400, d)) @ np.diag(squeeze[:d]) @ turn
         parents = np.repeat([0, 1], 200)
-        maps = inflation_maps(squeezed, parents, Grouping.of(parents, 2))
+        maps = inflation_maps(squeezed, parents, 2)
         for g in (0, 1):
             before = np.linalg.svd(squeezed[parents == g], compute_uv=False)
             after = np.linalg.svd(apply_maps(maps, parents, squeezed)[parents == g], compute_uv=False)
@@ -88,7 +89,7 @@ def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -
 def test_inflation_leaves_a_line_a_line() -> None:
     line = np.outer(np.arange(-3, 4), [1.0, 2.0])
     parents = np.zeros(7, dtype=int)
-    maps = inflation_maps(line, parents, Grouping.of(parents, 1))
+    maps = inflation_maps(line, parents, 1)
     np.testing.assert_array_equal(apply_maps(maps, parents, line), line)
 
 
@@ -113,6 +114,64 @@ def test_equal_centroids_do_not_swallow_what_is_below() -> None:
         assert len(np.unique(model.embedding_, axis=0)) > 0.9 * len(X) or d == 1
         assert np.isfinite(model.embedding_).all()
         assert model.audit().ok
+
+
+def separate_one_by_one(anchors: np.ndarray, parents: np.ndarray, above: Placement) -> np.ndarray:
+    """What `_separate` does, spot by spot."""
+    out = anchors.copy()
+    for spot in np.unique(anchors, axis=0):
+        nodes = np.flatnonzero((anchors == spot).all(axis=1))
+        if len(nodes) == 1:
+            continue
+        limit, middle = above.radii[parents[nodes[0]]], above.anchors[parents[nodes[0]]]
+        turn = 2 * np.pi * np.arange(len(nodes)) / len(nodes)
+        steps = [np.linspace(-1, 1, len(nodes))] if anchors.shape[1] == 1 else [np.cos(turn), np.sin(turn)]
+        for i, step in enumerate(steps):
+            out[nodes, i] += 0.25 * limit * step
+        away = out[nodes] - middle
+        length = np.linalg.norm(away, axis=1, keepdims=True)
+        out[nodes] = middle + away * np.minimum(1, limit / np.maximum(length, 1e-300))
+    return out
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_many_coincident_anchors_move_apart(d: int) -> None:
+    rng = np.random.default_rng(6)
+    tops = rng.normal(size=(40, d)) * 9
+    parents = rng.integers(40, size=3000)
+    anchors = tops[parents] + np.where(rng.random((3000, d)) < 0.5, 0.0, rng.integers(-2, 3, (3000, d)) / 4)
+    anchors[:5] = np.where(np.arange(5) % 2, 0.0, -0.0)[:, None]  # equal, too
+    ones, empty = np.full(40, 0.9), np.empty((40, 1, 1))
+    above = Placement(tops, ones, ones, ones, empty, tops)
+    found = descent._separate(anchors, parents, above)
+    np.testing.assert_allclose(found, separate_one_by_one(anchors, parents, above), atol=1e-12)
+    assert len(np.unique(found, axis=0)) > len(np.unique(anchors, axis=0))
+    alone = rng.normal(size=(50, d))
+    assert descent._separate(alone, parents[:50], above) is alone
+
+
+def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    anchors = RNG.normal(size=(500, 2))
+    nearest, around = neighbors_in_map(anchors, 1)
+    model, positions = HNNE().fit(digits()), HNNE().fit_transform(digits())
+    audit = str(model.audit())
+    for name in ("_QUERIES", "_PIECE"):
+        monkeypatch.setattr(descent, name, 37)
+    monkeypatch.setattr("nestmap.layout.audit._QUERIES", 37)
+    for found, expected in zip(neighbors_in_map(anchors, 2), (nearest, around), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(HNNE().fit_transform(digits()), positions)
+    assert str(model.audit()) == audit
+
+
+def test_audit_counts_rows_that_are_nearer_to_another_anchor() -> None:
+    model = HNNE(radius=0.5).fit(digits())
+    rng = np.random.default_rng(1)
+    model.layout_.positions[:] += rng.normal(size=(1797, 2)) * np.ptp(model.embedding_) / 50
+    for k, level in enumerate(model.audit().levels):
+        D = cdist(model.embedding_, model.layout_.placements[k].anchors)
+        own = D[np.arange(1797), model.hierarchy_.labels(k)]
+        assert level.n_crossing == (D.min(axis=1) < own * (1 - 1e-9)).sum() > 0
 
 
 def test_scale_of_the_data_only_scales_the_map() -> None:

@@ -96,6 +96,32 @@ def test_regions_know_their_moments() -> None:
     np.testing.assert_allclose(regions.outside(np.array([0, 0]), np.array([[5.0, 0.5], [1, 0.25]])), [1, -0.25])
 
 
+@pytest.mark.parametrize("build", builds())
+def test_outside_matches_the_twin(build: str) -> None:
+    *_, cells = divide([5, 1, 9, 2, 70])
+    ids = RNG.integers(len(cells), size=9000)
+    points = cells.centres[ids] + RNG.normal(size=(9000, 2)) * 0.3
+    with using("off"):
+        expected = cells.outside(ids, points)
+    with using(build):
+        np.testing.assert_allclose(cells.outside(ids, points, 2), expected, atol=1e-12)
+    assert 0.05 < (expected < 0).mean() < 0.95
+    empty = Regions(np.array([0, 0, 3]), np.array([[0.0, 0], [1, 0], [0, 1]]))
+    with using(build):
+        assert empty.outside(np.array([0, 1]), np.array([[5.0, 5], [2, -1]])).tolist() == [-np.inf, 1.0]
+
+
+def test_polygons_in_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = HNNE(layout="mosaic").fit(digits())
+    new = digits()[:200] + 0.5
+    placed = model.transform(new)
+    monkeypatch.setattr("nestmap.layout.regions._PIECE", 50)
+    monkeypatch.setattr("nestmap.layout.mosaic._PIECE", 50)
+    again = HNNE(layout="mosaic").fit(digits())
+    np.testing.assert_array_equal(again.embedding_, model.embedding_)
+    np.testing.assert_array_equal(again.transform(new), placed)
+
+
 def test_the_mosaic_is_nested_on_every_level() -> None:
     model = HNNE(layout="mosaic").fit(digits())
     audit = model.audit()

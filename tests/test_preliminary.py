@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import digits
@@ -9,7 +11,7 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from nestmap import build_hierarchy
+from nestmap import build_hierarchy, preliminary
 from nestmap.preliminary import KINDS, fit_pca, make_preliminary, pca_source
 
 
@@ -80,3 +82,29 @@ def test_random_kinds_follow_the_seed_and_have_no_preferred_direction() -> None:
         assert np.abs(np.corrcoef(a[:, 0], c[:, 0])[0, 1]) < 0.9
     z = make_preliminary(X, tree, 2, "random", seed=1).rows
     assert np.abs(z.mean(axis=0)).max() < 0.05 and np.abs(z).max() <= 0.5
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "f2", "f4", "f8"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_read_in_blocks_from_any_array(
+    kind: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, tree = digits(), build_hierarchy(digits())
+    whole = make_preliminary(X.astype("f8") if dtype == "f8" else X, tree, 2, kind, seed=3, standardize=True)
+    mapped = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=X.shape)
+    mapped[:] = X
+    monkeypatch.setattr(preliminary, "_BLOCK_VALUES", 5000)
+    found = [make_preliminary(mapped, tree, 2, kind, seed=3, standardize=True, n_threads=t) for t in (1, 3)]
+    np.testing.assert_array_equal(found[0].rows, found[1].rows)
+    np.testing.assert_allclose(found[0].rows, whole.rows, atol=1e-9 * np.ptp(whole.rows))
+    assert whole.transform is not None
+    np.testing.assert_array_equal(whole.transform(mapped, 2), whole.rows)  # the blocks make no difference
+
+
+def test_wide_rows_are_read_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).normal(size=(12, 200)) * np.linspace(1, 4, 200) + 10
+    whole = fit_pca(X, 3)
+    monkeypatch.setattr(
+        "nestmap.preliminary.blocks", lambda n, width, values=0: [slice(i, i + 7) for i in range(0, n, 7)]
+    )
+    np.testing.assert_allclose(fit_pca(X, 3).basis, whole.basis, atol=1e-9)

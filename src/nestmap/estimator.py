@@ -261,9 +261,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             X, hierarchy, self.n_components, self._kind(X.shape[0]),
             standardize=self.standardize, seed=self._seed, n_threads=n_threads,
         )  # fmt: skip
-        progress.begin("layout")
+        progress.begin("arrangement")
         arrangement = self._arrange(X, hierarchy, preliminary, n_threads)
-        self.layout_ = self._lay_out(hierarchy, arrangement, preliminary, n_threads)
+        self.layout_ = self._lay_out(hierarchy, arrangement, preliminary, n_threads, progress)
         self._coordinates: Coordinates = arrangement.transform
         self.hierarchy_ = hierarchy
         self.embedding_ = self.layout_.positions
@@ -286,12 +286,20 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         return GlobalArrangement(preliminary, inflate)
 
     def _lay_out(
-        self, hierarchy: Hierarchy, arrangement: Arrangement, preliminary: Preliminary, n_threads: int
+        self,
+        hierarchy: Hierarchy,
+        arrangement: Arrangement,
+        preliminary: Preliminary,
+        n_threads: int,
+        progress: Progress,
     ) -> Layout | Mosaic:
         tops = preliminary.nodes[-1]
         if self.layout == "mosaic":
-            return lay_mosaic(hierarchy, arrangement, tops, preliminary.rows.std(axis=0), n_threads=n_threads)
-        return descend(hierarchy, arrangement, tops, radius=self.radius, n_threads=n_threads)
+            spread = preliminary.rows.std(axis=0)
+            return lay_mosaic(hierarchy, arrangement, tops, spread, n_threads=n_threads, progress=progress)
+        return descend(
+            hierarchy, arrangement, tops, radius=self.radius, n_threads=n_threads, progress=progress
+        )  # fmt: skip
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """`fit(X).embedding_`."""
@@ -385,7 +393,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def audit(self) -> Audit:
         """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level."""
         check_is_fitted(self)
-        return audit_layout(self.hierarchy_, self.layout_)
+        return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = validate_data(

@@ -7,6 +7,7 @@ the projection of its centroid.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,20 @@ from scipy.sparse.linalg import eigsh
 
 from ._native import kernels
 from ._native.twins import Array, blocks
-from ._parallel import single_threaded_blas
+from ._parallel import map_blocks, single_threaded_blas
 from .hierarchy import Hierarchy
 from .neighbors.duplicates import hash_points
 
 KINDS = ("pca_centroids", "pca", "random_projection", "random")
 FEW_NODES = 1000  # the paper's "~1000 centroids"
+_BLOCK_VALUES = 1_000_000  # of X that a thread reads at once
+_STRIPES = 4  # running sums over X: as many threads can add …
+_WIDE = 4096  # … up to this many columns, since each may be a covariance matrix
+
+
+def as_floats(block: Array) -> Array:
+    """A block of rows in float32 (float64 stays): what kernels read, whatever X is kept in."""
+    return np.ascontiguousarray(block, dtype=np.float64 if block.dtype == np.float64 else np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +44,13 @@ class LinearMap:
     def __call__(self, X: Any, n_threads: int) -> Array:
         if sparse.issparse(X):
             return np.asarray(X @ self.basis.T - self.mean @ self.basis.T)
-        return kernels.project(X, self.mean, self.basis, n_threads)
+        z = np.empty((len(X), len(self.basis)))
+
+        def project(part: slice) -> None:
+            z[part] = kernels.project(as_floats(X[part]), self.mean, self.basis, 1)
+
+        map_blocks(project, blocks(X.shape[0], X.shape[1], values=_BLOCK_VALUES), n_threads)
+        return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +64,20 @@ class RandomMap:
     n_components: int
 
     def __call__(self, X: Any, n_threads: int) -> Array:
-        hashes = hash_points(X, n_threads)[:, None] + np.uint64(self.seed)
-        state = hashes + np.arange(1, self.n_components + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
-            state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
-        state ^= state >> np.uint64(31)
-        return state.astype(np.float64) / 2.0**64 - 0.5
+        z, is_sparse = np.empty((X.shape[0], self.n_components)), sparse.issparse(X)
+
+        def draw(part: slice) -> None:
+            state = hash_points(X if is_sparse else as_floats(X[part]), 1)[:, None] + np.uint64(self.seed)
+            state = state + np.arange(1, self.n_components + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
+                state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
+            state ^= state >> np.uint64(31)
+            z[part] = state.astype(np.float64) / 2.0**64 - 0.5
+
+        map_blocks(
+            draw, [slice(None)] if is_sparse else blocks(X.shape[0], X.shape[1], values=_BLOCK_VALUES), n_threads
+        )
+        return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +114,18 @@ def make_preliminary(
         if kind == "random":
             transform = RandomMap(seed, n_components)
         elif kind == "random_projection":
-            transform = _random_projection(X, n_components, seed, standardize)
+            transform = _random_projection(X, n_components, seed, standardize, n_threads)
         else:
             source = X if kind == "pca" else pca_source(X, hierarchy)
-            transform = fit_pca(source, n_components, standardize)
+            transform = fit_pca(source, n_components, standardize, n_threads)
         rows, name = transform(X, n_threads), kind
     else:
         rows, name = kind, "precomputed"
     nodes = []
     values, weights = rows, np.ones(len(rows))
     for level in hierarchy:
-        values = level.grouping.mean(values, weights)
+        group = level.grouping
+        values = kernels.group_means(values, group.order, group.starts, weights, n_threads)
         weights = level.sizes.astype(np.float64)
         nodes.append(values)
     return Preliminary(name, rows, tuple(nodes), transform)
@@ -131,22 +155,21 @@ def pca_source(X: Any, hierarchy: Hierarchy) -> Any:
     return source
 
 
-def fit_pca(X: Any, n_components: int, standardize: bool = False) -> LinearMap:
-    """Leading principal directions of the rows of X, exactly; zero directions beyond the rank."""
+def fit_pca(X: Any, n_components: int, standardize: bool = False, n_threads: int = 1) -> LinearMap:
+    """Leading principal directions of the rows of X, exactly; zero directions beyond the rank.
+
+    X is read in blocks and never copied as a whole.
+    """
     n, n_features = X.shape
-    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    scale = _inverse_spread(X, mean) if standardize else np.ones(n_features)
+    mean = _mean(X, n_threads)
+    scale = _inverse_spread(X, mean, n_threads) if standardize else np.ones(n_features)
     with single_threaded_blas():
         if sparse.issparse(X):
             directions = _sparse_directions(X, mean, scale, n_components)
         elif n_features <= n:
-            directions = _leading(_covariance(X, mean, scale), n_components)
+            directions = _leading(_covariance(X, mean, scale, n_threads), n_components)
         else:
-            rows = (X - mean) * scale
-            left = _leading(rows @ rows.T, min(n_components, n))
-            directions = rows.T @ left
-            lengths = np.linalg.norm(directions, axis=0)
-            directions = np.divide(directions, lengths, out=np.zeros_like(directions), where=lengths > 0)
+            directions = _wide_directions(X, mean, scale, n_components)
     directions = np.pad(directions, ((0, 0), (0, n_components - directions.shape[1])))
     # the sign of a direction is arbitrary: make its largest entry positive
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(n_components)])
@@ -172,23 +195,50 @@ def _leading(matrix: Array, k: int) -> Array:
     return np.asarray(vectors)
 
 
-def _covariance(X: Array, mean: Array, scale: Array) -> Array:
-    total = np.zeros((X.shape[1], X.shape[1]))
-    for part in blocks(*X.shape):
-        block = (X[part] - mean) * scale
-        total += block.T @ block
-    return total
+def _sum_over_rows(X: Array, term: Callable[[Array], Array], n_threads: int) -> Array:
+    """The sum of term(block of rows), in an order that does not depend on the number of threads."""
+    n, width = X.shape
+    parts = blocks(n, width, values=max(_BLOCK_VALUES, 512 * width))
+    n_stripes = min(len(parts), _STRIPES if width <= _WIDE else 1)
+
+    def stripe(first: int) -> Array:
+        return np.asarray(sum(term(X[part]) for part in parts[first::n_stripes]))
+
+    return np.asarray(np.sum(map_blocks(stripe, range(n_stripes), n_threads), axis=0))
 
 
-def _inverse_spread(X: Any, mean: Array) -> Array:
+def _mean(X: Any, n_threads: int) -> Array:
+    if sparse.issparse(X):
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return _sum_over_rows(X, lambda block: block.sum(axis=0, dtype=np.float64), n_threads) / len(X)
+
+
+def _covariance(X: Array, mean: Array, scale: Array, n_threads: int) -> Array:
+    def term(block: Array) -> Array:
+        block = (block - mean) * scale
+        return np.asarray(block.T @ block)
+
+    return _sum_over_rows(X, term, n_threads)
+
+
+def _wide_directions(X: Array, mean: Array, scale: Array, k: int) -> Array:
+    """Leading directions of fewer rows than columns, in blocks of columns."""
+
+    def columns() -> Iterator[Array]:
+        return ((X[:, part] - mean[part]) * scale[part] for part in blocks(X.shape[1], len(X)))
+
+    left = _leading(np.asarray(sum(block @ block.T for block in columns())), min(k, len(X)))
+    directions = np.vstack([block.T @ left for block in columns()])
+    lengths = np.linalg.norm(directions, axis=0)
+    return np.asarray(np.divide(directions, lengths, out=np.zeros_like(directions), where=lengths > 0))
+
+
+def _inverse_spread(X: Any, mean: Array, n_threads: int) -> Array:
     """1 / standard deviation per column; 1 for constant columns (StandardScaler's rule)."""
     if sparse.issparse(X):
         squares = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
     else:
-        squares = np.zeros(X.shape[1])
-        for part in blocks(*X.shape):
-            squares += ((X[part] - mean) ** 2).sum(axis=0)
-        squares /= X.shape[0]
+        squares = _sum_over_rows(X, lambda block: ((block - mean) ** 2).sum(axis=0), n_threads) / len(X)
     spread = np.sqrt(np.maximum(squares, 0))
     return np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-300), 1 / np.where(spread > 0, spread, 1), 1.0)
 
@@ -211,7 +261,7 @@ def _sparse_directions(X: Any, mean: Array, scale: Array, k: int) -> Array:
     return np.asarray(vt[np.argsort(-values)].T)
 
 
-def _random_projection(X: Any, n_components: int, seed: int, standardize: bool) -> LinearMap:
-    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+def _random_projection(X: Any, n_components: int, seed: int, standardize: bool, n_threads: int) -> LinearMap:
+    mean = _mean(X, n_threads)
     basis = np.random.default_rng(seed).uniform(-1, 1, (n_components, X.shape[1]))
-    return LinearMap(mean, basis * _inverse_spread(X, mean) if standardize else basis)
+    return LinearMap(mean, basis * _inverse_spread(X, mean, n_threads) if standardize else basis)

@@ -6,6 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 LANES: int
+SMALL_GROUP: int
 isa: str
 
 def supported(isa: str) -> bool: ...
@@ -64,6 +65,31 @@ def divide_regions(
     centres: NDArray[Any],
     n_threads: int,
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+def outside(
+    starts: NDArray[Any],
+    corners: NDArray[Any],
+    ids: NDArray[Any],
+    points: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def small_frames(
+    z: NDArray[Any],
+    order: NDArray[Any],
+    starts: NDArray[Any],
+    weights: NDArray[Any],
+    offsets: NDArray[Any],
+    maps: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def alignments(
+    maps: NDArray[Any],
+    centres: NDArray[Any],
+    anchors: NDArray[Any],
+    around: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
 
 class PairSet:
     def __init__(self, n_cells: int) -> None: ...

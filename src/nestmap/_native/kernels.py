@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import core, mosaic, twins
+from . import core, frames, mosaic, twins
 from .twins import Array
 
 
@@ -62,6 +62,30 @@ def pair_distances(points: Any, i: Array, j: Array) -> Array:
     return out
 
 
+def principal_frames(
+    z: Array, order: Array, starts: Array, weights: Array, n_components: int, n_threads: int
+) -> tuple[Array, Array]:
+    """Offsets (n_members, d) and maps (n_groups, d, p; float32) of groups of rows of z (see the twin)."""
+    z = np.ascontiguousarray(z, dtype=np.float32)
+    offsets = np.zeros((len(order), n_components))
+    maps = np.zeros((len(starts) - 1, n_components, z.shape[1]), dtype=np.float32)
+    larger_than = 1
+    if (native := core()) is not None:
+        native.small_frames(z, order, starts, weights, offsets, maps, n_threads)
+        larger_than = native.SMALL_GROUP
+    frames.principal_frames(z, order, starts, weights, offsets, maps, n_threads, larger_than=larger_than)
+    return offsets, maps
+
+
+def alignments(maps: Array, centres: Array, anchors: Array, around: Array, n_threads: int) -> Array:
+    """How frames and the map agree, (n_nodes, d, d) (see the twin)."""
+    if (native := core()) is None:
+        return frames.alignments(maps, centres, anchors, around)
+    out = np.empty((*maps.shape[:2], maps.shape[1]))
+    native.alignments(maps, centres, np.ascontiguousarray(anchors), np.ascontiguousarray(around), out, n_threads)
+    return out
+
+
 def divide_regions(
     regions: Any,
     grouping: Any,
@@ -84,3 +108,14 @@ def divide_regions(
     centres = np.empty((len(grouping.order), 2))
     starts, points = native.divide_regions(*arguments, want_cells, centres, n_threads)
     return centres, type(regions)(starts, points)
+
+
+def outside(starts: Array, corners: Array, ids: Array, points: Array, n_threads: int) -> Array:
+    """How far point i lies outside polygon ids[i]; negative: inside (twin: `mosaic.outside`)."""
+    if (native := core()) is None:
+        return mosaic.outside(starts, corners, ids, points)
+    out = np.empty(len(ids))
+    native.outside(
+        starts, np.ascontiguousarray(corners), np.ascontiguousarray(ids), np.ascontiguousarray(points), out, n_threads
+    )
+    return out

@@ -109,6 +109,22 @@ def root(covariance: Array, floor: float, inverse: bool) -> Array:
     return out
 
 
+def outside(starts: Array, corners: Array, ids: Array, points: Array) -> Array:
+    """How far point i lies outside polygon ids[i] (a slice of corners); negative: inside."""
+    out = np.full(len(ids), -np.inf)
+    counts = np.diff(starts)[ids]
+    for k in range(counts.max(initial=0)):
+        rows = np.flatnonzero(counts > k)
+        first = starts[ids[rows]]
+        a = corners[first + k]
+        edge, away = corners[first + (k + 1) % counts[rows]] - a, points[rows] - a
+        length = np.sqrt((edge * edge).sum(axis=1))
+        cross = away[:, 0] * edge[:, 1] - away[:, 1] * edge[:, 0]
+        distance = np.divide(cross, length, out=np.full_like(cross, -np.inf), where=length > 0)
+        out[rows] = np.maximum(out[rows], distance)
+    return out
+
+
 def _place_sites(
     region: Array, area: float, centre: Array, covariance: Array, offsets: Array, shares: Array
 ) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,19 @@ def project(x: Array, mean: Array, basis: Array) -> Array:
 def group_means(x: Array, order: Array, starts: Array, weights: Array) -> Array:
     """Weighted mean of rows order[starts[g]:starts[g + 1]] for each group g, summed in float64."""
     means = np.empty((len(starts) - 1, x.shape[1]), dtype=x.dtype)
-    for g in range(len(starts) - 1):
-        rows = order[starts[g] : starts[g + 1]]
+    for part in runs(starts, _BLOCK_VALUES // max(1, x.shape[1])):
+        rows, first = order[starts[part.start] : starts[part.stop]], starts[part] - starts[part.start]
         w = weights[rows]
-        means[g] = (x[rows] * w[:, None]).sum(axis=0) / w.sum()
+        sums = np.add.reduceat(x[rows] * w[:, None], first, axis=0)
+        means[part] = sums / np.add.reduceat(w, first)[:, None]
     return means
+
+
+def runs(starts: Array, size: int) -> list[slice]:
+    """Runs of groups (group g is starts[g]:starts[g + 1]) that together have about `size` members."""
+    cuts = np.searchsorted(starts, np.arange(0, starts[-1], max(1, size)))
+    cuts = np.unique(np.append(cuts, len(starts) - 1))
+    return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 def largest(values: Array) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._native.twins import Array
-from .frames import Frames, apply_maps
+from .frames import Frames, apply_maps, scatter
 from .local import N_AROUND, LocalArrangement, make_local
 from .plain import GlobalArrangement
 
@@ -34,4 +34,5 @@ __all__ = [
     "LocalArrangement",
     "apply_maps",
     "make_local",
+    "scatter",
 ]

@@ -7,14 +7,13 @@ from itertools import combinations
 import numpy as np
 
 from .._native.twins import Array
-from ..hierarchy import Grouping
-from .frames import apply_maps
+from .frames import scatter
 
 N_ROTATIONS = 6
 _FLATTEST = 1e-5  # below this ratio of spreads a group is flat up to noise
 
 
-def inflation_maps(offsets: Array, parents: Array, grouping: Grouping) -> Array:
+def inflation_maps(offsets: Array, parents: Array, n_groups: int) -> Array:
     """One linear map per group that undoes its squeeze.
 
     For six angles equally spaced in [0, pi/2]: rotate, scale the axes to equal spread, rotate back.
@@ -32,25 +31,18 @@ def inflation_maps(offsets: Array, parents: Array, grouping: Grouping) -> Array:
     maps : (n_groups, d, d)
     """
     d = offsets.shape[1]
-    n_groups = len(grouping.starts) - 1
     maps = np.broadcast_to(np.eye(d), (n_groups, d, d)).copy()
-    thick = ~_is_flat(offsets, grouping)
+    sums = scatter(offsets, parents, n_groups)  # of A x: A sums A', so one pass over the members will do
+    values = np.linalg.eigvalsh(sums)
+    thick = values[:, 0] > _FLATTEST**2 * values[:, -1]
     for axes in combinations(range(d), 2):
         for angle in np.linspace(0, np.pi / 2, N_ROTATIONS):
             turn = np.eye(d)
             turn[np.ix_(axes, axes)] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-            spread = grouping.spread(apply_maps(turn @ maps, parents, offsets))
+            turned = turn @ maps
+            spread = np.sqrt(np.maximum(((turned @ sums) * turned).sum(axis=2), 0))
             spread[~thick] = 1.0
             factor = spread.max(axis=1, keepdims=True) / spread
-            maps = turn.T @ (factor[:, :, None] * (turn @ maps))
+            maps = turn.T @ (factor[:, :, None] * turned)
     maps[~thick] = np.eye(d)
     return maps
-
-
-def _is_flat(offsets: Array, grouping: Grouping) -> Array:
-    """Groups whose members lie in fewer dimensions than there are, up to noise."""
-    d = offsets.shape[1]
-    products = (offsets[:, :, None] * offsets[:, None, :]).reshape(len(offsets), d * d)
-    scatter = np.add.reduceat(products[grouping.order], grouping.starts[:-1], axis=0)
-    values = np.linalg.eigvalsh(scatter.reshape(-1, d, d))
-    return np.asarray(values[:, 0] <= _FLATTEST**2 * values[:, -1])

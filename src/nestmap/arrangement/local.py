@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .._native import kernels
-from .._native.twins import Array, blocks
+from .._native.twins import Array, blocks, runs
 from .._parallel import map_blocks, single_threaded_blas
 from ..hierarchy import Grouping, Hierarchy
-from ..neighbors.points import make_points
+from ..neighbors.points import PointSet, make_points
 from ..neighbors.reduce import fit_reducer, sample_size
 from ..preliminary import LinearMap
 from .frames import Frames, apply_maps
 
-N_COLUMNS = 96  # leading principal directions that local frames look at
+# Leading principal directions that local frames look at. A model keeps a matrix of d x p numbers for each leaf:
+# beyond a million rows half as many directions keep it below the size of the data.
+N_COLUMNS, N_COLUMNS_OF_MANY, MANY_ROWS = 96, 48, 1_000_000
 N_AROUND = 6  # neighbours that a local frame is turned by
+_PIECE = 400_000  # values of the rows that a thread works on: they stay in its cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,122 +41,148 @@ class MetricMap:
 
 
 @dataclass(frozen=True, eq=False)
+class Projection:
+    """The same for rows of the training data, in float32 and batches: computed when needed, never all at once."""
+
+    points: PointSet
+    mean: Array  # zero for sparse rows
+    directions: Array  # (n_features, p)
+
+    def __call__(self, rows: Any) -> Array:
+        return self.of(self.points, rows)
+
+    def of(self, points: PointSet, rows: Any) -> Array:
+        """Coordinates of some rows of a point set in the same units, (len(rows), p)."""
+        z = np.empty((len(rows), self.directions.shape[1]), dtype=np.float32)
+        small = self.directions.astype(np.float32)
+        for part in blocks(len(rows), points.n_cols, values=_PIECE):
+            x = points.block(rows[part])
+            if points.is_sparse:
+                z[part] = x @ self.directions
+            else:  # centred in float64: no digits are lost to a mean that is far from zero
+                x -= self.mean
+                np.matmul(x.astype(np.float32), small, out=z[part])
+        return z
+
+
+@dataclass(frozen=True, eq=False)
 class LocalArrangement:
     """Each node's own principal components, in the leading directions of the data."""
 
     n_components: int
-    rows: Array  # (n_rows, p) float32
-    nodes: tuple[Array, ...]  # per level
+    project: Projection
+    nodes: tuple[Array, ...]  # per level, (n_nodes, p) float32
     transform: MetricMap
     n_threads: int = 1
     kind: str = "local"
 
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k; `around`: the nodes next to each node in the map, (n_nodes, K)."""
-        level = hierarchy.levels[k]
-        z, centres = (self.nodes[k - 1] if k else self.rows), self.nodes[k]
-        weights = hierarchy.levels[k - 1].sizes.astype(np.float64) if k else np.ones(len(z))
-        offsets, maps = principal_frames(z, centres, weights, level.grouping, self.n_components, self.n_threads)
-        turns = turn_frames(maps, centres, anchors, around)
-        offsets = apply_maps(turns, level.members, offsets)
-        return Frames(offsets, np.einsum("gde,gep->gdp", turns, maps).astype(np.float32), centres)
+        level, centres = hierarchy.levels[k], self.nodes[k]
+        with single_threaded_blas():
+            if k:
+                weights, group = hierarchy.levels[k - 1].sizes.astype(np.float64), level.grouping
+                offsets, maps = kernels.principal_frames(
+                    self.nodes[k - 1], group.order, group.starts, weights, self.n_components, self.n_threads
+                )
+            else:
+                offsets, maps = self._leaf_frames(level.grouping)
+            turns = turn_frames(maps, centres, anchors, around, self.n_threads)
+        return Frames(apply_maps(turns, level.members, offsets, self.n_threads), maps, centres)
+
+    def _leaf_frames(self, grouping: Grouping) -> tuple[Array, Array]:
+        """Frames of the rows of each leaf, whose coordinates live for a moment only."""
+        d, p = self.n_components, self.nodes[0].shape[1]
+        offsets = np.empty((len(grouping.order), d))
+        maps = np.empty((len(grouping.starts) - 1, d, p), dtype=np.float32)
+
+        def fit(part: slice) -> None:
+            rows, starts = _members(grouping, part)
+            offsets[rows], maps[part] = kernels.principal_frames(
+                self.project(rows), np.arange(len(rows)), starts, np.ones(len(rows)), d, 1
+            )
+
+        map_blocks(fit, runs(grouping.starts, _PIECE // p), self.n_threads)
+        return offsets, maps
 
 
 def make_local(X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n_threads: int) -> LocalArrangement:
-    """Coordinates of rows and nodes in the leading directions of a sample of rows; O(n · n_features · p).
+    """Coordinates of nodes in the leading directions of a sample of rows; O(n · n_features · p).
 
     `sample`: rows in an order that does not depend on the order of X, and neither does the map then.
     """
     metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
     points = make_points(X, metric)
-    reducer = fit_reducer(points, sample[: sample_size(points.n, points.n_cols)], N_COLUMNS)
-    directions = np.ascontiguousarray(reducer.directions[:, :N_COLUMNS])
-    rows = np.empty((points.n, directions.shape[1]), dtype=np.float32)
-    small = directions.astype(np.float32)
-
-    def project(part: slice) -> None:
-        x = points.block(part)
-        rows[part] = x @ directions if points.is_sparse else (x - reducer.mean).astype(np.float32) @ small
-
+    most = N_COLUMNS if points.n <= MANY_ROWS else N_COLUMNS_OF_MANY
     with single_threaded_blas():
-        map_blocks(project, blocks(points.n, points.n_cols, values=400_000), n_threads)
+        reducer = fit_reducer(points, sample[: sample_size(points.n, points.n_cols)], most)
+        directions = np.ascontiguousarray(reducer.directions[:, :most])
+        project = Projection(points, reducer.mean, directions)
+        nodes = [_leaf_coordinates(project, hierarchy, n_threads)]
+    for finer, level in pairwise(hierarchy.levels):
+        group, weights = level.grouping, finer.sizes.astype(np.float64)
+        nodes.append(kernels.group_means(nodes[-1], group.order, group.starts, weights, n_threads))
     # in units of points.unit, which keeps huge and tiny values in the range of float32
     transform = MetricMap(
         metric, LinearMap(reducer.mean / points.unit, np.ascontiguousarray(directions.T * points.unit))
     )
-    nodes, values, weights = [], rows, np.ones(points.n)
-    for level in hierarchy:
-        group = level.grouping
-        values = kernels.group_means(values, group.order, group.starts, weights, n_threads)
-        weights = level.sizes.astype(np.float64)
-        nodes.append(values)
-    return LocalArrangement(n_components, rows, tuple(nodes), transform, n_threads)
+    return LocalArrangement(n_components, project, tuple(nodes), transform, n_threads)
 
 
-def principal_frames(
-    z: Array, centres: Array, weights: Array, grouping: Grouping, n_components: int, n_threads: int = 1
-) -> tuple[Array, Array]:
-    """Coordinates of each group's members along its own leading principal directions, and those.
+def _leaf_coordinates(project: Projection, hierarchy: Hierarchy, n_threads: int) -> Array:
+    """Means of the coordinates of each leaf's rows, (n_leaves, p) float32."""
+    leaf = hierarchy.levels[0]
+    z = np.empty((leaf.n_nodes, project.directions.shape[1]), dtype=np.float32)
+    if project.points.metric == "euclidean":  # the mean of projections is the projection of the mean
+        centroids = make_points(leaf.centroids, "euclidean", like=project.points)
 
-    Returns offsets (n_members, d) and maps (n_groups, d, p) with orthonormal rows, zero beyond a
-    group's rank. O(n · group size · p).
-    """
-    d, p = n_components, z.shape[1]
-    offsets = np.zeros((len(z), d))
-    maps = np.zeros((len(centres), d, p))
+        def see(part: slice) -> None:
+            z[part] = project.of(centroids, np.arange(part.start, part.stop))
 
-    def fit(groups: Array) -> None:
-        size = grouping.starts[groups[0] + 1] - grouping.starts[groups[0]]
-        members = grouping.order[grouping.starts[groups, None] + np.arange(size)]
-        x = z[members].astype(np.float64) - centres[groups, None]
-        directions = _directions(x * np.sqrt(weights[members])[:, :, None], min(d, p))
-        maps[groups, : directions.shape[1]] = directions
-        offsets[members, : directions.shape[1]] = x @ directions.transpose(0, 2, 1)
+        map_blocks(see, blocks(leaf.n_nodes, z.shape[1], values=_PIECE), n_threads)
+        return z
 
-    with single_threaded_blas():
-        map_blocks(fit, _equal_sized(grouping, p), n_threads)
-    return offsets, maps
+    def average(part: slice) -> None:
+        rows, starts = _members(leaf.grouping, part)
+        z[part] = kernels.group_means(project(rows), np.arange(len(rows)), starts, np.ones(len(rows)), 1)
+
+    map_blocks(average, runs(leaf.grouping.starts, _PIECE // z.shape[1]), n_threads)
+    return z
 
 
-def _equal_sized(grouping: Grouping, p: int) -> list[Array]:
-    """Groups of the same size (two and more) together, in pieces of a few megabytes."""
-    sizes = np.diff(grouping.starts)
-    pieces = []
-    for size in np.unique(sizes[sizes > 1]):
-        groups = np.flatnonzero(sizes == size)
-        pieces += [groups[part] for part in blocks(len(groups), int(size) * p, values=500_000)]
-    return pieces
+def _members(grouping: Grouping, part: slice) -> tuple[Array, Array]:
+    """Members of a run of groups, and where each group starts among them."""
+    starts = grouping.starts[part.start : part.stop + 1]
+    return grouping.order[starts[0] : starts[-1]], starts - starts[0]
 
 
-def _directions(x: Array, d: int) -> Array:
-    """Leading right singular vectors of each of a stack of matrices (m x p), as rows; zero beyond the rank."""
-    m, p = x.shape[1:]
-    k = min(d, m - 1, p)
-    if m <= p:
-        values, left = np.linalg.eigh(x @ x.transpose(0, 2, 1))
-        right = left[:, :, ::-1][:, :, :k].transpose(0, 2, 1) @ x
-    else:
-        values, vectors = np.linalg.eigh(x.transpose(0, 2, 1) @ x)
-        right = vectors[:, :, ::-1][:, :, :k].transpose(0, 2, 1).copy()
-    right[values[:, ::-1][:, :k] <= 1e-10 * np.maximum(values[:, -1:], 1e-300)] = 0  # beyond the rank: noise
-    length = np.linalg.norm(right, axis=2, keepdims=True)
-    return np.asarray(np.divide(right, length, out=np.zeros_like(right), where=length > 0))
-
-
-def turn_frames(maps: Array, centres: Array, anchors: Array, around: Array) -> Array:
-    """The rotation or reflection of each frame that points it towards its neighbours, (n_nodes, d, d).
+def turn_frames(maps: Array, centres: Array, anchors: Array, around: Array, n_threads: int = 1) -> Array:
+    """Turns each frame towards its neighbours, in place; the rotations and reflections, (n_nodes, d, d).
 
     With v the way to a neighbour in the data and u in the map: the orthogonal matrix that maximises the
     sum of u' R (maps v) / (|u| |v|^2), so near neighbours count most. O(n_nodes · K · p · d).
     """
-    n, d, p = maps.shape
-    turns = np.empty((n, d, d))
-    for part in blocks(n, max(1, around.shape[1]) * p):
-        v = centres[around[part]].astype(np.float64) - centres[part, None]
-        u = anchors[around[part]] - anchors[part, None]
-        size = (v * v).sum(axis=2) * np.sqrt((u * u).sum(axis=2))
-        weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-        seen = v @ maps[part].transpose(0, 2, 1)
-        left, _, right = np.linalg.svd((u * weight[:, :, None]).transpose(0, 2, 1) @ seen)
-        turns[part] = left @ right
+    turns = kernels.alignments(maps, centres, anchors, around, n_threads)
+
+    def turn(part: slice) -> None:
+        turns[part] = nearest_orthogonal(turns[part])
+        maps[part] = np.einsum("gde,gep->gdp", turns[part], maps[part])
+
+    map_blocks(turn, blocks(len(maps), maps.shape[1] * maps.shape[2], values=_PIECE), n_threads)
     return turns
+
+
+def nearest_orthogonal(matrices: Array) -> Array:
+    """The orthogonal matrix R with the largest sum of R * M, for each of a stack of square matrices M."""
+    if matrices.shape[1] != 2:
+        left, _, right = np.linalg.svd(matrices)
+        return np.asarray(left @ right)
+    # in the plane it is the better one of a rotation and a reflection, (c, -s; s, c) or (c, s; s, -c)
+    (a, b), (c, d) = matrices.transpose(1, 2, 0)
+    rotates = np.hypot(a + d, c - b) >= np.hypot(a - d, b + c)
+    sign = np.where(rotates, 1.0, -1.0)
+    x, y = a + sign * d, c - sign * b
+    length = np.hypot(x, y)
+    none = length == 0
+    x, y = np.where(none, 1.0, x / np.where(none, 1.0, length)), y / np.where(none, 1.0, length)
+    return np.asarray(np.stack([x, -sign * y, y, sign * x], axis=1).reshape(-1, 2, 2))

@@ -30,8 +30,9 @@ class GlobalArrangement:
         level = hierarchy.levels[k]
         centres = self.preliminary.nodes[k]
         z = self.preliminary.nodes[k - 1] if k else self.preliminary.rows
-        offsets = z - centres[level.members]
+        offsets = centres[level.members]
+        np.subtract(z, offsets, out=offsets)
         if not self.inflate:
             return Frames(offsets, np.ones((level.n_nodes, 1, 1)), centres)
-        maps = inflation_maps(offsets, level.members, level.grouping)
+        maps = inflation_maps(offsets, level.members, level.n_nodes)
         return Frames(apply_maps(maps, level.members, offsets), maps, centres)

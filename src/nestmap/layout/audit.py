@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from .._native.twins import Array
+from .._native.twins import Array, blocks
 from ..hierarchy import Hierarchy
-from .descent import Layout
+from .descent import Layout, Placement, lengths
 from .mosaic import Mosaic
+from .regions import Regions
 
 _TOLERANCE = 1e-9
+_QUERIES = 100_000  # at once: in between, Ctrl-C works
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,10 @@ class Audit:
         return "\n".join(lines)
 
 
-def audit_layout(hierarchy: Hierarchy, layout: Layout | Mosaic) -> Audit:
-    """Check every descendant of every node; O(n · levels^2)."""
+def audit_layout(hierarchy: Hierarchy, layout: Layout | Mosaic, n_threads: int = 1) -> Audit:
+    """Check every descendant of every node; O(n · levels · (levels + log n))."""
     if isinstance(layout, Mosaic):
-        return _audit_mosaic(hierarchy, layout)
+        return _audit_mosaic(hierarchy, layout, n_threads)
     found = []
     # a position is an anchor plus a shift: it cannot be nearer to its place than one rounding
     rounding = 4e-16 * np.sqrt(layout.positions.shape[1]) * max(np.abs(layout.positions).max(), 1e-300)
@@ -66,7 +68,7 @@ def audit_layout(hierarchy: Hierarchy, layout: Layout | Mosaic) -> Audit:
         for below in range(-1, k):
             positions = layout.positions if below < 0 else layout.placements[below].anchors
             owner = _owner(hierarchy, below, k)
-            away = np.linalg.norm(positions - placement.anchors[owner], axis=1)
+            away = lengths(positions - placement.anchors[owner])
             away = np.maximum(away - rounding, 0)
             share = np.divide(away, ball[owner], out=np.where(away > 0, np.inf, 0.0), where=ball[owner] > 0)
             share[np.isinf(ball[owner])] = 0.0
@@ -74,15 +76,29 @@ def audit_layout(hierarchy: Hierarchy, layout: Layout | Mosaic) -> Audit:
             n_outside += int((share > 1 + _TOLERANCE).sum())
             worst = max(worst, float(share.max()))
             if below < 0:
-                nearest = cKDTree(placement.anchors).query(positions)[0]
-                n_crossing = int((nearest < away * (1 - _TOLERANCE) - rounding).sum())
+                n_crossing = _nearer_to_others(placement, owner, positions, away, rounding, n_threads)
         found.append(LevelAudit(k, len(ball), n_descendants, n_outside, worst, n_crossing))
     return Audit(f"Lemma 1 (radius {layout.radius:g})", tuple(found))
 
 
-def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic) -> Audit:
+def _nearer_to_others(
+    placement: Placement, owner: Array, positions: Array, away: Array, rounding: float, n_threads: int
+) -> int:
+    """How many rows lie nearer to another anchor than to their own."""
+    # within half the distance to the next anchor nothing else can be nearer
+    doubtful = np.flatnonzero(2 * (away + rounding) >= placement.nearest[owner] * (1 - _TOLERANCE))
+    tree, crossing = cKDTree(placement.anchors), 0
+    for part in blocks(len(doubtful), 1, values=_QUERIES):
+        rows = doubtful[part]
+        nearest = tree.query(positions[rows], workers=n_threads)[0]
+        crossing += int((nearest < away[rows] * (1 - _TOLERANCE) - rounding).sum())
+    return crossing
+
+
+def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, n_threads: int) -> Audit:
     """Rows and corners of finer regions inside their region; rows inside no region nearby but their own."""
     found = []
+    order = _by_place(mosaic.positions)
     for k, regions in enumerate(mosaic.regions):
         width = np.sqrt(np.maximum(regions.areas, 1e-300))
         n_descendants = n_outside = 0
@@ -93,19 +109,37 @@ def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic) -> Audit:
             if below >= 0:
                 finer = mosaic.regions[below]
                 points, owner = finer.points, np.repeat(owner, np.diff(finer.starts))
-            away = regions.outside(owner, points) / width[owner]
+            away = regions.outside(owner, points, n_threads) / width[owner]
             n_descendants += len(owner)
             n_outside += int((away > _TOLERANCE).sum())
             worst = max(worst, float(away.max()))
-        crossing = 0
-        rows = _owner(hierarchy, -1, k)
-        n_near = min(6, len(regions))
-        near = cKDTree(regions.centres).query(mosaic.positions, n_near)[1].reshape(len(rows), n_near)
-        for other in near.T:
-            inside = regions.outside(other, mosaic.positions) < -_TOLERANCE * width[other]
-            crossing += int((inside & (other != rows)).sum())
+        crossing = _crossing(regions, _owner(hierarchy, -1, k), mosaic.positions, order, n_threads)
         found.append(LevelAudit(k, len(regions), n_descendants, n_outside, worst, crossing))
     return Audit("regions are nested", tuple(found))
+
+
+def _crossing(regions: Regions, owner: Array, positions: Array, order: Array, n_threads: int) -> int:
+    """How often a row lies inside one of the regions nearby that is not its own."""
+    tree, n_near = cKDTree(regions.centres), min(6, len(regions))
+    limits = -_TOLERANCE * np.sqrt(np.maximum(regions.areas, 1e-300))
+    crossing = 0
+    for part in blocks(len(order), 1, values=_QUERIES):
+        own = order[part]
+        near = tree.query(positions[own], n_near, workers=n_threads)[1].reshape(len(own), n_near)
+        row, other = np.nonzero(near != owner[own, None])
+        other = near[row, other]
+        crossing += int((regions.outside(other, positions[own[row]], n_threads) < limits[other]).sum())
+    return crossing
+
+
+def _by_place(positions: Array) -> Array:
+    """Rows in an order that keeps neighbours together: what queries need is in the cache then."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    cells = (positions - low) * (255 / np.maximum(high - low, 1e-300))
+    key = np.zeros(len(positions), dtype=np.uint16)
+    for column in cells.T[:2]:
+        key = key * np.uint16(256) + column.astype(np.uint16)
+    return np.argsort(key, kind="stable")
 
 
 def _owner(hierarchy: Hierarchy, below: int, level: int) -> Array:

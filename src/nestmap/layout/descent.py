@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from .._native.twins import Array
+from .._native.twins import Array, blocks
+from .._parallel import map_blocks
+from .._progress import Progress
 from ..arrangement import N_AROUND, Arrangement, apply_maps
 from ..hierarchy import Hierarchy
 from ..neighbors.join import join_points
@@ -20,6 +22,8 @@ from ..neighbors.points import make_points
 from .regions import Regions, circles
 
 _TREE_COLUMNS = 8  # up to here a k-d tree is fast
+_QUERIES = 100_000  # at once: in between, Ctrl-C works
+_PIECE = 400_000  # values that a thread works on: they stay in its cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,20 +43,25 @@ class Placement:
 
     def place(self, parents: Array, z: Array) -> Array:
         """Positions of members with coordinates z below the given nodes, inside their balls."""
-        return self.shift(parents, self._move(parents, z - self.centres[parents]))
+        offsets = z - self.centres[parents]
+        return self.settle(
+            parents, offsets if self.maps.shape[1:] == (1, 1) else apply_maps(self.maps, parents, offsets)
+        )
 
-    def shift(self, parents: Array, shift: Array) -> Array:
-        """Positions of members that lie this far from their anchors, cut off at the balls."""
-        length = np.sqrt((shift * shift).sum(axis=1))
-        radius = self.radii[parents]
-        outside = length > radius * (1 + 1e-9)  # the farthest training member lies on the sphere
-        shift[outside] *= (radius[outside] / length[outside])[:, None]
-        return np.asarray(self.anchors[parents] + shift)
+    def settle(self, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
+        """Positions of members that are offset so from their nodes, cut off at the balls."""
+        out = np.empty(offsets.shape)
 
-    def _move(self, parents: Array, offsets: Array) -> Array:
-        if self.maps.shape[1:] != (1, 1):
-            offsets = apply_maps(self.maps, parents, offsets)
-        return np.asarray(self.scales[parents, None] * offsets)
+        def move(part: slice) -> None:
+            own = parents[part]
+            shift, radius = self.scales[own, None] * offsets[part], self.radii[own]
+            length = lengths(shift)
+            outside = length > radius * (1 + 1e-9)  # the farthest training member lies on the sphere
+            shift[outside] *= (radius[outside] / length[outside])[:, None]
+            np.add(self.anchors[own], shift, out=out[part])
+
+        map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_PIECE), n_threads)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,23 +88,31 @@ class Layout:
 
 
 def descend(
-    hierarchy: Hierarchy, arrangement: Arrangement, tops: Array, *, radius: float, n_threads: int = 1
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    tops: Array,
+    *,
+    radius: float,
+    n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> Layout:
     """Section 3.3; O(n log n). `tops`: where the nodes of the top level lie."""
+    progress = progress or Progress(0)
     anchors = tops.copy()
     placements: list[Placement] = []
     for k in reversed(range(hierarchy.n_levels)):
         level = hierarchy.levels[k]
+        progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
         if placements:
             anchors = _separate(anchors, hierarchy.levels[k + 1].members, placements[0])
         nearest, around = neighbors_in_map(anchors, n_threads)
         frames = arrangement.frames(hierarchy, k, anchors, around)
-        extent = level.grouping.maximum(np.sqrt((frames.offsets * frames.offsets).sum(axis=1)))
+        extent = level.grouping.maximum(lengths(frames.offsets))
         # a single anchor has no neighbour to keep clear of: its members stay where they are
         radii = np.where(np.isinf(nearest), extent, radius * nearest)
         scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
         placements.insert(0, Placement(anchors, nearest, radii, scales, frames.maps, frames.centres))
-        anchors = placements[0].shift(level.members, frames.offsets * scales[level.members, None])
+        anchors = placements[0].settle(level.members, frames.offsets, n_threads)
     return Layout(anchors, tuple(placements), radius, arrangement.kind)
 
 
@@ -110,8 +127,18 @@ def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
     if d > _TREE_COLUMNS:
         found = join_points(make_points(np.ascontiguousarray(anchors), "euclidean"), n_threads)[0]
         return found.distances, found.ids[:, None]
-    distances, ids = cKDTree(anchors).query(anchors, k=min(N_AROUND + 1, n), workers=n_threads)
-    return distances[:, 1], ids[:, 1:]
+    tree = cKDTree(anchors)
+    nearest, around = np.empty(n), np.empty((n, min(N_AROUND, n - 1)), dtype=np.int64)
+    for part in blocks(n, 1, values=_QUERIES):
+        own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
+        distances, ids = tree.query(anchors[own], k=around.shape[1] + 1, workers=n_threads)
+        nearest[own], around[own] = distances[:, 1], ids[:, 1:]
+    return nearest, around
+
+
+def lengths(vectors: Array) -> Array:
+    """Euclidean norm of each row."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
 
 
 def _separate(anchors: Array, parents: Array, above: Placement) -> Array:
@@ -119,24 +146,39 @@ def _separate(anchors: Array, parents: Array, above: Placement) -> Array:
 
     Otherwise their distance, and with it everything below them, would be zero.
     """
-    _, spot, count = np.unique(anchors, axis=0, return_inverse=True, return_counts=True)
-    if count.max() == 1:
+    nodes, starts = _coincident(anchors)
+    if len(nodes) == 0:
         return anchors
     anchors = anchors.copy()
-    spot = spot.ravel()
-    order = np.argsort(spot, kind="stable")
-    for s, start in zip(np.flatnonzero(count > 1), np.cumsum(np.append(0, count))[:-1][count > 1], strict=True):
-        nodes = order[start : start + count[s]]
-        parent = parents[nodes[0]]
-        step = 0.25 * above.radii[parent]
-        turn = 2 * np.pi * np.arange(len(nodes)) / len(nodes)
-        if anchors.shape[1] == 1:
-            anchors[nodes, 0] += step * np.linspace(-1, 1, len(nodes))
-        else:
-            anchors[nodes, 0] += step * np.cos(turn)
-            anchors[nodes, 1] += step * np.sin(turn)
-        away = anchors[nodes] - above.anchors[parent]
-        length = np.linalg.norm(away, axis=1, keepdims=True)
-        limit = above.radii[parent]
-        anchors[nodes] = above.anchors[parent] + away * np.minimum(1, limit / np.maximum(length, 1e-300))
+    count = np.diff(np.append(starts, len(nodes)))
+    first, count = np.repeat(starts, count), np.repeat(count, count)  # of each node's spot
+    rank, parent = np.arange(len(nodes)) - first, parents[nodes[first]]
+    limit, middle = above.radii[parent], above.anchors[parent]
+    if anchors.shape[1] == 1:
+        anchors[nodes, 0] += 0.25 * limit * (2 * rank / (count - 1) - 1)
+    else:
+        turn = 2 * np.pi * rank / count
+        anchors[nodes, 0] += 0.25 * limit * np.cos(turn)
+        anchors[nodes, 1] += 0.25 * limit * np.sin(turn)
+    away = anchors[nodes] - middle
+    shrink = np.minimum(1, limit / np.maximum(lengths(away), 1e-300))
+    anchors[nodes] = middle + away * shrink[:, None]
     return anchors
+
+
+def _coincident(anchors: Array) -> tuple[Array, Array]:
+    """Anchors that share their spot with others, spot by spot, and where each spot starts among them."""
+    first = anchors[:, 0]
+    nodes = np.sort(_runs(np.argsort(first, kind="stable"), first[:, None])[0])  # equal in one column: few
+    columns = anchors[nodes]
+    order, starts = _runs(np.lexsort(columns.T[::-1]), columns)
+    return nodes[order], starts
+
+
+def _runs(order: Array, values: Array) -> tuple[Array, Array]:
+    """Of rows in sorted order, those that equal another one, and where each run of equal ones starts."""
+    as_before = np.zeros(len(order), dtype=bool)
+    as_before[1:] = (values[order[1:]] == values[order[:-1]]).all(axis=1)
+    shared = as_before.copy()
+    shared[:-1] |= as_before[1:]
+    return order[shared], np.flatnonzero(~as_before[shared])

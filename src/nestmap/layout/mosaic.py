@@ -13,28 +13,35 @@ import numpy as np
 
 from .._native import kernels
 from .._native.mosaic import INSIDE, root
-from .._native.twins import Array
-from ..arrangement import Arrangement, Frames, apply_maps
+from .._native.twins import Array, blocks
+from .._parallel import map_blocks
+from .._progress import Progress
+from ..arrangement import Arrangement, Frames, apply_maps, scatter
 from ..hierarchy import Grouping, Hierarchy
-from .descent import neighbors_in_map
+from .descent import lengths, neighbors_in_map
 from .regions import Regions
 
 ROUNDS = 1  # of moving sites to the centres of their cells: rounder cells, for a little of the arrangement
 GAPS = (0.4, 0.2, 0.1, 0.05)  # how far regions are drawn in, from leaves upwards; the last one for all above
+_PIECE = 400_000  # values that a thread works on: they stay in its cache
 _CORNERS = 3.0  # the outline is a superellipse: 2 is an ellipse, larger is more of a box
 
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Leaf regions, and how they place new rows: centre + map @ (z - mean), inside the region."""
+    """Leaf regions, and how they place new rows: centre + spread @ map @ (z - mean), inside the region."""
 
     regions: Regions
-    maps: Array  # (n_nodes, 2, p)
+    spreads: Array  # (n_nodes, 2, 2)
+    maps: Array  # (n_nodes, 2, p), or (n_nodes, 1, 1): the identity
     centres: Array  # (n_nodes, p)
 
     def place(self, parents: Array, z: Array) -> Array:
         """Positions of members with coordinates z below the given nodes, inside their regions."""
-        steps = apply_maps(self.maps, parents, z - self.centres[parents])
+        steps = z - self.centres[parents]
+        if self.maps.shape[1:] != (1, 1):
+            steps = apply_maps(self.maps, parents, steps)
+        steps = apply_maps(self.spreads, parents, steps)
         reach = self.regions.reach(parents, steps)
         shrink = np.where(reach < 1 / INSIDE, INSIDE * reach, 1.0)
         return np.asarray(self.regions.centres[parents] + shrink[:, None] * steps)
@@ -56,9 +63,16 @@ class Mosaic:
 
 
 def lay_mosaic(
-    hierarchy: Hierarchy, arrangement: Arrangement, tops: Array, spread: Array, *, n_threads: int = 1
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    tops: Array,
+    spread: Array,
+    *,
+    n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> Mosaic:
     """Regions and positions; O(n log n). `tops`: where the top nodes lie; `spread`: of all rows, per axis."""
+    progress = progress or Progress(0)
     top = hierarchy.levels[-1]
     all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
     anchors, cells = kernels.divide_regions(
@@ -67,9 +81,11 @@ def lay_mosaic(
     regions: list[Regions] = []
     for k in reversed(range(hierarchy.n_levels)):
         level = hierarchy.levels[k]
+        progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
         _, around = neighbors_in_map(anchors, n_threads)
         frames = arrangement.frames(hierarchy, k, anchors, around)
-        regions.insert(0, cells.shrunk(1 - gaps(frames.centres, around, GAPS[min(k, len(GAPS) - 1)])))
+        gap = gaps(frames.centres, around, GAPS[min(k, len(GAPS) - 1)], n_threads)
+        regions.insert(0, cells.shrunk(1 - gap))
         shares = hierarchy.levels[k - 1].sizes.astype(np.float64) if k else np.ones(len(frames.offsets))
         # rows stay where their arrangement puts them: it counts for more than round cells, which nobody draws
         anchors, cells = kernels.divide_regions(
@@ -88,7 +104,7 @@ def outline(spread: Array, n_points: int = 96) -> Regions:
     return Regions(np.array([0, n_points]), ring * half)
 
 
-def gaps(centres: Array, around: Array, typical: float) -> Array:
+def gaps(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
     """How far each region is drawn in: more where its neighbours in the map are more different from it.
 
     The distance to the most similar neighbour, relative to the median of the level, from half to
@@ -96,10 +112,13 @@ def gaps(centres: Array, around: Array, typical: float) -> Array:
     """
     if around.shape[1] == 0:
         return np.full(len(centres), typical)
-    nearest = np.full(len(centres), np.inf)
-    for other in around.T:
-        difference = centres[other].astype(np.float64) - centres
-        nearest = np.minimum(nearest, np.sqrt((difference * difference).sum(axis=1)))
+    nearest = np.empty(len(centres))
+
+    def look(part: slice) -> None:
+        ways = (centres[other] - centres[part] for other in around[part].T)
+        nearest[part] = np.min([lengths(way.astype(np.float64)) for way in ways], axis=0)
+
+    map_blocks(look, blocks(len(centres), centres.shape[1], values=_PIECE), n_threads)
     middle = np.median(nearest)
     relative = nearest / middle if middle > 0 else np.ones(len(nearest))
     return np.asarray(np.minimum(typical * np.clip(relative, 0.5, 1.5), 0.9))
@@ -107,10 +126,7 @@ def gaps(centres: Array, around: Array, typical: float) -> Array:
 
 def _tiles(regions: Regions, frames: Frames, hierarchy: Hierarchy) -> Tiles:
     """The affine map of each leaf that its rows' sites came from, for new rows."""
-    level = hierarchy.levels[0]
-    products = frames.offsets[:, :, None] * frames.offsets[:, None, :]
-    sums = np.add.reduceat(products[level.grouping.order], level.grouping.starts[:-1], axis=0)
-    whiten = root(sums / level.sizes[:, None, None], 1e-4, True)
-    both = root(regions.covariances, 1e-4, False) @ whiten
-    maps = both if frames.maps.shape[1:] == (1, 1) else both @ frames.maps
-    return Tiles(regions, maps, frames.centres)
+    leaf = hierarchy.levels[0]
+    covariances = scatter(frames.offsets, leaf.members, leaf.n_nodes) / leaf.sizes[:, None, None]
+    spreads = root(regions.covariances, 1e-4, False) @ root(covariances, 1e-4, True)
+    return Tiles(regions, spreads, frames.maps, frames.centres)

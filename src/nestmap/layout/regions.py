@@ -8,7 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from .._native import kernels
 from .._native.twins import Array, blocks
+from .._parallel import map_blocks, resolve_n_jobs
+
+_PIECE = 400_000  # vertices, about, that a thread works on
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,32 +41,31 @@ class Regions:
         return (self[i] for i in range(len(self)))
 
     @cached_property
-    def _owner(self) -> Array:
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
-
-    @cached_property
-    def _next(self) -> Array:
-        """Index of the vertex after each vertex."""
-        after = np.arange(1, len(self.points) + 1)
-        filled = np.diff(self.starts) > 0
-        after[self.starts[1:][filled] - 1] = self.starts[:-1][filled]
-        return after
-
-    @cached_property
     def _moments(self) -> tuple[Array, Array, Array]:
-        n, owner = len(self), self._owner
-        origin = self.points[self.starts[:-1]]
-        a, b = self.points - origin[owner], self.points[self._next] - origin[owner]
+        areas, centres, second = np.empty(len(self)), np.empty((len(self), 2)), np.empty((len(self), 2, 2))
+
+        def measure(part: slice) -> None:
+            row, vertex, after = self._sides(np.arange(part.start, part.stop))
+            areas[part], centres[part], second[part] = self._measure(part, row, vertex, after)
+
+        map_blocks(measure, blocks(len(self), 8, values=_PIECE), resolve_n_jobs(None))
+        return areas, centres, second
+
+    def _measure(self, part: slice, row: Array, vertex: Array, after: Array) -> tuple[Array, Array, Array]:
+        """Area, centre and covariance of some polygons, as sums over their sides."""
+        n = part.stop - part.start
+        origin = self.points[self.starts[:-1][part]]
+        a, b = self.points[vertex] - origin[row], self.points[after] - origin[row]
         t = (a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
-        areas = np.bincount(owner, t, n)
+        areas = np.bincount(row, t, n)
         safe = np.where(areas > 0, areas, 1.0)
         total = a + b
-        mean = np.stack([np.bincount(owner, t * total[:, i], n) / (3 * safe) for i in (0, 1)], axis=1)
+        mean = np.stack([np.bincount(row, t * total[:, i], n) / (3 * safe) for i in (0, 1)], axis=1)
         second = np.empty((n, 2, 2))
-        for i in (0, 1):
-            for j in (0, 1):
-                products = a[:, i] * a[:, j] + b[:, i] * b[:, j] + total[:, i] * total[:, j]
-                second[:, i, j] = np.bincount(owner, t * products, n) / (12 * safe) - mean[:, i] * mean[:, j]
+        for i, j in ((0, 0), (0, 1), (1, 1)):
+            products = a[:, i] * a[:, j] + b[:, i] * b[:, j] + total[:, i] * total[:, j]
+            second[:, i, j] = np.bincount(row, t * products, n) / (12 * safe) - mean[:, i] * mean[:, j]
+            second[:, j, i] = second[:, i, j]
         return areas, origin + mean, second
 
     @property
@@ -80,50 +83,51 @@ class Regions:
 
     def shrunk(self, factors: Array) -> Regions:
         """Each polygon scaled about its centre."""
-        middle = self.centres[self._owner]
-        return Regions(self.starts, middle + factors[self._owner, None] * (self.points - middle))
+        counts = np.diff(self.starts)
+        middle = np.repeat(self.centres, counts, axis=0)
+        points = self.points - middle
+        points *= np.repeat(factors, counts)[:, None]
+        points += middle
+        found = Regions(self.starts, points)
+        areas, centres, second = self._moments
+        squares = factors * factors
+        found.__dict__["_moments"] = areas * squares, centres, second * squares[:, None, None]  # known: not again
+        return found
 
     def reach(self, ids: Array, steps: Array) -> Array:
         """How many times each step fits between the centre of polygon ids[k] and its border."""
-        out = np.empty(len(ids))
-        for part, row, vertex in self._sides(ids):
-            edge = self.points[self._next[vertex]] - self.points[vertex]
-            step = steps[part][row]
-            to = self.points[vertex] - self.centres[ids[part]][row]
-            towards = step[:, 0] * edge[:, 1] - step[:, 1] * edge[:, 0]
-            distance = to[:, 0] * edge[:, 1] - to[:, 1] * edge[:, 0]
+        out = np.full(len(ids), np.inf)
+        for part in blocks(len(ids), 8, values=_PIECE):
+            row, vertex, after = self._sides(ids[part])
+            edge, to = self.points[after] - self.points[vertex], self.points[vertex] - self.centres[ids[part]][row]
+            towards, distance = _cross(steps[part][row], edge), _cross(to, edge)
             times = np.divide(distance, towards, out=np.full_like(distance, np.inf), where=towards > 0)
-            found = np.full(part.stop - part.start, np.inf)
-            np.minimum.at(found, row, times)
-            out[part] = np.maximum(found, 0)
-        return out
+            np.minimum.at(out[part], row, times)
+        return np.asarray(np.maximum(out, 0))
 
-    def outside(self, ids: Array, points: Array) -> Array:
+    def outside(self, ids: Array, points: Array, n_threads: int = 1) -> Array:
         """How far each point lies outside polygon ids[k] (negative: inside)."""
-        out = np.empty(len(ids))
-        for part, row, vertex in self._sides(ids):
-            edge = self.points[self._next[vertex]] - self.points[vertex]
-            away = points[part][row] - self.points[vertex]
-            length = np.sqrt((edge * edge).sum(axis=1))
-            cross = away[:, 0] * edge[:, 1] - away[:, 1] * edge[:, 0]
-            distance = np.divide(cross, length, out=np.full_like(cross, -np.inf), where=length > 0)
-            found = np.full(part.stop - part.start, -np.inf)
-            np.maximum.at(found, row, distance)
-            out[part] = found
-        return out
+        return kernels.outside(self.starts, self.points, ids, points, n_threads)
 
-    def _sides(self, ids: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Blocks of ids with all their sides: (block, position in it, vertex at the start of the side)."""
-        for part in blocks(len(ids), 16):
-            counts = np.diff(self.starts)[ids[part]]
-            row = np.repeat(np.arange(len(counts)), counts)
-            first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-            yield part, row, np.repeat(self.starts[ids[part]] - first, counts) + np.arange(len(row))
+    def _sides(self, ids: Array) -> tuple[Array, Array, Array]:
+        """All sides of some polygons: position in ids, vertex at the start of the side, vertex at its end."""
+        first, counts = self.starts[ids], self.starts[ids + 1] - self.starts[ids]
+        ends = np.cumsum(counts)
+        row = np.repeat(np.arange(len(ids)), counts)
+        vertex = np.repeat(first - (ends - counts), counts) + np.arange(len(row))
+        after = vertex + 1
+        after[ends[counts > 0] - 1] = first[counts > 0]
+        return row, vertex, after
+
+
+def _cross(a: Array, b: Array) -> Array:
+    return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
 
 
 def circles(centres: Array, radii: Array, n_points: int = 32) -> Regions:
     """Circles as polygons."""
     turn = 2 * np.pi * np.arange(n_points) / n_points
     ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    points = centres[:, None] + radii[:, None, None] * ring
+    points = radii[:, None, None] * ring
+    points += centres[:, None]
     return Regions(np.arange(len(centres) + 1) * n_points, points.reshape(-1, 2))
