@@ -19,7 +19,9 @@ from .neighbors.reduce import Reducer
 def identity(X: Any, hashes: Array, metric: Any, how: Search, first: FirstNeighbors | None) -> dict[str, Any]:
     """What a finished step depends on: another fit must not go on from it."""
     if callable(metric):
-        raise ValueError("work_dir: a callable metric cannot be recognised later; use a metric with a name, or no work_dir")
+        raise ValueError(
+            "work_dir: a callable metric cannot be recognised later; use a metric with a name, or no work_dir"
+        )
     parameters = {"metric": metric, "neighbors": how.method, "target_recall": how.target_recall}
     if first is not None:
         parameters = {"metric": metric, "neighbors": f"given, {_checksum(first.ids)}"}

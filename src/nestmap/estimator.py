@@ -31,8 +31,8 @@ from .neighbors.choice import METHODS, SURE, Search
 from .neighbors.duplicates import hash_points
 from .neighbors.join import Index, build_index
 from .neighbors.points import NATIVE_METRICS, make_points
-from .plan import Plan, plan_fit
 from .placement import RULES, RowTable, assign_rows, place_rows
+from .plan import Plan, plan_fit
 from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary
 
 _BLOCK = 8_000_000  # values of new rows that are placed at a time

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._native.twins import Array
 from .frames import Frames, apply_maps, scatter
-from .local import N_AROUND, LocalArrangement, make_local
+from .local import N_AROUND, LocalArrangement, make_local, n_columns
 from .plain import GlobalArrangement
 
 ARRANGEMENTS = ("auto", "local", "global")
@@ -34,5 +34,6 @@ __all__ = [
     "LocalArrangement",
     "apply_maps",
     "make_local",
+    "n_columns",
     "scatter",
 ]

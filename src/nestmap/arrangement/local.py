@@ -106,6 +106,11 @@ class LocalArrangement:
         return offsets, maps
 
 
+def n_columns(n: int, n_features: int) -> int:
+    """Directions that the frames of n rows look at."""
+    return min(n_features, N_COLUMNS if n <= MANY_ROWS else N_COLUMNS_OF_MANY)
+
+
 def make_local(X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n_threads: int) -> LocalArrangement:
     """Coordinates of nodes in the leading directions of a sample of rows; O(n · n_features · p).
 
@@ -113,7 +118,7 @@ def make_local(X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n
     """
     metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
     points = make_points(X, metric)
-    most = N_COLUMNS if points.n <= MANY_ROWS else N_COLUMNS_OF_MANY
+    most = n_columns(points.n, points.n_cols)
     with single_threaded_blas():
         reducer = fit_reducer(points, sample[: sample_size(points.n, points.n_cols)], most)
         directions = np.ascontiguousarray(reducer.directions[:, :most])
