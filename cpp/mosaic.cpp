@@ -90,7 +90,7 @@ Root root(double xx, double xy, double yy, double floor, bool inverse) {
     return {c * c * major + s * s * minor, c * s * (major - minor), s * s * major + c * c * minor};
 }
 
-// CellList in the order in which they were found.
+// Cells in the order in which they were found.
 struct CellList {
     std::vector<Point> points;
     std::vector<int64_t> ids, counts;
@@ -243,7 +243,7 @@ private:
         clip(region, {-axis.x, -axis.y}, -(from + to) / 2, -1, high);
     }
 
-    // CellList for the current sites and weights; fills areas, centres and the lengths of common borders.
+    // Cells for the current sites and weights; fills areas, centres and the lengths of common borders.
     void diagram(const Polygon& region) {
         const size_t n = sites_.size();
         cells_.resize(n);
