@@ -30,7 +30,7 @@ def identity(X: Any, hashes: Array, metric: Any, how: Search, first: FirstNeighb
 
 
 def _checksum(values: Array) -> str:
-    return blake2b(np.ascontiguousarray(values), digest_size=16).hexdigest()
+    return blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).hexdigest()
 
 
 class Steps:

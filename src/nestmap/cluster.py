@@ -12,7 +12,7 @@ from ._native.twins import Array
 from ._parallel import resolve_n_jobs
 from ._progress import Progress
 from ._validate import cast_rows, check_number, work_dtype
-from .hierarchy import Climb, build_hierarchy
+from .hierarchy import build_hierarchy
 from .neighbors import check_metric, given_neighbors
 from .neighbors.choice import Search
 from .neighbors.duplicates import hash_points
@@ -76,8 +76,10 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         hashes = hash_points(X, n_threads)
         how = Search(self.neighbors if given is None else "auto")
         metric = check_metric(self.metric, X)
-        climb = Climb(metric, min_nodes=2, n_threads=n_threads, progress=Progress(self.verbose), how=how)
-        self.hierarchy_ = build_hierarchy(X, metric, first=given, hashes=hashes, climb=climb)
+        self.hierarchy_ = build_hierarchy(
+            X, metric, first=given, hashes=hashes, min_nodes=2, n_threads=n_threads,
+            progress=Progress(self.verbose), how=how,
+        )  # fmt: skip
         tree = self.hierarchy_
         self.partitions_ = np.stack([tree.labels(k) for k in range(tree.n_levels)], axis=1)
         self.n_clusters_ = list(tree.level_sizes)

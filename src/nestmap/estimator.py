@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,7 +22,7 @@ from ._source import RowSource, load_source, open_rows
 from ._validate import cast_rows, check_number, check_option, row_dtype, work_dtype
 from ._work import WorkDir
 from .arrangement import ARRANGEMENTS, MOST_LOCAL, Arrangement, Coordinates, GlobalArrangement, make_local
-from .hierarchy import Climb, Hierarchy, build_hierarchy
+from .hierarchy import Hierarchy, Table, build_hierarchy
 from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
 from .neighbors import check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
@@ -186,12 +185,14 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, n_threads)
         with ExitStack() as stack:
-            climb = Climb(metric, n_threads=n_threads, progress=progress, how=how, table=self._table_maker(plan))
+            keeper = None
             if self.work_dir is not None:
-                work = stack.enter_context(WorkDir.open(self.work_dir, identity(X, hashes, metric, how, given)))
-                steps = Steps(work)
-                climb = replace(climb, load=steps.load, save=steps.save)
-            hierarchy = build_hierarchy(X, metric, first=given, hashes=hashes, climb=climb)
+                work = WorkDir.open(self.work_dir, identity(X, hashes, metric, how, given))
+                keeper = Steps(stack.enter_context(work))
+            hierarchy = build_hierarchy(
+                X, metric, first=given, hashes=hashes, n_threads=n_threads, progress=progress, how=how,
+                table=self._table_maker(plan), keeper=keeper,
+            )  # fmt: skip
         progress.note(str(hierarchy))
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._table = RowTable.of(hashes)
@@ -238,7 +239,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         progress.begin(f"copying {X.shape[0]} rows")
         return load_source(X, budget, self.work_dir, progress=progress.share)
 
-    def _table_maker(self, plan: Plan) -> Callable[[tuple[int, int], Any], Array]:
+    def _table_maker(self, plan: Plan) -> Table:
         def table(shape: tuple[int, int], dtype: Any) -> Array:
             in_memory = not plan.centroids_on_disk or shape[0] <= SURE // 4
             return scratch_array(shape, dtype, in_memory=in_memory, folder=self.work_dir)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +30,8 @@ from .neighbors.join import Index, build_index
 from .neighbors.points import NATIVE_METRICS, make_points
 from .neighbors.reduce import FEW_COLUMNS, MOST_COLUMNS, Reducer, fit_reducer
 
+Table = Callable[[tuple[int, int], Any], Array]
+
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
@@ -47,17 +49,6 @@ class Grouping:
     def maximum(self, values: Array) -> Array:
         """Largest value of each group (columns one by one)."""
         return np.asarray(np.maximum.reduceat(values[self.order], self.starts[:-1], axis=0))
-
-    def spread(self, values: Array) -> Array:
-        """Root of the sum of squares of each group (columns one by one)."""
-        squares = (values * values)[self.order]
-        return np.asarray(np.sqrt(np.add.reduceat(squares, self.starts[:-1], axis=0)))
-
-    def mean(self, values: Array, weights: Array) -> Array:
-        """Weighted mean of each group."""
-        total = np.add.reduceat(weights[self.order], self.starts[:-1])
-        sums = np.add.reduceat((values * weights[:, None])[self.order], self.starts[:-1], axis=0)
-        return np.asarray(sums / total[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +105,7 @@ class Hierarchy:
 
     @cached_property
     def leaf_index(self) -> Index | BlockedIndex:
-        """Answers which level-0 centroid is the nearest; built when it is first asked for, unless the search left one."""
+        """Answers which level-0 centroid is the nearest; built when first asked for, unless the search left one."""
         if self.found_index is not None:
             return self.found_index
         centroids = self.levels[0].centroids
@@ -289,22 +280,24 @@ class Step:
     index: Index | BlockedIndex | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Climb:
-    """What all steps of a hierarchy share.
+class Keeper(Protocol):
+    """Keeps finished steps, so that a fit that was stopped can go on from them."""
 
-    `table(shape, dtype)` makes the array of a level's centroids (in memory, or on disk if that is too
-    small); `load(k)` and `save(k, step)` keep finished steps, if there is a place for them.
-    """
+    def load(self, k: int) -> Step | None: ...
+
+    def save(self, k: int, step: Step) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Climb:
+    """What all steps of a hierarchy share."""
 
     metric: Any
-    min_nodes: int = 3
-    n_threads: int = 1
-    progress: Progress = field(default_factory=lambda: Progress(0))
-    how: Search = field(default_factory=Search)
-    table: Callable[[tuple[int, int], Any], Array] = np.empty
-    load: Callable[[int], Step | None] = lambda k: None
-    save: Callable[[int, Step], None] = lambda k, step: None
+    min_nodes: int
+    n_threads: int
+    progress: Progress
+    how: Search
+    table: Table
 
     def step(self, k: int, items: Any, weights: Array, reducer: Reducer | None, first: Any, hashes: Any) -> Step:
         """First neighbours, components, centroids."""
@@ -338,24 +331,31 @@ def build_hierarchy(
     *,
     first: FirstNeighbors | None = None,
     hashes: Array | None = None,
-    climb: Climb | None = None,
+    min_nodes: int = 3,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+    how: Search | None = None,
+    table: Table = np.empty,
+    keeper: Keeper | None = None,
 ) -> Hierarchy:
-    """Section 3.1 on validated rows: levels until the last one with at least `climb.min_nodes` nodes.
+    """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
     `first` are first neighbours of the rows that the caller has (upper levels are searched), `hashes`
-    what `hash_points` gives for the rows.
+    what `hash_points` gives for the rows; `table(shape, dtype)` makes the array of a level's centroids.
     """
-    climb = climb or Climb(metric)
+    climb = _Climb(metric, min_nodes, n_threads, progress or Progress(0), how or Search(), table)
     items, weights = X, np.ones(X.shape[0])
     levels: list[Level] = []
     steps: list[Step] = []
     reducer: Reducer | None = None
     while True:
         k = len(levels)
-        if (step := climb.load(k)) is None:
+        step = None if keeper is None else keeper.load(k)
+        if step is None:
             check_unchanged(X)
             step = climb.step(k, items, weights, reducer, first, hashes)
-            climb.save(k, step)
+            if keeper is not None:
+                keeper.save(k, step)
         first = hashes = None
         reducer = reducer or step.reducer
         steps.append(step)
@@ -395,7 +395,7 @@ def merge_items(
     members: Array,
     n_nodes: int,
     n_threads: int,
-    table: Callable[[tuple[int, int], Any], Array] = np.empty,
+    table: Table = np.empty,
     progress: Share | None = None,
 ) -> tuple[Any, Array]:
     """Centroids and sizes of groups of items: means weighted by the rows below, summed in float64."""

@@ -82,9 +82,10 @@ def plan_fit(X: Any, metric: Any, how: Search, *, n_components: int, local: bool
     roomy = [p for p in plans if not (p.disk == 0 and table > _ON_DISK * budget and not sparse.issparse(X))]
     fitting = [p for p in (*roomy, *plans) if p.memory <= budget]
     if not fitting:
+        enough = format_size(1.1 * smallest).replace(" ", "")
         raise MemoryBudgetError(
-            f"max_memory: a fit of {n} x {n_features} rows needs about {format_size(smallest)} beyond X, and the budget "
-            f"is {format_size(budget)}; give max_memory={format_size(1.1 * smallest).replace(' ', '')!r} or more, or fewer rows"
+            f"max_memory: a fit of {n} x {n_features} rows needs about {format_size(smallest)} beyond X, and the "
+            f"budget is {format_size(budget)}; give max_memory={enough!r} or more, or fewer rows"
         )
     return replace(fitting[0], budget=budget, smallest=smallest)
 
