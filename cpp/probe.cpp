@@ -264,56 +264,97 @@ private:
     }
 };
 
-// Squared (or L1) distances from one centre to all: 16 centres at a time.
+// Centres against centres, a few at a time, in tiles.
 template <Norm N>
-void centre_distances(const Cells& cells, const Floats& panels, int64_t c, std::vector<float>& out) {
-    const float* x = cells.centre(c);
-    const int64_t n_panels = (cells.n_cells + PANEL - 1) / PANEL;
-    out.resize(n_panels * PANEL);
-    for (int64_t p = 0; p < n_panels; ++p) {
-        const float* panel = panels.data() + p * cells.width * PANEL;
-        vfloat acc[VECTORS] = {};
-        for (int k = 0; k < cells.width; ++k)
-            for (int v = 0; v < VECTORS; ++v) {
-                const vfloat d = load(panel + k * PANEL + v * LANES) - x[k];
-                acc[v] += N == Norm::L2 ? d * d : absolute(d);
-            }
-        for (int v = 0; v < VECTORS; ++v) store(out.data() + p * PANEL + v * LANES, acc[v]);
+class Centres {
+public:
+    explicit Centres(const Cells& cells) : cells_(cells), n_panels_((cells.n_cells + PANEL - 1) / PANEL) {
+        panels_.assign(n_panels_ * (cells.width + 1) * PANEL, 0.0f);
+        for (int64_t c = 0; c < cells.n_cells; ++c) {
+            float* lane = panels_.data() + c / PANEL * (cells.width + 1) * PANEL + c % PANEL;
+            for (int k = 0; k < cells.width; ++k) lane[k * PANEL] = cells.centre(c)[k];
+            lane[cells.width * PANEL] = size(c);
+        }
     }
+    // Lower bounds of the distances of up to TILE_ROWS centres to all (squared for L2), row by row.
+    void measure(int64_t first, int n, std::vector<float>& out) const {
+        Floats packed((cells_.width + 1) * TILE_ROWS, 0.0f);
+        for (int r = 0; r < n; ++r) {
+            for (int k = 0; k < cells_.width; ++k) packed[k * TILE_ROWS + r] = cells_.centre(first + r)[k];
+            packed[cells_.width * TILE_ROWS + r] = size(first + r);
+        }
+        out.resize(TILE_ROWS * n_panels_ * PANEL);
+        for (int64_t p = 0; p < n_panels_; ++p) {
+            const float* panel = panels_.data() + p * (cells_.width + 1) * PANEL;
+            vfloat acc[TILE_ROWS][VECTORS];
+            tile<N, TILE_ROWS>(packed.data(), panel, cells_.width, acc);
+            for (int r = 0; r < n; ++r)
+                for (int v = 0; v < VECTORS; ++v)
+                    store(out.data() + (r * n_panels_ + p) * PANEL + v * LANES,
+                          lower_bound<N>(acc[r][v], packed[cells_.width * TILE_ROWS + r],
+                                         load(panel + cells_.width * PANEL + v * LANES)));
+        }
+    }
+    int64_t stride() const { return n_panels_ * PANEL; }
+
+private:
+    const Cells& cells_;
+    const int64_t n_panels_;
+    Floats panels_;
+    float size(int64_t c) const {
+        const double norm = cells_.centre_norm(c);
+        return cells_.with_margin(N == Norm::L2 ? norm * norm : norm);
+    }
+};
+
+// The `kept` least of n distances, nearest first: a threshold on a copy, then a sort of the few below it.
+void least(const float* distance, int64_t n, int64_t kept, std::vector<float>& copy, std::vector<int32_t>& order) {
+    float limit = std::numeric_limits<float>::infinity();
+    if (kept < n) {
+        copy.assign(distance, distance + n);
+        std::nth_element(copy.begin(), copy.begin() + kept - 1, copy.end());
+        limit = copy[kept - 1];
+    }
+    order.clear();
+    for (int64_t e = 0; e < n; ++e)
+        if (distance[e] <= limit) order.push_back((int32_t)e);
+    std::sort(order.begin(), order.end(), [&](int32_t x, int32_t y) {
+        return distance[x] < distance[y] || (distance[x] == distance[y] && x < y);
+    });
+    order.resize(kept);
 }
 
 template <Norm N>
 void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll) {
-    const int64_t n = cells.n_cells, n_panels = (n + PANEL - 1) / PANEL;
-    Floats panels(n_panels * cells.width * PANEL, 0.0f);
-    for (int64_t c = 0; c < n; ++c)
-        for (int k = 0; k < cells.width; ++k)
-            panels[((c / PANEL) * cells.width + k) * PANEL + c % PANEL] = cells.centre(c)[k];
     struct Buffer {
-        std::vector<float> distance;
+        std::vector<float> distance, copy;
         std::vector<int32_t> order;
+        std::vector<uint8_t> listed;
     };
+    const int64_t n = cells.n_cells, kept = std::min(m, n);
+    const Centres<N> centres(cells);
     std::vector<Buffer> buffers(n_threads);
-    const double rounding = 1 - (cells.width + 8) * 0x1p-23;
-    parallel_for(n, n_threads, poll, [&](int64_t c, int id) {
-        auto& [distance, order] = buffers[id];
-        centre_distances<N>(cells, panels, c, distance);
-        distance[c] = -1;  // itself first
-        order.resize(n);
-        std::iota(order.begin(), order.end(), 0);
-        const auto less = [&](int32_t x, int32_t y) {
-            return distance[x] < distance[y] || (distance[x] == distance[y] && x < y);
-        };
-        const int64_t kept = std::min(m, n);
-        if (kept < n) std::nth_element(order.begin(), order.begin() + kept, order.end(), less);
-        std::sort(order.begin(), order.begin() + kept, less);
-        std::copy(order.begin(), order.begin() + kept, near + c * m);
-        std::fill(near + c * m + kept, near + (c + 1) * m, -1);
-        double least = std::numeric_limits<double>::infinity();
-        for (int64_t j = kept; j < n; ++j)
-            least = std::min(least, to_length<N>(distance[order[j]]) * rounding - cells.radius(order[j]) -
-                                        cells.cell_slack(order[j]));
-        beyond[c] = least;
+    parallel_for((n + TILE_ROWS - 1) / TILE_ROWS, n_threads, poll, [&](int64_t task, int id) {
+        auto& [distance, copy, order, listed] = buffers[id];
+        const int64_t first = task * TILE_ROWS;
+        const int some = (int)std::min<int64_t>(TILE_ROWS, n - first);
+        centres.measure(first, some, distance);
+        for (int r = 0; r < some; ++r) {
+            const int64_t c = first + r;
+            float* d = distance.data() + r * centres.stride();
+            d[c] = -std::numeric_limits<float>::infinity();  // itself first
+            least(d, n, kept, copy, order);
+            std::copy(order.begin(), order.end(), near + c * m);
+            std::fill(near + c * m + kept, near + (c + 1) * m, -1);
+            listed.assign(n, 0);
+            for (int32_t e : order) listed[e] = 1;
+            double nearest = std::numeric_limits<double>::infinity();
+            for (int64_t e = 0; e < n; ++e)
+                if (!listed[e])
+                    nearest = std::min(nearest, to_length<N>(d[e]) * (1 - 0x1p-20) - cells.radius(e) -
+                                                    cells.cell_slack(e));
+            beyond[c] = nearest - cells.slack * cells.centre_norm(c);
+        }
     });
 }
 

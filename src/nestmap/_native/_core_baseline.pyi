@@ -52,6 +52,9 @@ class Cells:
         norm: str,
         n_threads: int,
     ) -> None: ...
+    @property
+    def width(self) -> int: ...
+    def centres(self, out: NDArray[Any]) -> None: ...
 
 def divide_regions(
     region_starts: NDArray[Any],
@@ -89,6 +92,55 @@ def alignments(
     around: NDArray[Any],
     out: NDArray[Any],
     n_threads: int,
+) -> None: ...
+
+def near_cells(
+    cells: Cells,
+    near: NDArray[Any],
+    beyond: NDArray[Any],
+    n_threads: int,
+    progress: Callable[[float], None] | None,
+) -> None: ...
+def probe(
+    cells: Cells,
+    near: NDArray[Any],
+    first: int,
+    last: int,
+    ids: NDArray[Any],
+    bounds: NDArray[Any],
+    n_threads: int,
+    progress: Callable[[float], None] | None,
+) -> int: ...
+def repair(
+    cells: Cells,
+    known: NDArray[Any],
+    ids: NDArray[Any],
+    bounds: NDArray[Any],
+    n_threads: int,
+    progress: Callable[[float], None] | None,
+) -> None: ...
+def verify_lists(
+    cells: Cells,
+    rows: Rows,
+    ids: NDArray[Any],
+    bounds: NDArray[Any],
+    positions: NDArray[Any],
+    distances: NDArray[Any],
+    found: NDArray[Any],
+    n_threads: int,
+    progress: Callable[[float], None] | None,
+) -> None: ...
+def prove(
+    cells: Cells,
+    near: NDArray[Any],
+    beyond: NDArray[Any],
+    last: int,
+    ids: NDArray[Any],
+    bounds: NDArray[Any],
+    distances: NDArray[Any],
+    proved: NDArray[Any],
+    n_threads: int,
+    progress: Callable[[float], None] | None,
 ) -> None: ...
 
 class PairSet:
