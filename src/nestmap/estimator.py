@@ -69,7 +69,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         Stretch squeezed clusters (arrangement='global' in 2-D and 3-D only). 'auto': yes there.
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
-        seconds (docs/large.md has the rule) and says in `neighbor_report_` what it did; or bring your
+        seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring your
         own, an array with the index of each row's nearest other row.
     target_recall : float
         For the approximate search: the share of rows whose neighbour is to be the true one.

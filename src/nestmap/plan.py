@@ -99,7 +99,7 @@ def _method(X: Any, metric: Any, how: Search, given: bool) -> str:
 
 
 def _estimate(n: int, n_features: int, method: str, columns: int, d: int, local: bool, table: int) -> Plan:
-    """Bytes per stage, from what the stages keep per row (measured: docs/large.md)."""
+    """Bytes per stage, from what the stages keep per row (measured: docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 24  # hashes and their order, members
     panels = 4 * (min(columns, 96 if method == "exact" else 32) + 2) * 1.1
