@@ -142,7 +142,7 @@ public:
     Prober(const Cells& cells, const int32_t* near, int64_t m, Lists lists)
         : cells_(cells), ranks_(cells, near, m), lists_(lists) {}
 
-    static constexpr int64_t TOGETHER = 32;  // cells
+    static constexpr int64_t TOGETHER = 128;  // cells
     static constexpr size_t SETTLE_AT = 48;
     int64_t n_pairs = 0;
 
