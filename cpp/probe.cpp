@@ -15,18 +15,24 @@ double to_length(double d) {
     return N == Norm::L2 ? std::sqrt(std::max(0.0, d)) : d;
 }
 
-// Distance of two short rows, by differences: no cancellation. Squared for L2.
+// Distance of two short rows, by differences: no cancellation. Squared for L2; any larger value as soon as it is
+// known to be above `limit`.
 template <Norm N>
-inline float short_distance(const Reduced& r, int64_t a, int64_t b) {
+inline float short_distance(const Reduced& r, int64_t a, int64_t b, float limit) {
     const float *x = r.z + a * r.dims, *y = r.z + b * r.dims;
-    vfloat sum = {}, other = {};
-    for (int k = 0; k < r.dims; k += 2 * LANES) {  // dims is a multiple of 16
-        const vfloat d = load(x + k) - load(y + k), e = load(x + k + LANES) - load(y + k + LANES);
-        sum += N == Norm::L2 ? d * d : absolute(d);
-        other += N == Norm::L2 ? e * e : absolute(e);
-    }
     const float t = r.tail(a, r.dims) - r.tail(b, r.dims);
-    return sum_lanes(sum + other) + (N == Norm::L2 ? t * t : std::fabs(t));
+    float total = N == Norm::L2 ? t * t : std::fabs(t);
+    for (int k = 0; k < r.dims;) {
+        vfloat sum = {}, other = {};
+        for (const int stop = std::min(r.dims, k + 64); k < stop; k += 2 * LANES) {  // dims is a multiple of 16
+            const vfloat d = load(x + k) - load(y + k), e = load(x + k + LANES) - load(y + k + LANES);
+            sum += N == Norm::L2 ? d * d : absolute(d);
+            other += N == Norm::L2 ? e * e : absolute(e);
+        }
+        total += sum_lanes(sum + other);
+        if (total > limit) break;
+    }
+    return total;
 }
 
 inline void prefetch_row(const Reduced& r, int64_t a) {
@@ -46,6 +52,10 @@ struct List {
         bool found = false;
         for (int j = 0; j < k; ++j) found |= ids[j] == id;
         return found;
+    }
+    template <Norm N>
+    void meet(const Reduced& r, int64_t own, int32_t id) {
+        add(short_distance<N>(r, own, id, limit()), id);
     }
     void add(float bound, int32_t id) {
         if (!(bound < limit()) || has(id)) return;
@@ -162,7 +172,7 @@ public:
             size_t end = v;
             while (end < sorted_.size() && sorted_[end].cell == sorted_[v].cell) ++end;
             select(v, end);
-            meet(sorted_[v].cell, false);
+            meet(sorted_[v].cell);
             v = end;
         }
     }
@@ -178,7 +188,7 @@ private:
     std::vector<Visit> visits_, sorted_;
     std::vector<int32_t> counts_;
     std::vector<int32_t> rows_;
-    Floats packed_;
+    Floats packed_, bounds_, chosen_;
     std::vector<std::pair<int32_t, int32_t>> pairs_;
 
     void sort_visits() {
@@ -202,13 +212,45 @@ private:
         }
     }
 
+    // The first cell: lists are empty and would take in almost anything, so the best of all its rows are chosen at once.
     void meet_own(int64_t cell) {
-        rows_.resize(cells_.cell_size(cell));
+        const int64_t n = cells_.cell_size(cell), width = cells_.cell_panels(cell) * PANEL;
+        const int64_t wanted = std::min<int64_t>(n - 1, cells_.head == cells_.reduced.dims ? lists_.k : 3 * lists_.k);
+        if (wanted < 1) return;
+        rows_.resize(n);
         std::iota(rows_.begin(), rows_.end(), (int32_t)cells_.starts[cell]);
-        meet(cell, true);
+        pack();
+        bounds_.resize(TILE_ROWS * width);
+        for (int64_t g = 0; g < n; g += TILE_ROWS) {
+            const int left = (int)std::min<int64_t>(n - g, TILE_ROWS);
+            bound_all(packed_.data() + g / TILE_ROWS * (cells_.width + 1) * TILE_ROWS, cell, left, width);
+            for (int r = 0; r < left; ++r) {
+                float* bound = bounds_.data() + r * width;
+                bound[g + r] = std::numeric_limits<float>::infinity();  // itself
+                chosen_.assign(bound, bound + n);
+                std::nth_element(chosen_.begin(), chosen_.begin() + wanted - 1, chosen_.end());
+                const float limit = chosen_[wanted - 1];
+                for (int64_t j = 0; j < n; ++j)
+                    if (bound[j] <= limit) List(lists_, rows_[g + r]).template meet<N>(cells_.reduced, rows_[g + r], rows_[j]);
+            }
+            n_pairs += left * n;
+        }
     }
 
-    void meet(int64_t e, bool own) {
+    void bound_all(const float* group, int64_t cell, int n, int64_t width) {
+        for (int64_t p = 0; p < cells_.cell_panels(cell); ++p) {
+            const float* panel = cells_.panel(cell, p);
+            vfloat acc[TILE_ROWS][VECTORS];
+            tile<N, TILE_ROWS>(group, panel, cells_.width, acc);
+            for (int r = 0; r < n; ++r)
+                for (int v = 0; v < VECTORS; ++v)
+                    store(bounds_.data() + r * width + p * PANEL + v * LANES,
+                          lower_bound<N>(acc[r][v], group[cells_.width * TILE_ROWS + r],
+                                         load(panel + cells_.width * PANEL + v * LANES)));
+        }
+    }
+
+    void meet(int64_t e) {
         pack();
         const int64_t n = rows_.size(), stride = (int64_t)(cells_.width + 1) * TILE_ROWS;
         for (int64_t g = 0; g < n; g += TILE_ROWS) {
@@ -217,10 +259,10 @@ private:
             for (int64_t p = 0; p < cells_.cell_panels(e); ++p) {
                 left > TILE_ROWS / 2 ? collect<TILE_ROWS>(g, left, group, e, p)
                                      : collect<(TILE_ROWS + 1) / 2>(g, left, group, e, p);
-                if (pairs_.size() >= SETTLE_AT) settle(own);  // limits drop while lists are new
+                if (pairs_.size() >= SETTLE_AT) settle();  // limits drop while lists are new
             }
             n_pairs += left * cells_.cell_size(e);
-            settle(own);
+            settle();
         }
     }
 
@@ -257,9 +299,8 @@ private:
         }
     }
 
-    void settle(bool same) {
-        for (const auto& [a, b] : pairs_)
-            if (!same || a != b) List(lists_, a).add(short_distance<N>(cells_.reduced, a, b), b);
+    void settle() {
+        for (const auto& [a, b] : pairs_) List(lists_, a).template meet<N>(cells_.reduced, a, b);
         pairs_.clear();
     }
 };
@@ -373,16 +414,19 @@ int64_t probe_norm(const Cells& cells, const int32_t* near, int64_t m, int64_t f
 
 template <Norm N>
 void repair_row(const Reduced& r, const int32_t* known, int w, int64_t i, std::vector<int32_t>& met, List out) {
+    constexpr size_t AHEAD = 6;
     met.clear();
     for (int j = 0; j < w && known[i * w + j] >= 0; ++j) {
         const int32_t* other = known + (int64_t)known[i * w + j] * w;
         for (int l = 0; l < w && other[l] >= 0; ++l)
-            if (other[l] != i && !out.has(other[l])) {
-                met.push_back(other[l]);
-                prefetch_row(r, other[l]);
-            }
+            if (other[l] != i && !out.has(other[l])) met.push_back(other[l]);
     }
-    for (int32_t b : met) out.add(short_distance<N>(r, i, b), b);
+    std::sort(met.begin(), met.end());  // neighbours share neighbours: each is looked at once
+    met.erase(std::unique(met.begin(), met.end()), met.end());
+    for (size_t b = 0; b < met.size(); ++b) {
+        if (b + AHEAD < met.size()) prefetch_row(r, met[b + AHEAD]);
+        out.meet<N>(r, i, met[b]);
+    }
 }
 
 template <Norm N>

@@ -22,6 +22,8 @@ from .points import NATIVE_METRICS, canonical_metric, make_points
 from .reduce import Reducer
 from .report import FirstNeighbors, NeighborReport
 
+_COLUMNS = 128  # reduced columns that the approximate search makes use of
+
 __all__ = ["FirstNeighbors", "NeighborReport", "RecallWarning", "first_neighbors"]
 
 
@@ -129,7 +131,7 @@ def search(
         neighbors, index = join_points(points, n_threads, reducer, progress, hashes, how.columns)
         return Found(neighbors, index, index.reducer)
     neighbors, reducer = approximate_neighbors(
-        points, n_threads, how.target_recall, reducer, progress, hashes, how.columns
+        points, n_threads, how.target_recall, reducer, progress, hashes, min(how.columns, _COLUMNS)
     )
     if neighbors.report.recall < how.target_recall:
         _warn_of_recall(neighbors.report)

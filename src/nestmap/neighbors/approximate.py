@@ -31,8 +31,9 @@ _LISTED = 256  # nearest cells that a cell's rows choose from, at first
 _MOST_LISTED = 4096
 _LIST_EXACT, _LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
 _ASKED = 8  # rows of a list that are asked for theirs
-_HEAD = 32  # columns that pairs are bounded in at first
-_SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 2000, 500
+_COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
+_SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 1000, 500
+_MARGIN = 0.005  # above the target, for which visits are planned
 _WORTH = 0.02  # gain of recall for which asking neighbours again is cheaper than visiting more cells
 
 
@@ -97,6 +98,29 @@ def approximate_neighbors(
     return FirstNeighbors(found_ids, points.to_metric(found), report), reducer
 
 
+def _choose_head(reduced: ReducedRows, partition: Partition, norm: str, k: int) -> int:
+    """The number of leading columns that bounds pairs of near rows at the least cost, by a sample of cells."""
+    rng = np.random.default_rng(4)
+    n_cells = len(partition.starts) - 1
+    passing = []
+    for cell in rng.choice(n_cells, min(64, n_cells), replace=False):
+        rows = np.arange(partition.starts[cell], partition.starts[cell + 1])
+        if len(rows) < 2:
+            continue
+        some = rng.choice(rows, min(4, len(rows)), replace=False)
+        steps = np.abs(reduced.z[some, None] - reduced.z[rows]).reshape(len(some), len(rows), -1, 8)
+        rest = np.abs(reduced.tails[some, None] - reduced.tails[rows])
+        steps, rest = (steps, rest) if norm == "L1" else (steps**2, rest**2)
+        bounds = steps.sum(axis=3).cumsum(axis=2) + rest
+        # what a list will hold after some cells: about half of it comes from the row's own one
+        limit = np.sort(bounds[:, :, -1], axis=1)[:, min(len(rows) - 1, k // 2)]
+        passing.append((bounds <= limit[:, None, None]).mean(axis=(0, 1)))
+    heads = np.arange(8, reduced.z.shape[1] + 1, 8)
+    if not passing:
+        return int(heads[-1])
+    return int(heads[np.argmin(heads + 1 + _COMPARE_COST + _SETTLE_COST * np.mean(passing, axis=0))])
+
+
 class _Search:
     """Rounds of visiting cells and asking neighbours, until a sample says that it is enough."""
 
@@ -106,7 +130,8 @@ class _Search:
     ) -> None:  # fmt: skip
         self.points, self.reduced, self.partition = points, reduced, partition
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
-        self.cells = make_cells(points, reduced, partition, min(_HEAD, reduced.z.shape[1]), n_threads)
+        self.head = _choose_head(reduced, partition, points.norm, k)
+        self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), k)
         self.n_probes = self.n_pairs = 0
         self.recall = 0.0
@@ -120,37 +145,40 @@ class _Search:
         return len(self.partition.starts) - 1
 
     def reach(self, target: float) -> None:
-        """Visit and ask until the sample's recall is at least the target, or no cells are left to visit."""
+        """Visit and ask until the sample's recall is at least the target, or nothing more can be done about it."""
+        shares = iter(((0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 0.95)))
         self._visit(_FIRST_PROBES, 0.2, 0.4)
         self._measure()
-        gain = 1.0  # what share of the misses asking neighbours leaves
-        shares = iter(((0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 0.95)))
         while self.recall < target:
             before = self.recall
             self._ask()
-            gain = (1 - self.recall) / max(1e-9, 1 - before)
             if self.recall >= target or self.recall - before >= _WORTH:
                 continue
-            if self.n_probes >= self.n_cells or not self._visit_more(target, gain, *next(shares, (0.95, 0.97))):
+            n_probes = self._enough_probes(target)
+            if n_probes > self.near.shape[1] // 2 and self.near.shape[1] < min(self.n_cells, _MOST_LISTED):
+                self._list_cells(4 * self.near.shape[1])
+                self._rank()
+                n_probes = self._enough_probes(target)
+            if n_probes <= self.n_probes:
                 break
+            self._visit(n_probes, *next(shares, (0.95, 0.97)))
+            self._measure()
 
-    def _visit_more(self, target: float, gain: float, start: float, stop: float) -> bool:
-        """More cells, as many as the sample says; False if there are none."""
-        wanted = 1 - (1 - target) / max(gain, 0.2)  # of the sample's neighbours must lie in the cells visited
+    def _enough_probes(self, target: float) -> int:
+        """Cells to visit for the target: the sample tells where its true neighbours are.
+
+        Of those in cells that were visited a share is found (lists are short, and short rows not the whole truth), of
+        the others as well (through neighbours).
+        """
+        visited = self.ranks < self.n_probes
+        inside = self.hits[visited].mean() if visited.any() else 1.0
+        outside = self.hits[~visited].mean() if not visited.all() else 0.0
+        if inside - outside < 0.05 or visited.mean() >= max(target, 0.99):
+            return 0  # more visits would find next to nothing
+        wanted = min(target, (target + _MARGIN - outside) / (inside - outside)) if inside > target else target
         ranks = np.sort(self.ranks)
         at = min(len(ranks) - 1, int(np.ceil(wanted * len(ranks))))
-        most = self.near.shape[1]
-        n_probes = int(max(1.5 * self.n_probes, min(ranks[at] + 1, most)))
-        if n_probes > most // 2 and most < min(self.n_cells, _MOST_LISTED):
-            self._list_cells(4 * most)
-            self._rank()
-            n_probes = int(max(1.5 * self.n_probes, min(np.sort(self.ranks)[at] + 1, self.near.shape[1])))
-        n_probes = min(n_probes, self.near.shape[1])
-        if n_probes <= self.n_probes:
-            return False
-        self._visit(n_probes, start, stop)
-        self._measure()
-        return True
+        return int(min(max(1.5 * self.n_probes, ranks[at] + 1), self.near.shape[1]))
 
     def _list_cells(self, n: int) -> None:
         """The cells that rows choose from."""
@@ -176,7 +204,7 @@ class _Search:
 
     def _choose_sample(self) -> Array:
         n = len(self.reduced.z)
-        size = min(n, _MOST_SAMPLED, max(_LEAST_SAMPLED, _SAMPLE_PAIRS // n))
+        size = min(n, _MOST_SAMPLED, max(_LEAST_SAMPLED, min(n // 400, _SAMPLE_PAIRS // n)))
         return np.sort(np.random.default_rng(2).choice(n, size, replace=False))
 
     def _measure(self) -> None:
@@ -188,7 +216,8 @@ class _Search:
             at = at[np.argsort(self.partition.order[at])]
             self.neighbors = at[np.searchsorted(self.partition.order[at], neighbors)]
             self._rank()
-        self.recall = float(np.mean(found <= self.truth))
+        self.hits = found <= self.truth
+        self.recall = float(np.mean(self.hits))
         self.clock.stop("sample")
 
     def _compare_with_all(self, found: Array, ids: Array) -> tuple[Array, Array]:
@@ -196,7 +225,7 @@ class _Search:
         queries = self.reduced.take(self.sample, self.n_threads)
         starts = np.append(np.arange(0, len(self.sample), 48), len(self.sample)).astype(np.int64)
         groups = Partition(self.partition.order[self.sample], starts, self.partition.centres)
-        cells = make_cells(self.points, queries, groups, min(_HEAD, queries.z.shape[1]), self.n_threads)
+        cells = make_cells(self.points, queries, groups, self.head, self.n_threads)
         native = self.points.native
         core().query(cells, native, self.cells, native, found, ids, self.n_threads)
         return found, ids

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from .._native import core
 from .._native.twins import Array, blocks
+from .._parallel import map_blocks, resolve_n_jobs
 from .._validate import largest_value
 
 NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
@@ -138,7 +139,8 @@ def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSe
     if metric == "correlation":
         shift = np.empty(n)
     unit = power_of_two(data)
-    for rows in blocks(n, data.shape[1]):
+
+    def normalise(rows: slice) -> None:
         x = data[rows].astype(np.float64)
         x *= unit
         mean = x.mean(axis=1) if metric == "correlation" else np.zeros(x.shape[0])
@@ -152,6 +154,8 @@ def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSe
         scale[rows], extra[rows] = inverse * unit, flat
         if metric == "correlation":
             shift[rows] = -mean * inverse
+
+    map_blocks(normalise, blocks(n, data.shape[1], values=500_000), resolve_n_jobs(None))
     return PointSet(data, scale, shift, extra, metric, 1.0)
 
 
