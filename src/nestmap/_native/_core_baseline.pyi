@@ -93,7 +93,6 @@ def alignments(
     out: NDArray[Any],
     n_threads: int,
 ) -> None: ...
-
 def near_cells(
     cells: Cells,
     near: NDArray[Any],

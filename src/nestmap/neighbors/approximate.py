@@ -26,7 +26,7 @@ from .points import PointSet
 from .reduce import ReducedRows, Reducer, fit_reducer, reduce_rows
 from .report import Clock, FirstNeighbors, NeighborReport
 
-_FIRST_PROBES = 4
+_FIRST_PROBES = 6
 _LISTED = 256  # nearest cells that a cell's rows choose from, at first
 _MOST_LISTED = 4096
 _LIST_EXACT, _LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
@@ -34,7 +34,10 @@ _ASKED = 8  # rows of a list that are asked for theirs
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 1000, 500
 _MARGIN = 0.005  # above the target, for which visits are planned
-_WORTH = 0.02  # gain of recall for which asking neighbours again is cheaper than visiting more cells
+_THROUGH_NEIGHBORS = 0.2  # share of neighbours in other cells that asking finds, until it is measured
+_MOST_VISITED = 0.995  # of the sample's true neighbours in cells visited: what is missed then is missed by the lists
+_WORTHWHILE = 1.1  # times the cells: fewer more are not worth a round
+_WORTH = 0.01  # gain of recall for which neighbours are asked once more
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +137,7 @@ class _Search:
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), k)
         self.n_probes = self.n_pairs = 0
-        self.recall = 0.0
+        self.recall, self.asked = 0.0, False
         self._list_cells(_LISTED)
         self.sample = self._choose_sample()
         self.truth = np.empty(0)
@@ -146,39 +149,46 @@ class _Search:
 
     def reach(self, target: float) -> None:
         """Visit and ask until the sample's recall is at least the target, or nothing more can be done about it."""
-        shares = iter(((0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 0.95)))
+        shares = iter(((0.4, 0.7), (0.7, 0.85), (0.85, 0.95)))
         self._visit(_FIRST_PROBES, 0.2, 0.4)
         self._measure()
+        gain = 1.0
         while self.recall < target:
-            before = self.recall
-            self._ask()
-            if self.recall >= target or self.recall - before >= _WORTH:
-                continue
             n_probes = self._enough_probes(target)
-            if n_probes > self.near.shape[1] // 2 and self.near.shape[1] < min(self.n_cells, _MOST_LISTED):
-                self._list_cells(4 * self.near.shape[1])
-                self._rank()
-                n_probes = self._enough_probes(target)
-            if n_probes <= self.n_probes:
+            if n_probes > self.n_probes:
+                self._visit(n_probes, *next(shares, (0.95, 0.97)))
+                self._measure()
+            elif gain < _WORTH:
                 break
-            self._visit(n_probes, *next(shares, (0.95, 0.97)))
-            self._measure()
+            before = self.recall
+            if before < target:
+                self._ask()
+            gain = self.recall - before
 
     def _enough_probes(self, target: float) -> int:
-        """Cells to visit for the target: the sample tells where its true neighbours are.
+        """Cells to visit for the target; 0 if those visited will do, or more would find next to nothing."""
+        n_probes = self._predict(target)
+        if n_probes > self.near.shape[1] // 2 and self.near.shape[1] < min(self.n_cells, _MOST_LISTED):
+            self._list_cells(4 * self.near.shape[1])
+            self._rank()
+            n_probes = self._predict(target)
+        return n_probes if n_probes >= _WORTHWHILE * self.n_probes else 0
 
-        Of those in cells that were visited a share is found (lists are short, and short rows not the whole truth), of
-        the others as well (through neighbours).
+    def _predict(self, target: float) -> int:
+        """The sample tells where its true neighbours are: how many cells have to be visited to see enough of them.
+
+        Of those in cells that were visited a share is found (lists are short, and short rows not the whole
+        truth), and of the others as well, through neighbours.
         """
         visited = self.ranks < self.n_probes
-        inside = self.hits[visited].mean() if visited.any() else 1.0
-        outside = self.hits[~visited].mean() if not visited.all() else 0.0
-        if inside - outside < 0.05 or visited.mean() >= max(target, 0.99):
-            return 0  # more visits would find next to nothing
-        wanted = min(target, (target + _MARGIN - outside) / (inside - outside)) if inside > target else target
+        inside = float(self.hits[visited].mean()) if visited.any() else 1.0
+        outside = float(self.hits[~visited].mean()) if self.asked and not visited.all() else _THROUGH_NEIGHBORS
+        if inside <= outside + 0.05:
+            return 0
+        wanted = min((target + _MARGIN - outside) / (inside - outside), max(target, _MOST_VISITED))
         ranks = np.sort(self.ranks)
         at = min(len(ranks) - 1, int(np.ceil(wanted * len(ranks))))
-        return int(min(max(1.5 * self.n_probes, ranks[at] + 1), self.near.shape[1]))
+        return int(min(ranks[at] + 1, self.near.shape[1]))
 
     def _list_cells(self, n: int) -> None:
         """The cells that rows choose from."""
@@ -200,6 +210,7 @@ class _Search:
         known = np.ascontiguousarray(self.lists.ids[:, :_ASKED])
         core().repair(self.cells, known, self.lists.ids, self.lists.bounds, self.n_threads, None)
         self.clock.stop("neighbours of neighbours")
+        self.asked = True
         self._measure()
 
     def _choose_sample(self) -> Array:

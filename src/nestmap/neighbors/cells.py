@@ -1,7 +1,7 @@
 """Cells: k-means on a few reduced columns.
 
 For the exact join they are coarse, about 1.6·sqrt(n), and decide the order of work, never the result. For the
-approximate search they are fine, some 200 rows each, found in two steps: cells of cells.
+approximate search they are fine, some 64 rows each, found in two steps: cells of cells.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from .._progress import Share
 _COLUMNS = 24  # reduced columns that k-means looks at
 _ROWS_PER_CELL = 40  # training rows per cell
 _ITERATIONS = 4
-_FINE_ROWS = 192  # rows per fine cell: panels are full, and a row can choose well where to look
+_FINE_ROWS = 64  # rows per fine cell: a row can choose well where to look, and panels are still full
+_FINE_TRAINING = 16  # training rows per fine cell
 _MOST_FINE = 65_536  # fine cells: every cell is compared with every other
 _TOO_LARGE = 4  # times the wanted rows: such a cell is divided again
 
@@ -62,7 +63,7 @@ def _k_means(train: Array, n_cells: int, n_threads: int) -> Array:
 
 
 def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> Partition:
-    """Cells of about 200 rows (of more beyond 12 million rows), in two steps; O(n^1.5) with a very small constant.
+    """Cells of about 64 rows (of more beyond 4 million rows), in two steps; O(n^1.5) with a very small constant.
 
     Rows are first divided among sqrt(n_cells) large cells, and those one by one.
     """
@@ -87,7 +88,7 @@ def _divide(z: Array, rows: Array, size: int, again: int = 2) -> list[Array]:
     if n_cells < 2:
         return [rows]
     x = z[rows]
-    centres = _k_means(_sample(x, _ROWS_PER_CELL * n_cells, np.random.default_rng(0)), n_cells, 1)
+    centres = _k_means(_sample(x, _FINE_TRAINING * n_cells, np.random.default_rng(0)), n_cells, 1)
     labels = nearest_centre(x, centres, 1)
     ends = np.cumsum(np.bincount(labels, minlength=n_cells))
     cells = [cell for cell in np.split(rows[np.argsort(labels, kind="stable")], ends[:-1]) if len(cell)]
