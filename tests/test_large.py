@@ -153,6 +153,13 @@ def test_plans_tell_method_and_memory_and_grow_with_rows() -> None:
     assert HNNE(neighbors="approximate", max_memory=plan.smallest).plan(huge).columns <= plan.columns
 
 
+def test_plans_of_sources_look_at_their_first_rows(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        stored = file.create_dataset("x", data=images(), chunks=(100, 64))
+        assert HNNE().plan(stored) == HNNE().plan(images())
+
+
 def test_tables_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
     monkeypatch.setattr("nestmap.plan._ON_DISK", 0.0)
     monkeypatch.setattr("nestmap.estimator.SURE", 4)

@@ -17,7 +17,10 @@ from .neighbors.reduce import Reducer
 
 
 def identity(X: Any, hashes: Array, metric: Any, how: Search, first: FirstNeighbors | None) -> dict[str, Any]:
-    """What a finished step depends on: another fit must not go on from it."""
+    """What a finished step depends on: another fit must not go on from it.
+
+    Reduced columns, which depend on the memory at hand, do not count: the directions are kept with the step.
+    """
     if callable(metric):
         raise ValueError(
             "work_dir: a callable metric cannot be recognised later; use a metric with a name, or no work_dir"
@@ -26,7 +29,7 @@ def identity(X: Any, hashes: Array, metric: Any, how: Search, first: FirstNeighb
     if first is not None:
         parameters = {"metric": metric, "neighbors": f"given, {_checksum(first.ids)}"}
     data = {"shape": list(X.shape), "dtype": str(X.dtype), "checksum": _checksum(hashes)}
-    return {"data": data, **parameters, "reduced columns": how.columns}
+    return {"data": data, **parameters}
 
 
 def _checksum(values: Array) -> str:

@@ -214,22 +214,22 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         >>> plan.method, plan.memory < plan.budget
         ('exact', True)
         """
-        budget = memory_budget(self.max_memory)
-        X = open_rows(X)
+        X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
-            X = np.broadcast_to(np.zeros(1, row_dtype(X.dtype)), X.shape) if len(X) > SURE else load_source(X, budget)
-        elif not sparse.issparse(X):
+            X, n_rows = X.block(slice(0, 20_000)), len(X)
+        if not sparse.issparse(X):
             X = check_array(X, dtype="numeric", ensure_all_finite=False, copy=False)
             X = X if X.dtype == row_dtype(X.dtype) else X.astype(row_dtype(X.dtype))
         self._check_parameters(X)
-        return self._plan(X, self._checked_metric(X), budget)
+        return self._plan(X, self._checked_metric(X), memory_budget(self.max_memory), n_rows)
 
-    def _plan(self, X: Any, metric: Any, budget: int) -> Plan:
+    def _plan(self, X: Any, metric: Any, budget: int, n_rows: int | None = None) -> Plan:
         given = not isinstance(self.neighbors, str)
         how = Search("auto" if given else self.neighbors, self.target_recall)
         return plan_fit(
-            X, metric, how, n_components=self.n_components, local=self._is_local(), given=given, budget=budget
-        )
+            X, metric, how, n_components=self.n_components, local=self._is_local(), given=given, budget=budget,
+            n_rows=n_rows,
+        )  # fmt: skip
 
     def _open(self, X: Any, budget: int, progress: Progress) -> Any:
         """X as an array: paths are mapped, sources that only give slices are copied, to disk if they are large."""

@@ -10,6 +10,7 @@ from scipy import sparse
 from ._memory import MemoryBudgetError, format_size
 from ._validate import work_dtype
 from .arrangement import MOST_LOCAL, n_columns
+from .neighbors.approximate import LIST_EXACT, LIST_LOSSY
 from .neighbors.choice import SURE, Search, is_exact
 from .neighbors.points import NATIVE_METRICS, make_points
 from .neighbors.reduce import FEW_COLUMNS, MOST_COLUMNS
@@ -67,19 +68,36 @@ class Plan:
         )
 
 
-def plan_fit(X: Any, metric: Any, how: Search, *, n_components: int, local: bool, given: bool, budget: int) -> Plan:
-    """Method and memory of a fit on validated rows; reads at most 20,000 of them."""
-    n, n_features = X.shape
-    method = _method(X, metric, how, given)
+def plan_fit(
+    X: Any,
+    metric: Any,
+    how: Search,
+    *,
+    n_components: int,
+    local: bool,
+    given: bool,
+    budget: int,
+    n_rows: int | None = None,
+) -> Plan:
+    """Method and memory of a fit on validated rows; reads at most 20,000 of them.
+
+    `n_rows`: of the fit, where X is only a sample of them.
+    """
+    n, n_features = n_rows or X.shape[0], X.shape[1]
+    method = _method(X, metric, how, given, n)
     most = min(MOST_COLUMNS if n <= SURE else FEW_COLUMNS, -(-n_features // 16) * 16)
-    table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
+    if sparse.issparse(X):
+        table = int(X.data.nbytes + X.indices.nbytes)  # of centroids: at most the values of all rows
+    else:
+        table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
     plans = [
         _estimate(n, n_features, method, columns, n_components, local, 0 if disk else table)
         for disk in (False, True)
-        for columns in (min(c, most) for c in _CHOICES if c < most + 64)
+        for columns in dict.fromkeys(min(c, most) for c in _CHOICES)
     ]
-    smallest = min(sum_of.memory for sum_of in plans)
-    roomy = [p for p in plans if not (p.disk == 0 and table > _ON_DISK * budget and not sparse.issparse(X))]
+    smallest = min(p.memory for p in plans)
+    small = table <= _ON_DISK * budget or sparse.issparse(X)  # a CSR table stays in memory
+    roomy = [p for p in plans if p.disk or small]
     fitting = [p for p in (*roomy, *plans) if p.memory <= budget]
     if not fitting:
         enough = format_size(1.1 * smallest).replace(" ", "")
@@ -90,20 +108,21 @@ def plan_fit(X: Any, metric: Any, how: Search, *, n_components: int, local: bool
     return replace(fitting[0], budget=budget, smallest=smallest)
 
 
-def _method(X: Any, metric: Any, how: Search, given: bool) -> str:
+def _method(X: Any, metric: Any, how: Search, given: bool, n: int) -> str:
     if given:
         return "given"
     if metric not in NATIVE_METRICS:
         return "brute force"
-    return "exact" if is_exact(make_points(X, metric), how) else "approximate"
+    return "exact" if is_exact(make_points(X, metric), how, n) else "approximate"
 
 
 def _estimate(n: int, n_features: int, method: str, columns: int, d: int, local: bool, table: int) -> Plan:
     """Bytes per stage, from what the stages keep per row (measured: docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 24  # hashes and their order, members
-    panels = 4 * (min(columns, 96 if method == "exact" else 32) + 2) * 1.1
-    lists = 24 if method == "exact" else 8 * 16 + 4 * 8
+    panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
+    length = LIST_EXACT if columns >= n_features else LIST_LOSSY
+    lists = 24 if method == "exact" else 8 * length + 4 * LIST_EXACT
     leaves = _LEAVES * n
     p = n_columns(n, n_features) if local and d <= MOST_LOCAL else d
     stages = {

@@ -29,7 +29,7 @@ from .report import Clock, FirstNeighbors, NeighborReport
 _FIRST_PROBES = 6
 _LISTED = 256  # nearest cells that a cell's rows choose from, at first
 _MOST_LISTED = 4096
-_LIST_EXACT, _LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
+LIST_EXACT, LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
 _ASKED = 8  # rows of a list that are asked for theirs
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 1000, 500
@@ -55,7 +55,7 @@ class Candidates:
 def list_length(reducer: Reducer) -> int:
     """Rows kept per row."""
     lossless = reducer.directions.shape[1] >= reducer.directions.shape[0]
-    return _LIST_EXACT if lossless else _LIST_LOSSY
+    return LIST_EXACT if lossless else LIST_LOSSY
 
 
 def approximate_neighbors(

@@ -37,21 +37,22 @@ class Search:
         check_number("target_recall", self.target_recall, 0.01, 1)
 
 
-def is_exact(points: PointSet, search: Search) -> bool:
-    """Whether the rows are to be joined exactly.
+def is_exact(points: PointSet, search: Search, n: int | None = None) -> bool:
+    """Whether the rows, or the n rows that they are a sample of, are to be joined exactly.
 
     'auto' stays exact as long as the join has to bound at most MOST_PAIRS pairs of rows: always up to
     SURE rows; beyond, as many as `predicted_pairs` says.
     """
-    if search.method == "exact" or core() is None or points.n <= _FEW:
+    n = n or points.n
+    if search.method == "exact" or core() is None or n <= _FEW:
         return True
     if search.method == "approximate":
         return search.target_recall >= 1
-    return points.n <= SURE or predicted_pairs(points) <= MOST_PAIRS
+    return n <= SURE or predicted_pairs(points, n) <= MOST_PAIRS
 
 
-def predicted_pairs(points: PointSet) -> float:
-    """Pairs that the exact join would bound, from a join of 20,000 random rows.
+def predicted_pairs(points: PointSet, n: int | None = None) -> float:
+    """Pairs that the exact join of n rows (None: these) would bound, from a join of 20,000 random ones of these.
 
     The share of pairs that bounds leave over falls with the number of rows, so this is rather too high.
     """
@@ -59,4 +60,4 @@ def predicted_pairs(points: PointSet) -> float:
     data: Any = points.data[rows]
     # one thread: the count, and with it the decision, is the same each time
     report = join_points(make_points(data, points.metric), 1)[0].report
-    return report.n_pairs_bounded / len(rows) ** 2 * float(points.n) ** 2
+    return report.n_pairs_bounded / len(rows) ** 2 * float(n or points.n) ** 2
