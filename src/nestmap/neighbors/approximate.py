@@ -32,6 +32,7 @@ _MOST_LISTED = 4096
 LIST_EXACT, LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
 _ASKED = 8  # rows of a list that are asked for theirs
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
+_NEARLY = 1.15  # times the least cost
 _SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 1000, 500
 _MARGIN = 0.005  # above the target, for which visits are planned
 _THROUGH_NEIGHBORS = 0.2  # share of neighbours in other cells that asking finds, until it is measured
@@ -121,7 +122,8 @@ def _choose_head(reduced: ReducedRows, partition: Partition, norm: str, k: int) 
     heads = np.arange(8, reduced.z.shape[1] + 1, 8)
     if not passing:
         return int(heads[-1])
-    return int(heads[np.argmin(heads + 1 + _COMPARE_COST + _SETTLE_COST * np.mean(passing, axis=0))])
+    costs = heads + 1 + _COMPARE_COST + _SETTLE_COST * np.mean(passing, axis=0)
+    return int(heads[np.argmax(costs <= _NEARLY * costs.min())])  # fewer columns take less memory
 
 
 class _Search:
