@@ -56,6 +56,15 @@ public:
         return (float)(norm == Norm::L2 ? size * (1 - slack) : -size * slack);
     }
 
+    // Whether a row at `bound` from row `position` in short rows is farther than `distance` (both squared for L2),
+    // with room for the rounding of short rows to float.
+    bool surely_beyond(int64_t position, double bound, double distance) const {
+        const bool l2 = norm == Norm::L2;
+        const double size = reduced.sizes[position], away = l2 ? std::sqrt(distance) : distance;
+        const double rounding = 2 * slack * ((l2 ? std::sqrt(size) : size) + away);
+        return (l2 ? std::sqrt(bound) : bound) * (1 - 1e-4) > away + rounding;
+    }
+
 private:
     void fill(int64_t cell);
     double distance(const float* a, const double* b) const;

@@ -92,7 +92,7 @@ public:
 
     // The first `to` listed cells for row i by rank: its own first, then by distance.
     const std::vector<std::pair<float, int32_t>>& order(int64_t i, int64_t to) {
-        to = std::min(to, n_listed_);
+        to = std::max<int64_t>(1, std::min(to, n_listed_));
         order_.assign(1, {0.0f, 0});
         const float* d = away_.data() + i * m_;
         for (int32_t q = 1; q < n_listed_; ++q) {
@@ -152,13 +152,13 @@ public:
     Prober(const Cells& cells, const int32_t* near, int64_t m, Lists lists)
         : cells_(cells), ranks_(cells, near, m), lists_(lists) {}
 
-    static constexpr int64_t TOGETHER = 256;  // cells
+    static constexpr int64_t TOGETHER = 256, MOST_VISITS = 2'000'000;  // cells and visits of a task
     static constexpr size_t SETTLE_AT = 48;
     int64_t n_pairs = 0;
 
     void run(int64_t first, int64_t last, int64_t from, int64_t to, const Stop& stop) {
         visits_.clear();
-        for (int64_t c = first; c < last; ++c) {
+        for (int64_t c = first; c < last && !stop; ++c) {
             if (from == 0) meet_own(c);
             ranks_.begin(c);
             for (int64_t i = 0; i < cells_.cell_size(c); ++i) {
@@ -229,9 +229,14 @@ private:
                 bound[g + r] = std::numeric_limits<float>::infinity();  // itself
                 chosen_.assign(bound, bound + n);
                 std::nth_element(chosen_.begin(), chosen_.begin() + wanted - 1, chosen_.end());
-                const float limit = chosen_[wanted - 1];
+                List list(lists_, rows_[g + r]);
+                const float first = chosen_[wanted - 1];
                 for (int64_t j = 0; j < n; ++j)
-                    if (bound[j] <= limit) List(lists_, rows_[g + r]).template meet<N>(cells_.reduced, rows_[g + r], rows_[j]);
+                    if (bound[j] <= first) list.template meet<N>(cells_.reduced, rows_[g + r], rows_[j]);
+                // what is left can still belong on the list: bounds say less than distances
+                for (int64_t j = 0; j < n; ++j)
+                    if (j != g + r && bound[j] > first && bound[j] <= list.limit())
+                        list.template meet<N>(cells_.reduced, rows_[g + r], rows_[j]);
             }
             n_pairs += left * n;
         }
@@ -412,10 +417,11 @@ void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyon
 template <Norm N>
 int64_t probe_norm(const Cells& cells, const int32_t* near, int64_t m, int64_t from, int64_t to, Lists lists,
                    int n_threads, const Poll& poll) {
-    constexpr int64_t TOGETHER = Prober<N>::TOGETHER;
+    const int64_t per_cell = (cells.reduced.n / cells.n_cells + 1) * std::max<int64_t>(1, to - from);
+    const int64_t together = std::clamp<int64_t>(Prober<N>::MOST_VISITS / per_cell, 1, Prober<N>::TOGETHER);
     std::vector<Prober<N>> probers(n_threads, Prober<N>(cells, near, m, lists));
-    parallel_for((cells.n_cells + TOGETHER - 1) / TOGETHER, n_threads, poll, [&](int64_t t, int id, const Stop& stop) {
-        probers[id].run(t * TOGETHER, std::min(cells.n_cells, (t + 1) * TOGETHER), from, to, stop);
+    parallel_for((cells.n_cells + together - 1) / together, n_threads, poll, [&](int64_t t, int id, const Stop& stop) {
+        probers[id].run(t * together, std::min(cells.n_cells, (t + 1) * together), from, to, stop);
     });
     int64_t total = 0;
     for (const auto& p : probers) total += p.n_pairs;
@@ -462,7 +468,7 @@ void prove_norm(const Cells& cells, const int32_t* near, const double* beyond, i
             const double best = to_length<N>(distances[position]) * (1 + 0x1p-20);
             const double size = cells.reduced.sizes[position], own = cells.slack * (N == Norm::L2 ? std::sqrt(size) : size);
             // lower bounds of distances to centres are no upper bounds: the cell's radius is one
-            bool ok = to_length<N>(List(lists, position).limit()) * (1 - 1e-4) - 2 * own > best &&
+            bool ok = cells.surely_beyond(position, List(lists, position).limit(), distances[position]) &&
                       beyond[c] - cells.radius(c) - own > best;
             if (ok) {
                 if (!begun) r.begin(c);
@@ -509,7 +515,7 @@ void verify_lists(const Cells& cells, const Rows& rows, Lists lists, const int64
             int64_t best_id = -1;
             for (int j = 0; j < lists.k; ++j) {
                 const int32_t b = lists.ids[i * lists.k + j];
-                if (b < 0 || lists.bounds[i * lists.k + j] * (1 - 1e-4) > best) break;
+                if (b < 0 || cells.surely_beyond(i, lists.bounds[i * lists.k + j], best)) break;
                 if (j + 1 < lists.k && lists.ids[i * lists.k + j + 1] >= 0)
                     rows.prefetch(row_of[lists.ids[i * lists.k + j + 1]]);
                 const double d = rows.distance(row_of[i], rows, row_of[b], best, cells.norm);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -72,6 +73,7 @@ double dispatch_dense(const T* a, const T* b, int64_t cols, const Affine& fa, in
 
 // New rows are float, training rows may be narrower: both are read as double, which changes no value.
 double mixed_distance(const Rows& a, int64_t i, const Rows& b, int64_t j, double limit, Norm norm) {
+    if (!b.is_dense()) throw std::invalid_argument("dense rows cannot be compared with sparse ones");
     static thread_local std::vector<double> x, y;
     x.resize(a.cols());
     y.resize(b.cols());
@@ -85,7 +87,7 @@ double mixed_distance(const Rows& a, int64_t i, const Rows& b, int64_t j, double
 
 template <class T>
 double DenseRows<T>::distance(int64_t i, const Rows& o, int64_t j, double limit, Norm norm) const {
-    if (&o != this && o.storage() != &STORAGE) return mixed_distance(*this, i, o, j, limit, norm);
+    if (o.storage() != &STORAGE) return mixed_distance(*this, i, o, j, limit, norm);
     const auto& other = static_cast<const DenseRows<T>&>(o);
     const T* a = data_ + i * cols_;
     const T* b = other.data_ + j * cols_;
@@ -95,6 +97,7 @@ double DenseRows<T>::distance(int64_t i, const Rows& o, int64_t j, double limit,
 
 template <class T, class I>
 double CsrRows<T, I>::distance(int64_t i, const Rows& o, int64_t j, double limit, Norm norm) const {
+    if (o.storage() != &STORAGE) throw std::invalid_argument("sparse rows of different types cannot be compared");
     const auto& other = static_cast<const CsrRows<T, I>&>(o);
     const double sa = affine_.scale[i], sb = other.affine_.scale[j];
     const double e = affine_.extra[i] - other.affine_.extra[j];

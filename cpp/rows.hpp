@@ -29,7 +29,8 @@ public:
     // `limit` as soon as it is known to be above. CSR rows meet CSR rows of the same types; dense rows
     // of different types meet in double.
     virtual double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const = 0;
-    virtual void widen(int64_t, double*) const {}  // the values of row i
+    virtual bool is_dense() const { return false; }
+    virtual void widen(int64_t, double*) const {}  // the values of row i, if dense
     int64_t cols() const { return cols_; }
     const Affine& affine() const { return affine_; }
     virtual const void* storage() const = 0;  // the same address for the same types of values
@@ -46,6 +47,7 @@ public:
     DenseRows(const T* data, int64_t n, int64_t cols, Affine a) : Rows(n, cols, a), data_(data) {}
     double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const override;
     const void* storage() const override { return &STORAGE; }
+    bool is_dense() const override { return true; }
     void widen(int64_t i, double* out) const override {
         for (int64_t k = 0; k < cols_; ++k) out[k] = (double)data_[i * cols_ + k];
     }

@@ -128,6 +128,20 @@ def test_duplicates_are_neighbours_of_each_other() -> None:
     assert found.ids[same[0]] == same[1] and (found.ids[same[1:]] == same[0]).all()
 
 
+def test_equal_rows_only() -> None:
+    found = first_neighbors(np.ones((21_000, 3), dtype=np.float32), method="approximate")
+    assert found.ids[0] == 1 and (found.ids[1:] == 0).all() and (found.distances == 0).all()
+
+
+def test_tight_groups_far_from_the_origin_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    X = 1e3 * rng.standard_normal((300, 20)).repeat(80, axis=0) + 1e-4 * rng.standard_normal((24_000, 20))
+    points = make_points(X, "euclidean")
+    found, exact = approximate_neighbors(points, 2, 0.9)[0], join_points(points, 2)[0]
+    wrong = np.mean(found.distances > exact.distances)
+    assert found.report.proved <= 1 - wrong
+
+
 def test_fine_cells_hold_every_row_once_and_stay_small() -> None:
     z = np.concatenate([mixture(20_000, 16), np.zeros((6_000, 16), dtype=np.float32)])
     found = fine_partition(z, 2)
@@ -137,15 +151,15 @@ def test_fine_cells_hold_every_row_once_and_stay_small() -> None:
 
 
 def test_auto_is_exact_for_few_rows_and_where_bounds_rule_out_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    easy = make_points(mixture(26_000, 3), "euclidean")
-    hard = make_points(np.random.default_rng(0).standard_normal((26_000, 60)), "euclidean")
-    assert is_exact(easy, Search()) and is_exact(hard, Search())
-    assert predicted_pairs(easy) < 0.2 * predicted_pairs(hard)
+    easy, hard = mixture(26_000, 3), np.random.default_rng(0).standard_normal((26_000, 60))
+    auto, metric = Search(), "euclidean"
+    assert is_exact(easy, metric, auto) and is_exact(hard, metric, auto)
+    assert predicted_pairs(easy, metric) < 0.2 * predicted_pairs(hard, metric)
     monkeypatch.setattr(choice_module, "SURE", 21_000)
-    monkeypatch.setattr(choice_module, "MOST_PAIRS", predicted_pairs(hard) / 2)
-    assert is_exact(easy, Search()) and not is_exact(hard, Search())
-    assert is_exact(hard, Search("exact")) and not is_exact(easy, Search("approximate"))
-    assert is_exact(easy, Search("approximate", target_recall=1))
+    monkeypatch.setattr(choice_module, "MOST_PAIRS", predicted_pairs(hard, metric) / 2)
+    assert is_exact(easy, metric, auto) and not is_exact(hard, metric, auto)
+    assert is_exact(hard, metric, Search("exact")) and not is_exact(easy, metric, Search("approximate"))
+    assert is_exact(easy, metric, Search("approximate", target_recall=1))
 
 
 def test_first_neighbors_takes_the_method_and_checks_it() -> None:

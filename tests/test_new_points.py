@@ -106,3 +106,16 @@ def test_other_metrics(metric: str) -> None:
     model = HNNE(metric=metric).fit(TRAIN[:400])
     np.testing.assert_array_equal(model.transform(TRAIN[:400]), model.embedding_)
     assert np.isfinite(model.transform(NEW)).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_and_dense_new_rows_get_the_same_places(metric: str) -> None:
+    X = digits()[:600]
+    new = digits()[600:660]
+    dense, thin = HNNE(metric=metric).fit(X), HNNE(metric=metric).fit(sparse.csr_matrix(X))
+    wide = sparse.csr_matrix(new)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    for model in (dense, thin):
+        expected = model.predict(new)
+        for rows in (sparse.csr_matrix(new), wide):
+            np.testing.assert_array_equal(model.predict(rows), expected)

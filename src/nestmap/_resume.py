@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ def identity(X: Any, hashes: Array, metric: Any, how: Search, first: FirstNeighb
         )
     parameters = {"metric": metric, "neighbors": how.method, "target_recall": how.target_recall}
     if first is not None:
-        parameters = {"metric": metric, "neighbors": f"given, {_checksum(first.ids)}"}
+        parameters["neighbors"] = f"given, {_checksum(first.ids)}"
     data = {"shape": list(X.shape), "dtype": str(X.dtype), "checksum": _checksum(hashes)}
-    return {"data": data, **parameters}
+    return {"data": data, **parameters, "nestmap": version("nestmap")}
 
 
 def _checksum(values: Array) -> str:
@@ -55,7 +56,7 @@ class Steps:
         if "directions" in arrays:
             directions = np.array(arrays["directions"])
             parts["reducer"] = Reducer(np.array(arrays["mean"]), directions, meta["norm"])
-        return Step(**{**step.__dict__, **parts})
+        return replace(step, **parts)
 
     def save(self, k: int, step: Step) -> None:
         """Keep step k."""

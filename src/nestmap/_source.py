@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ._memory import budget
 from ._native.twins import Array
 from ._npy import NpyError, map_npy, read_header
 from ._scratch import copy_rows, scratch_array
@@ -207,3 +208,9 @@ def load_source(
     dtype = row_dtype(source.dtype)
     in_memory = math.prod(source.shape) * dtype.itemsize <= budget_bytes / 3
     return copy_rows(source, scratch_array(source.shape, dtype, in_memory=in_memory, folder=folder), progress)
+
+
+def load_rows(X: Any, *, name: str = "X") -> Any:
+    """`open_rows`, with sources loaded: as an array, or whatever else scikit-learn's validation takes."""
+    X = open_rows(X, name=name)
+    return load_source(X, budget(None)) if isinstance(X, RowSource) else X

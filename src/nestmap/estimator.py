@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,18 +18,19 @@ from ._parallel import resolve_n_jobs
 from ._progress import Progress
 from ._resume import Steps, identity
 from ._scratch import row_blocks, scratch_array
-from ._source import RowSource, load_source, open_rows
-from ._validate import cast_rows, check_number, check_option, row_dtype, work_dtype
+from ._source import RowSource, load_rows, load_source, open_rows
+from ._validate import cast_rows, check_number, check_option, work_dtype
 from ._work import WorkDir
 from .arrangement import ARRANGEMENTS, MOST_LOCAL, Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy import Hierarchy, Table, build_hierarchy
 from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
 from .neighbors import check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
-from .neighbors.choice import METHODS, SURE, Search
+from .neighbors.choice import METHODS, SURE, Search, most_columns
 from .neighbors.duplicates import hash_points
 from .neighbors.join import Index, build_index
 from .neighbors.points import NATIVE_METRICS, make_points
+from .neighbors.reduce import fit_reducer
 from .placement import RULES, RowTable, assign_rows, place_rows
 from .plan import Plan, plan_fit
 from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary
@@ -217,10 +218,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
             X, n_rows = X.block(slice(0, 20_000)), len(X)
-        if not sparse.issparse(X):
-            X = check_array(X, dtype="numeric", ensure_all_finite=False, copy=False)
-            X = X if X.dtype == row_dtype(X.dtype) else X.astype(row_dtype(X.dtype))
-        self._check_parameters(X)
+        X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False)
+        self._check_parameters(X, n_rows)
         return self._plan(X, self._checked_metric(X), memory_budget(self.max_memory), n_rows)
 
     def _plan(self, X: Any, metric: Any, budget: int, n_rows: int | None = None) -> Plan:
@@ -236,13 +235,22 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         X = open_rows(X)
         if not isinstance(X, RowSource):
             return X
+        self.plan(X)  # what is wrong shows before the copy
         progress.begin(f"copying {X.shape[0]} rows")
-        return load_source(X, budget, self.work_dir, progress=progress.share)
+        return load_source(X, budget, self._folder(), progress=progress.share)
+
+    def _folder(self) -> Path | None:
+        """Where temporary files go."""
+        if self.work_dir is None:
+            return None
+        folder = Path(self.work_dir).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     def _table_maker(self, plan: Plan) -> Table:
         def table(shape: tuple[int, int], dtype: Any) -> Array:
             in_memory = not plan.centroids_on_disk or shape[0] <= SURE // 4
-            return scratch_array(shape, dtype, in_memory=in_memory, folder=self.work_dir)
+            return scratch_array(shape, dtype, in_memory=in_memory, folder=self._folder())
 
         return table
 
@@ -375,7 +383,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         wrong = [name for name in parameters if name not in allowed]
         if wrong:
             raise ValueError(f"relayout cannot change {wrong[0]!r}, only {', '.join(allowed)}; fit a new model")
-        X = self._X if X is None else cast_rows(open_rows(X))
+        X = self._X if X is None else cast_rows(load_rows(X))
         if X is None or X.shape[0] != self.hierarchy_.n_rows:
             raise ValueError(
                 "relayout needs the training rows, which a pickled model does not carry: "
@@ -422,7 +430,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """What finds the cluster of a new row."""
         return self.hierarchy_.leaf_index if self._index is None else self._index
 
-    def _check_parameters(self, X: Any) -> int:
+    def _check_parameters(self, X: Any, n_rows: int | None = None) -> int:
         check_number("n_components", self.n_components, 1, np.inf, integer=True)
         check_number("radius", self.radius, 1e-6, 0.5)
         if not isinstance(self.preliminary, np.ndarray | list):
@@ -446,7 +454,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             )
         if self.inflate not in (True, False, "auto"):
             raise ValueError(f"inflate={self.inflate!r}: use True, False or 'auto'")
-        self._kind(X.shape[0])
+        self._kind(n_rows or X.shape[0])
         return resolve_n_jobs(self.n_jobs)
 
     def _kind(self, n_rows: int) -> Any:
@@ -458,7 +466,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         if self.new_points == "centroid":
             return None
         if metric in NATIVE_METRICS:
-            return build_index(make_points(X, metric), n_threads)
+            points = make_points(X, metric)
+            return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
         return BlockedIndex(X, metric)
 
     def __getstate__(self) -> dict[str, Any]:

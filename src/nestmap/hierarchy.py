@@ -18,17 +18,19 @@ from scipy import sparse
 
 from ._merge import merge_to
 from ._native import kernels
-from ._native.twins import Array, blocks
+from ._native.twins import Array, blocks, runs
 from ._parallel import map_blocks, resolve_n_jobs
 from ._progress import Progress, Share
 from ._source import check_unchanged
 from ._validate import dense_block, work_dtype
-from .neighbors import FirstNeighbors, Found, NeighborReport, search
+from .neighbors import FirstNeighbors, Found, NeighborReport, search, warn_of_recall
 from .neighbors.blocked import BlockedIndex
-from .neighbors.choice import SURE, Search
+from .neighbors.choice import Search, most_columns
 from .neighbors.join import Index, build_index
 from .neighbors.points import NATIVE_METRICS, make_points
-from .neighbors.reduce import FEW_COLUMNS, MOST_COLUMNS, Reducer, fit_reducer
+from .neighbors.reduce import Reducer, fit_reducer
+
+_GATHER, _MOST_VALUES = 500_000, 64_000_000  # values of rows that are gathered at a time
 
 Table = Callable[[tuple[int, int], Any], Array]
 
@@ -112,8 +114,7 @@ class Hierarchy:
         if self.metric not in NATIVE_METRICS or self.levels[0].n_nodes < 2:
             return BlockedIndex(centroids, self.metric)
         points = make_points(centroids, self.metric)
-        columns = MOST_COLUMNS if points.n <= SURE else FEW_COLUMNS
-        return build_index(points, resolve_n_jobs(None), fit_reducer(points, most=columns))
+        return build_index(points, resolve_n_jobs(None), fit_reducer(points, most=most_columns(points.n)))
 
     @property
     def n_rows(self) -> int:
@@ -348,10 +349,12 @@ def build_hierarchy(
     levels: list[Level] = []
     steps: list[Step] = []
     reducer: Reducer | None = None
+    computed = False
     while True:
         k = len(levels)
-        step = None if keeper is None else keeper.load(k)
+        step = None if keeper is None or computed else keeper.load(k)
         if step is None:
+            computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
             step = climb.step(k, items, weights, reducer, first, hashes)
             if keeper is not None:
@@ -359,6 +362,7 @@ def build_hierarchy(
         first = hashes = None
         reducer = reducer or step.reducer
         steps.append(step)
+        warn_of_recall(step.report)
         if levels:
             levels[-1] = replace(levels[-1], gap=step.link)
         if step.centroids is None or step.sizes is None:
@@ -413,10 +417,15 @@ def merge_items(
     def mean(part: slice) -> None:
         starts = group.starts[part.start : part.stop + 1]
         rows = group.order[starts[0] : starts[-1]]
+        if len(rows) * items.shape[1] > _MOST_VALUES:  # one group of very many: run by run
+            total = np.zeros(items.shape[1])
+            for some in blocks(len(rows), items.shape[1], values=_GATHER):
+                total += weights[rows[some]] @ dense_block(items, rows[some]).astype(np.float64)
+            centroids[part] = total / sizes[part]
+            return
         x = dense_block(items, rows)  # a gather of some megabytes, of any type, from memory or disk
         order = np.arange(len(rows))
         centroids[part] = kernels.group_means(x, order, starts - starts[0], weights[rows], 1)
 
-    per_group = items.shape[1] * max(1, len(members) // n_nodes)
-    map_blocks(mean, blocks(n_nodes, per_group, values=500_000), n_threads, progress)
+    map_blocks(mean, runs(group.starts, max(1, _GATHER // items.shape[1])), n_threads, progress)
     return centroids, sizes

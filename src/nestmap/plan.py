@@ -11,9 +11,8 @@ from ._memory import MemoryBudgetError, format_size
 from ._validate import work_dtype
 from .arrangement import MOST_LOCAL, n_columns
 from .neighbors.approximate import LIST_EXACT, LIST_LOSSY
-from .neighbors.choice import SURE, Search, is_exact
-from .neighbors.points import NATIVE_METRICS, make_points
-from .neighbors.reduce import FEW_COLUMNS, MOST_COLUMNS
+from .neighbors.choice import Search, is_exact, most_columns
+from .neighbors.points import NATIVE_METRICS
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
@@ -29,7 +28,7 @@ class Plan:
     ----------
     n_rows, n_features : int
     method : str
-        How the neighbours of the rows will be found: 'exact', 'approximate', or 'brute force'.
+        How the neighbours of the rows will be found: 'exact', 'approximate', 'brute force', or 'given'.
     columns : int
         Reduced columns kept per row.
     memory : int
@@ -85,20 +84,20 @@ def plan_fit(
     """
     n, n_features = n_rows or X.shape[0], X.shape[1]
     method = _method(X, metric, how, given, n)
-    most = min(MOST_COLUMNS if n <= SURE else FEW_COLUMNS, -(-n_features // 16) * 16)
+    whole = -(-n_features // 16) * 16
+    most, least = min(most_columns(n), whole), whole if n_features <= 64 else 16  # few columns are all kept
     if sparse.issparse(X):
         table = int(X.data.nbytes + X.indices.nbytes)  # of centroids: at most the values of all rows
     else:
         table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
     plans = [
-        _estimate(n, n_features, method, columns, n_components, local, 0 if disk else table)
-        for disk in (False, True)
-        for columns in dict.fromkeys(min(c, most) for c in _CHOICES)
+        _estimate(n, n_features, method, columns, n_components, local, table, disk)
+        for disk in ((False,) if sparse.issparse(X) else (False, True))
+        for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
     ]
     smallest = min(p.memory for p in plans)
     small = table <= _ON_DISK * budget or sparse.issparse(X)  # a CSR table stays in memory
-    roomy = [p for p in plans if p.disk or small]
-    fitting = [p for p in (*roomy, *plans) if p.memory <= budget]
+    fitting = [p for p in plans if p.memory <= budget and (p.disk or small)]
     if not fitting:
         enough = format_size(1.1 * smallest).replace(" ", "")
         raise MemoryBudgetError(
@@ -113,10 +112,12 @@ def _method(X: Any, metric: Any, how: Search, given: bool, n: int) -> str:
         return "given"
     if metric not in NATIVE_METRICS:
         return "brute force"
-    return "exact" if is_exact(make_points(X, metric), how, n) else "approximate"
+    return "exact" if is_exact(X, metric, how, n) else "approximate"
 
 
-def _estimate(n: int, n_features: int, method: str, columns: int, d: int, local: bool, table: int) -> Plan:
+def _estimate(
+    n: int, n_features: int, method: str, columns: int, d: int, local: bool, table: int, on_disk: bool
+) -> Plan:
     """Bytes per stage, from what the stages keep per row (measured: docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 24  # hashes and their order, members
@@ -128,14 +129,13 @@ def _estimate(n: int, n_features: int, method: str, columns: int, d: int, local:
     stages = {
         "short rows": n * (kept + 2 * short + 16),
         "first neighbours": n * (kept + short + panels + lists + 24),
-        "centroids": n * (kept + 48) + table,
-        "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + table,
+        "centroids": n * (kept + 48) + (0 if on_disk else table),
+        "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }
     if method in ("given", "brute force"):
         stages = {k: v for k, v in stages.items() if k in ("centroids", "layout")}
     whole = {k: int(v) + _FIXED for k, v in stages.items()}
-    disk = int(leaves) * n_features * 4 if table == 0 else 0
-    return Plan(n, n_features, method, columns, max(whole.values()), 0, disk, 0, whole)
+    return Plan(n, n_features, method, columns, max(whole.values()), 0, table if on_disk else 0, 0, whole)
 
 
 __all__ = ["Plan", "plan_fit"]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._native.twins import Array
-from .._source import open_rows
+from .._source import load_rows
 from .._validate import as_rows, check_number
 
 ALL_ROWS_UP_TO = 20_000  # above, a sample of rows is scored unless the caller wants all
@@ -50,7 +50,7 @@ def as_answer(estimate: Estimate, return_estimate: bool) -> Any:
 
 def check_map(X: Any, X_embedded: Any) -> tuple[Any, Array]:
     """Rows and their places in a map (float64), equally many."""
-    X = as_rows(open_rows(X), min_rows=2)
+    X = as_rows(load_rows(X), min_rows=2)
     Y = as_map(X_embedded)
     if X.shape[0] != len(Y):
         raise ValueError(f"X has {X.shape[0]} rows and X_embedded has {len(Y)}: they must be the same rows")

@@ -12,7 +12,7 @@ from scipy import sparse
 from .._native.twins import Array
 from .._parallel import resolve_n_jobs
 from .._progress import Share
-from .._source import open_rows
+from .._source import load_rows
 from .._validate import as_rows
 from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, is_boolean
@@ -73,8 +73,10 @@ def first_neighbors(
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
     how = Search(method, target_recall)
-    X = as_rows(open_rows(X), min_rows=2)
-    return search(X, metric, resolve_n_jobs(n_jobs), how).neighbors
+    X = as_rows(load_rows(X), min_rows=2)
+    found = search(X, metric, resolve_n_jobs(n_jobs), how).neighbors
+    warn_of_recall(found.report)
+    return found
 
 
 def check_metric(metric: Any, X: Any) -> Any:
@@ -127,23 +129,24 @@ def search(
     if metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, progress))
     points = make_points(X, metric)
-    if is_exact(points, how):
+    if is_exact(X, metric, how):
         neighbors, index = join_points(points, n_threads, reducer, progress, hashes, how.columns)
         return Found(neighbors, index, index.reducer)
     neighbors, reducer = approximate_neighbors(
         points, n_threads, how.target_recall, reducer, progress, hashes, min(how.columns, _COLUMNS)
     )
-    if neighbors.report.recall < how.target_recall:
-        _warn_of_recall(neighbors.report)
     return Found(neighbors, None, reducer)
 
 
-def _warn_of_recall(report: NeighborReport) -> None:
+def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
+    """Say so if an approximate search ended below its target."""
+    if report.exact or report.recall >= report.target:
+        return
     warnings.warn(
         f"target_recall={report.target:g} was not reached: {report.recall:.3f} of {report.n_sampled} sampled rows "
-        "have their true neighbour. More reduced columns help (a larger max_memory), or neighbors='exact'",
+        "have their true neighbour. neighbors='exact' finds all of them, in longer time",
         RecallWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )
 
 

@@ -21,11 +21,12 @@ from .._parallel import single_threaded_blas
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .duplicates import Copies, hash_points
-from .join import make_cells
+from .join import join_points, make_cells
 from .points import PointSet
 from .reduce import ReducedRows, Reducer, fit_reducer, reduce_rows
 from .report import Clock, FirstNeighbors, NeighborReport
 
+_LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
 _FIRST_PROBES = 6
 _LISTED = 256  # nearest cells that a cell's rows choose from, at first
 _MOST_LISTED = 4096
@@ -67,7 +68,7 @@ def approximate_neighbors(
     progress: Share | None = None,
     hashes: Array | None = None,
     columns: int = 64,
-) -> tuple[FirstNeighbors, Reducer]:
+) -> tuple[FirstNeighbors, Reducer | None]:
     """First neighbours of all rows at about the target recall, and the directions that were used.
 
     `columns`: reduced columns that are kept per row; `hashes`: what `hash_points` gives for these rows.
@@ -77,6 +78,9 @@ def approximate_neighbors(
         copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
         distinct = copies.distinct
         clock.stop("duplicates")
+        if distinct is not None and len(distinct) < _LEAST_DISTINCT:  # nothing to approximate
+            neighbors, index = join_points(points, n_threads, reducer, progress, hashes, columns)
+            return neighbors, index.reducer
         reducer = reducer or fit_reducer(points, most=columns)
         clock.stop("directions")
         reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1))
@@ -139,7 +143,7 @@ class _Search:
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), k)
         self.n_probes = self.n_pairs = 0
-        self.recall, self.asked = 0.0, False
+        self.recall, self.asked, self.listed_anew = 0.0, False, False
         self._list_cells(_LISTED)
         self.sample = self._choose_sample()
         self.truth = np.empty(0)
@@ -172,6 +176,7 @@ class _Search:
         n_probes = self._predict(target)
         if n_probes > self.near.shape[1] // 2 and self.near.shape[1] < min(self.n_cells, _MOST_LISTED):
             self._list_cells(4 * self.near.shape[1])
+            self.listed_anew = True
             self._rank()
             n_probes = self._predict(target)
         return n_probes if n_probes >= _WORTHWHILE * self.n_probes else 0
@@ -187,7 +192,7 @@ class _Search:
         outside = float(self.hits[~visited].mean()) if self.asked and not visited.all() else _THROUGH_NEIGHBORS
         if inside <= outside + 0.05:
             return 0
-        wanted = min((target + _MARGIN - outside) / (inside - outside), max(target, _MOST_VISITED))
+        wanted = np.clip((target + _MARGIN - outside) / (inside - outside), 0, max(target, _MOST_VISITED))
         ranks = np.sort(self.ranks)
         at = min(len(ranks) - 1, int(np.ceil(wanted * len(ranks))))
         return int(min(ranks[at] + 1, self.near.shape[1]))
@@ -202,14 +207,17 @@ class _Search:
     def _visit(self, n_probes: int, start: float, stop: float) -> None:
         n_probes = min(n_probes, self.near.shape[1])
         share = part_of(self.progress, start, stop)
+        # with more cells to choose from, other ones may rank first: all but the row's own are visited again
+        first = min(1, self.n_probes) if self.listed_anew else self.n_probes
+        self.listed_anew = False
         self.n_pairs += core().probe(
-            self.cells, self.near, self.n_probes, n_probes, self.lists.ids, self.lists.bounds, self.n_threads, share
+            self.cells, self.near, first, n_probes, self.lists.ids, self.lists.bounds, self.n_threads, share
         )
         self.n_probes = n_probes
         self.clock.stop("visits")
 
     def _ask(self) -> None:
-        known = np.ascontiguousarray(self.lists.ids[:, :_ASKED])
+        known = self.lists.ids[:, :_ASKED].copy()  # as they were before
         core().repair(self.cells, known, self.lists.ids, self.lists.bounds, self.n_threads, None)
         self.clock.stop("neighbours of neighbours")
         self.asked = True
@@ -258,7 +266,7 @@ class _Search:
             if cell == other:
                 self.ranks[i] = 0
             elif (listed == other).any():
-                self.ranks[i] = np.count_nonzero(away < away[listed == other]) + 1
+                self.ranks[i] = np.count_nonzero(away[1:] < away[listed == other]) + 1  # the first is its own
 
     def _norm(self, difference: Array) -> Array:
         if self.points.norm == "L1":

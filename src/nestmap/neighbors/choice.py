@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._native import core
-from .._validate import check_number, check_option
+from .._validate import cast_rows, check_number, check_option
 from .join import join_points
-from .points import PointSet, make_points
-from .reduce import MOST_COLUMNS
+from .points import make_points
+from .reduce import FEW_COLUMNS, MOST_COLUMNS
 
 METHODS = ("auto", "exact", "approximate")
 MOST_PAIRS = 30_000_000_000  # about half a minute on two cores
@@ -37,27 +37,33 @@ class Search:
         check_number("target_recall", self.target_recall, 0.01, 1)
 
 
-def is_exact(points: PointSet, search: Search, n: int | None = None) -> bool:
+def most_columns(n: int) -> int:
+    """Reduced columns that n rows are given at most."""
+    return MOST_COLUMNS if n <= SURE else FEW_COLUMNS
+
+
+def is_exact(data: Any, metric: str, search: Search, n: int | None = None) -> bool:
     """Whether the rows, or the n rows that they are a sample of, are to be joined exactly.
 
     'auto' stays exact as long as the join has to bound at most MOST_PAIRS pairs of rows: always up to
     SURE rows; beyond, as many as `predicted_pairs` says.
     """
-    n = n or points.n
+    n = n or data.shape[0]
     if search.method == "exact" or core() is None or n <= _FEW:
         return True
     if search.method == "approximate":
         return search.target_recall >= 1
-    return n <= SURE or predicted_pairs(points, n) <= MOST_PAIRS
+    return n <= SURE or predicted_pairs(data, metric, n) <= MOST_PAIRS
 
 
-def predicted_pairs(points: PointSet, n: int | None = None) -> float:
+def predicted_pairs(data: Any, metric: str, n: int | None = None) -> float:
     """Pairs that the exact join of n rows (None: these) would bound, from a join of 20,000 random ones of these.
 
     The share of pairs that bounds leave over falls with the number of rows, so this is rather too high.
     """
-    rows = np.sort(np.random.default_rng(3).choice(points.n, min(points.n, _FEW), replace=False))
-    data: Any = points.data[rows]
+    n = n or data.shape[0]
+    rows = np.sort(np.random.default_rng(3).choice(data.shape[0], min(data.shape[0], _FEW), replace=False))
+    some = cast_rows(data[rows])
     # one thread: the count, and with it the decision, is the same each time
-    report = join_points(make_points(data, points.metric), 1)[0].report
-    return report.n_pairs_bounded / len(rows) ** 2 * float(n or points.n) ** 2
+    report = join_points(make_points(some, metric), 1)[0].report
+    return report.n_pairs_bounded / len(rows) ** 2 * float(n) ** 2

@@ -130,6 +130,7 @@ class PointSet:
 
 def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSet:
     """A PointSet of validated rows; `like`: the set that these rows are to be compared with."""
+    data = data if like is None else _stored_like(data, like.data)
     n = data.shape[0]
     zeros = np.broadcast_to(0.0, n)
     if metric in ("euclidean", "manhattan"):
@@ -157,6 +158,19 @@ def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSe
 
     map_blocks(normalise, blocks(n, data.shape[1], values=500_000), resolve_n_jobs(None))
     return PointSet(data, scale, shift, extra, metric, 1.0)
+
+
+def _stored_like(data: Any, other: Any) -> Any:
+    """Sparse rows meet sparse rows with indices of the same type, dense rows meet dense rows."""
+    if not sparse.issparse(other):
+        return data.toarray() if sparse.issparse(data) else data
+    data = sparse.csr_matrix(data)
+    if data.indices.dtype == other.indices.dtype:
+        return data
+    kind = other.indices.dtype
+    out = sparse.csr_matrix(data.shape, dtype=data.dtype)
+    out.data, out.indices, out.indptr = data.data, data.indices.astype(kind), data.indptr.astype(kind)
+    return out
 
 
 def power_of_two(data: Any) -> float:

@@ -84,7 +84,7 @@ def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_CO
     if not points.is_sparse:
         sample -= mean
     if points.norm == "L1":
-        return Reducer(mean, _column_groups(sample), "L1")
+        return Reducer(mean, _column_groups(sample, most), "L1")
     return Reducer(mean, _principal_directions(sample, rng, most), "L2")
 
 
@@ -108,10 +108,10 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     return np.ascontiguousarray(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
 
 
-def _column_groups(sample: Array) -> Array:
+def _column_groups(sample: Array, most: int) -> Array:
     """0/1 memberships of columns in groups: neighbours along the leading principal directions."""
     n_cols = sample.shape[1]
-    n_groups = min(n_cols, MOST_COLUMNS)
+    n_groups = min(n_cols, most)
     members = np.zeros((n_cols, n_groups))
     members[np.arange(n_cols), np.arange(n_cols) * n_groups // n_cols] = 1
     spread = np.abs(sample @ members).mean(axis=0)
