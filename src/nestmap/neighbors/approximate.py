@@ -29,15 +29,17 @@ from .report import Clock, FirstNeighbors, NeighborReport
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
 _FIRST_PROBES = 6
 _LISTED = 256  # nearest cells that a cell's rows choose from, at first
-_MOST_LISTED = 4096
+_MOST_LISTED = 2048
 LIST_EXACT, LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
 _ASKED = 8  # rows of a list that are asked for theirs
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
-_NEARLY = 1.15  # times the least cost
+_NEARLY = 1.1  # times the least cost
 _SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 1000, 500
 _MARGIN = 0.005  # above the target, for which visits are planned
 _THROUGH_NEIGHBORS = 0.2  # share of neighbours in other cells that asking finds, until it is measured
 _MOST_VISITED = 0.995  # of the sample's true neighbours in cells visited: what is missed then is missed by the lists
+_STEP = 2.5  # times the cells at most, before measuring again
+_CHOICE = 6  # times as many cells are listed as are visited: near a row is not always near its cell
 _WORTHWHILE = 1.1  # times the cells: fewer more are not worth a round
 _WORTH = 0.01  # gain of recall for which neighbours are asked once more
 
@@ -158,23 +160,21 @@ class _Search:
         shares = iter(((0.4, 0.7), (0.7, 0.85), (0.85, 0.95)))
         self._visit(_FIRST_PROBES, 0.2, 0.4)
         self._measure()
-        gain = 1.0
         while self.recall < target:
             n_probes = self._enough_probes(target)
-            if n_probes > self.n_probes:
+            if n_probes > self.n_probes:  # as long as the sample says that asking will not do
                 self._visit(n_probes, *next(shares, (0.95, 0.97)))
                 self._measure()
-            elif gain < _WORTH:
-                break
+                continue
             before = self.recall
-            if before < target:
-                self._ask()
-            gain = self.recall - before
+            self._ask()
+            if self.recall - before < _WORTH and self._enough_probes(target) <= self.n_probes:
+                break
 
     def _enough_probes(self, target: float) -> int:
         """Cells to visit for the target; 0 if those visited will do, or more would find next to nothing."""
         n_probes = self._predict(target)
-        if n_probes > self.near.shape[1] // 2 and self.near.shape[1] < min(self.n_cells, _MOST_LISTED):
+        if n_probes > self.near.shape[1] // _CHOICE and self.near.shape[1] < min(self.n_cells, _MOST_LISTED):
             self._list_cells(4 * self.near.shape[1])
             self.listed_anew = True
             self._rank()
@@ -195,7 +195,7 @@ class _Search:
         wanted = np.clip((target + _MARGIN - outside) / (inside - outside), 0, max(target, _MOST_VISITED))
         ranks = np.sort(self.ranks)
         at = min(len(ranks) - 1, int(np.ceil(wanted * len(ranks))))
-        return int(min(ranks[at] + 1, self.near.shape[1]))
+        return int(min(ranks[at] + 1, self.near.shape[1], _STEP * self.n_probes))
 
     def _list_cells(self, n: int) -> None:
         """The cells that rows choose from."""
