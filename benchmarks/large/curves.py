@@ -48,6 +48,7 @@ def draw(rows: Rows, path: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     measured = [d for d in CURVE_DATA if any(points(rows, d, m) for m in STYLES)]
     figure, axes = plt.subplots(1, len(measured), figsize=(4.6 * len(measured), 4), squeeze=False, sharey=True)
@@ -61,6 +62,9 @@ def draw(rows: Rows, path: Path) -> None:
                 name = f"k={p.label}" if method == "pynndescent" else p.label
                 axis.annotate(name, (p.seconds, p.recall), xytext=(5, -9), textcoords="offset points", fontsize=7)
         axis.set(xscale="log", xlabel="seconds, warm, 2 threads", title=data, ylim=(0, 1.03))
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0)))
+        axis.xaxis.set_major_formatter(ScalarFormatter())
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel("first-neighbour recall")
     axes[0][0].legend(loc="lower right")
