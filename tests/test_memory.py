@@ -15,7 +15,7 @@ import pytest
 
 from nestmap import _memory, _scratch
 from nestmap._memory import MemoryBudgetError, available_memory, budget, format_size, parse_size
-from nestmap._scratch import default_folder, row_blocks, scratch_array, spill_rows
+from nestmap._scratch import copy_rows, default_folder, row_blocks, scratch_array
 
 GB = 10**9
 
@@ -252,7 +252,8 @@ class Chunked:
 def test_spilled_rows_are_whole_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_scratch, "blocks", lambda n, width: [slice(i, min(n, i + 10)) for i in range(0, n, 10)])
     source, shares = Chunked(np.arange(50.0).reshape(25, 2), (4, 2)), []
-    spilled = spill_rows(source, "f4", tmp_path, shares.append)
+    target = scratch_array(source.shape, "f4", in_memory=False, folder=tmp_path)
+    spilled = copy_rows(source, target, shares.append)
     np.testing.assert_array_equal(spilled, source.rows)
     assert source.asked == [(0, 8), (8, 16), (16, 24), (24, 25)]
     assert shares == [8 / 25, 16 / 25, 24 / 25, 1.0] and spilled.dtype == np.float32

@@ -49,17 +49,6 @@ def scratch_array(
         return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
 
 
-def spill_rows(
-    source: Any, dtype: Any, folder: str | Path | None, progress: Callable[[float], None] | None = None
-) -> Array:
-    """A copy of a row source on disk, as a scratch array of this dtype; one block in memory at a time.
-
-    `source` has `shape` and either `block(slice)` or row slicing.
-    """
-    target = scratch_array(source.shape, dtype, in_memory=False, folder=folder)
-    return copy_rows(source, target, progress)
-
-
 def copy_rows(source: Any, target: Array, progress: Callable[[float], None] | None = None) -> Array:
     """Fill target with the rows of a source, block by block; returns target."""
     read = getattr(source, "block", None) or source.__getitem__

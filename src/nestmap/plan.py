@@ -118,7 +118,7 @@ def _method(X: Any, metric: Any, how: Search, given: bool, n: int) -> str:
 def _estimate(
     n: int, n_features: int, method: str, columns: int, d: int, local: bool, table: int, on_disk: bool
 ) -> Plan:
-    """Bytes per stage, from what the stages keep per row (measured: docs/scale.md)."""
+    """Bytes per stage, from what the stages keep per row (docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 24  # hashes and their order, members
     panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
@@ -136,6 +136,3 @@ def _estimate(
         stages = {k: v for k, v in stages.items() if k in ("centroids", "layout")}
     whole = {k: int(v) + _FIXED for k, v in stages.items()}
     return Plan(n, n_features, method, columns, max(whole.values()), 0, table if on_disk else 0, 0, whole)
-
-
-__all__ = ["Plan", "plan_fit"]

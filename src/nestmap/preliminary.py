@@ -19,6 +19,7 @@ from scipy.sparse.linalg import eigsh
 from ._native import kernels
 from ._native.twins import Array, blocks
 from ._parallel import map_blocks, single_threaded_blas
+from ._validate import dense_block
 from .hierarchy import Hierarchy
 from .neighbors.duplicates import hash_points
 
@@ -27,11 +28,6 @@ FEW_NODES = 1000  # the paper's "~1000 centroids"
 _BLOCK_VALUES = 1_000_000  # of X that a thread reads at once
 _STRIPES = 4  # running sums over X: as many threads can add …
 _WIDE = 4096  # … up to this many columns, since each may be a covariance matrix
-
-
-def as_floats(block: Array) -> Array:
-    """A block of rows in float32 (float64 stays): what kernels read, whatever X is kept in."""
-    return np.ascontiguousarray(block, dtype=np.float64 if block.dtype == np.float64 else np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +43,7 @@ class LinearMap:
         z = np.empty((len(X), len(self.basis)))
 
         def project(part: slice) -> None:
-            z[part] = kernels.project(as_floats(X[part]), self.mean, self.basis, 1)
+            z[part] = kernels.project(dense_block(X, part), self.mean, self.basis, 1)
 
         map_blocks(project, blocks(X.shape[0], X.shape[1], values=_BLOCK_VALUES), n_threads)
         return z
@@ -67,7 +63,7 @@ class RandomMap:
         z, is_sparse = np.empty((X.shape[0], self.n_components)), sparse.issparse(X)
 
         def draw(part: slice) -> None:
-            state = hash_points(X if is_sparse else as_floats(X[part]), 1)[:, None] + np.uint64(self.seed)
+            state = hash_points(X if is_sparse else X[part], 1)[:, None] + np.uint64(self.seed)
             state = state + np.arange(1, self.n_components + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
             for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
                 state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)

@@ -284,6 +284,8 @@ class _Search:
 
     def finish(self) -> tuple[Array, Array, int]:
         """Distances (squared for L2), row numbers, and how many rows are proved."""
+        if self.listed_anew:  # a proof counts the first cells of the list as visited
+            self._visit(self.n_probes, 0.95, 0.97)
         found, ids = self._verify(np.empty(0, dtype=np.int64), part_of(self.progress, 0.97, 1))
         self.clock.stop("verification")
         proved = np.empty(len(found), dtype=np.uint8)

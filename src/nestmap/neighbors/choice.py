@@ -16,9 +16,7 @@ from .reduce import FEW_COLUMNS, MOST_COLUMNS
 METHODS = ("auto", "exact", "approximate")
 MOST_PAIRS = 30_000_000_000  # about half a minute on two cores
 SURE = int(np.sqrt(2 * MOST_PAIRS))  # rows up to which even all pairs are no more than that: 244,948
-_FEW = (
-    20_000  # rows up to which the exact join is the faster one anyway; also the rows that a prediction is made from
-)
+_FEW = 20_000  # rows up to which the exact join is the faster one; a prediction is made from as many
 
 
 @dataclass(frozen=True)
