@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nestmap import HNNE
+from nestmap import HNNE, RecallWarning
 from nestmap._native import builds, core, using
 from nestmap._native import probe as twin
-from nestmap.neighbors import RecallWarning, first_neighbors
+from nestmap._points.point_set import make_points
+from nestmap._points.reduce import fit_reducer, reduce_rows
 from nestmap.neighbors import choice as choice_module
+from nestmap.neighbors import first_neighbors
 from nestmap.neighbors.approximate import Candidates, approximate_neighbors
 from nestmap.neighbors.cells import Partition, fine_partition
 from nestmap.neighbors.choice import Search, is_exact, predicted_pairs
 from nestmap.neighbors.join import join_points, make_cells
-from nestmap.neighbors.points import make_points
-from nestmap.neighbors.reduce import fit_reducer, reduce_rows
 
 
 def mixture(n: int, d: int, seed: int = 0, groups: int = 30) -> np.ndarray:

@@ -9,11 +9,11 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 
 from nestmap import HNNE, build_hierarchy
+from nestmap._arrays import blocks, runs
 from nestmap._native import builds, kernels, using
-from nestmap._native.twins import blocks, runs
 from nestmap.arrangement import local
 from nestmap.arrangement.local import make_local, nearest_orthogonal, turn_frames
-from nestmap.hierarchy import Grouping
+from nestmap.hierarchy.tree import Grouping
 from nestmap.metrics import knn_accuracy, neighborhood_recall, trustworthiness
 
 RNG = np.random.default_rng(5)

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from nestmap import FINCH, build_hierarchy, first_neighbors
 from nestmap._native import using
-from nestmap.hierarchy import components
+from nestmap.hierarchy.build import components
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -10,7 +10,7 @@ import pytest
 
 from nestmap import _native
 from nestmap._native import builds, kernels, twins, using
-from nestmap.neighbors.points import make_points
+from nestmap._points.point_set import make_points
 
 RNG = np.random.default_rng(0)
 

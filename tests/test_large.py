@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from conftest import digits
 
-from nestmap import HNNE
-from nestmap._memory import MemoryBudgetError
+from nestmap import HNNE, MemoryBudgetError
 from nestmap._progress import ProgressEvent
 from nestmap.plan import Plan
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from nestmap import HNNE, build_hierarchy
 from nestmap.arrangement import GlobalArrangement, apply_maps
 from nestmap.arrangement.inflate import inflation_maps
-from nestmap.hierarchy import Grouping
+from nestmap.hierarchy.tree import Grouping
 from nestmap.layout import descend, descent
 from nestmap.layout.descent import Placement, neighbors_in_map
 from nestmap.preliminary import KINDS, make_preliminary

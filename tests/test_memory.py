@@ -13,9 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nestmap import _memory, _scratch
-from nestmap._memory import MemoryBudgetError, available_memory, budget, format_size, parse_size
-from nestmap._scratch import copy_rows, default_folder, row_blocks, scratch_array
+from nestmap import MemoryBudgetError
+from nestmap._input import memory as _memory
+from nestmap._input import scratch as _scratch
+from nestmap._input.memory import available_memory, budget, format_size, parse_size
+from nestmap._input.scratch import copy_rows, default_folder, row_blocks, scratch_array
 
 GB = 10**9
 
@@ -219,7 +221,7 @@ def test_scratch_larger_than_files_may_be(tmp_path: Path) -> None:
     """A real limit of the system, in a process of its own."""
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000))\n"
-        "from nestmap._scratch import scratch_array\n"
+        "from nestmap._input.scratch import scratch_array\n"
         "try: scratch_array(10**6, 'f8', in_memory=False, folder=sys.argv[1])\n"
         "except OSError as error: print(error)"
     )

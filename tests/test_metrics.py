@@ -284,7 +284,7 @@ def test_knn_accuracy_is_that_of_scikit_learn(data, k):
 
 
 def test_equal_votes_go_to_the_first_class(monkeypatch):
-    monkeypatch.setattr("nestmap._native.twins._BLOCK_VALUES", 8)
+    monkeypatch.setattr("nestmap._arrays.BLOCK_VALUES", 8)
     votes = np.array([[2, 1, 1, 2], [3, 3, 0, 1], [0, 0, 0, 0]])
     assert _winner(votes, 4).tolist() == [1, 3, 0]
 

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from nestmap import HNNE
 from nestmap._native import builds, kernels, mosaic, using
-from nestmap.hierarchy import Grouping
+from nestmap.hierarchy.tree import Grouping
 from nestmap.layout import Regions
 from nestmap.layout.mosaic import gaps, outline
 from nestmap.metrics import map_fill, trustworthiness

@@ -14,9 +14,9 @@ from scipy.spatial.distance import cdist
 
 from nestmap import first_neighbors
 from nestmap._native import using
+from nestmap._points.point_set import make_points
 from nestmap.neighbors import given_neighbors
 from nestmap.neighbors.join import Index, build_index, join_points
-from nestmap.neighbors.points import make_points
 
 RNG = np.random.default_rng(1)
 SCIPY = {"manhattan": "cityblock"}

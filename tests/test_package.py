@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import nestmap
 from nestmap import _native
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "nestmap"
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -23,10 +25,42 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
-        "FINCH", "HNNE", "Hierarchy", "__version__", "build_hierarchy", "first_neighbors",
+        "FINCH", "HNNE", "Hierarchy", "MemoryBudgetError", "NativeMissingWarning", "ProgressEvent", "RecallWarning",
+        "__version__", "build_hierarchy", "first_neighbors",
     }  # fmt: skip
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
     assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+# From low to high: a room imports from those before it, and from itself.
+ROOMS = (
+    "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work", "neighbors",
+    "hierarchy", "preliminary", "arrangement", "layout", "placement", "plan", "metrics", "datasets", "estimator",
+    "cluster",
+)  # fmt: skip
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The rooms of nestmap that a file imports from, anywhere in it."""
+    package = path.relative_to(SOURCE).parent.parts
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            parts = (*base, *(node.module or "").split("."))
+            rooms |= {parts[0]} if parts[0] else {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nestmap"):
+            rooms.add("absolute import of nestmap")
+    return rooms
+
+
+def test_imports_point_downward() -> None:
+    files = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+    assert len(files) > 50
+    for path in files:
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        allowed = {*ROOMS[: ROOMS.index(room) + 1]}
+        assert imported_rooms(path) <= allowed, f"{path} imports {imported_rooms(path) - allowed}"
 
 
 def test_import_is_lean() -> None:

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from nestmap import _scratch
-from nestmap._scratch import scratch_array
-from nestmap._source import RowSource, check_unchanged, file_of, load_source, open_rows
+from nestmap._input import scratch as _scratch
+from nestmap._input.scratch import scratch_array
+from nestmap._input.source import RowSource, check_unchanged, file_of, load_source, open_rows
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(50, 4)).astype(np.float32)

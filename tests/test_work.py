@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nestmap import _lock, _pieces, _work
-from nestmap._work import WorkDir, pack, unpack
+from nestmap._work import directory as _work
+from nestmap._work import lock as _lock
+from nestmap._work import pieces as _pieces
+from nestmap._work.directory import WorkDir, pack, unpack
 
 IDENTITY = {
     "data": {"shape": (100, 4), "dtype": "float32", "checksum": "ab12"},
@@ -330,7 +332,7 @@ def test_full_disk(small_disk: Path) -> None:
 
 
 def test_full_disk_for_scratch_arrays(small_disk: Path) -> None:
-    from nestmap._scratch import scratch_array
+    from nestmap._input.scratch import scratch_array
 
     with pytest.raises(
         OSError, match=r"8\.0 MB \(8000000 bytes\) do not fit into .*, where 1\.0 MB are free"

@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._native.twins import Array
+from ._arrays import Array
+from ._input.validate import cast_rows, check_number, work_dtype
 from ._parallel import resolve_n_jobs
+from ._points.duplicates import hash_points
 from ._progress import Progress
-from ._validate import cast_rows, check_number, work_dtype
-from .hierarchy import build_hierarchy
+from .hierarchy.build import build_hierarchy
 from .neighbors import check_metric, given_neighbors
 from .neighbors.choice import Search
-from .neighbors.duplicates import hash_points
 from .placement import RowTable, assign_rows
 
 

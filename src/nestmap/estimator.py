@@ -12,25 +12,26 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._memory import budget as memory_budget
-from ._native.twins import Array, blocks
+from ._arrays import Array, blocks
+from ._input.memory import budget as memory_budget
+from ._input.scratch import row_blocks, scratch_array
+from ._input.source import RowSource, load_rows, load_source, open_rows
+from ._input.validate import cast_rows, check_number, check_option, work_dtype
 from ._parallel import resolve_n_jobs
+from ._points.duplicates import hash_points
+from ._points.point_set import NATIVE_METRICS, make_points
+from ._points.reduce import fit_reducer
 from ._progress import Progress
-from ._resume import Steps, identity
-from ._scratch import row_blocks, scratch_array
-from ._source import RowSource, load_rows, load_source, open_rows
-from ._validate import cast_rows, check_number, check_option, work_dtype
-from ._work import WorkDir
+from ._work.directory import WorkDir
 from .arrangement import ARRANGEMENTS, MOST_LOCAL, Arrangement, Coordinates, GlobalArrangement, make_local
-from .hierarchy import Hierarchy, Table, build_hierarchy
+from .hierarchy.build import Table, build_hierarchy
+from .hierarchy.resume import Steps, identity
+from .hierarchy.tree import Hierarchy
 from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
 from .neighbors import check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import METHODS, SURE, Search, most_columns
-from .neighbors.duplicates import hash_points
 from .neighbors.join import Index, build_index
-from .neighbors.points import NATIVE_METRICS, make_points
-from .neighbors.reduce import fit_reducer
 from .placement import RULES, RowTable, assign_rows, place_rows
 from .plan import Plan, plan_fit
 from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary

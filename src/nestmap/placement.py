@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ._native.twins import Array
+from ._arrays import Array
+from ._points.duplicates import hash_points
 from .arrangement import Coordinates
-from .hierarchy import Hierarchy
+from .hierarchy.tree import Hierarchy
 from .layout import Layout, Mosaic
 from .neighbors.blocked import BlockedIndex
-from .neighbors.duplicates import hash_points
 from .neighbors.join import Index
 
 RULES = ("centroid", "neighbor")

@@ -7,12 +7,13 @@ from typing import Any
 
 from scipy import sparse
 
-from ._memory import MemoryBudgetError, format_size
-from ._validate import work_dtype
+from ._input.memory import format_size
+from ._input.validate import work_dtype
+from ._points.point_set import NATIVE_METRICS
 from .arrangement import MOST_LOCAL, n_columns
+from .errors import MemoryBudgetError
 from .neighbors.approximate import LIST_EXACT, LIST_LOSSY
 from .neighbors.choice import Search, is_exact, most_columns
-from .neighbors.points import NATIVE_METRICS
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _FIXED = 150_000_000  # the interpreter, libraries, blocks in flight

@@ -16,12 +16,12 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
+from ._arrays import Array, blocks
+from ._input.validate import dense_block
 from ._native import kernels
-from ._native.twins import Array, blocks
 from ._parallel import map_blocks, single_threaded_blas
-from ._validate import dense_block
-from .hierarchy import Hierarchy
-from .neighbors.duplicates import hash_points
+from ._points.duplicates import hash_points
+from .hierarchy.tree import Hierarchy
 
 KINDS = ("pca_centroids", "pca", "random_projection", "random")
 FEW_NODES = 1000  # the paper's "~1000 centroids"

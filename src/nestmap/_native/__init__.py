@@ -14,11 +14,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from ..errors import NativeMissingWarning
+
 ISAS = ("avx2", "baseline")  # best first
-
-
-class NativeMissingWarning(RuntimeWarning):
-    """nestmap runs on its NumPy twins: right, but many times slower."""
 
 
 @cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._arrays import Array, blocks
 from .._parallel import map_blocks
-from .twins import Array, blocks
 
 _STACK = 500_000  # values of the groups that are fitted together
 

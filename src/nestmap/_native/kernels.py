@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import Array
 from . import core, frames, mosaic, twins
-from .twins import Array
 
 
 def project(x: Array, mean: Array, basis: Array, n_threads: int) -> Array:

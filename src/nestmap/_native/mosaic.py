@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .twins import Array
+from .._arrays import Array
+from .._geometry import INSIDE, root
 
-MOST, AREA_ERROR, NEWTON_STEPS, INSIDE = 48, 0.01, 20, 0.9  # as in the C++
+MOST, AREA_ERROR, NEWTON_STEPS = 48, 0.01, 20  # as in the C++
 
 
 def divide_regions(
@@ -87,26 +88,6 @@ def clip(polygon: Array, edges: Array, normal: Array, limit: float, edge: int) -
             points.append(polygon[i] + t * (polygon[j] - polygon[i]))
             names.append(edge if away[i] <= 0 else edges[i])
     return np.array(points).reshape(-1, 2), np.array(names, dtype=np.int64)
-
-
-def root(covariance: Array, floor: float, inverse: bool) -> Array:
-    """Symmetric square root of 2 x 2 covariances, or its inverse; flat directions count as floor of the largest."""
-    xx, xy, yy = covariance[..., 0, 0], covariance[..., 0, 1], covariance[..., 1, 1]
-    mean, half = (xx + yy) / 2, (xx - yy) / 2
-    r = np.hypot(half, xy)
-    major = mean + r
-    minor = np.maximum(mean - r, floor * major)
-    angle = np.arctan2(xy, half) / 2
-    c, s = np.cos(angle), np.sin(angle)
-    none = major <= 0
-    major, minor = np.sqrt(np.where(none, 1.0, major)), np.sqrt(np.where(none, 1.0, minor))
-    if inverse:
-        major, minor = 1 / major, np.divide(1.0, minor, out=np.zeros_like(minor), where=minor > 0)
-    out = np.empty(np.shape(covariance))
-    out[..., 0, 0] = c * c * major + s * s * minor
-    out[..., 0, 1] = out[..., 1, 0] = c * s * (major - minor)
-    out[..., 1, 1] = s * s * major + c * c * minor
-    return out
 
 
 def outside(starts: Array, corners: Array, ids: Array, points: Array) -> Array:

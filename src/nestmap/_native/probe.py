@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .twins import Array
+from .._arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

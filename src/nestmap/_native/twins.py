@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-_BLOCK_VALUES = 4_000_000  # values in a temporary block: 32 MB
-
-
-def blocks(n: int, width: int, values: int = _BLOCK_VALUES) -> list[slice]:
-    """Slices that cover n rows, with at most `values` values each in rows of this width."""
-    step = max(1, values // max(1, width))
-    return [slice(i, min(n, i + step)) for i in range(0, n, step)]
+from .._arrays import BLOCK_VALUES, Array, blocks, runs
 
 
 def project(x: Array, mean: Array, basis: Array) -> Array:
@@ -34,19 +25,12 @@ def project(x: Array, mean: Array, basis: Array) -> Array:
 def group_means(x: Array, order: Array, starts: Array, weights: Array) -> Array:
     """Weighted mean of rows order[starts[g]:starts[g + 1]] for each group g, summed in float64."""
     means = np.empty((len(starts) - 1, x.shape[1]), dtype=x.dtype)
-    for part in runs(starts, _BLOCK_VALUES // max(1, x.shape[1])):
+    for part in runs(starts, BLOCK_VALUES // max(1, x.shape[1])):
         rows, first = order[starts[part.start] : starts[part.stop]], starts[part] - starts[part.start]
         w = weights[rows]
         sums = np.add.reduceat(x[rows] * w[:, None], first, axis=0)
         means[part] = sums / np.add.reduceat(w, first)[:, None]
     return means
-
-
-def runs(starts: Array, size: int) -> list[slice]:
-    """Runs of groups (group g is starts[g]:starts[g + 1]) that together have about `size` members."""
-    cuts = np.searchsorted(starts, np.arange(0, starts[-1], max(1, size)))
-    cuts = np.unique(np.append(cuts, len(starts) - 1))
-    return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 def largest(values: Array) -> float:

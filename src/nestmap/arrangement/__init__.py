@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._native.twins import Array
+from .._arrays import Array
 from .frames import Frames, apply_maps, scatter
 from .local import N_AROUND, LocalArrangement, make_local, n_columns
 from .plain import GlobalArrangement

@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from .._native.twins import Array, blocks
+from .._arrays import Array, blocks
 from .._parallel import map_blocks
 
 _PIECE = 400_000  # values of the matrices that a thread works on: they stay in its cache

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .._native.twins import Array
+from .._arrays import Array
 from .frames import scatter
 
 N_ROTATIONS = 6

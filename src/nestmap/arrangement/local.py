@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import Array, blocks, runs
 from .._native import kernels
-from .._native.twins import Array, blocks, runs
 from .._parallel import map_blocks, single_threaded_blas
-from ..hierarchy import Grouping, Hierarchy
-from ..neighbors.points import PointSet, make_points
-from ..neighbors.reduce import fit_reducer, sample_size
+from .._points.point_set import PointSet, make_points
+from .._points.reduce import fit_reducer, sample_size
+from ..hierarchy.tree import Grouping, Hierarchy
 from ..preliminary import LinearMap
 from .frames import Frames, apply_maps
 

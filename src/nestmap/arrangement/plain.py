@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._native.twins import Array
-from ..hierarchy import Hierarchy
+from .._arrays import Array
+from ..hierarchy.tree import Hierarchy
 from ..preliminary import LinearMap, Preliminary, RandomMap
 from .frames import Frames, apply_maps
 from .inflate import inflation_maps

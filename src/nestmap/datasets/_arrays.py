@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._native.twins import Array
+from .._arrays import Array
 from .._progress import Progress
 from ._formats import BLOCK_BYTES, DatasetFormatError, Rows, damage_named
 

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .._native.twins import Array
+from .._arrays import Array
 from .._progress import Progress
 
 BLOCK_BYTES = 1 << 24  # of text or vectors at a time: bounds the memory, whatever the file's size

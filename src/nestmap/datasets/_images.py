@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._native.twins import Array
+from .._arrays import Array
 from ._formats import DatasetFormatError, Rows, damage_named
 
 _RECORD = 1 + 3072

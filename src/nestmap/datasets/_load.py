@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._native.twins import Array
+from .._arrays import Array
 from .._progress import Progress
 from ._arrays import peek_shape
 from ._fetch import DownloadError, cache_directory, fetch

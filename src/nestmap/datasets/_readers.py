@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from .._native.twins import Array
+from .._arrays import Array
 from .._progress import Progress
 from ._arrays import mat73_blocks, read_mat, read_npy, read_npz, read_words
 from ._fetch import temporary

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from .._native.twins import Array, blocks
-from ..hierarchy import Hierarchy
+from .._arrays import Array, blocks
+from ..hierarchy.tree import Hierarchy
 from .descent import Layout, Placement, lengths
 from .mosaic import Mosaic
 from .regions import Regions

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from .._native.twins import Array, blocks
+from .._arrays import Array, blocks
 from .._parallel import map_blocks
+from .._points.point_set import make_points
 from .._progress import Progress
 from ..arrangement import N_AROUND, Arrangement, apply_maps
-from ..hierarchy import Hierarchy
+from ..hierarchy.tree import Hierarchy
 from ..neighbors.join import join_points
-from ..neighbors.points import make_points
 from .regions import Regions, circles
 
 _TREE_COLUMNS = 8  # up to here a k-d tree is fast

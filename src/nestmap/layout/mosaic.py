@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._arrays import Array, blocks
+from .._geometry import INSIDE, root
 from .._native import kernels
-from .._native.mosaic import INSIDE, root
-from .._native.twins import Array, blocks
 from .._parallel import map_blocks
 from .._progress import Progress
 from ..arrangement import Arrangement, Frames, apply_maps, scatter
-from ..hierarchy import Grouping, Hierarchy
+from ..hierarchy.tree import Grouping, Hierarchy
 from .descent import lengths, neighbors_in_map
 from .regions import Regions
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .._arrays import Array, blocks
 from .._native import kernels
-from .._native.twins import Array, blocks
 from .._parallel import map_blocks, resolve_n_jobs
 
 _PIECE = 400_000  # vertices, about, that a thread works on

@@ -16,13 +16,7 @@
 from ._global import centroid_triplet_accuracy, map_fill, random_triplet_accuracy
 from ._inputs import Estimate
 from ._labels import ClusterNMI, cluster_nmi, knn_accuracy
-from ._local import (
-    continuity,
-    neighborhood_recall,
-    pointwise_recall,
-    pointwise_trustworthiness,
-    trustworthiness,
-)
+from ._local import continuity, neighborhood_recall, pointwise_recall, pointwise_trustworthiness, trustworthiness
 from ._summary import MapQuality, map_quality
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._native.twins import Array, blocks
-from .._validate import check_number
-from ..neighbors.points import canonical_metric
+from .._arrays import Array, blocks
+from .._input.validate import check_number
+from .._points.point_set import canonical_metric
 from ._inputs import Estimate, as_answer, as_map, check_labels, check_map
 from ._spaces import Space, make_space
 

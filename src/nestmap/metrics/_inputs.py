@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._native.twins import Array
-from .._source import load_rows
-from .._validate import as_rows, check_number
+from .._arrays import Array
+from .._input.source import load_rows
+from .._input.validate import as_rows, check_number
 
 ALL_ROWS_UP_TO = 20_000  # above, a sample of rows is scored unless the caller wants all
 DEFAULT_SAMPLE = 10_000

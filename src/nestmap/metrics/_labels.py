@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._native.twins import Array, blocks
+from .._arrays import Array, blocks
+from .._input.validate import as_rows, check_number
 from .._parallel import resolve_n_jobs
-from .._validate import as_rows, check_number
 from ._inputs import check_labels, check_map
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._native.twins import Array
+from .._arrays import Array
 from .._parallel import resolve_n_jobs
 from .._progress import Progress
 from ._inputs import Estimate, Sample, as_answer, check_map, check_n_neighbors, mean_estimate

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from .._arrays import Array
 from .._native import kernels
-from .._native.twins import Array
 from .._parallel import map_blocks, single_threaded_blas
 from ._spaces import FEW_COLUMNS, Space, make_space
 

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from .._arrays import Array, blocks
 from .._native import kernels
-from .._native.twins import Array, blocks
+from .._points.point_set import NATIVE_METRICS, PointSet, make_points
 from ..neighbors import check_metric
-from ..neighbors.points import NATIVE_METRICS, PointSet, make_points
 
 FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix product, and need no bound
 _ULP32, _ULP64 = 2.0**-24, 2.0**-53

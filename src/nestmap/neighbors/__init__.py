@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._native.twins import Array
+from .._arrays import Array
+from .._input.source import load_rows
+from .._input.validate import as_rows
 from .._parallel import resolve_n_jobs
+from .._points.point_set import NATIVE_METRICS, canonical_metric, make_points
+from .._points.reduce import Reducer
 from .._progress import Share
-from .._source import load_rows
-from .._validate import as_rows
+from ..errors import RecallWarning
 from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, is_boolean
 from .choice import Search, is_exact
 from .join import Index, join_points
-from .points import NATIVE_METRICS, canonical_metric, make_points
-from .reduce import Reducer
 from .report import FirstNeighbors, NeighborReport
 
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
 
-__all__ = ["FirstNeighbors", "NeighborReport", "RecallWarning", "first_neighbors"]
+__all__ = ["FirstNeighbors", "NeighborReport", "first_neighbors"]
 
 
 def first_neighbors(
@@ -148,10 +149,6 @@ def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
         RecallWarning,
         stacklevel=stacklevel,
     )
-
-
-class RecallWarning(UserWarning):
-    """The approximate search ended below its target."""
 
 
 def _from_distances(D: Array) -> FirstNeighbors:

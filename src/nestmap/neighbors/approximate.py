@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._arrays import Array
 from .._native import core
-from .._native.twins import Array
 from .._parallel import single_threaded_blas
+from .._points.duplicates import Copies, hash_points
+from .._points.point_set import PointSet
+from .._points.reduce import ReducedRows, Reducer, fit_reducer, reduce_rows
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
-from .duplicates import Copies, hash_points
 from .join import join_points, make_cells
-from .points import PointSet
-from .reduce import ReducedRows, Reducer, fit_reducer, reduce_rows
 from .report import Clock, FirstNeighbors, NeighborReport
 
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once

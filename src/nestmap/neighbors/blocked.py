@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._native.twins import Array, blocks
+from .._arrays import Array, blocks
 from .._progress import Share
 from .report import FirstNeighbors, NeighborReport
 

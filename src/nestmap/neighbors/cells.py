@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._native.twins import Array, blocks
+from .._arrays import Array, blocks
 from .._parallel import map_blocks
 from .._progress import Share
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .._input.validate import cast_rows, check_number, check_option
 from .._native import core
-from .._validate import cast_rows, check_number, check_option
+from .._points.point_set import make_points
+from .._points.reduce import FEW_COLUMNS, MOST_COLUMNS
 from .join import join_points
-from .points import make_points
-from .reduce import FEW_COLUMNS, MOST_COLUMNS
 
 METHODS = ("auto", "exact", "approximate")
 MOST_PAIRS = 30_000_000_000  # about half a minute on two cores

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import Array
 from .._native import core, kernels, twins
-from .._native.twins import Array
 from .._parallel import single_threaded_blas
+from .._points.duplicates import Copies, hash_points
+from .._points.point_set import PointSet, make_points
+from .._points.reduce import MOST_COLUMNS, ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
 from .._progress import Share, part_of
 from .cells import Partition, group_by_centre, number_of_cells, partition_rows
-from .duplicates import Copies, hash_points
-from .points import PointSet, make_points
-from .reduce import MOST_COLUMNS, ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
 from .report import Clock, FirstNeighbors, NeighborReport
 
 # The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from .._native.twins import Array
+from .._arrays import Array
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._native.twins import Array, blocks
+from .._arrays import Array, blocks
 from .._parallel import map_blocks
 from .._progress import Share
-from .points import PointSet
+from .point_set import PointSet
 
 _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
 MOST_COLUMNS = 256

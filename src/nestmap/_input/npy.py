@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from ._native.twins import Array
+from .._arrays import Array
 
 
 class NpyError(ValueError):

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ._native.twins import Array
-from ._work import WorkDir, pack, unpack
-from .hierarchy import Step
-from .neighbors import FirstNeighbors, NeighborReport
-from .neighbors.choice import Search
-from .neighbors.reduce import Reducer
+from .._arrays import Array
+from .._points.reduce import Reducer
+from .._work.directory import WorkDir, pack, unpack
+from ..neighbors import FirstNeighbors, NeighborReport
+from ..neighbors.choice import Search
+from .build import Step
 
 
 def identity(X: Any, hashes: Array, metric: Any, how: Search, first: FirstNeighbors | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
-from ._native.twins import Array, blocks
+from .._arrays import Array, blocks
 
 _STEP = 16_000_000  # bytes that are summed and written at a time: they stay in the cache between the two
 

@@ -21,10 +21,6 @@ _SHARE = 0.6  # of what is free: the rest is for the page cache and the neighbou
 _UNKNOWN = 4_000_000_000  # where the system tells nothing
 
 
-class MemoryBudgetError(ValueError):
-    """A fit cannot stay within max_memory (or within what the machine has left)."""
-
-
 def parse_size(size: Any) -> int:
     """Bytes of a size such as '4GB' (10⁹), '1.5 GiB' (2³⁰), '800kB' or a plain number of bytes.
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._memory import budget
-from ._native.twins import Array
-from ._npy import NpyError, map_npy, read_header
-from ._scratch import copy_rows, scratch_array
-from ._validate import KEPT, row_dtype
+from .._arrays import Array
+from .memory import budget
+from .npy import NpyError, map_npy, read_header
+from .scratch import copy_rows, scratch_array
+from .validate import KEPT, row_dtype
 
 
 class RowSource:

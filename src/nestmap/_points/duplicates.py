@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._arrays import Array, blocks
+from .._input.validate import dense_block
 from .._native import kernels
-from .._native.twins import Array, blocks
 from .._parallel import map_blocks
-from .._validate import dense_block
-from .points import PointSet
+from .point_set import PointSet
 
 
 def hash_points(data: Any, n_threads: int) -> Array:

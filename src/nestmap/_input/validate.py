@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from ._native import kernels
-from ._native.twins import Array, blocks
-from ._parallel import map_blocks, resolve_n_jobs
+from .._arrays import Array, blocks
+from .._native import kernels
+from .._parallel import map_blocks, resolve_n_jobs
 
 # Integers of up to 16 bits and float16 are exact in float32; anything wider goes to float64.
 _EXACT_IN_FLOAT32 = {np.dtype(t) for t in ("f2", "f4", "i1", "u1", "i2", "u2", "?")}

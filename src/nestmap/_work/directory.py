@@ -16,18 +16,19 @@ import shutil
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from ._lock import take_lock
-from ._memory import format_size
-from ._native.twins import Array
-from ._npy import NpyError, map_npy, read_header
-from ._pieces import ArrayInfo, checksum, flush_folder, write_array, write_json
-from ._scratch import FULL
+from .._arrays import Array
+from .._input.memory import format_size
+from .._input.npy import NpyError, map_npy, read_header
+from .._input.scratch import FULL
+from .lock import take_lock
+from .pieces import ArrayInfo, checksum, flush_folder, write_array, write_json
 
 _FORMAT = 1
 _MANIFEST, _LOCK, _META, _PART = "manifest.json", "lock", "meta.json", ".part-"
@@ -95,9 +96,7 @@ class WorkDir:
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         now = json.loads(json.dumps(identity, default=_plain))
         if not (self.path / _MANIFEST).exists():
-            from . import __version__
-
-            manifest = {"format": _FORMAT, "nestmap": __version__, "identity": now}
+            manifest = {"format": _FORMAT, "nestmap": version("nestmap"), "identity": now}
             part = self.path / f"{_MANIFEST}{_PART}{os.getpid()}"
             with _full_disk(self.path, _MANIFEST):
                 write_json(part, manifest)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._arrays import Array, blocks
+from .._input.validate import largest_value
 from .._native import core
-from .._native.twins import Array, blocks
 from .._parallel import map_blocks, resolve_n_jobs
-from .._validate import largest_value
 
 NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
 _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}

@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from ._memory import format_size
-from ._native.twins import Array, blocks
+from .._arrays import Array, blocks
+from .memory import format_size
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space, no quota, file larger than allowed
 _MOST_BLOCK_VALUES = 64_000_000  # values of a block that is widened to whole chunks

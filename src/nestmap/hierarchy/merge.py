@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._native.twins import Array
+from .._arrays import Array
 
 
 def merge_to(centroids: Any, sizes: Array, n_clusters: int, metric: Any) -> Array:

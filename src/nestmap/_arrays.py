@@ -1,0 +1,37 @@
+"""The array type, and ways to cut rows and groups into pieces."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+BLOCK_VALUES = 4_000_000  # values in a temporary block: 32 MB
+
+
+def blocks(n: int, width: int, values: int | None = None) -> list[slice]:
+    """Slices that cover n rows, with at most `values` values each in rows of this width.
+
+    Examples
+    --------
+    >>> blocks(5, 10, values=20)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, (BLOCK_VALUES if values is None else values) // max(1, width))
+    return [slice(i, min(n, i + step)) for i in range(0, n, step)]
+
+
+def runs(starts: Array, size: int) -> list[slice]:
+    """Runs of groups (group g is starts[g]:starts[g + 1]) that together have about `size` members.
+
+    Examples
+    --------
+    >>> runs(np.array([0, 2, 4, 9]), 4)
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    cuts = np.searchsorted(starts, np.arange(0, starts[-1], max(1, size)))
+    cuts = np.unique(np.append(cuts, len(starts) - 1))
+    return [slice(int(a), int(b)) for a, b in pairwise(cuts)]

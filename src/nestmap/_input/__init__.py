@@ -1,0 +1,1 @@
+"""What users pass, and large temporary arrays: validation, files of rows, memory budget, scratch files."""

@@ -1,0 +1,27 @@
+"""What nestmap raises and warns of, beside Python's own ValueError, TypeError and OSError.
+
+::
+
+    ValueError
+    └── MemoryBudgetError      a fit cannot stay within max_memory
+    UserWarning
+    └── RecallWarning          an approximate search ended below its target
+    RuntimeWarning
+    └── NativeMissingWarning   nestmap runs without its compiled kernels
+"""
+
+from __future__ import annotations
+
+__all__ = ["MemoryBudgetError", "NativeMissingWarning", "RecallWarning"]
+
+
+class MemoryBudgetError(ValueError):
+    """A fit cannot stay within max_memory (or within what the machine has left)."""
+
+
+class RecallWarning(UserWarning):
+    """The approximate search ended below its target."""
+
+
+class NativeMissingWarning(RuntimeWarning):
+    """nestmap runs on its NumPy twins: right, but many times slower."""
