@@ -30,8 +30,8 @@ ARRAYS = {"ids": np.arange(1000), "distances": np.random.default_rng(0).random((
 CHILD = """
 import os, sys, time
 import numpy as np
-from nestmap import _pieces
-from nestmap._work import WorkDir
+from nestmap._work import pieces as _pieces
+from nestmap._work.directory import WorkDir
 work = WorkDir.open(sys.argv[1], {"a": 1})
 """
 
