@@ -19,7 +19,7 @@ from nestmap.hierarchy.build import components
 def test_levels_nest_and_hold_means(backend: str) -> None:
     X = digits()
     with using(backend):
-        tree = build_hierarchy(X, n_threads=2)
+        tree = build_hierarchy(X, n_jobs=2)
     assert tree.level_sizes == tuple(sorted(tree.level_sizes, reverse=True))
     assert tree.level_sizes[-1] >= 3
     for k, level in enumerate(tree):

@@ -49,7 +49,7 @@ def test_narrow_rows_give_the_map_of_wide_ones(dtype: str, metric: str) -> None:
 def test_narrow_rows_are_kept_as_they_are(dtype: str) -> None:
     X = np.ascontiguousarray(digits().astype(dtype))
     model = HNNE().fit(X)
-    assert model._X is X or np.shares_memory(model._X, X)
+    assert model._fitted.X is X or np.shares_memory(model._fitted.X, X)
     assert model.hierarchy_.levels[0].centroids.dtype == np.float32
 
 

@@ -16,7 +16,7 @@ import pytest
 from nestmap import MemoryBudgetError
 from nestmap._input import memory as _memory
 from nestmap._input import scratch as _scratch
-from nestmap._input.memory import available_memory, budget, format_size, parse_size
+from nestmap._input.memory import available_memory, format_size, memory_budget, parse_size
 from nestmap._input.scratch import copy_rows, default_folder, row_blocks, scratch_array
 
 GB = 10**9
@@ -31,7 +31,7 @@ GB = 10**9
     ],
 )  # fmt: skip
 def test_sizes(size: object, expected: int) -> None:
-    assert parse_size(size) == expected == budget(size)  # type: ignore[arg-type]
+    assert parse_size(size) == expected == memory_budget(size).size  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", ["", "GB", "4 XB", "four GB", "-4GB", "4GB!", True, [4], "1 2 GB", "nan", "inf"])
@@ -58,7 +58,7 @@ def test_budget_error_is_a_value_error() -> None:
 def test_this_machine() -> None:
     available = available_memory()
     assert 10**7 < available < 10**15
-    assert 0.3 * available < budget(None) < 0.9 * available
+    assert 0.3 * available < memory_budget(None).size < 0.9 * available
 
 
 # A machine as the kernel shows it, in a folder

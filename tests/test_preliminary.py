@@ -53,7 +53,7 @@ def test_rule_for_the_level() -> None:
     small = build_hierarchy(digits())
     assert pca_source(digits(), small) is not small.levels[0].centroids  # X itself: level 0 is small
     X = rng.normal(size=(9000, 3)).astype(np.float32)
-    tree = build_hierarchy(X, n_threads=2)
+    tree = build_hierarchy(X, n_jobs=2)
     chosen = [k for k, level in enumerate(tree) if level.centroids is pca_source(X, tree)]
     assert chosen and tree.level_sizes[chosen[0]] >= 1000 > tree.level_sizes[chosen[0] + 1]
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array
-from ._input.validate import cast_rows, check_number, work_dtype
+from ._input.memory import memory_budget
+from ._input.training import assign_fitted, read_new, read_training
+from ._input.validate import check_number
 from ._parallel import resolve_n_jobs
-from ._points.duplicates import hash_points
 from ._progress import Progress
-from .hierarchy.build import build_hierarchy
+from ._run import Run
+from .fitted import fit_tree
+from .hierarchy.build import merge_items
 from .neighbors import check_metric, given_neighbors
 from .neighbors.choice import Search
-from .placement import RowTable, assign_rows
+from .placement import FittedTree
+from .plan import make_run, plan_fit
 
 
 class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -28,12 +33,14 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         None: `labels_` are those of the partition whose clusters stand farthest apart for what
         holds them together. A number: exactly that many, by merging the nearest clusters of the
         next finer partition.
-    metric, neighbors, n_jobs, verbose
+    metric, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
         As in `nestmap.HNNE`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_rows,)
+    cluster_centers_ : array or CSR matrix of shape (n_clusters, n_features)
+        Means of the rows of each cluster of `labels_`.
     partitions_ : ndarray of shape (n_rows, n_partitions)
         All partitions, fine to coarse, down to the last with at least two clusters.
     n_clusters_ : list of int
@@ -55,56 +62,77 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         *,
         metric: Any = "euclidean",
         neighbors: Any = "auto",
+        target_recall: float = 0.9,
+        max_memory: int | str | None = None,
+        work_dir: Any = None,
+        callback: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
         self.neighbors = neighbors
+        self.target_recall = target_recall
+        self.max_memory = max_memory
+        self.work_dir = work_dir
+        self.callback = callback
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Build all partitions of X; y is ignored."""
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        X = cast_rows(X)
-        self._dtype = work_dtype(X.dtype)
+        """Build all partitions of X; y is ignored. A fit that fails or is interrupted changes nothing.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
+        """
+        budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
+        folder = None if self.work_dir is None else Path(self.work_dir).expanduser()
+        X, features = read_training(self, X, budget.size, folder, progress.share)
         if self.n_clusters is not None:
             check_number("n_clusters", self.n_clusters, 1, X.shape[0], integer=True)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        n_threads = resolve_n_jobs(self.n_jobs)
-        hashes = hash_points(X, n_threads)
-        how = Search(self.neighbors if given is None else "auto")
+        options = Search("auto" if given else self.neighbors, self.target_recall)
         metric = check_metric(self.metric, X)
-        self.hierarchy_ = build_hierarchy(
-            X, metric, first=given, hashes=hashes, min_nodes=2, n_threads=n_threads,
-            progress=Progress(self.verbose), how=how,
-        )  # fmt: skip
-        tree = self.hierarchy_
-        self.partitions_ = np.stack([tree.labels(k) for k in range(tree.n_levels)], axis=1)
-        self.n_clusters_ = list(tree.level_sizes)
-        if self.n_clusters is None:
-            self.labels_ = tree.labels(tree.default_level())
-        else:
-            self.labels_ = tree.labels(n_clusters=self.n_clusters)
-        self._table = RowTable.of(hashes)
-        # merged clusters hold whole leaves, so a leaf tells the label
-        self._label_of_leaf = np.empty(tree.levels[0].n_nodes, dtype=np.int64)
-        self._label_of_leaf[tree.levels[0].members] = self.labels_
+        plan = plan_fit(X, metric, options, n_components=0, local=False, given=given is not None, budget=budget)
+        run = make_run(plan, options, resolve_n_jobs(self.n_jobs), progress, folder)
+        tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
+        progress.done()
+        self._assign(tree, features)
         return self
+
+    def _assign(self, tree: FittedTree, features: dict[str, Any]) -> None:
+        """All fitted attributes at once."""
+        hierarchy = tree.hierarchy
+        if self.n_clusters is None:
+            labels = hierarchy.labels(hierarchy.default_level())
+        else:
+            labels = hierarchy.labels(n_clusters=int(self.n_clusters))
+        leaf = hierarchy.levels[0]
+        label_of_leaf = np.empty(leaf.n_nodes, dtype=np.int64)
+        label_of_leaf[leaf.members] = labels  # merged clusters hold whole leaves, so a leaf tells the label
+        weights, n_clusters = leaf.sizes.astype(np.float64), int(labels.max()) + 1
+        centers, _ = merge_items(leaf.centroids, weights, label_of_leaf, n_clusters, tree.dtype, Run())
+        state = {
+            **features,
+            "labels_": labels,
+            "cluster_centers_": centers,
+            "partitions_": np.stack([hierarchy.labels(k) for k in range(hierarchy.n_levels)], axis=1),
+            "n_clusters_": list(hierarchy.level_sizes),
+            "hierarchy_": hierarchy,
+            "_fitted": tree,
+            "_label_of_leaf": label_of_leaf,
+        }
+        assign_fitted(self, state)
 
     def predict(self, X: Any, level: int | None = None) -> Array:
         """Cluster of new rows, by the nearest finest-level centroid (default: as in `labels_`)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        X = cast_rows(X, dtype=self._dtype)
-        tree = self.hierarchy_
-        leaves, _, _ = assign_rows(X, tree, tree.leaf_index, self._table, "centroid", resolve_n_jobs(self.n_jobs))
-        if level is None:
-            return np.asarray(self._label_of_leaf[leaves])
-        for above in tree.levels[1 : tree.check_level(level) + 1]:
-            leaves = above.members[leaves]
-        return leaves
+        tree, n_threads = self._fitted, resolve_n_jobs(self.n_jobs)
+        number = None if level is None else self.hierarchy_.check_level(level)
+        rows = (tree.stored_alike(part) for part in read_new(self, X, tree.dtype))
+        leaves = np.concatenate([tree.assign(part, n_threads).leaves for part in rows])
+        return np.asarray(self._label_of_leaf[leaves] if number is None else self.hierarchy_.climb(leaves, number))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,31 +12,25 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._arrays import Array, blocks
-from ._input.memory import budget as memory_budget
-from ._input.scratch import row_blocks, scratch_array
-from ._input.source import RowSource, load_rows, load_source, open_rows
-from ._input.validate import cast_rows, check_number, check_option, work_dtype
+from ._arrays import Array
+from ._input.memory import Budget, memory_budget
+from ._input.source import RowSource, load_rows, open_rows
+from ._input.training import OPTIONS, assign_fitted, read_new, read_training
+from ._input.validate import cast_rows, check_number, check_option
 from ._parallel import resolve_n_jobs
 from ._points.duplicates import hash_points
-from ._points.point_set import NATIVE_METRICS, make_points
-from ._points.reduce import fit_reducer
 from ._progress import Progress
-from ._work.directory import WorkDir
-from .arrangement import ARRANGEMENTS, MOST_LOCAL, Arrangement, Coordinates, GlobalArrangement, make_local
-from .hierarchy.build import Table, build_hierarchy
-from .hierarchy.resume import Steps, identity
-from .hierarchy.tree import Hierarchy
-from .layout import LAYOUTS, Audit, Layout, Mosaic, audit_layout, descend, lay_mosaic
+from ._run import Run
+from .arrangement import ARRANGEMENTS, MOST_LOCAL
+from .fitted import FittedMap, MapSettings, fit_map, fit_tree
+from .layout import LAYOUTS, Audit, audit_layout
 from .neighbors import check_metric, given_neighbors
-from .neighbors.blocked import BlockedIndex
-from .neighbors.choice import METHODS, SURE, Search, most_columns
-from .neighbors.join import Index, build_index
-from .placement import RULES, RowTable, assign_rows, place_rows
-from .plan import Plan, plan_fit
-from .preliminary import KINDS, Preliminary, check_coordinates, make_preliminary
+from .neighbors.choice import METHODS, Search
+from .placement import RULES
+from .plan import Plan, make_run, plan_fit
+from .preliminary import KINDS, check_coordinates
 
-_BLOCK = 8_000_000  # values of new rows that are placed at a time
+_FEATURES = ("n_features_in_", "feature_names_in_")
 
 
 class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -169,6 +163,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def fit(self, X: Any, y: Any = None) -> Self:
         """Build the hierarchy of X and its map; y is ignored.
 
+        A fit that fails or is interrupted changes nothing.
+
         Parameters
         ----------
         X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
@@ -177,32 +173,40 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             large (see work_dir).
         """
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
-        X = self._rows(self._open(X, budget, progress), reset=True)
-        n_threads = self._check_parameters(X)
+        source, plan = open_rows(X), None
+        if isinstance(source, RowSource):
+            plan = self.plan(source)  # what is wrong shows before the copy
+            progress.begin(f"copying {source.shape[0]} rows")
+        X, features = read_training(self, source, budget.size, self._folder(), progress.share)
+        self._check_parameters(X.shape[0])
         metric = self._checked_metric(X)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        plan = self._plan(X, metric, budget)
+        plan = plan or self._plan(X, metric, budget)
         progress.note(str(plan))
-        how = Search("auto" if given else self.neighbors, self.target_recall, plan.columns)
-        progress.begin(f"reading {X.shape[0]} rows")
-        hashes = hash_points(X, n_threads)
-        with ExitStack() as stack:
-            keeper = None
-            if self.work_dir is not None:
-                work = WorkDir.open(self.work_dir, identity(X, hashes, metric, how, given))
-                keeper = Steps(stack.enter_context(work))
-            hierarchy = build_hierarchy(
-                X, metric, first=given, hashes=hashes, n_threads=n_threads, progress=progress, how=how,
-                table=self._table_maker(plan), keeper=keeper,
-            )  # fmt: skip
-        progress.note(str(hierarchy))
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._table = RowTable.of(hashes)
-        self._finish(X, hierarchy, n_threads, progress)
-        self._index = self._make_index(X, metric, n_threads)
-        progress.done()
+        run = make_run(plan, self._options(), resolve_n_jobs(self.n_jobs), progress, self._folder())
+        tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points)
+        fitted = fit_map(X, tree, self._settings(X.shape[0], self._draw_seed()), run)
+        self._assign(fitted, features)
         progress.note("done")
         return self
+
+    def _assign(self, fitted: FittedMap, features: dict[str, Any]) -> None:
+        """All fitted attributes at once."""
+        hierarchy = fitted.tree.hierarchy
+        level = hierarchy.default_level()
+        state = {
+            **features,
+            "embedding_": fitted.layout.positions,
+            "hierarchy_": hierarchy,
+            "label_level_": level,
+            "labels_": hierarchy.labels(level),
+            "layout_": fitted.layout,
+            "neighbor_report_": hierarchy.reports[0],
+            "far_distance_": hierarchy.far_distance,
+            "_fitted": fitted,
+            "_n_features_out": self.n_components,
+        }
+        assign_fitted(self, state)
 
     def plan(self, X: Any) -> Plan:
         """What a fit of X would need: memory, temporary files, and how neighbours would be found.
@@ -218,27 +222,20 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """
         X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
-            X, n_rows = X.block(slice(0, 20_000)), len(X)
+            X, n_rows = X.sample(20_000), len(X)
         X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False)
-        self._check_parameters(X, n_rows)
+        self._check_parameters(n_rows or X.shape[0])
         return self._plan(X, self._checked_metric(X), memory_budget(self.max_memory), n_rows)
 
-    def _plan(self, X: Any, metric: Any, budget: int, n_rows: int | None = None) -> Plan:
-        given = not isinstance(self.neighbors, str)
-        how = Search("auto" if given else self.neighbors, self.target_recall)
+    def _plan(self, X: Any, metric: Any, budget: Budget, n_rows: int | None = None) -> Plan:
         return plan_fit(
-            X, metric, how, n_components=self.n_components, local=self._is_local(), given=given, budget=budget,
-            n_rows=n_rows,
+            X, metric, self._options(), n_components=self.n_components, local=self._is_local(),
+            given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows,
         )  # fmt: skip
 
-    def _open(self, X: Any, budget: int, progress: Progress) -> Any:
-        """X as an array: paths are mapped, sources that only give slices are copied, to disk if they are large."""
-        X = open_rows(X)
-        if not isinstance(X, RowSource):
-            return X
-        self.plan(X)  # what is wrong shows before the copy
-        progress.begin(f"copying {X.shape[0]} rows")
-        return load_source(X, budget, self._folder(), progress=progress.share)
+    def _options(self) -> Search:
+        """How first neighbours are to be found, as far as the user says."""
+        return Search(self.neighbors if isinstance(self.neighbors, str) else "auto", self.target_recall)
 
     def _folder(self) -> Path | None:
         """Where temporary files go."""
@@ -248,12 +245,16 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _table_maker(self, plan: Plan) -> Table:
-        def table(shape: tuple[int, int], dtype: Any) -> Array:
-            in_memory = not plan.centroids_on_disk or shape[0] <= SURE // 4
-            return scratch_array(shape, dtype, in_memory=in_memory, folder=self._folder())
+    def _settings(self, n_rows: int, seed: int) -> MapSettings:
+        """What the map depends on, with every 'auto' resolved."""
+        inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
+        return MapSettings(
+            self.n_components, self.layout, self.radius, self._is_local(), inflate, self._kind(n_rows),
+            self.standardize, seed,
+        )  # fmt: skip
 
-        return table
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _checked_metric(self, X: Any) -> Any:
         metric = check_metric(self.metric, X)
@@ -264,56 +265,14 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             )
         return metric
 
-    def _finish(self, X: Any, hierarchy: Hierarchy, n_threads: int, progress: Progress) -> None:
-        """Preliminary embedding and layout on a hierarchy: what `fit` and `relayout` share."""
-        progress.begin("preliminary embedding")
-        preliminary = make_preliminary(
-            X, hierarchy, self.n_components, self._kind(X.shape[0]),
-            standardize=self.standardize, seed=self._seed, n_threads=n_threads,
-        )  # fmt: skip
-        progress.begin("arrangement")
-        arrangement = self._arrange(X, hierarchy, preliminary, n_threads)
-        self.layout_ = self._lay_out(hierarchy, arrangement, preliminary, n_threads, progress)
-        self._coordinates: Coordinates = arrangement.transform
-        self.hierarchy_ = hierarchy
-        self.embedding_ = self.layout_.positions
-        self.label_level_ = hierarchy.default_level()
-        self.labels_ = hierarchy.labels(self.label_level_)
-        self.neighbor_report_ = hierarchy.reports[0]
-        self.far_distance_ = hierarchy.far_distance
-        self._X = X
-        self._n_features_out = self.n_components
-
     def _is_local(self) -> bool:
         if self.arrangement == "auto":
             return self.n_components <= MOST_LOCAL
         return self.arrangement == "local"
 
-    def _arrange(self, X: Any, hierarchy: Hierarchy, preliminary: Preliminary, n_threads: int) -> Arrangement:
-        if self._is_local():
-            return make_local(X, hierarchy, self.n_components, self._table.rows, n_threads)
-        inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
-        return GlobalArrangement(preliminary, inflate)
-
-    def _lay_out(
-        self,
-        hierarchy: Hierarchy,
-        arrangement: Arrangement,
-        preliminary: Preliminary,
-        n_threads: int,
-        progress: Progress,
-    ) -> Layout | Mosaic:
-        tops = preliminary.nodes[-1]
-        if self.layout == "mosaic":
-            spread = preliminary.rows.std(axis=0)
-            return lay_mosaic(hierarchy, arrangement, tops, spread, n_threads=n_threads, progress=progress)
-        return descend(
-            hierarchy, arrangement, tops, radius=self.radius, n_threads=n_threads, progress=progress
-        )  # fmt: skip
-
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """`fit(X).embedding_`."""
-        return self.fit(X, y).embedding_
+        """`fit(X).embedding_`, as an array of your own."""
+        return np.array(self.fit(X, y).embedding_)
 
     def transform(self, X: Any, return_distance: bool = False) -> Any:
         """Positions of new rows, each by itself: the batch makes no difference.
@@ -335,27 +294,17 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """
         check_is_fitted(self)
         n_threads = resolve_n_jobs(self.n_jobs)
-        placed = [
-            place_rows(
-                rows, self.hierarchy_, self._coordinates, self.layout_, self._new_index(), self._table,
-                self.new_points, n_threads,
-            )
-            for rows in self._new_rows(X)
-        ]  # fmt: skip
-        positions = np.concatenate([part.positions for part in placed])
-        return (positions, np.concatenate([part.distances for part in placed])) if return_distance else positions
+        placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X)]
+        positions = np.concatenate([part for part, _ in placed])
+        return (positions, np.concatenate([found.distances for _, found in placed])) if return_distance else positions
 
     def predict(self, X: Any, level: int | None = None) -> Array:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`)."""
         check_is_fitted(self)
         number = self.hierarchy_.check_level(self.label_level_ if level is None else level)
         n_threads = resolve_n_jobs(self.n_jobs)
-        labels = np.concatenate([
-            assign_rows(rows, self.hierarchy_, self._new_index(), self._table, self.new_points, n_threads)[0]
-            for rows in self._new_rows(X)
-        ])  # fmt: skip
-        for above in self.hierarchy_.levels[1 : number + 1]:
-            labels = above.members[labels]
+        leaves = np.concatenate([self._fitted.tree.assign(rows, n_threads).leaves for rows in self._new_rows(X)])
+        labels: Array = self.hierarchy_.climb(leaves, number)
         return labels
 
     def relayout(self, X: Any = None, **parameters: Any) -> HNNE:
@@ -379,59 +328,47 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         check_is_fitted(self)
         allowed = (
             *("n_components", "layout", "radius", "arrangement", "preliminary", "inflate", "standardize"),
-            *("random_state", "verbose"),
+            *("random_state", "verbose", "callback"),
         )
         wrong = [name for name in parameters if name not in allowed]
         if wrong:
             raise ValueError(f"relayout cannot change {wrong[0]!r}, only {', '.join(allowed)}; fit a new model")
-        X = self._X if X is None else cast_rows(load_rows(X))
-        if X is None or X.shape[0] != self.hierarchy_.n_rows:
+        other = type(self)(**{**self.get_params(deep=False), **parameters})
+        progress, n_threads = Progress(other.verbose, other.callback), resolve_n_jobs(other.n_jobs)
+        X = self._fitted.X if X is None else self._training_rows(X, n_threads)
+        if X is None:
             raise ValueError(
                 "relayout needs the training rows, which a pickled model does not carry: "
                 f"relayout(X, …) with the {self.hierarchy_.n_rows} rows of the fit"
             )
-        other = type(self)(**{**self.get_params(), **parameters})
-        n_threads = other._check_parameters(X)
-        for name in ("n_features_in_", "feature_names_in_", "_dtype", "_table", "_index", "_seed"):
-            if hasattr(self, name):
-                setattr(other, name, getattr(self, name))
-        if "random_state" in parameters:
-            other._seed = int(check_random_state(other.random_state).randint(2**31 - 1))
-        other._finish(X, self.hierarchy_, n_threads, Progress(other.verbose))
+        other._check_parameters(X.shape[0])
+        seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
+        fitted = fit_map(X, self._fitted.tree, other._settings(X.shape[0], seed), Run(n_threads, progress))
+        other._assign(fitted, {name: value for name, value in vars(self).items() if name in _FEATURES})
         return other
+
+    def _training_rows(self, X: Any, n_threads: int) -> Any:
+        """X, checked to be the rows of the fit."""
+        tree = self._fitted.tree
+        X = tree.stored_alike(cast_rows(validate_data(self, load_rows(X), reset=False, **OPTIONS)))
+        if not tree.table.is_of(hash_points(cast_rows(X, dtype=tree.dtype), n_threads)):
+            raise ValueError(
+                f"relayout: X is not the data of the fit, {self.hierarchy_.n_rows} x {self.n_features_in_}, in the "
+                "same order; pass the rows that the model was fitted on, or fit a new model"
+            )
+        return X
 
     def audit(self) -> Audit:
         """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level."""
         check_is_fitted(self)
         return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False
-        )
-        if reset:
-            X = cast_rows(X)
-            self._dtype = work_dtype(X.dtype)
-            return X
-        return cast_rows(X, dtype=self._dtype)
-
     def _new_rows(self, X: Any) -> Iterator[Any]:
         """New rows, checked, in blocks: each row is placed by itself, so the blocks make no difference."""
-        X = open_rows(X)
-        if isinstance(X, RowSource):
-            for part in row_blocks(X):
-                yield self._rows(X.block(part), reset=False)
-        elif isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _BLOCK:
-            for part in blocks(len(X), X.shape[1], values=_BLOCK):
-                yield self._rows(X[part], reset=False)
-        else:
-            yield self._rows(X, reset=False)
+        tree = self._fitted.tree
+        return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype))
 
-    def _new_index(self) -> Index | BlockedIndex:
-        """What finds the cluster of a new row."""
-        return self.hierarchy_.leaf_index if self._index is None else self._index
-
-    def _check_parameters(self, X: Any, n_rows: int | None = None) -> int:
+    def _check_parameters(self, n_rows: int) -> None:
         check_number("n_components", self.n_components, 1, np.inf, integer=True)
         check_number("radius", self.radius, 1e-6, 0.5)
         if not isinstance(self.preliminary, np.ndarray | list):
@@ -455,28 +392,21 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             )
         if self.inflate not in (True, False, "auto"):
             raise ValueError(f"inflate={self.inflate!r}: use True, False or 'auto'")
-        self._kind(n_rows or X.shape[0])
-        return resolve_n_jobs(self.n_jobs)
+        self._kind(n_rows)
+        resolve_n_jobs(self.n_jobs)
 
     def _kind(self, n_rows: int) -> Any:
         if isinstance(self.preliminary, str):
             return self.preliminary
         return check_coordinates(self.preliminary, n_rows, self.n_components)
 
-    def _make_index(self, X: Any, metric: Any, n_threads: int) -> Index | BlockedIndex | None:
-        if self.new_points == "centroid":
-            return None
-        if metric in NATIVE_METRICS:
-            points = make_points(X, metric)
-            return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
-        return BlockedIndex(X, metric)
-
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "_X" in state:
-            state["_X"] = None  # the model is complete without its training rows
-        state["callback"] = None  # functions of a session do not travel
-        return state
+        return {**super().__getstate__(), "callback": None}  # functions of a session do not travel
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HNNE:
+        other: HNNE = object.__new__(type(self))
+        other.__dict__ = {**deepcopy(self.__getstate__(), memo), "callback": self.callback}
+        return other
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from scipy import sparse
 
-from ._input.memory import format_size
+from ._input.memory import Budget, format_size
 from ._input.validate import work_dtype
 from ._points.point_set import NATIVE_METRICS
+from ._progress import Progress
+from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
 from .neighbors.approximate import LIST_EXACT, LIST_LOSSY
@@ -54,16 +57,12 @@ class Plan:
     smallest: int = 0
     stages: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def centroids_on_disk(self) -> bool:
-        return self.disk > 0
-
     def __str__(self) -> str:
-        told = (
+        text = (
             f"{self.n_rows} x {self.n_features}: {self.method} neighbours, {self.columns} reduced columns, about "
             f"{format_size(self.memory)} of memory beyond X (budget {format_size(self.budget)}"
         )
-        return f"{told}, smallest {format_size(self.smallest)})" + (
+        return f"{text}, smallest {format_size(self.smallest)})" + (
             f", {format_size(self.disk)} of temporary files" if self.disk else ""
         )
 
@@ -71,22 +70,27 @@ class Plan:
 def plan_fit(
     X: Any,
     metric: Any,
-    how: Search,
+    options: Search,
     *,
     n_components: int,
     local: bool,
     given: bool,
-    budget: int,
+    budget: Budget,
     n_rows: int | None = None,
 ) -> Plan:
     """Method and memory of a fit on validated rows; reads at most 20,000 of them.
 
-    `n_rows`: of the fit, where X is only a sample of them.
+    `n_components`: of the map, 0 for none. `n_rows`: of the fit, where X is only a sample of them.
+
+    Reduced columns decide what an approximate search finds. They follow from the data and from a max_memory that
+    was given; the memory that happens to be free must not change the map.
     """
     n, n_features = n_rows or X.shape[0], X.shape[1]
-    method = _method(X, metric, how, given, n)
+    method = _method(X, metric, options, given, n)
     whole = -(-n_features // 16) * 16
     most, least = min(most_columns(n), whole), whole if n_features <= 64 else 16  # few columns are all kept
+    if method == "approximate" and not budget.given:
+        least = most
     if sparse.issparse(X):
         table = int(X.data.nbytes + X.indices.nbytes)  # of centroids: at most the values of all rows
     else:
@@ -97,23 +101,30 @@ def plan_fit(
         for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
     ]
     smallest = min(p.memory for p in plans)
-    small = table <= _ON_DISK * budget or sparse.issparse(X)  # a CSR table stays in memory
-    fitting = [p for p in plans if p.memory <= budget and (p.disk or small)]
+    small = table <= _ON_DISK * budget.size or sparse.issparse(X)  # a CSR table stays in memory
+    fitting = [p for p in plans if p.memory <= budget.size and (p.disk or small)]
     if not fitting:
         enough = format_size(1.1 * smallest).replace(" ", "")
         raise MemoryBudgetError(
             f"max_memory: a fit of {n} x {n_features} rows needs about {format_size(smallest)} beyond X, and the "
-            f"budget is {format_size(budget)}; give max_memory={enough!r} or more, or fewer rows"
+            f"budget is {format_size(budget.size)}; give max_memory={enough!r} or more, or fewer rows"
         )
-    return replace(fitting[0], budget=budget, smallest=smallest)
+    return replace(fitting[0], budget=budget.size, smallest=smallest)
 
 
-def _method(X: Any, metric: Any, how: Search, given: bool, n: int) -> str:
+def make_run(plan: Plan, options: Search, n_threads: int, progress: Progress, folder: Path | None) -> Run:
+    """The plan's decisions as the stages take them; `options` are what was asked for."""
+    nodes = replace(options, columns=plan.columns)
+    rows = replace(nodes, method=plan.method) if plan.method in ("exact", "approximate") else nodes
+    return Run(n_threads, progress, rows, nodes, folder, plan.disk > 0)
+
+
+def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> str:
     if given:
         return "given"
     if metric not in NATIVE_METRICS:
         return "brute force"
-    return "exact" if is_exact(X, metric, how, n) else "approximate"
+    return "exact" if is_exact(X, metric, options, n) else "approximate"
 
 
 def _estimate(
@@ -133,6 +144,8 @@ def _estimate(
         "centroids": n * (kept + 48) + (0 if on_disk else table),
         "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }
+    if d == 0:
+        del stages["layout"]
     if method in ("given", "brute force"):
         stages = {k: v for k, v in stages.items() if k in ("centroids", "layout")}
     whole = {k: int(v) + _FIXED for k, v in stages.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,19 @@ def format_size(size: float) -> str:
     return f"{value:.{digits}f} {unit}"
 
 
-def budget(max_memory: float | str | None) -> int:
-    """Bytes that a fit may take: max_memory, or with None 60% of what is available."""
-    return int(_SHARE * available_memory()) if max_memory is None else parse_size(max_memory)
+@dataclass(frozen=True)
+class Budget:
+    """Bytes that a fit may take, and whether the user gave them or the machine of the moment did."""
+
+    size: int
+    given: bool
+
+
+def memory_budget(max_memory: float | str | None) -> Budget:
+    """max_memory, or with None 60% of what is available."""
+    if max_memory is None:
+        return Budget(int(_SHARE * available_memory()), given=False)
+    return Budget(parse_size(max_memory), given=True)
 
 
 def available_memory(*, proc: str | Path = "/proc", cgroups: str | Path = "/sys/fs/cgroup") -> int:

@@ -13,10 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
-from .memory import budget
+from .memory import memory_budget
 from .npy import NpyError, map_npy, read_header
 from .scratch import copy_rows, scratch_array
 from .validate import KEPT, row_dtype
+
+_SLICES = 20  # of a sample of rows
 
 
 class RowSource:
@@ -74,6 +76,13 @@ class RowSource:
         if block.dtype.newbyteorder("=") != self.dtype.newbyteorder("="):
             raise ValueError(f"{where} came as {block.dtype}, but its dtype says {self.dtype}")
         return block
+
+    def sample(self, n: int) -> Array:
+        """About n rows (all, if there are no more), in slices from the whole length."""
+        if len(self) <= n:
+            return self.block(slice(0, len(self)))
+        starts = np.linspace(0, len(self) - n // _SLICES, _SLICES).astype(np.int64)
+        return np.concatenate([self.block(slice(int(a), int(a) + n // _SLICES)) for a in starts])
 
 
 def open_rows(X: Any, *, name: str = "X") -> Any:
@@ -213,4 +222,4 @@ def load_source(
 def load_rows(X: Any, *, name: str = "X") -> Any:
     """`open_rows`, with sources loaded: as an array, or whatever else scikit-learn's validation takes."""
     X = open_rows(X, name=name)
-    return load_source(X, budget(None)) if isinstance(X, RowSource) else X
+    return load_source(X, memory_budget(None).size) if isinstance(X, RowSource) else X

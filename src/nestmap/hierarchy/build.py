@@ -8,7 +8,6 @@ top. Level 0 is kept even when it has fewer than three nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,21 +15,20 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array, blocks, runs
-from .._input.source import check_unchanged
-from .._input.validate import dense_block, work_dtype
+from .._input.source import check_unchanged, load_rows
+from .._input.validate import as_rows, check_number, dense_block, work_dtype
 from .._native import kernels
-from .._parallel import map_blocks
+from .._parallel import map_blocks, resolve_n_jobs
 from .._points.reduce import Reducer
-from .._progress import Progress, Share
-from ..neighbors import FirstNeighbors, Found, NeighborReport, search, warn_of_recall
+from .._progress import Progress
+from .._run import Run
+from ..neighbors import FirstNeighbors, Found, NeighborReport, check_metric, given_neighbors, search, warn_of_recall
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.choice import Search
 from ..neighbors.join import Index
 from .tree import Grouping, Hierarchy, Level
 
 _GATHER, _MOST_VALUES = 500_000, 64_000_000  # values of rows that are gathered at a time
-
-Table = Callable[[tuple[int, int], Any], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +37,7 @@ class Step:
 
     members: Array
     link: float  # mean distance to the first neighbour
-    far: float  # 999 of 1000 items have a first neighbour nearer than this
+    far_distance: float  # 999 of 1000 items have a first neighbour nearer than this
     report: NeighborReport
     centroids: Any = None
     sizes: Array | None = None
@@ -47,7 +45,7 @@ class Step:
     index: Index | BlockedIndex | None = None
 
 
-class Keeper(Protocol):
+class SavedSteps(Protocol):
     """Keeps finished steps, so that a fit that was stopped can go on from them."""
 
     def load(self, k: int) -> Step | None: ...
@@ -55,77 +53,78 @@ class Keeper(Protocol):
     def save(self, k: int, step: Step) -> None: ...
 
 
-@dataclass(frozen=True, eq=False)
-class _Climb:
-    """What all steps of a hierarchy share."""
-
-    metric: Any
-    min_nodes: int
-    n_threads: int
-    progress: Progress
-    how: Search
-    table: Table
-
-    def step(self, k: int, items: Any, weights: Array, reducer: Reducer | None, first: Any, hashes: Any) -> Step:
-        """First neighbours, components, centroids."""
-        name = "nodes" if k else "rows"
-        self.progress.begin(f"level {k}: first neighbours of {items.shape[0]} {name}")
-        if first is not None:
-            found = Found(first)
-        elif items.shape[0] > 1:
-            found = search(items, self.metric, self.n_threads, self.how, reducer, self.progress.share, hashes)
-        else:
-            found = Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
-        distances = found.neighbors.distances
-        members = components(found.neighbors.ids)
-        n_nodes = int(members.max()) + 1
-        base = Step(
-            members, float(np.mean(distances)), float(np.quantile(distances, 0.999)), found.neighbors.report,
-            reducer=found.reducer, index=found.index,
-        )  # fmt: skip
-        if k and (n_nodes < self.min_nodes or n_nodes == items.shape[0]):
-            return base
-        self.progress.begin(f"level {k}: centroids of {n_nodes} nodes")
-        centroids, sizes = merge_items(
-            items, weights, members, n_nodes, self.n_threads, self.table, self.progress.share
-        )
-        return replace(base, centroids=centroids, sizes=sizes.astype(np.int64))
-
-
 def build_hierarchy(
     X: Any,
     metric: Any = "euclidean",
     *,
-    first: FirstNeighbors | None = None,
+    neighbors: Any = "auto",
+    target_recall: float = 0.9,
+    min_nodes: int = 3,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Hierarchy:
+    """The hierarchy of the rows of X alone, without a map.
+
+    Parameters
+    ----------
+    X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
+    metric, neighbors, target_recall, n_jobs, verbose
+        As in `nestmap.HNNE`.
+    min_nodes : int
+        Levels go up as long as they have at least this many nodes.
+
+    Returns
+    -------
+    Hierarchy
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from nestmap import build_hierarchy
+    >>> build_hierarchy(load_digits().data)
+    Hierarchy(1797 rows -> 397 -> 89 -> 21 -> 7 nodes, metric='euclidean')
+    """
+    X = as_rows(load_rows(X))
+    metric = check_metric(metric, X)
+    check_number("min_nodes", min_nodes, 1, np.inf, integer=True)
+    given = None if isinstance(neighbors, str) else given_neighbors(neighbors, X.shape[0])
+    options = Search("auto" if given else neighbors, target_recall)
+    run = Run(resolve_n_jobs(n_jobs), Progress(verbose), options, options)
+    return build_levels(X, metric, run, given=given, min_nodes=min_nodes)
+
+
+def build_levels(
+    X: Any,
+    metric: Any,
+    run: Run,
+    *,
+    dtype: Any = None,
+    given: FirstNeighbors | None = None,
     hashes: Array | None = None,
     min_nodes: int = 3,
-    n_threads: int = 1,
-    progress: Progress | None = None,
-    how: Search | None = None,
-    table: Table = np.empty,
-    keeper: Keeper | None = None,
+    saved: SavedSteps | None = None,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
-    `first` are first neighbours of the rows that the caller has (upper levels are searched), `hashes`
-    what `hash_points` gives for the rows; `table(shape, dtype)` makes the array of a level's centroids.
+    `dtype` is that of the centroids, `given` are first neighbours of the rows that the caller has (upper levels
+    are searched), `hashes` what `hash_points` gives for the rows, `saved` finished steps of an earlier fit.
     """
-    climb = _Climb(metric, min_nodes, n_threads, progress or Progress(0), how or Search(), table)
-    items, weights = X, np.ones(X.shape[0])
+    items, weights, dtype = X, np.ones(X.shape[0]), dtype or work_dtype(X.dtype)
     levels: list[Level] = []
     steps: list[Step] = []
     reducer: Reducer | None = None
     computed = False
     while True:
         k = len(levels)
-        step = None if keeper is None or computed else keeper.load(k)
+        step = None if saved is None or computed else saved.load(k)
         if step is None:
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
-            step = climb.step(k, items, weights, reducer, first, hashes)
-            if keeper is not None:
-                keeper.save(k, step)
-        first = hashes = None
+            found = _find_neighbors(k, items, metric, run, reducer, given, hashes)
+            step = _join_items(k, items, weights, found, dtype, run, min_nodes)
+            if saved is not None:
+                saved.save(k, step)
+        given = hashes = None
         reducer = reducer or step.reducer
         steps.append(step)
         warn_of_recall(step.report)
@@ -138,7 +137,35 @@ def build_hierarchy(
         if len(step.sizes) == 1:
             break
     index = steps[1].index if len(steps) > 1 else None
-    return Hierarchy(tuple(levels), metric, tuple(s.report for s in steps), index, steps[0].far)
+    return Hierarchy(tuple(levels), metric, tuple(s.report for s in steps), index, steps[0].far_distance)
+
+
+def _find_neighbors(
+    k: int, items: Any, metric: Any, run: Run, reducer: Reducer | None, given: FirstNeighbors | None, hashes: Any
+) -> Found:
+    """First neighbours of the items below level k."""
+    run.progress.begin(f"level {k}: first neighbours of {items.shape[0]} {'nodes' if k else 'rows'}")
+    if given is not None:
+        return Found(given)
+    if items.shape[0] == 1:
+        return Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
+    return search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes)
+
+
+def _join_items(k: int, items: Any, weights: Array, found: Found, dtype: Any, run: Run, min_nodes: int) -> Step:
+    """Components of the first-neighbour graph and their centroids, unless they are too few for a level."""
+    distances = found.neighbors.distances
+    members = components(found.neighbors.ids)
+    n_nodes = int(members.max()) + 1
+    step = Step(
+        members, float(np.mean(distances)), float(np.quantile(distances, 0.999)), found.neighbors.report,
+        reducer=found.reducer, index=found.index,
+    )  # fmt: skip
+    if k and (n_nodes < min_nodes or n_nodes == items.shape[0]):
+        return step
+    run.progress.begin(f"level {k}: centroids of {n_nodes} nodes")
+    centroids, sizes = merge_items(items, weights, members, n_nodes, dtype, run)
+    return replace(step, centroids=centroids, sizes=sizes.astype(np.int64))
 
 
 def _single_row_report() -> NeighborReport:
@@ -164,21 +191,15 @@ def merge_items(
     weights: Array,
     members: Array,
     n_nodes: int,
-    n_threads: int,
-    table: Table = np.empty,
-    progress: Share | None = None,
+    dtype: Any,
+    run: Run,
 ) -> tuple[Any, Array]:
     """Centroids and sizes of groups of items: means weighted by the rows below, summed in float64."""
     sizes = np.bincount(members, weights=weights, minlength=n_nodes)
     if sparse.issparse(items):
-        shares = sparse.csr_matrix(
-            (weights / sizes[members], (members, np.arange(len(members)))), shape=(n_nodes, len(members))
-        )
-        centroids = (shares @ items).astype(items.dtype).tocsr()
-        centroids.sort_indices()
-        return centroids, sizes
+        return _sparse_means(items, weights, members, sizes, dtype), sizes
     group = Grouping.of(members, n_nodes)
-    centroids = table((n_nodes, items.shape[1]), work_dtype(items.dtype))
+    centroids = run.table((n_nodes, items.shape[1]), dtype)
 
     def mean(part: slice) -> None:
         starts = group.starts[part.start : part.stop + 1]
@@ -186,12 +207,22 @@ def merge_items(
         if len(rows) * items.shape[1] > _MOST_VALUES:  # one group of very many: run by run
             total = np.zeros(items.shape[1])
             for some in blocks(len(rows), items.shape[1], values=_GATHER):
-                total += weights[rows[some]] @ dense_block(items, rows[some]).astype(np.float64)
+                total += (weights[rows[some], None] * dense_block(items, rows[some])).sum(axis=0)
             centroids[part] = total / sizes[part]
             return
         x = dense_block(items, rows)  # a gather of some megabytes, of any type, from memory or disk
         order = np.arange(len(rows))
         centroids[part] = kernels.group_means(x, order, starts - starts[0], weights[rows], 1)
 
-    map_blocks(mean, runs(group.starts, max(1, _GATHER // items.shape[1])), n_threads, progress)
+    map_blocks(mean, runs(group.starts, max(1, _GATHER // items.shape[1])), run.n_threads, run.progress.share)
     return centroids, sizes
+
+
+def _sparse_means(items: Any, weights: Array, members: Array, sizes: Array, dtype: Any) -> Any:
+    """The same for CSR rows: summed in the same order, so that sparse and dense centroids have the same bits."""
+    n, n_nodes = len(members), len(sizes)
+    sums = sparse.csr_matrix((weights, (members, np.arange(n))), shape=(n_nodes, n)) @ items.astype(np.float64)
+    sums = sums.tocsr()
+    sums.sort_indices()
+    sums.data /= np.repeat(sizes, np.diff(sums.indptr))
+    return sums.astype(dtype)

@@ -11,24 +11,23 @@ import numpy as np
 
 from .._arrays import Array
 from .._points.reduce import Reducer
+from .._run import Run
 from .._work.directory import WorkDir, pack, unpack
 from ..neighbors import FirstNeighbors, NeighborReport
-from ..neighbors.choice import Search
 from .build import Step
 
 
-def identity(X: Any, hashes: Array, metric: Any, how: Search, first: FirstNeighbors | None) -> dict[str, Any]:
-    """What a finished step depends on: another fit must not go on from it.
-
-    Reduced columns, which depend on the memory at hand, do not count: the directions are kept with the step.
-    """
+def identity(X: Any, hashes: Array, metric: Any, run: Run, given: FirstNeighbors | None) -> dict[str, Any]:
+    """What a finished step depends on: another fit must not go on from it."""
     if callable(metric):
         raise ValueError(
             "work_dir: a callable metric cannot be recognised later; use a metric with a name, or no work_dir"
         )
-    parameters = {"metric": metric, "neighbors": how.method, "target_recall": how.target_recall}
-    if first is not None:
-        parameters["neighbors"] = f"given, {_checksum(first.ids)}"
+    parameters = {"metric": metric, "neighbors": run.nodes.method, "target_recall": run.nodes.target_recall}
+    if given is not None:
+        parameters["neighbors"] = f"given, {_checksum(given.ids)}"
+    elif run.rows.method == "approximate":
+        parameters["columns"] = run.rows.columns  # exact searches find the same with any
     data = {"shape": list(X.shape), "dtype": str(X.dtype), "checksum": _checksum(hashes)}
     return {"data": data, **parameters, "nestmap": version("nestmap")}
 
@@ -49,7 +48,7 @@ class Steps:
         if found is None:
             return None
         arrays, meta = found
-        step = Step(np.array(arrays["members"]), meta["link"], meta["far"], NeighborReport(**meta["report"]))
+        step = Step(np.array(arrays["members"]), meta["link"], meta["far_distance"], NeighborReport(**meta["report"]))
         parts: dict[str, Any] = {}
         if "sizes" in arrays:
             parts |= {"centroids": unpack(arrays), "sizes": np.array(arrays["sizes"])}
@@ -61,7 +60,7 @@ class Steps:
     def save(self, k: int, step: Step) -> None:
         """Keep step k."""
         arrays = {"members": step.members}
-        meta = {"link": step.link, "far": step.far, "report": asdict(step.report)}
+        meta = {"link": step.link, "far_distance": step.far_distance, "report": asdict(step.report)}
         if step.sizes is not None:
             arrays |= {"sizes": step.sizes, **pack(step.centroids)}
         if step.reducer is not None:

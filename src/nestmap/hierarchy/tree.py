@@ -158,6 +158,12 @@ class Hierarchy:
             labels = above.members[labels]
         return labels
 
+    def climb(self, nodes: Array, level: int, start: int = 0) -> Array:
+        """The node of a level above each of some nodes of level `start`."""
+        for above in self.levels[start + 1 : level + 1]:
+            nodes = above.members[nodes]
+        return nodes
+
     def check_level(self, level: int) -> int:
         """The level as a number from 0, or an error that names the range."""
         if not isinstance(level, int | np.integer) or not -self.n_levels <= level < self.n_levels:

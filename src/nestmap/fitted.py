@@ -1,0 +1,134 @@
+"""What a fit makes: a tree, or a tree and its map, frozen; built by one function each."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._arrays import Array
+from ._input.validate import work_dtype
+from ._points.duplicates import hash_points
+from ._points.point_set import NATIVE_METRICS, make_points
+from ._points.reduce import fit_reducer
+from ._run import Run
+from ._work.directory import WorkDir
+from .arrangement import Arrangement, Coordinates, GlobalArrangement, make_local
+from .hierarchy.build import build_levels
+from .hierarchy.resume import Steps, identity
+from .layout import Layout, Mosaic, descend, lay_mosaic
+from .neighbors import FirstNeighbors
+from .neighbors.blocked import BlockedIndex
+from .neighbors.choice import most_columns
+from .neighbors.join import Index, build_index
+from .placement import Assigned, FittedTree, RowTable
+from .preliminary import Preliminary, make_preliminary
+
+
+@dataclass(frozen=True, eq=False)
+class MapSettings:
+    """What a map of a hierarchy depends on, with every "auto" resolved."""
+
+    n_components: int
+    layout: str
+    radius: float
+    local: bool  # arrangement
+    inflate: bool
+    preliminary: Any  # the name of a kind, or coordinates
+    standardize: bool
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMap:
+    """A tree, its map, and what places new rows. Complete without the training rows, which are not pickled."""
+
+    tree: FittedTree
+    layout: Layout | Mosaic
+    coordinates: Coordinates
+    seed: int
+    X: Any = None
+
+    def place(self, X: Any, n_threads: int) -> tuple[Array, Assigned]:
+        """Positions of rows inside the balls or regions of their leaves; each row by itself."""
+        found = self.tree.assign(X, n_threads)
+        positions = np.empty((len(found.leaves), self.layout.positions.shape[1]))
+        old, new = np.flatnonzero(found.known >= 0), np.flatnonzero(found.known < 0)
+        positions[old] = self.layout.positions[found.known[old]]
+        if len(new):
+            leaf, leaves = self.layout.leaf, found.leaves[new]
+            rows = X if len(old) == 0 else X[new]
+            z = leaf.centres[leaves] if self.coordinates is None else self.coordinates(rows, n_threads)
+            positions[new] = leaf.place(leaves, z)
+        return positions, found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "X": None}
+
+
+def fit_tree(
+    X: Any,
+    metric: Any,
+    run: Run,
+    *,
+    given: FirstNeighbors | None = None,
+    work_dir: Any = None,
+    min_nodes: int = 3,
+    new_points: str = "centroid",
+) -> FittedTree:
+    """The hierarchy of validated rows, and what finds the cluster of a new one."""
+    run.progress.begin(f"reading {X.shape[0]} rows")
+    hashes = hash_points(X, run.n_threads)
+    dtype = work_dtype(X.dtype)
+    with ExitStack() as stack:
+        saved = None
+        if work_dir is not None:
+            work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
+            saved = Steps(stack.enter_context(work))
+        hierarchy = build_levels(
+            X, metric, run, dtype=dtype, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved
+        )
+    run.progress.note(str(hierarchy))
+    index = _index_rows(X, metric, run) if new_points == "neighbor" else None
+    return FittedTree(hierarchy, RowTable.of(hashes), dtype, not isinstance(X, np.ndarray), index)
+
+
+def _index_rows(X: Any, metric: Any, run: Run) -> Index | BlockedIndex:
+    if metric not in NATIVE_METRICS:
+        return BlockedIndex(X, metric)
+    points = make_points(X, metric)
+    return build_index(points, run.n_threads, fit_reducer(points, most=most_columns(points.n)))
+
+
+def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
+    """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy."""
+    run.progress.begin("preliminary embedding")
+    preliminary = make_preliminary(
+        X, tree.hierarchy, settings.n_components, settings.preliminary,
+        standardize=settings.standardize, seed=settings.seed, n_threads=run.n_threads,
+    )  # fmt: skip
+    run.progress.begin("arrangement")
+    arrangement = _arrange(X, tree, preliminary, settings, run)
+    layout = _lay_out(tree, arrangement, preliminary, settings, run)
+    run.progress.done()
+    return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
+
+
+def _arrange(X: Any, tree: FittedTree, preliminary: Preliminary, settings: MapSettings, run: Run) -> Arrangement:
+    if settings.local:
+        return make_local(X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads)
+    return GlobalArrangement(preliminary, settings.inflate)
+
+
+def _lay_out(
+    tree: FittedTree, arrangement: Arrangement, preliminary: Preliminary, settings: MapSettings, run: Run
+) -> Layout | Mosaic:
+    tops = preliminary.nodes[-1]
+    if settings.layout == "mosaic":
+        spread = preliminary.rows.std(axis=0)
+        return lay_mosaic(tree.hierarchy, arrangement, tops, spread, n_threads=run.n_threads, progress=run.progress)
+    return descend(
+        tree.hierarchy, arrangement, tops, radius=settings.radius, n_threads=run.n_threads, progress=run.progress
+    )
