@@ -11,11 +11,13 @@ from scipy import sparse
 from ._input.memory import Budget, format_size
 from ._input.validate import work_dtype
 from ._points.point_set import NATIVE_METRICS
+from ._points.reduce import sample_size
 from ._progress import Progress
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
-from .neighbors.approximate import LIST_EXACT, LIST_LOSSY
+from .neighbors.approximate import LIST_EXACT, LIST_LOSSY, MOST_LISTED
+from .neighbors.cells import fine_size
 from .neighbors.choice import Search, is_exact, most_columns
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
@@ -136,11 +138,14 @@ def _estimate(
     panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
     length = LIST_EXACT if columns >= n_features else LIST_LOSSY
     lists = 24 if method == "exact" else 8 * length + 4 * LIST_EXACT
+    n_cells = 0 if method == "exact" else n / fine_size(n)
+    sample = sample_size(n, n_features)
     leaves = _LEAVES * n
     p = n_columns(n, n_features) if local and d <= MOST_LOCAL else d
     stages = {
         "short rows": n * (kept + 2 * short + 16),
-        "first neighbours": n * (kept + short + panels + lists + 24),
+        "directions": n * kept + 16 * sample * n_features + 24 * n_features * min(columns, sample),
+        "first neighbours": n * (kept + short + panels + lists + 24) + 5 * n_cells * min(n_cells, MOST_LISTED),
         "centroids": n * (kept + 48) + (0 if on_disk else table),
         "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }

@@ -26,7 +26,7 @@ MOST_COLUMNS = 256
 FEW_COLUMNS = 64  # where rows are counted in millions
 _ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
 _SAMPLE_VALUES = 4_000_000
-_SAMPLE_ROWS = 2000
+_SAMPLE_ROWS, _LEAST_SAMPLE_ROWS = 2000, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def aligned_empty(n: int, width: int) -> Array:
 
 def sample_size(n: int, n_cols: int) -> int:
     """Rows that directions are fitted on."""
-    return min(n, _SAMPLE_ROWS, max(256, _SAMPLE_VALUES // n_cols))
+    return min(n, _SAMPLE_ROWS, max(_LEAST_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
 
 
 def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
@@ -95,17 +95,25 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     if n_cols <= min(_ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
         _, vectors = np.linalg.eigh(sample.T @ sample)
         return np.ascontiguousarray(vectors[:, ::-1])
-    most = min(most, n_cols)
-    small = sample.astype(np.float32)
-    basis = rng.standard_normal((n_cols, most), dtype=np.float32)
-    for _ in range(2):  # block power iteration; float32 will do, QR in float64 makes it orthonormal
-        basis = np.linalg.qr(small.T @ (small @ basis))[0]
-    basis = np.linalg.qr(basis.astype(np.float64))[0]
+    most = min(most, n_cols, sample.shape[0])  # a few rows span no more directions
+    if sample.shape[0] <= 2 * most:
+        _, left = np.linalg.eigh(_dense(sample @ sample.T))
+        basis = np.linalg.qr(_dense(sample.T @ left[:, ::-1][:, :most]))[0]
+    else:
+        small = sample.astype(np.float32)
+        basis = rng.standard_normal((n_cols, most), dtype=np.float32)
+        for _ in range(2):  # block power iteration; float32 will do, QR in float64 makes it orthonormal
+            basis = np.linalg.qr(small.T @ (small @ basis))[0]
+        basis = np.linalg.qr(basis.astype(np.float64))[0]
     scores = sample @ basis
     values, rotation = np.linalg.eigh(scores.T @ scores)
     share = np.cumsum(values[::-1]) / total if total > 0 else np.ones(most)
     keep = min(most, -(-(int(np.searchsorted(share, _ENERGY)) + 1) // 16) * 16)
     return np.ascontiguousarray(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
+
+
+def _dense(x: Any) -> Array:
+    return np.asarray(x.toarray() if sparse.issparse(x) else x)
 
 
 def _column_groups(sample: Array, most: int) -> Array:

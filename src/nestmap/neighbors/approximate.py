@@ -29,7 +29,7 @@ from .report import Clock, FirstNeighbors, NeighborReport
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
 _FIRST_PROBES = 6
 _LISTED = 256  # nearest cells that a cell's rows choose from, at first
-_MOST_LISTED = 2048
+MOST_LISTED = 2048
 LIST_EXACT, LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
 _ASKED = 8  # rows of a list that are asked for theirs
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
@@ -174,8 +174,8 @@ class _Search:
     def _enough_probes(self, target: float) -> int:
         """Cells to visit for the target; 0 if those visited will do, or more would find next to nothing."""
         n_probes = self._predict(target)
-        if n_probes > self.near.shape[1] // _CHOICE and self.near.shape[1] < min(self.n_cells, _MOST_LISTED):
-            self._list_cells(4 * self.near.shape[1])
+        if n_probes > self.near.shape[1] // _CHOICE and self.near.shape[1] < min(self.n_cells, MOST_LISTED):
+            self._list_cells(min(MOST_LISTED, 4 * self.near.shape[1]))
             self.listed_anew = True
             self._rank()
             n_probes = self._predict(target)

@@ -62,6 +62,11 @@ def _k_means(train: Array, n_cells: int, n_threads: int) -> Array:
     return centres
 
 
+def fine_size(n: int) -> int:
+    """Rows that a fine cell is to have."""
+    return max(_FINE_ROWS, -(-n // _MOST_FINE))
+
+
 def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> Partition:
     """Cells of about 64 rows (of more beyond 4 million rows), in two steps; O(n^1.5) with a very small constant.
 
@@ -69,7 +74,7 @@ def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> P
     """
     z = z[:, :_COLUMNS]
     n = len(z)
-    size = max(_FINE_ROWS, -(-n // _MOST_FINE))
+    size = fine_size(n)
     n_large = max(1, int(np.sqrt(n / size)))
     centres = _k_means(_sample(z, 4 * _ROWS_PER_CELL * n_large, np.random.default_rng(0)), n_large, n_threads)
     labels = nearest_centre(z, centres, n_threads)
