@@ -158,28 +158,23 @@ void group_means(const T* x, int64_t cols, const int64_t* order, const int64_t* 
     });
 }
 
+// Products of one value do not wait for those of another: the sum does not care for the order.
 template <class T>
 void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_threads) {
-    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     constexpr int64_t BLOCK = 256;
-    constexpr uint64_t ODD = 0x9E3779B97F4A7C15ull;
+    constexpr uint64_t STEP = 0x9E3779B97F4A7C15ull, ODD = 0xBF58476D1CE4E5B9ull;
     parallel_for((n + BLOCK - 1) / BLOCK, n_threads, nullptr, [&](int64_t task, int) {
         for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i) {
-            uint64_t h[4] = {1, 2, 3, 4};  // four chains, so that multiplications overlap
+            uint64_t sum = 0, column = 0;
             for (int64_t k = 0; k < cols; ++k) {
-                const T value = x[i * cols + k] + (T)0;
-                Bits bits;
-                std::memcpy(&bits, &value, sizeof(T));
-                uint64_t& lane = h[k % 4];
-                lane = (lane ^ bits) * ODD;
-                lane ^= lane >> 29;
+                const double value = x[i * cols + k];
+                uint64_t bits;
+                std::memcpy(&bits, &value, sizeof bits);
+                bits = (bits ^ (column += STEP)) * ODD;
+                bits = (bits ^ bits >> 32) * STEP;
+                sum += value == 0 ? 0 : bits ^ bits >> 29;
             }
-            uint64_t all = 0;
-            for (uint64_t lane : h) {
-                all = (all ^ lane) * ODD;
-                all ^= all >> 32;
-            }
-            hash[i] = all;
+            hash[i] = sum;
         }
     });
 }

@@ -87,7 +87,7 @@ template <class T>
 void group_means(const T* x, int64_t cols, const int64_t* order, const int64_t* starts, int64_t n_groups,
                  const double* weights, T* means, int n_threads);
 
-// hash[i]: equal for equal rows (-0.0 counts as 0.0).
+// hash[i]: a sum over the values of row i that are not zero; equal for equal values of any type.
 template <class T>
 void hash_rows(const T* x, int64_t n, int64_t cols, uint64_t* hash, int n_threads);
 

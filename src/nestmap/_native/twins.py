@@ -42,18 +42,21 @@ def largest(values: Array) -> float:
 
 
 def hash_rows(x: Array) -> Array:
-    """A 64-bit number per row, equal for equal rows (-0.0 counts as 0.0)."""
-    odd = np.uint64(0x9E3779B97F4A7C15)
-    bits = (np.ascontiguousarray(x) + x.dtype.type(0)).view(np.uint32 if x.itemsize == 4 else np.uint64)
-    lanes = np.tile(np.arange(1, 5, dtype=np.uint64), (len(x), 1))
-    for k in range(x.shape[1]):
-        lane = (lanes[:, k % 4] ^ bits[:, k]) * odd
-        lanes[:, k % 4] = lane ^ (lane >> np.uint64(29))
+    """A 64-bit number per row, equal for equal rows: the sum of the `hash_values` of its values."""
     out = np.zeros(len(x), dtype=np.uint64)
-    for lane in lanes.T:
-        out = (out ^ lane) * odd
-        out ^= out >> np.uint64(32)
+    for k in range(x.shape[1]):
+        out += hash_values(x[:, k], np.uint64(k))
     return out
+
+
+def hash_values(values: Array, columns: Any) -> Array:
+    """A 64-bit number per value and its column: of the value as a double, so that its type does not count; 0 for 0."""
+    step, odd = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+    with np.errstate(over="ignore"):
+        key = (np.asarray(columns).astype(np.uint64) + np.uint64(1)) * step
+        bits = (np.ascontiguousarray(values, dtype=np.float64).view(np.uint64) ^ key) * odd
+        bits = (bits ^ (bits >> np.uint64(32))) * step
+    return np.where(values == 0, np.uint64(0), bits ^ (bits >> np.uint64(29)))
 
 
 def count_within(values: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -9,13 +9,13 @@ from scipy import sparse
 
 from .._arrays import Array, blocks
 from .._input.validate import dense_block
-from .._native import kernels
+from .._native import kernels, twins
 from .._parallel import map_blocks
 from .point_set import PointSet
 
 
 def hash_points(data: Any, n_threads: int) -> Array:
-    """A 64-bit number per row, equal for equal rows, dense or CSR; narrow types hash as float32."""
+    """A 64-bit number per row, equal for rows of equal values, dense or CSR, of any type."""
     if not sparse.issparse(data):
         out = np.empty(data.shape[0], dtype=np.uint64)
 
@@ -24,11 +24,10 @@ def hash_points(data: Any, n_threads: int) -> Array:
 
         map_blocks(hash_block, blocks(len(out), data.shape[1], values=1_000_000), n_threads)
         return out
-    # a row of a sparse matrix is its pairs (column, value): their sum does not depend on the layout
-    pairs = np.stack([data.indices.astype(np.float64), data.data.astype(np.float64)], axis=1)
-    per_value = kernels.hash_rows(np.ascontiguousarray(pairs), n_threads)
-    per_value[data.data == 0] = 0
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(per_value, dtype=np.uint64)])
+    sums = np.zeros(data.nnz + 1, dtype=np.uint64)
+    for part in blocks(data.nnz, 1):
+        sums[1:][part] = twins.hash_values(data.data[part], data.indices[part])
+    np.cumsum(sums, out=sums)
     return np.asarray(sums[data.indptr[1:]] - sums[data.indptr[:-1]])
 
 
