@@ -67,7 +67,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         coordinates of shape (n_rows, n_components). With a local arrangement it only places the
         clusters of the top level.
     inflate : bool or 'auto'
-        Stretch squeezed clusters (arrangement='global' in 2-D and 3-D only). 'auto': yes there.
+        Stretch squeezed clusters, as the authors' code does (arrangement='global' in 2-D and 3-D only). It
+        fills more of the picture and is a little less faithful; 'auto': no (docs/arrangement.md).
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring your
@@ -291,8 +292,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def _arrange(self, X: Any, hierarchy: Hierarchy, preliminary: Preliminary, n_threads: int) -> Arrangement:
         if self._is_local():
             return make_local(X, hierarchy, self.n_components, self._table.rows, n_threads)
-        inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
-        return GlobalArrangement(preliminary, inflate)
+        return GlobalArrangement(preliminary, inflate=self.inflate not in (False, "auto"))
 
     def _lay_out(
         self,
