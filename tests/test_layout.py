@@ -70,27 +70,22 @@ def test_nearest_distances_between_anchors_are_exact(d: int) -> None:
     assert around.shape[1] == (6 if d <= 8 else 1)
 
 
-@pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize(("squeeze", "left"), [([1.0, 0.02, 0.3], 33.0), ([1.0, 0.3, 0.6], 2.0)])
+@pytest.mark.parametrize(
+    ("d", "squeeze", "left"),
+    [(2, [1.0, 0.02], 1.2), (2, [1.0, 0.3], 1.02), (3, [1.0, 0.02, 0.3], 33.0), (3, [1.0, 0.3, 0.6], 2.5)],
+)
 def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -> None:
-    """Six angles are 18 degrees apart: a needle becomes thicker, an ellipse becomes round."""
+    """In the plane even a needle becomes round; in space, where angles are not independent, only rounder."""
     rng = np.random.default_rng(2)
     for _ in range(5):
         turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
-        squeezed = rng.normal(size=(400, d)) @ np.diag(squeeze[:d]) @ turn
+        squeezed = rng.normal(size=(400, d)) @ np.diag(squeeze) @ turn
         parents = np.repeat([0, 1], 200)
         maps = inflation_maps(squeezed, parents, 2)
         for g in (0, 1):
             before = np.linalg.svd(squeezed[parents == g], compute_uv=False)
             after = np.linalg.svd(apply_maps(maps, parents, squeezed)[parents == g], compute_uv=False)
             assert after[0] / after[-1] < min(left, 0.7 * before[0] / before[-1])
-
-
-def test_inflation_leaves_a_line_a_line() -> None:
-    line = np.outer(np.arange(-3, 4), [1.0, 2.0])
-    parents = np.zeros(7, dtype=int)
-    maps = inflation_maps(line, parents, 1)
-    np.testing.assert_array_equal(apply_maps(maps, parents, line), line)
 
 
 def test_inflation_off_is_a_plain_scaling() -> None:

@@ -62,7 +62,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         coordinates of shape (n_rows, n_components). With a local arrangement it only places the
         clusters of the top level.
     inflate : bool or 'auto'
-        Stretch squeezed clusters (arrangement='global' in 2-D and 3-D only). 'auto': yes there.
+        Stretch squeezed clusters, as the authors' code does (arrangement='global' in 2-D and 3-D only). It
+        fills more of the picture and is a little less faithful; 'auto': no (docs/arrangement.md).
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring your
@@ -247,10 +248,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
 
     def _settings(self, n_rows: int, seed: int) -> MapSettings:
         """What the map depends on, with every 'auto' resolved."""
-        inflate = self.n_components in (2, 3) if self.inflate == "auto" else bool(self.inflate)
         return MapSettings(
-            self.n_components, self.layout, self.radius, self._is_local(), inflate, self._kind(n_rows),
-            self.standardize, seed,
+            self.n_components, self.layout, self.radius, self._is_local(), self.inflate not in (False, "auto"),
+            self._kind(n_rows), self.standardize, seed,
         )  # fmt: skip
 
     def _draw_seed(self) -> int:

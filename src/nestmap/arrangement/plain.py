@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._arrays import Array
+from .._native import kernels
 from ..hierarchy.tree import Hierarchy
 from ..preliminary import LinearMap, Preliminary, RandomMap
 from .frames import Frames, apply_maps
@@ -15,7 +16,11 @@ from .inflate import inflation_maps
 
 @dataclass(frozen=True, eq=False)
 class GlobalArrangement:
-    """The preliminary embedding, with or without inflation."""
+    """The preliminary embedding, with or without inflation.
+
+    Members are offset from the mean of all rows below the node; with inflation, as in the authors' code, from the
+    mean of the members.
+    """
 
     preliminary: Preliminary
     inflate: bool
@@ -30,6 +35,8 @@ class GlobalArrangement:
         level = hierarchy.levels[k]
         centres = self.preliminary.nodes[k]
         z = self.preliminary.nodes[k - 1] if k else self.preliminary.rows
+        if self.inflate:  # each member counts once, however many rows are below it
+            centres = kernels.group_means(z, level.grouping.order, level.grouping.starts, np.ones(len(z)), 1)
         offsets = centres[level.members]
         np.subtract(z, offsets, out=offsets)
         if not self.inflate:
