@@ -30,9 +30,19 @@ class Header:
         """Size of a whole file."""
         return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
+    def check(self) -> None:
+        """Raise for sizes that no array has."""
+        if (
+            min(self.shape, default=0) < 0
+            or math.prod(n or 1 for n in self.shape) * (self.dtype.itemsize or 1) >= 2**63
+        ):
+            raise ValueError(f"there is no array of shape {self.shape}")
+
 
 def read_header(path: Path) -> Header:
     """The header of a .npy file; raises unless all values that it promises are there, and plain ones."""
+    if not path.is_file():  # to open a pipe or a device would wait, or do harm
+        raise NpyError("is not a regular file; write one with np.save(path, X)")
     with path.open("rb") as file:
         start = file.read(8)
         file.seek(0)
@@ -44,10 +54,12 @@ def read_header(path: Path) -> Header:
                 raise NpyError(f"is a .npy file of version {version[0]}; write it again with np.save")
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             header = Header(*read(file), file.tell())
+            header.check()
         except NpyError:
             raise
-        except (ValueError, EOFError) as error:
-            raise NpyError(f"has a damaged header ({error}); copy or write it again") from error
+        except Exception as error:  # NumPy reads headers with Python's parser, which raises many kinds
+            reason = " ".join(str(error).split())[:200]
+            raise NpyError(f"has a damaged header ({reason}); copy or write it again") from error
     size = path.stat().st_size
     if header.dtype.hasobject:
         raise NpyError("holds Python objects, which are not loaded; save numbers: np.save(path, X.astype('float32'))")
