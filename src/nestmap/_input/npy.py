@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -22,7 +24,7 @@ class Header:
 
     shape: tuple[int, ...]
     fortran_order: bool
-    dtype: np.dtype[np.generic]
+    dtype: np.dtype[Any]
     offset: int
 
     @property
@@ -32,16 +34,14 @@ class Header:
 
     def check(self) -> None:
         """Raise for sizes that no array has."""
-        if (
-            min(self.shape, default=0) < 0
-            or math.prod(n or 1 for n in self.shape) * (self.dtype.itemsize or 1) >= 2**63
-        ):
+        n_bytes = math.prod(n or 1 for n in self.shape) * self.dtype.itemsize
+        if min(self.shape, default=0) < 0 or n_bytes >= 2**63:
             raise ValueError(f"there is no array of shape {self.shape}")
 
 
 def read_header(path: Path) -> Header:
     """The header of a .npy file; raises unless all values that it promises are there, and plain ones."""
-    if not path.is_file():  # to open a pipe or a device would wait, or do harm
+    if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe or a device would wait, or do harm
         raise NpyError("is not a regular file; write one with np.save(path, X)")
     with path.open("rb") as file:
         start = file.read(8)
@@ -73,11 +73,10 @@ def read_header(path: Path) -> Header:
 
 def map_npy(path: Path, header: Header) -> Array:
     """The array of a checked file, memory-mapped and read-only."""
-    order = "F" if header.fortran_order else "C"
+    order: Literal["C", "F"] = "F" if header.fortran_order else "C"
     if math.prod(header.shape) == 0:  # nothing to map
-        return np.empty(header.shape, header.dtype, order=order)  # type: ignore[call-overload, no-any-return]
-    mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return mapped
+        return np.empty(header.shape, header.dtype, order=order)
+    return np.memmap(str(path), header.dtype, "r", header.offset, header.shape, order)
 
 
 def _guess(start: bytes) -> str:
