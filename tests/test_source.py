@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,58 @@ def test_files_that_are_not_npy(tmp_path: Path) -> None:
     (tmp_path / "empty.npy").touch()
     with pytest.raises(ValueError, match=r"is not a \.npy file"):
         open_rows(tmp_path / "empty.npy")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipes_and_devices_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.npy")
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened, which would wait for a writer"))
+    for path in (tmp_path / "pipe.npy", Path(os.devnull)):
+        with pytest.raises(ValueError, match=r"^Z='.*' is not a regular file; write one with np\.save"):
+            open_rows(path, name="Z")
+
+
+def headers() -> Iterator[bytes]:
+    """The header of ROWS, damaged in all kinds of ways."""
+    rng, file = np.random.default_rng(1), io.BytesIO()
+    np.save(file, ROWS)
+    whole, end = file.getvalue(), 128
+    for at in range(6, end):
+        for byte in {whole[at] ^ 1, whole[at] ^ 128, 0, *b"({['#\\-L\n"} - {whole[at]}:
+            yield whole[:at] + bytes([byte]) + whole[at + 1 :]
+        yield whole[:at]
+        yield whole[:at] + rng.choice([*b"{}()[]'"], 3).astype(np.uint8).tobytes() + whole[at:]
+    for text in (
+        "{" * 60, "(" * 110, "{'descr': 5, 'fortran_order': False, 'shape': (50, 4)}",
+        "{'descr': '<f4', 'fortran_order': 1, 'shape': (50, 4)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 5}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-50, 4)}", "[1, 2]", "{1: 2, 'a': 3, None: 4}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 10**9)}", "\\d", "{'descr': '<f4,', 'x': 1}",
+        f"{{'descr': '<f4', 'fortran_order': False, 'shape': (0, {2**70})}}",
+        f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({2**40}, {2**40})}}",
+        "{'descr': ('<f4', (50, 4)), 'fortran_order': False, 'shape': ()}",
+    ):  # fmt: skip
+        yield whole[:10] + text.encode().ljust(end - 11) + b"\n" + whole[end:]
+
+
+def test_damaged_headers_give_one_clear_error(tmp_path: Path) -> None:
+    errors = []
+    for damaged in headers():
+        (tmp_path / "X.npy").write_bytes(damaged)
+        try:
+            assert len(open_rows(tmp_path / "X.npy").shape) == 2  # some damage is a valid header of another array
+        except ValueError as error:
+            errors.append(error)
+    assert len(errors) > 1000
+    assert all(type(e) is ValueError and str(e).startswith("X='") and len(str(e)) < 700 for e in errors)
+
+
+@pytest.mark.parametrize("shape", [f"({2**31}, 0)", f"(0, {2**70})", "(-1, 4)"])
+def test_headers_with_impossible_shapes(tmp_path: Path, shape: str) -> None:
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}}}"
+    (tmp_path / "X.npy").write_bytes(b"\x93NUMPY\x01\x00" + b"\x76\x00" + text.encode().ljust(117) + b"\n")
+    with pytest.raises(ValueError, match=r"^X='.*X\.npy' has (a damaged header \(there is no array|2147483648 rows)"):
+        open_rows(tmp_path / "X.npy")
 
 
 class Tensor:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
-from threading import Lock
+from contextlib import contextmanager
+from threading import Lock, local
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from joblib import cpu_count
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -20,26 +22,101 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     """Number of threads: None and -1 mean all cores that this process may use."""
     if n_jobs is None or n_jobs == -1:
         return int(cpu_count())
-    if isinstance(n_jobs, bool) or int(n_jobs) != n_jobs or n_jobs == 0:
+    if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ValueError(f"n_jobs={n_jobs!r}: use a positive number of threads, or None for all cores")
     return int(n_jobs) if n_jobs > 0 else max(1, int(cpu_count()) + 1 + int(n_jobs))
 
 
-def single_threaded_blas() -> AbstractContextManager[Any]:
+class _Own(local):
+    """What one thread has limited for itself."""
+
+    def __init__(self) -> None:
+        self.n_inside = 0
+        self.before: dict[str, tuple[Any, int]] = {}
+
+
+class _BlasLimit:
+    """One BLAS thread from the first that enters until the last that leaves, who restores what there was.
+
+    Most libraries have one number of threads for the process. Each user restoring what it found would not
+    do there: of two that overlap, the second finds 1. Some have a number per thread; each thread restores its own.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.n_inside, self.own = 0, _Own()
+        self.before: dict[str, tuple[Any, int]] = {}  # libraries that are limited now, and their numbers, by path
+        self.libraries: list[Any] = []
+        self.n_modules = -1
+        self.per_thread: dict[str, bool] = {}
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.n_modules != len(sys.modules):  # to look takes 10 ms, and libraries come with modules
+                self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                self.n_modules = len(sys.modules)
+            for library in self.libraries:
+                n_threads = library.num_threads
+                if n_threads not in (1, None):
+                    before = self.own.before if self._is_per_thread(library) else self.before
+                    before.setdefault(library.filepath, (library, n_threads))
+                    _set_threads(library, 1)
+            self.own.n_inside += 1
+            self.n_inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.own.n_inside -= 1
+            self.n_inside -= 1
+            for limits in (self.own, self):
+                while limits.before and not limits.n_inside:
+                    _set_threads(*limits.before.popitem()[1])
+
+    def _is_per_thread(self, library: Any) -> bool:
+        """Whether another thread sees its own number; found out once, by trying."""
+        if library.filepath not in self.per_thread:
+            n_threads = library.num_threads
+            try:
+                _set_threads(library, 1)
+                with ThreadPoolExecutor(1) as other:
+                    self.per_thread[library.filepath] = other.submit(lambda: library.num_threads).result() != 1
+            finally:
+                _set_threads(library, n_threads)
+        return self.per_thread[library.filepath]
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    """Set the number of threads whoever had set it last: threadpoolctl 3.8 ignores all threads but the first."""
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(n_threads)
+    release(force=True)
+
+
+_BLAS_LIMIT = _BlasLimit()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
     """Inside: one BLAS thread per calling thread.
 
     The bits of a matrix product then do not depend on the number of cores, and idle BLAS threads
-    do not spin beside our own.
+    do not spin beside our own. Calls may nest and overlap, in any threads.
     """
-    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
-    return limits
+    _BLAS_LIMIT.enter()
+    try:
+        yield
+    finally:
+        _BLAS_LIMIT.leave()
 
 
+@single_threaded_blas()
 def map_blocks(
     function: Callable[[P], T], parts: Sequence[P], n_threads: int, progress: Callable[[float], None] | None = None
 ) -> list[T]:
     """function(part) for each part, in threads, results in order; NumPy and BLAS release the GIL.
 
+    Each part has one BLAS thread, so that its bits do not depend on the number of cores.
     An exception in one block, in `progress` or by Ctrl-C ends the work after the blocks that are
     running; the exception of the first part that failed is raised.
 
@@ -56,7 +133,9 @@ def map_blocks(
         try:
             running = {pool.submit(work.run) for _ in range(min(n_threads, len(parts)))}
             while running:  # wake up now and then: for progress, and for Ctrl-C on Windows
-                _, running = wait(running, timeout=_WAKE_EVERY)
+                done, running = wait(running, timeout=_WAKE_EVERY)
+                for thread in done:
+                    thread.result()  # raises what went wrong outside of the parts
                 if progress and not work.errors:
                     progress(work.n_done / len(parts))
         finally:
@@ -87,6 +166,10 @@ class _Work(Generic[P, T]):
 
     def run(self) -> None:
         """What each thread does."""
+        with single_threaded_blas():  # for libraries that have a number per thread
+            self._run()
+
+    def _run(self) -> None:
         while (i := self._take()) is not None:
             try:
                 result = self.function(self.parts[i])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -22,7 +24,7 @@ class Header:
 
     shape: tuple[int, ...]
     fortran_order: bool
-    dtype: np.dtype[np.generic]
+    dtype: np.dtype[Any]
     offset: int
 
     @property
@@ -30,9 +32,17 @@ class Header:
         """Size of a whole file."""
         return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
+    def check(self) -> None:
+        """Raise for sizes that no array has."""
+        n_bytes = math.prod(n or 1 for n in self.shape) * self.dtype.itemsize
+        if min(self.shape, default=0) < 0 or n_bytes >= 2**63:
+            raise ValueError(f"there is no array of shape {self.shape}")
+
 
 def read_header(path: Path) -> Header:
     """The header of a .npy file; raises unless all values that it promises are there, and plain ones."""
+    if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe or a device would wait, or do harm
+        raise NpyError("is not a regular file; write one with np.save(path, X)")
     with path.open("rb") as file:
         start = file.read(8)
         file.seek(0)
@@ -44,10 +54,12 @@ def read_header(path: Path) -> Header:
                 raise NpyError(f"is a .npy file of version {version[0]}; write it again with np.save")
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             header = Header(*read(file), file.tell())
+            header.check()
         except NpyError:
             raise
-        except (ValueError, EOFError) as error:
-            raise NpyError(f"has a damaged header ({error}); copy or write it again") from error
+        except Exception as error:  # NumPy reads headers with Python's parser, which raises many kinds
+            reason = " ".join(str(error).split())[:200]
+            raise NpyError(f"has a damaged header ({reason}); copy or write it again") from error
     size = path.stat().st_size
     if header.dtype.hasobject:
         raise NpyError("holds Python objects, which are not loaded; save numbers: np.save(path, X.astype('float32'))")
@@ -61,11 +73,10 @@ def read_header(path: Path) -> Header:
 
 def map_npy(path: Path, header: Header) -> Array:
     """The array of a checked file, memory-mapped and read-only."""
-    order = "F" if header.fortran_order else "C"
+    order: Literal["C", "F"] = "F" if header.fortran_order else "C"
     if math.prod(header.shape) == 0:  # nothing to map
-        return np.empty(header.shape, header.dtype, order=order)  # type: ignore[call-overload, no-any-return]
-    mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return mapped
+        return np.empty(header.shape, header.dtype, order=order)
+    return np.memmap(str(path), header.dtype, "r", header.offset, header.shape, order)
 
 
 def _guess(start: bytes) -> str:

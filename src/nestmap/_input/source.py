@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
+from .kinds import check_dtype, check_exact, check_n_rows, check_rows_kind
 from .memory import memory_budget
 from .npy import NpyError, map_npy, read_header
 from .scratch import copy_rows, scratch_array
@@ -40,7 +41,8 @@ class RowSource:
             raise ValueError(
                 f"{name}: {self.title} has {len(shape)} dimensions, shape {shape}; it must be 2-D, one row per point"
             )
-        _check_numbers(dtype, f"{name}: {self.title}")
+        check_dtype(dtype, f"{name}: {self.title}")
+        check_n_rows(shape[0], f"{name}: {self.title}")
         self.shape, self.dtype = (shape[0], shape[1]), dtype
         self.chunks = getattr(rows, "chunks", None)
 
@@ -75,6 +77,7 @@ class RowSource:
             raise ValueError(f"{where} came as shape {block.shape} instead of {expected}")
         if block.dtype.newbyteorder("=") != self.dtype.newbyteorder("="):
             raise ValueError(f"{where} came as {block.dtype}, but its dtype says {self.dtype}")
+        check_exact(block, self._name, first_row=start)
         return block
 
     def sample(self, n: int) -> Array:
@@ -96,13 +99,17 @@ def open_rows(X: Any, *, name: str = "X") -> Any:
         For an object that gives rows by slices, such as h5py.Dataset or zarr.Array, and for a .npy
         file of another type of numbers.
     X itself
-        For all else: arrays, sparse matrices, lists, frames, and what turns into an array.
+        For all else: arrays, sparse matrices, lists, frames, and what turns into an array, after `check_rows_kind`.
     """
     if isinstance(X, str | os.PathLike):
         return _open_npy(Path(os.fspath(X)).expanduser(), name)
-    if isinstance(X, np.ndarray | np.generic | list | tuple | RowSource) or sparse.issparse(X) or X is None:
+    if isinstance(X, RowSource):
         return X
-    return RowSource(X, name=name) if _gives_rows(X, name) else X
+    known = isinstance(X, np.ndarray | np.generic | list | tuple) or sparse.issparse(X) or X is None
+    if not known and _gives_rows(X, name):
+        return RowSource(X, name=name)
+    check_rows_kind(X, name)
+    return X
 
 
 def _gives_rows(X: Any, name: str) -> bool:
@@ -138,7 +145,8 @@ def _open_npy(path: Path, name: str) -> Any:
         header = read_header(path)
     except NpyError as error:
         raise ValueError(f"{what} {error}") from error
-    _check_numbers(header.dtype, what)
+    check_dtype(header.dtype, what)
+    check_n_rows(header.shape[0] if header.shape else 0, what)
     if len(header.shape) != 2:
         raise ValueError(
             f"{what} holds an array of {len(header.shape)} dimensions, shape {header.shape}; it must be 2-D, one row "
@@ -153,12 +161,6 @@ def _open_npy(path: Path, name: str) -> Any:
     if header.dtype in KEPT or rows.size == 0:
         return rows
     return RowSource(rows, name=name)  # converted block by block, not as a whole
-
-
-def _check_numbers(dtype: np.dtype[Any], what: str) -> None:
-    if dtype.kind not in "biuf":
-        kind = "records" if dtype.names else f"values of type {dtype}"
-        raise ValueError(f"{what} holds {kind}; it must hold real numbers: X.astype('float32')")
 
 
 def _mapping(X: Any) -> tuple[Any, int] | None:

@@ -50,7 +50,7 @@ def hash_rows(x: Array) -> Array:
 
 
 def hash_values(values: Array, columns: Any) -> Array:
-    """A 64-bit number per value and its column, 0 for 0; of the value as a double, so that its type does not count."""
+    """A 64-bit number per value and its column, 0 for 0; of the value as a double, whatever its type."""
     step, odd = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
     with np.errstate(over="ignore"):
         key = (np.asarray(columns).astype(np.uint64) + np.uint64(1)) * step
