@@ -149,10 +149,28 @@ def test_trustworthiness_is_that_of_scikit_learn(data, k, metric):
     assert ours == pytest.approx(sklearn_trustworthiness(X, Y, n_neighbors=k, metric=metric), abs=1e-12)
 
 
-def test_trustworthiness_of_tied_integers_is_that_of_scikit_learn():
+def extreme_scores(D_truth, shown):
+    """The lowest and the highest trustworthiness that any order of equal distances gives."""
+    n, k = shown.shape
+    penalties = np.zeros(2)
+    for distances, neighbors in zip(D_truth, shown, strict=True):
+        is_shown = np.isin(np.arange(n), neighbors)
+        for i, last in enumerate((is_shown, ~is_shown)):  # shown rows behind their equals, or before them
+            ranks = np.flatnonzero(is_shown[np.lexsort((last, distances))]) + 1
+            penalties[i] += np.maximum(0, ranks - k).sum()
+    return 1 - 2 / (n * k * (2 * n - 3 * k - 1)) * penalties
+
+
+def test_trustworthiness_of_tied_integers():
+    """Equal distances share their mean rank; scikit-learn takes the order that its sort leaves them in."""
     X = load_digits().data
     Y = PCA(2, random_state=0).fit_transform(X)
-    assert metrics.trustworthiness(X, Y) == pytest.approx(sklearn_trustworthiness(X, Y), abs=1e-6)
+    truth, shown = brute_distances(X, "sqeuclidean"), brute_distances(Y)
+    ours = metrics.trustworthiness(X, Y)
+    assert ours == pytest.approx(brute_rank_score(truth, shown, 5).mean(), abs=1e-12)
+    lowest, highest = extreme_scores(truth, np.argsort(shown, axis=1)[:, :5])
+    assert lowest < ours < highest  # there are ties, and they count
+    assert lowest - 1e-12 <= sklearn_trustworthiness(X, Y) <= highest + 1e-12
 
 
 def test_local_scores_by_definition(data):
