@@ -1,23 +1,33 @@
-"""Shared data: what scikit-learn ships, or generated."""
+"""Shared data: what scikit-learn ships, or generated. Tests do not depend on their order, nor on chance."""
 
 from __future__ import annotations
 
 from functools import cache
+from zlib import crc32
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_blobs
+from hypothesis import settings
+from sklearn.datasets import load_digits
 
 from nestmap._native import builds
 
 BACKENDS = (*builds(), "off")
 
+settings.register_profile("same examples each time", derandomize=True, deadline=None)
+settings.register_profile("new", deadline=None, print_blob=True)  # `make test-elsewhere` looks at others
+settings.load_profile("same examples each time")
+
+
+@pytest.fixture(autouse=True)
+def _own_random_numbers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test draws the same numbers from its module's RNG whichever tests run before it, in whichever process."""
+    if hasattr(request.node, "module") and hasattr(request.node.module, "RNG"):
+        monkeypatch.setattr(request.node.module, "RNG", np.random.default_rng(crc32(request.node.name.encode())))
+
 
 @cache
 def digits() -> np.ndarray:
-    return load_digits().data.astype(np.float32)
-
-
-@pytest.fixture(scope="session")
-def blobs() -> np.ndarray:
-    return make_blobs(600, n_features=10, centers=12, cluster_std=1.5, random_state=0)[0]
+    X = load_digits().data.astype(np.float32)
+    X.flags.writeable = False  # one array for all tests
+    return X

@@ -19,8 +19,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+import h5py
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.io import savemat
 
 from nestmap import datasets
@@ -386,9 +388,8 @@ def test_bad_libsvm(tmp_path: Path, line: bytes, says: str) -> None:
 
 
 def png(pixels: np.ndarray) -> bytes:
-    image = pytest.importorskip("PIL.Image")
     out = io.BytesIO()
-    image.fromarray(pixels).save(out, "PNG")
+    Image.fromarray(pixels).save(out, "PNG")
     return out.getvalue()
 
 
@@ -502,7 +503,6 @@ def test_bad_mat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_mat_73(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    h5py = pytest.importorskip("h5py")
     monkeypatch.setattr("nestmap.datasets._arrays.BLOCK_BYTES", 2 * 2048 * 4)
     for name, arrays in (("data", {"data": FACES}), ("labels", {"labels": PEOPLE[:, None]}),
                          ("bbt", {"X": FACES, "y": PEOPLE[:, None]})):  # fmt: skip

@@ -10,8 +10,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
+import zarr
 from conftest import digits
 
 from nestmap import HNNE, MemoryBudgetError
@@ -69,7 +71,6 @@ def test_files_and_memmaps_give_the_same_map(tmp_path: Path, reference: HNNE) ->
 
 
 def test_h5py_and_zarr_give_the_same_map(tmp_path: Path, reference: HNNE) -> None:
-    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
     with h5py.File(tmp_path / "rows.h5", "w") as file:
         stored = file.create_dataset("x", data=images(), chunks=(100, 64))
         model = HNNE().fit(stored)
@@ -101,7 +102,7 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.npy"
     np.save(path, images())
     os.truncate(path, 5000)
-    with pytest.raises(ValueError, match=r"rows\.npy.*(5000|bytes)"):
+    with pytest.raises(ValueError, match=r"rows\.npy.* 5000 bytes are there"):
         HNNE().fit(path)
 
 
@@ -153,10 +154,10 @@ def test_plans_tell_method_and_memory_and_grow_with_rows() -> None:
 
 
 def test_plans_of_sources_look_at_their_first_rows(tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "rows.h5", "w") as file:
         stored = file.create_dataset("x", data=images(), chunks=(100, 64))
-        assert HNNE().plan(stored) == HNNE().plan(images())
+        model = HNNE(max_memory="4GB")  # what the machine has left changes from moment to moment
+        assert model.plan(stored) == model.plan(images())
 
 
 def test_tables_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
@@ -262,26 +263,30 @@ def test_a_callback_hears_of_every_stage_and_can_stop_the_fit() -> None:
 
 @pytest.mark.parametrize("method", ["exact", "approximate"])
 def test_ctrl_c_stops_native_loops(method: str) -> None:
+    """SIGINT comes from outside, in the middle of a search that takes minutes on one thread of any machine."""
     child = textwrap.dedent(
         f"""
+        import signal, sys
         import numpy as np
-        from nestmap.neighbors import first_neighbors
+        from nestmap import HNNE
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with SIGINT ignored
+
+        def tell(event):
+            if event.stage.startswith("level 0: first") and event.share > 0:
+                print("go", flush=True)
+
         X = np.random.default_rng(0).standard_normal((400_000, 100)).astype(np.float32)
-        print("go", flush=True)
         try:
-            first_neighbors(X, method="{method}", target_recall=0.999)
+            HNNE(neighbors="{method}", target_recall=0.999, n_jobs=1, callback=tell).fit(X)
         except KeyboardInterrupt:
             print("stopped", flush=True)
         """
     )
     process = subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "go\n"
     try:
-        process.wait(timeout=6)  # in the middle of a search that takes minutes
-    except subprocess.TimeoutExpired:
+        assert process.stdout is not None and process.stdout.readline() == "go\n"
         process.send_signal(signal.SIGINT)
-    try:
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert out == "stopped\n" and process.returncode == 0
+    assert out.splitlines()[-1] == "stopped" and process.returncode == 0

@@ -106,7 +106,7 @@ def test_equal_centroids_do_not_swallow_what_is_below() -> None:
     X = np.vstack([*rings, far])
     for d in (1, 2):
         model = HNNE(d, radius=0.2).fit(X)
-        assert len(np.unique(model.embedding_, axis=0)) > 0.9 * len(X) or d == 1
+        assert len(np.unique(model.embedding_, axis=0)) > (0.9 if d == 2 else 0.3) * len(X)
         assert np.isfinite(model.embedding_).all()
         assert model.audit().ok
 

@@ -25,7 +25,7 @@ from nestmap.metrics._labels import _winner
 from nestmap.metrics._ranks import nearest_in_map, scan
 from nestmap.metrics._spaces import make_space
 
-RANDOM = np.random.RandomState(0)
+RNG = np.random.default_rng(0)
 
 
 def brute_distances(X, metric="euclidean"):
@@ -67,7 +67,7 @@ def data():
 def test_scan_is_brute_force(backend, dtype, columns):
     X = np.random.RandomState(columns).randint(0, 4, (600, columns)).astype(dtype)  # ties and duplicates
     rows = np.arange(0, 600, 7)
-    candidates = RANDOM.randint(0, 600, (len(rows), 4))
+    candidates = RNG.integers(0, 600, (len(rows), 4))
     candidates += candidates == rows[:, None]
     D = brute_distances(X, "sqeuclidean")
     with using(backend):
@@ -118,7 +118,7 @@ def test_scan_in_other_metrics(metric):
 
 def test_sparse_rows_score_like_dense_ones():
     X = sparse.random(300, 40, 0.2, random_state=0, format="csr")
-    Y = RANDOM.rand(300, 2)
+    Y = RNG.random((300, 2))
     for metric in ("euclidean", "cosine"):
         dense = metrics.trustworthiness(X.toarray(), Y, metric=metric)
         assert metrics.trustworthiness(X, Y, metric=metric) == pytest.approx(dense, abs=1e-12)
@@ -149,10 +149,28 @@ def test_trustworthiness_is_that_of_scikit_learn(data, k, metric):
     assert ours == pytest.approx(sklearn_trustworthiness(X, Y, n_neighbors=k, metric=metric), abs=1e-12)
 
 
-def test_trustworthiness_of_tied_integers_is_that_of_scikit_learn():
+def extreme_scores(D_truth, shown):
+    """The lowest and the highest trustworthiness that any order of equal distances gives."""
+    n, k = shown.shape
+    penalties = np.zeros(2)
+    for distances, neighbors in zip(D_truth, shown, strict=True):
+        is_shown = np.isin(np.arange(n), neighbors)
+        for i, last in enumerate((is_shown, ~is_shown)):  # shown rows behind their equals, or before them
+            ranks = np.flatnonzero(is_shown[np.lexsort((last, distances))]) + 1
+            penalties[i] += np.maximum(0, ranks - k).sum()
+    return 1 - 2 / (n * k * (2 * n - 3 * k - 1)) * penalties
+
+
+def test_trustworthiness_of_tied_integers():
+    """Equal distances share their mean rank; scikit-learn takes the order that its sort leaves them in."""
     X = load_digits().data
     Y = PCA(2, random_state=0).fit_transform(X)
-    assert metrics.trustworthiness(X, Y) == pytest.approx(sklearn_trustworthiness(X, Y), abs=1e-6)
+    truth, shown = brute_distances(X, "sqeuclidean"), brute_distances(Y)
+    ours = metrics.trustworthiness(X, Y)
+    assert ours == pytest.approx(brute_rank_score(truth, shown, 5).mean(), abs=1e-12)
+    lowest, highest = extreme_scores(truth, np.argsort(shown, axis=1)[:, :5])
+    assert lowest < ours < highest  # there are ties, and they count
+    assert lowest - 1e-12 <= sklearn_trustworthiness(X, Y) <= highest + 1e-12
 
 
 def test_local_scores_by_definition(data):
@@ -291,7 +309,7 @@ def test_equal_votes_go_to_the_first_class(monkeypatch):
 
 def test_cluster_nmi_finds_separated_classes_and_not_shuffled_ones():
     X, y = make_blobs(600, n_features=8, centers=5, cluster_std=0.3, random_state=3)
-    found = metrics.cluster_nmi(X, RANDOM.rand(600, 2), y)
+    found = metrics.cluster_nmi(X, RNG.random((600, 2)), y)
     assert found.before > 0.99 and found.after < 0.1
     assert metrics.cluster_nmi(X, X[:, :2], y, metric="cosine", max_rows=300).before > 0.5
 
