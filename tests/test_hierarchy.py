@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from conftest import BACKENDS, digits
 from scipy import sparse
-from scipy.cluster.hierarchy import fcluster, is_valid_linkage
+from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from nestmap import FINCH, build_hierarchy, first_neighbors
+from nestmap import FINCH, Hierarchy, build_hierarchy, first_neighbors
 from nestmap._native import using
-from nestmap.hierarchy.build import components
+from nestmap.hierarchy.merge import components
+from nestmap.hierarchy.tree import Level
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -55,30 +61,163 @@ def test_level_zero_is_the_components_of_the_first_neighbour_graph() -> None:
 
 
 def test_components_of_longer_cycles() -> None:
-    assert components(np.array([1, 2, 0, 4, 3])).tolist() == [0, 0, 0, 1, 1]
+    assert components(np.arange(5), np.array([1, 2, 0, 4, 3]), 5).tolist() == [0, 0, 0, 1, 1]
 
 
 def test_labels_by_number_of_clusters() -> None:
     X, y = make_blobs(400, centers=5, cluster_std=0.2, random_state=3)
     tree = build_hierarchy(X)
-    for k in (1, 2, 5, 9, tree.level_sizes[0]):
-        assert len(np.unique(tree.labels(n_clusters=k))) == k
     assert adjusted_rand_score(y, tree.labels(n_clusters=5)) == 1
+    np.testing.assert_array_equal(tree.labels(n_clusters=np.int32(9)), tree.labels(n_clusters=9))
     closest = tree.labels(n_clusters=tree.level_sizes[1] + 1, exact=False)
     np.testing.assert_array_equal(closest, tree.labels(1))
-    with pytest.raises(ValueError, match="finest level has"):
-        tree.labels(n_clusters=399)
-    with pytest.raises(ValueError, match="between 1 and the number of rows, 400"):
-        tree.labels(n_clusters=0)
+    for wrong in (0, 401, 2.5, True, "3"):
+        with pytest.raises(ValueError, match="between 1 and the number of rows, 400"):
+            tree.labels(n_clusters=wrong)
     with pytest.raises(ValueError, match="either level or n_clusters"):
-        tree.labels()
+        tree.labels(0, n_clusters=3)
 
 
-def test_merging_takes_the_two_nearest_each_time() -> None:
+def check_all_numbers(tree: Hierarchy) -> None:
+    """Exactly k clusters for each k from n_rows to 1, each nested in the one before; levels among them."""
+    finer = np.arange(tree.n_rows)
+    levels = {n: k for k, n in enumerate(tree.level_sizes)}
+    for k in range(tree.n_rows, 0, -1):
+        labels = tree.labels(n_clusters=k)
+        first_rows = np.unique(labels, return_index=True)[1]
+        assert len(first_rows) == k and labels[first_rows].tolist() == list(range(k))
+        assert (first_rows == np.sort(first_rows)).all()
+        assert len(np.unique(np.stack([finer, labels]), axis=1).T) == min(k + 1, tree.n_rows)
+        if k in levels:
+            np.testing.assert_array_equal(labels, tree.labels(levels[k]))
+        finer = labels
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation", "chebyshev"])
+def test_all_numbers_of_clusters_nest(metric: str) -> None:
+    check_all_numbers(build_hierarchy(digits()[:250], metric))
+
+
+def test_all_numbers_of_clusters_nest_for_other_rows() -> None:
+    X = digits()[:150]
+    check_all_numbers(build_hierarchy(X > 7, "jaccard"))
+    check_all_numbers(build_hierarchy(X[:60], lambda a, b: np.abs(a - b).sum()))
+    check_all_numbers(build_hierarchy(sparse.csr_matrix(X), "cosine"))
+    check_all_numbers(build_hierarchy(X[:1]))
+    check_all_numbers(build_hierarchy(X[:2]))
+
+
+@pytest.mark.parametrize("min_nodes", [2, 3, 40])
+def test_numbers_below_those_of_the_top_level(min_nodes: int) -> None:
+    """The top may have many nodes, in several components of their first-neighbour graph."""
+    tree = build_hierarchy(digits()[:250], min_nodes=min_nodes)
+    assert tree.level_sizes[-1] >= min_nodes
+    check_all_numbers(tree)
+    full = build_hierarchy(digits()[:250], min_nodes=2)
+    for k in range(1, 60):
+        np.testing.assert_array_equal(tree.labels(n_clusters=k), full.labels(n_clusters=k))
+
+
+def single_linkage_inside(points: np.ndarray, groups: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The oracle: the lowest merges of the single-linkage trees of all groups, by SciPy."""
+    heights = [linkage(points[groups == g], "single")[:, 2] for g in range(groups.max() + 1)]
+    height = np.sort(np.concatenate(heights))[len(points) - n_clusters - 1]
+    labels = np.empty(len(points), dtype=np.int64)
+    for g in range(groups.max() + 1):
+        cut = fcluster(linkage(points[groups == g], "single"), height, "distance")
+        labels[groups == g] = cut + len(points) * g
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def test_between_two_levels_clusters_are_joined_by_single_linkage() -> None:
+    rng = np.random.default_rng(1)
+    X = digits().astype(np.float64) + rng.normal(scale=0.01, size=digits().shape)  # no ties
+    tree = build_hierarchy(X)
+    for k in (1500, 700, tree.level_sizes[0] + 1):
+        oracle = single_linkage_inside(X, tree.labels(0), k)
+        assert adjusted_rand_score(oracle, tree.labels(n_clusters=k)) == 1
+    for level in range(tree.n_levels - 1):
+        k = (tree.level_sizes[level] + tree.level_sizes[level + 1]) // 2
+        oracle = single_linkage_inside(tree.levels[level].centroids, tree.parents(level), k)
+        assert adjusted_rand_score(oracle[tree.labels(level)], tree.labels(n_clusters=k)) == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "chebyshev"])
+def test_equal_rows_are_split_last(backend: str, metric: str) -> None:
+    rng = np.random.default_rng(2)
+    which = rng.integers(0, 40, 150)
+    n_distinct = len(np.unique(which))
+    X = digits()[:40][which]
+    with using(backend):
+        tree = build_hierarchy(X, metric)
+    for k in (n_distinct - 5, n_distinct):
+        labels = tree.labels(n_clusters=k)
+        assert len(np.unique(np.stack([which, labels]), axis=1).T) == n_distinct
+    assert len(np.unique(tree.labels(n_clusters=n_distinct + 5))) == n_distinct + 5
+
+
+def test_given_neighbors_give_the_same_clusters_for_any_number() -> None:
+    X = digits()[:200]
+    found, given = FINCH().fit(X).hierarchy_, FINCH(neighbors=first_neighbors(X).ids).fit(X).hierarchy_
+    for k in (180, 100, 30, 4):
+        np.testing.assert_array_equal(found.labels(n_clusters=k), given.labels(n_clusters=k))
+
+
+def test_a_hierarchy_without_neighbors_says_so() -> None:
+    tree = build_hierarchy(digits())
+    bare = Hierarchy(tree.levels, tree.metric)
+    np.testing.assert_array_equal(bare.labels(n_clusters=tree.level_sizes[1]), tree.labels(1))
+    with pytest.raises(ValueError, match=r"n_clusters=50: .* can only be cut at its levels, with \[397, "):
+        bare.labels(n_clusters=50)
+
+
+def test_nearest_nodes_are_joined_first() -> None:
     X = np.array([[0.0], [1], [10], [11], [13], [14], [100], [101]])
     tree = build_hierarchy(X)
     assert tree.labels(n_clusters=3).tolist() == [0, 0, 1, 1, 1, 1, 2, 2]
     assert tree.labels(n_clusters=2).tolist() == [0, 0, 0, 0, 0, 0, 1, 1]
+    assert tree.labels(n_clusters=5).tolist() == [0, 0, 1, 1, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize("rows", [digits()[:300], sparse.csr_matrix(digits()[:300])], ids=["dense", "sparse"])
+def test_a_tree_cannot_be_changed_by_accident(rows: Any) -> None:
+    built = build_hierarchy(rows)
+    built.members(-1, 0)  # makes the groupings, which are not pickled
+    for tree in (built, pickle.loads(pickle.dumps(built)), copy.deepcopy(built)):
+        before = tree.labels(0)
+        tree.labels(0)[:] = 7
+        tree.climb(before, 0)[:] = 7
+        np.testing.assert_array_equal(tree.labels(0), before)
+        np.testing.assert_array_equal(tree.members(1, 3), built.members(1, 3))
+        centroids = tree.levels[0].centroids
+        parts = [centroids.data, centroids.indices, centroids.indptr] if sparse.issparse(centroids) else [centroids]
+        arrays = [*parts, tree.levels[0].members, tree.levels[0].sizes, tree.neighbors[0].ids, tree.parents(0)]
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
+
+
+def test_a_mapped_level_is_read_only_and_its_file_is_not(tmp_path: Path) -> None:
+    mapped = np.lib.format.open_memmap(tmp_path / "centroids.npy", "w+", np.float32, (2, 3))
+    level = Level(mapped, np.array([2, 1]), np.array([0, 0, 1]), 0.0, 1.0)
+    with pytest.raises(ValueError, match="read-only"):
+        level.centroids[0, 0] = 1
+    mapped[0, 0] = 1  # the one who made the array may go on
+    assert level.centroids[0, 0] == 1 and isinstance(level.centroids, np.memmap)
+
+
+def test_climb() -> None:
+    tree = build_hierarchy(digits())
+    assert tree.climb(np.arange(tree.level_sizes[1]), -1, start=1).tolist() == [
+        int(tree.labels(-1)[tree.labels(1) == node][0]) for node in range(tree.level_sizes[1])
+    ]
+    assert tree.climb([], 2).tolist() == [] and tree.climb([[3]], 0).tolist() == [[3]]
+    with pytest.raises(ValueError, match="level=0: must not be below start=2"):
+        tree.climb([0], 0, start=2)
+    for wrong in ([-1], [tree.level_sizes[0]], [0.5]):
+        with pytest.raises(ValueError, match=f"nodes: level 0 has nodes 0 to {tree.level_sizes[0] - 1}, got"):
+            tree.climb(wrong, 1)
 
 
 def test_members_paths_edges() -> None:
@@ -87,7 +226,10 @@ def test_members_paths_edges() -> None:
     assert len(path) == tree.n_levels
     for k, node in enumerate(path):
         assert 123 in tree.members(k, node)
-        assert len(tree.members(k, node)) == tree.levels[k].sizes[node]
+        rows = tree.members(k, node)
+        np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(tree.labels(k) == node))
+        for finer in range(k):  # in tree order: clusters of all finer levels are runs
+            assert np.count_nonzero(np.diff(tree.labels(finer)[rows])) == len(np.unique(tree.labels(finer)[rows])) - 1
     assert tree.parents(-1) is None
     edges = tree.edges()
     assert len(edges) == tree.n_rows + sum(tree.level_sizes[:-1])
@@ -95,8 +237,9 @@ def test_members_paths_edges() -> None:
     assert top["size"].sum() == tree.n_rows
     with pytest.raises(ValueError, match=r"levels 0 .finest. to"):
         tree.labels(17)
-    with pytest.raises(ValueError, match="node=-1"):
-        tree.members(0, -1)
+    for wrong in (-1, tree.level_sizes[0], 1.5):
+        with pytest.raises(ValueError, match=f"node={wrong}: level 0 has nodes 0 to {tree.level_sizes[0] - 1}"):
+            tree.members(0, wrong)
     with pytest.raises(ValueError, match="row=5000"):
         tree.path(5000)
 
@@ -108,6 +251,26 @@ def test_linkage_is_valid_and_cuts_to_the_levels() -> None:
     for k in range(tree.n_levels):
         cut = fcluster(Z, k + 1.5, criterion="distance")
         assert adjusted_rand_score(cut, tree.labels(k)) == 1
+    np.testing.assert_array_equal(Z, chained(tree))
+    assert build_hierarchy(digits()[:1]).to_linkage().shape == (0, 4)
+
+
+def chained(tree: Hierarchy) -> np.ndarray:
+    """The linkage matrix, merge by merge."""
+    merges: list[list[float]] = []
+    names, counts = list(range(tree.n_rows)), [1] * tree.n_rows
+    parents = [level.members for level in tree] + [np.zeros(tree.level_sizes[-1], dtype=int)]
+    for height, parent in enumerate(parents, start=1):
+        found = {}
+        for node in range(parent.max() + 1):
+            name, *others = np.flatnonzero(parent == node)
+            found[node] = names[name], counts[name]
+            for item in others:
+                total = found[node][1] + counts[item]
+                merges.append([found[node][0], names[item], height, total])
+                found[node] = tree.n_rows + len(merges) - 1, total
+        names, counts = [name for name, _ in found.values()], [count for _, count in found.values()]
+    return np.array(merges)
 
 
 def test_row_order_changes_names_only() -> None:

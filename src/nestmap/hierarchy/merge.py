@@ -1,53 +1,49 @@
-"""Exactly k clusters from the nodes of one level: merge the two nearest until k are left."""
+"""Any number of clusters between two levels: the shortest first-neighbour links first."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
+from ..neighbors import FirstNeighbors
 
 
-def merge_to(centroids: Any, sizes: Array, n_clusters: int, metric: Any) -> Array:
-    """New number (0 … n_clusters - 1) of each node; O(n_nodes · (n_nodes - n_clusters) · n_features).
+def join_shortest(neighbors: FirstNeighbors, n_clusters: int) -> Array:
+    """Cluster of each item if only the shortest links are drawn, as many as leave n_clusters; O(n log n).
 
-    FINCH's required-clusters mode: one merge at a time, of the pair of nodes that is nearest; the
-    merged centroid is the mean weighted by sizes.
+    Draws all links if even these leave more than n_clusters. Of equally long links, the one from the
+    lower item comes first. Clusters are numbered by their lowest item.
+
+    Each component of a first-neighbour graph has one link more than a tree: usually the two of a pair
+    of mutual neighbours are the same. The minimum spanning forest leaves it out, whatever it is.
+
+    Examples
+    --------
+    >>> from nestmap.neighbors import first_neighbors
+    >>> found = first_neighbors([[0.0], [1.0], [3.0], [10.0], [14.0]])
+    >>> [join_shortest(found, k).tolist() for k in (1, 3, 4)]
+    [[0, 0, 0, 1, 1], [0, 0, 0, 1, 2], [0, 0, 1, 2, 3]]
     """
-    from sklearn.metrics import pairwise_distances
+    from scipy.sparse.csgraph import minimum_spanning_tree
 
-    x = centroids.toarray() if sparse.issparse(centroids) else np.array(centroids, dtype=np.float64)
-    weights = sizes.astype(np.float64)
-    label = np.arange(len(x))
-    alive = np.ones(len(x), dtype=bool)
-    nearest = np.empty(len(x), dtype=np.int64)
-    distance = np.full(len(x), np.inf)
+    n = len(neighbors.ids)
+    rank = np.empty(n)  # in place of lengths: all differ, and none is 0, which would be no edge
+    rank[np.argsort(neighbors.distances, kind="stable")] = np.arange(1, n + 1)
+    links = sparse.csr_matrix((rank, neighbors.ids, np.arange(n + 1)), shape=(n, n))
+    forest = minimum_spanning_tree(links, overwrite=True).tocoo()
+    drawn = np.argsort(forest.data)[: n - n_clusters]
+    return components(forest.row[drawn], forest.col[drawn], n)
 
-    def look_up(nodes: Array) -> None:
-        others = np.flatnonzero(alive)
-        d = pairwise_distances(x[nodes], x[others], metric=metric)
-        d[nodes[:, None] == others] = np.inf
-        best = d.argmin(axis=1)
-        nearest[nodes], distance[nodes] = others[best], d[np.arange(len(nodes)), best]
 
-    if n_clusters < len(x):
-        for start in range(0, len(x), 1024):
-            look_up(np.arange(start, min(len(x), start + 1024)))
-    for _ in range(len(x) - n_clusters):
-        a = int(distance.argmin())
-        keep, gone = sorted((a, int(nearest[a])))
-        x[keep] = (x[keep] * weights[keep] + x[gone] * weights[gone]) / (weights[keep] + weights[gone])
-        weights[keep] += weights[gone]
-        label[label == gone] = keep
-        alive[gone] = False
-        distance[gone] = np.inf
-        stale = np.flatnonzero(alive & ((nearest == gone) | (nearest == keep)))
-        look_up(np.union1d(stale, [keep]))
-        # the merged node may have come closer to others than their old neighbours
-        others = np.flatnonzero(alive)
-        d = pairwise_distances(x[[keep]], x[others], metric=metric)[0]
-        closer = others[(d < distance[others]) & (others != keep)]
-        nearest[closer], distance[closer] = keep, d[np.isin(others, closer)]
-    return np.unique(label, return_inverse=True)[1]
+def components(a: Array, b: Array, n: int) -> Array:
+    """Connected components of n items with edges a[i] – b[i], numbered by their lowest item; O(n)."""
+    from scipy.sparse.csgraph import connected_components
+
+    graph = sparse.coo_matrix((np.ones(len(a), dtype=np.int8), (a, b)), shape=(n, n)).tocsr()
+    n_found, labels = connected_components(graph, directed=False)
+    lowest = np.full(n_found, n)
+    np.minimum.at(lowest, labels, np.arange(n))
+    rank = np.empty(n_found, dtype=np.int64)
+    rank[np.argsort(lowest)] = np.arange(n_found)
+    return np.asarray(rank[labels])

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._arrays import Array
 from .._parallel import resolve_n_jobs
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._points.reduce import fit_reducer
-from ..neighbors import NeighborReport
+from ..neighbors import FirstNeighbors, NeighborReport
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.choice import most_columns
 from ..neighbors.join import Index, build_index
-from .merge import merge_to
+from .merge import join_shortest
+
+
+def _read_only(array: Any) -> Any:
+    """The same array, not to be written through; the caller's own reference stays as it was."""
+    if sparse.issparse(array):
+        for part in (array.data, array.indices, array.indptr):
+            part.setflags(write=False)
+        return array
+    view = array.view()
+    view.setflags(write=False)
+    return view
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +45,12 @@ class Grouping:
         np.cumsum(np.bincount(labels, minlength=n_groups), out=starts[1:])
         return cls(np.argsort(labels, kind="stable"), starts)
 
+    def items_of(self, groups: Array) -> Array:
+        """Items of some groups, one group after the other."""
+        sizes = self.starts[groups + 1] - self.starts[groups]
+        before = np.cumsum(sizes) - sizes
+        return np.asarray(self.order[np.arange(sizes.sum()) + np.repeat(self.starts[groups] - before, sizes)])
+
     def maximum(self, values: Array) -> Array:
         """Largest value of each group (columns one by one)."""
         return np.asarray(np.maximum.reduceat(values[self.order], self.starts[:-1], axis=0))
@@ -47,6 +65,17 @@ class Level:
     members: Array  # node of each item of the level below (of each row, at level 0)
     link: float  # mean distance of the first-neighbour links inside the nodes
     gap: float  # mean distance from a node to its nearest other node (nan for a single node)
+
+    def __post_init__(self) -> None:
+        for name in ("centroids", "sizes", "members"):
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "grouping"}  # made when asked for
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     @property
     def n_nodes(self) -> int:
@@ -65,10 +94,13 @@ class Hierarchy:
     Attributes
     ----------
     levels : tuple of Level
-        From fine (0) to coarse (-1).
+        From fine (0) to coarse (-1). Their arrays are read-only.
     metric : str or callable
     reports : tuple of NeighborReport
         How the first neighbours of the rows and of each level were found.
+    neighbors : tuple of FirstNeighbors
+        First neighbours of the rows, of the nodes of level 0, and so on: the components of
+        neighbors[k] are the nodes of level k. Goes on above the top until a single node is left.
 
     Examples
     --------
@@ -89,6 +121,15 @@ class Hierarchy:
     reports: tuple[NeighborReport, ...] = ()
     found_index: Index | BlockedIndex | None = field(default=None, repr=False)
     far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
+    neighbors: tuple[FirstNeighbors, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        frozen = (replace(n, ids=_read_only(n.ids), distances=_read_only(n.distances)) for n in self.neighbors)
+        object.__setattr__(self, "neighbors", tuple(frozen))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     @cached_property
     def leaf_index(self) -> Index | BlockedIndex:
@@ -122,47 +163,86 @@ class Hierarchy:
         level : int, optional
             A level of the hierarchy: 0 the finest, -1 the top.
         n_clusters : int, optional
-            Instead of a level: the number of clusters wanted.
+            Instead of a level: the number of clusters wanted, from 1 to n_rows.
         exact : bool
-            With n_clusters: True merges the nodes of the next finer level, always the two nearest,
-            until exactly n_clusters are left (as FINCH does); False gives the level closest to
-            n_clusters (in ratio).
+            With n_clusters: True gives exactly that many; False the level closest to n_clusters (in ratio).
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Numbered from 0.
+            Numbered from 0 by their first rows; the caller's own.
+
+        Notes
+        -----
+        Between two levels, the nodes of the finer one (below level 0: the rows) are joined along their
+        first-neighbour links, the shortest first, until n_clusters are left. That is single linkage inside
+        each cluster of the coarser level. So the clusters for any two numbers nest, and equal rows are the last
+        to be split. Takes O(m log m) for m nodes of the finer level, and no distances. FINCH merges the
+        two nearest centroids instead, across the coarser clusters: docs/defaults.md compares them.
         """
         if (level is None) == (n_clusters is None):
             raise ValueError("labels: give either level or n_clusters")
         if level is not None:
-            return self._carry(self.check_level(level))
-        assert n_clusters is not None
-        if not 1 <= n_clusters <= self.n_rows:
-            raise ValueError(f"n_clusters={n_clusters}: must be between 1 and the number of rows, {self.n_rows}")
-        sizes = np.array(self.level_sizes)
-        if not exact:
-            return self._carry(int(np.argmin(np.abs(np.log(sizes / n_clusters)))))
-        finer = np.flatnonzero(sizes >= n_clusters)
-        if len(finer) == 0:
+            return self.climb(self.levels[0].members, level)
+        number = n_clusters if isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool) else 0
+        if not 1 <= number <= self.n_rows:
             raise ValueError(
-                f"n_clusters={n_clusters}: the finest level has {sizes[0]} clusters; ask for at most that many"
+                f"n_clusters={n_clusters!r}: must be a whole number between 1 and the number of rows, {self.n_rows}"
             )
-        start = int(finer[-1])
-        merged = merge_to(self.levels[start].centroids, self.levels[start].sizes, n_clusters, self.metric)
-        return np.asarray(merged[self._carry(start)])
+        if exact:
+            return self._join_to(int(number))
+        ratios = np.abs(np.log(np.array(self.level_sizes) / number))
+        return self.climb(self.levels[0].members, int(np.argmin(ratios)))
 
-    def _carry(self, level: int) -> Array:
-        labels = self.levels[0].members
-        for above in self.levels[1 : level + 1]:
-            labels = above.members[labels]
+    def _join_to(self, n_clusters: int) -> Array:
+        finer = sum(n >= n_clusters for n in self.level_sizes)  # levels that have at least as many nodes
+        labels = self.climb(self.levels[0].members, finer - 1) if finer else np.arange(self.n_rows)
+        n_found = self.levels[finer - 1].n_nodes if finer else self.n_rows
+        for neighbors in self.neighbors[finer:]:  # more than one only above the top
+            if n_found == n_clusters:
+                break
+            joined = join_shortest(neighbors, n_clusters)
+            labels, n_found = joined[labels], int(joined.max()) + 1
+        if n_found != n_clusters:
+            raise ValueError(
+                f"n_clusters={n_clusters}: this hierarchy was made without its first neighbours and can only be cut "
+                f"at its levels, with {list(self.level_sizes)} clusters"
+            )
         return labels
 
-    def climb(self, nodes: Array, level: int, start: int = 0) -> Array:
-        """The node of a level above each of some nodes of level `start`."""
-        for above in self.levels[start + 1 : level + 1]:
-            nodes = above.members[nodes]
-        return nodes
+    def climb(self, nodes: Any, level: int, start: int = 0) -> Array:
+        """The node of a level above each of some nodes of a finer level.
+
+        Parameters
+        ----------
+        nodes : array-like of int
+            Nodes of level `start`.
+        level, start : int
+            Levels, `start` not above `level`.
+
+        Returns
+        -------
+        ndarray of the shape of nodes
+            The caller's own.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from nestmap import build_hierarchy
+        >>> tree = build_hierarchy(load_digits().data)
+        >>> (tree.climb(tree.labels(0), level=2) == tree.labels(2)).all()
+        np.True_
+        """
+        first, last = self.check_level(start), self.check_level(level)
+        if first > last:
+            raise ValueError(f"level={level}: must not be below start={start}, the level of the nodes")
+        given, n_nodes = np.asarray(nodes), self.levels[first].n_nodes
+        if given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n_nodes):
+            raise ValueError(f"nodes: level {start} has nodes 0 to {n_nodes - 1}, got {given.min()} to {given.max()}")
+        found = given.astype(np.int64)
+        for above in self.levels[first + 1 : last + 1]:
+            found = np.asarray(above.members[found])
+        return found
 
     def check_level(self, level: int) -> int:
         """The level as a number from 0, or an error that names the range."""
@@ -174,11 +254,14 @@ class Hierarchy:
         return int(level) % self.n_levels
 
     def members(self, level: int, node: int) -> Array:
-        """Rows below a node."""
+        """Rows below a node, in tree order: those of its first child, of its second child, and so on."""
         number = self.check_level(level)
-        if not 0 <= node < self.levels[number].n_nodes:
+        if not isinstance(node, int | np.integer) or not 0 <= node < self.levels[number].n_nodes:
             raise ValueError(f"node={node!r}: level {level} has nodes 0 to {self.levels[number].n_nodes - 1}")
-        return np.flatnonzero(self._carry(number) == node)
+        items = np.array([node])
+        for below in reversed(self.levels[: number + 1]):
+            items = below.grouping.items_of(items)
+        return items
 
     def path(self, row: int) -> Array:
         """The nodes that hold a row, from level 0 to the top."""
@@ -228,24 +311,16 @@ class Hierarchy:
         Members of a node merge one after the other at height level + 1; the top nodes merge at
         height n_levels + 1. Ready for `dendrogram`, `fcluster(Z, level + 1.5, "distance")`, ….
         """
-        merges: list[tuple[float, float, float, float]] = []
-        names = np.arange(self.n_rows)
-        counts = np.ones(self.n_rows, dtype=np.int64)
+        names, counts = np.arange(self.n_rows), np.ones(self.n_rows, dtype=np.int64)
         groupings = [level.grouping for level in self.levels]
-        groupings.append(Grouping(np.arange(self.levels[-1].n_nodes), np.array([0, self.levels[-1].n_nodes])))
+        groupings.append(Grouping.of(np.zeros(self.levels[-1].n_nodes, dtype=np.int64), 1))
+        tables: list[Array] = []
+        n_merges = 0
         for height, group in enumerate(groupings, start=1):
-            new_names = np.empty(len(group.starts) - 1, dtype=np.int64)
-            new_counts = np.empty_like(new_names)
-            for g in range(len(new_names)):
-                items = group.order[group.starts[g] : group.starts[g + 1]]
-                name, count = names[items[0]], counts[items[0]]
-                for item in items[1:]:
-                    count += counts[item]
-                    merges.append((float(name), float(names[item]), float(height), float(count)))
-                    name = self.n_rows + len(merges) - 1
-                new_names[g], new_counts[g] = name, count
-            names, counts = new_names, new_counts
-        return np.array(merges, dtype=np.float64).reshape(-1, 4)
+            names, counts, table = _chain(group, names, counts, self.n_rows + n_merges, height)
+            n_merges += len(table)
+            tables.append(table)
+        return np.concatenate(tables)
 
     def __iter__(self) -> Iterator[Level]:
         return iter(self.levels)
@@ -256,3 +331,20 @@ class Hierarchy:
     def __repr__(self) -> str:
         sizes = " -> ".join(str(n) for n in self.level_sizes)
         return f"Hierarchy({self.n_rows} rows -> {sizes} nodes, metric={self.metric!r})"
+
+
+def _chain(group: Grouping, names: Array, counts: Array, next_name: int, height: int) -> tuple[Array, Array, Array]:
+    """Merges the items of each group one after the other: names and counts of the groups, and the merges.
+
+    The item at position p of group g, unless it is the first, takes part in merge p - g - 1.
+    """
+    first, last, size = group.starts[:-1], group.starts[1:] - 1, np.diff(group.starts)
+    names, counts = names[group.order], counts[group.order]
+    total = np.cumsum(counts)
+    total -= np.repeat(total[first] - counts[first], size)
+    # what the item of each position is called together with those before it in its group
+    so_far = np.arange(len(names)) - np.repeat(np.arange(len(size)), size) - 1 + next_name
+    so_far[first] = names[first]
+    later = np.delete(np.arange(len(names)), first)
+    table = np.stack([so_far[later - 1], names[later], np.full(len(later), height), total[later]], axis=1)
+    return so_far[last], total[last], table.astype(np.float64)
