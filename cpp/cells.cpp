@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "checks.hpp"
 #include "parallel.hpp"
 
 namespace nestmap {
@@ -30,6 +31,7 @@ void Cells::fill(int64_t c) {
             continue;
         }
         const float* z = reduced.z + position * reduced.dims;
+        check_row(position);
         for (int k = 0; k < head; ++k) sum[k] += lane[k * PANEL] = z[k];
         sum[head] += lane[head * PANEL] = reduced.tail(position, head);
         lane[width * PANEL] = margin_size(position);
@@ -45,6 +47,15 @@ void Cells::fill(int64_t c) {
         radii_[c] = std::max(radii_[c], distance(centre(c), row.data()));
         panel_radii_[first_panel_[c] + (i - starts[c]) / PANEL] = (float)(radii_[c] * (1 + 0x1p-20));
     }
+}
+
+void Cells::check_row(int64_t i) const {
+    const int n_tails = reduced.dims >> 3;
+    const bool z = all_finite(reduced.z + i * reduced.dims, reduced.dims);
+    const bool tails = all_finite(reduced.tails + i * n_tails, n_tails);
+    if (z && tails && std::isfinite(reduced.sizes[i])) return;
+    throw std::invalid_argument(std::string(!z ? "z" : !tails ? "tails" : "sizes") + ": row " + std::to_string(i) +
+                                " holds NaN or infinity");
 }
 
 double Cells::distance(const float* a, const double* b) const {

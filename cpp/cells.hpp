@@ -26,7 +26,8 @@ struct Reduced {
 class Cells {
 public:
     // `head` columns of z (a multiple of 8) and their tail go into the panels; `starts` are the
-    // n_cells + 1 positions where cells begin; `slack` bounds the relative rounding error.
+    // n_cells + 1 positions where cells begin; `slack` bounds the relative rounding error. NaN or infinity in
+    // a row is an error: no bound would hold.
     Cells(const Reduced& r, const int64_t* starts, int64_t n_cells, int head, double slack, Norm norm,
           int n_threads);
 
@@ -67,6 +68,7 @@ public:
 
 private:
     void fill(int64_t cell);
+    void check_row(int64_t position) const;
     double distance(const float* a, const double* b) const;
     std::vector<int64_t> first_panel_;
     Floats panels_;

@@ -132,6 +132,8 @@ private:
         const float far = (float)(other.radius(e) * (1 + 0x1p-20)) + slack;
         const int64_t n_panels = other.cell_panels(e);
         found_.clear();
+        out.rows.clear();
+        if (n_panels == 0) return 0;
         starts_.assign(n_panels + 1, 0);
         for (int64_t p = 0; p < own.cell_panels(cell); ++p) {
             const float* panel = own.panel(cell, p);
@@ -267,6 +269,7 @@ private:
         n_pairs_ = out - pairs_.data();
     }
 
+    // NaN bounds (of values whose squares overflow) are below no limit: none is among the pairs that are sorted.
     // Tighten the bounds of the collected pairs in more and more reduced columns, then verify the most
     // promising first: each success lowers a limit and saves verifications.
     void refine() {
@@ -286,8 +289,8 @@ private:
     void tighten(int k, int stop) {
         const int dims = a_.reduced.dims, n_tails = dims >> 3;
         const float *za = a_.reduced.z, *zb = b_.reduced.z;
-        const float *ta = a_.reduced.tails - 1, *tb = b_.reduced.tails - 1;
-        const int from = k >> 3, to = stop >> 3;
+        const float *ta = a_.reduced.tails, *tb = b_.reduced.tails;
+        const int from = (k >> 3) - 1, to = (stop >> 3) - 1;
         size_t kept = 0;
         for (size_t i = 0; i < n_pairs_; ++i) {
             if (i + 8 < n_pairs_) {

@@ -46,6 +46,7 @@ class PairSet {
 public:
     PairSet(const PairSet&) = delete;
     explicit PairSet(int64_t n_cells) : n_(n_cells), words_((n_cells * n_cells + 63) / 64) {}
+    int64_t n_cells() const { return n_; }
     bool insert(int64_t a, int64_t b) {  // true if the pair is new
         if (a > b) std::swap(a, b);
         const int64_t bit = a * n_ + b;

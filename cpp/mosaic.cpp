@@ -45,6 +45,7 @@ Moments moments(const Polygon& polygon) {
         syy += t * (a.y * a.y + a.y * b.y + b.y * b.y) / 6;
         sxy += t * (2 * a.x * a.y + a.x * b.y + b.x * a.y + 2 * b.x * b.y) / 12;
     }
+    if (!std::isfinite(m.area)) m.area = 0;  // of corners so far out that it overflows: nothing to divide
     if (m.area <= 0) return m;
     const double cx = sx / m.area, cy = sy / m.area;
     m.centre = {o.x + cx, o.y + cy};
@@ -212,7 +213,10 @@ private:
         std::vector<size_t> order(ids.size());
         std::iota(order.begin(), order.end(), 0);
         std::vector<double> along(ids.size());
-        for (size_t i = 0; i < ids.size(); ++i) along[i] = axis.x * sites_[i].x + axis.y * sites_[i].y;
+        for (size_t i = 0; i < ids.size(); ++i) {
+            along[i] = axis.x * sites_[i].x + axis.y * sites_[i].y;
+            if (std::isnan(along[i])) along[i] = 0;  // of an overflow; NaN has no order
+        }
         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return along[a] < along[b]; });
         double half = 0;
         size_t k = 0;

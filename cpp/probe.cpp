@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "checks.hpp"
 #include "tile.hpp"
 
 namespace nestmap {
@@ -192,6 +193,7 @@ private:
     std::vector<std::pair<int32_t, int32_t>> pairs_;
 
     void sort_visits() {
+        check_positions("visits of neighbouring cells", (int64_t)visits_.size());
         counts_.assign(cells_.n_cells + 1, 0);
         for (const Visit& v : visits_) ++counts_[v.cell + 1];
         std::partial_sum(counts_.begin(), counts_.end(), counts_.begin());
@@ -250,8 +252,8 @@ private:
             for (int r = 0; r < n; ++r)
                 for (int v = 0; v < VECTORS; ++v)
                     store(bounds_.data() + r * width + p * PANEL + v * LANES,
-                          lower_bound<N>(acc[r][v], group[cells_.width * TILE_ROWS + r],
-                                         load(panel + cells_.width * PANEL + v * LANES)));
+                          number(lower_bound<N>(acc[r][v], group[cells_.width * TILE_ROWS + r],
+                                                load(panel + cells_.width * PANEL + v * LANES))));
         }
     }
 
@@ -337,8 +339,8 @@ public:
             for (int r = 0; r < n; ++r)
                 for (int v = 0; v < VECTORS; ++v)
                     store(out.data() + (r * n_panels_ + p) * PANEL + v * LANES,
-                          lower_bound<N>(acc[r][v], packed[cells_.width * TILE_ROWS + r],
-                                         load(panel + cells_.width * PANEL + v * LANES)));
+                          number(lower_bound<N>(acc[r][v], packed[cells_.width * TILE_ROWS + r],
+                                                load(panel + cells_.width * PANEL + v * LANES))));
         }
     }
     int64_t stride() const { return n_panels_ * PANEL; }
@@ -417,7 +419,7 @@ void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyon
 template <Norm N>
 int64_t probe_norm(const Cells& cells, const int32_t* near, int64_t m, int64_t from, int64_t to, Lists lists,
                    int n_threads, const Poll& poll) {
-    const int64_t per_cell = (cells.reduced.n / cells.n_cells + 1) * std::max<int64_t>(1, to - from);
+    const int64_t per_cell = (cells.reduced.n / std::max<int64_t>(1, cells.n_cells) + 1) * std::max<int64_t>(1, to - from);
     const int64_t together = std::clamp<int64_t>(Prober<N>::MOST_VISITS / per_cell, 1, Prober<N>::TOGETHER);
     std::vector<Prober<N>> probers(n_threads, Prober<N>(cells, near, m, lists));
     parallel_for((cells.n_cells + together - 1) / together, n_threads, poll, [&](int64_t t, int id, const Stop& stop) {
@@ -433,9 +435,9 @@ void repair_row(const Reduced& r, const int32_t* known, int w, int64_t i, std::v
     constexpr size_t AHEAD = 6;
     met.clear();
     for (int j = 0; j < w && known[i * w + j] >= 0; ++j) {
-        const int32_t* other = known + (int64_t)known[i * w + j] * w;
+        const int32_t* other = known + checked(known[i * w + j], r.n, "known") * w;
         for (int l = 0; l < w && other[l] >= 0; ++l)
-            if (other[l] != i && !out.has(other[l])) met.push_back(other[l]);
+            if (other[l] != i && !out.has(other[l])) met.push_back((int32_t)checked(other[l], r.n, "known"));
     }
     std::sort(met.begin(), met.end());  // neighbours share neighbours: each is looked at once
     met.erase(std::unique(met.begin(), met.end()), met.end());
@@ -516,8 +518,9 @@ void verify_lists(const Cells& cells, const Rows& rows, Lists lists, const int64
             for (int j = 0; j < lists.k; ++j) {
                 const int32_t b = lists.ids[i * lists.k + j];
                 if (b < 0 || cells.surely_beyond(i, lists.bounds[i * lists.k + j], best)) break;
-                if (j + 1 < lists.k && lists.ids[i * lists.k + j + 1] >= 0)
-                    rows.prefetch(row_of[lists.ids[i * lists.k + j + 1]]);
+                checked(b, cells.reduced.n, "ids");
+                const int32_t next = j + 1 < lists.k ? lists.ids[i * lists.k + j + 1] : -1;
+                if (next >= 0 && next < cells.reduced.n) rows.prefetch(row_of[next]);
                 const double d = rows.distance(row_of[i], rows, row_of[b], best, cells.norm);
                 if (d < best || (d == best && row_of[b] < best_id)) {
                     best = d;

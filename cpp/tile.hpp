@@ -37,4 +37,11 @@ inline vfloat lower_bound(vfloat acc, float na, vfloat nb) {
     return N == Norm::L2 ? (nb + na) - 2.0f * acc : (nb + na) + acc;
 }
 
+// A bound that is not a number (its squares overflow) says nothing: the lowest number takes its place, for
+// selections and sorts know no order with NaN.
+inline vfloat number(vfloat bound) {
+    const vfloat lowest = splat(std::numeric_limits<float>::lowest());
+    return bound > lowest ? bound : lowest;
+}
+
 }  // namespace nestmap

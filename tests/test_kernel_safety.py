@@ -1,0 +1,352 @@
+"""Kernels get arguments that no caller should pass: an error that names the argument, never a stray read or write.
+
+What only a sanitizer can see is seen by `make sanitize`, which runs these tests too.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nestmap._native import builds, core, using
+
+N, DIMS, N_CELLS, LISTED, KEPT = 60, 16, 4, 3, 2
+pytestmark = pytest.mark.skipif(not builds(), reason="there is no compiled module")
+
+
+def short_rows(norm: str = "L2", scale: float = 1.0, starts: Any = None) -> dict[str, Any]:
+    """Arguments of Cells: 60 rows of 16 columns, nothing left out."""
+    z = (np.random.default_rng(0).normal(size=(N, DIMS)) * scale).astype(np.float32)
+    x = z.astype(np.float64)
+    rest = x[:, 8:].sum(axis=1) if norm == "L1" else np.sqrt((x[:, 8:] ** 2).sum(axis=1))
+    sizes = np.abs(x).sum(axis=1) if norm == "L1" else (x * x).sum(axis=1)
+    most = float(np.finfo(np.float32).max)
+    starts = np.linspace(0, N, N_CELLS + 1).astype(np.int64) if starts is None else np.array(starts)
+    return {
+        "z": z, "tails": np.stack([np.clip(rest, -most, most), np.zeros(N)], axis=1).astype(np.float32),
+        "sizes": np.minimum(sizes, most).astype(np.float32), "ids": np.arange(N), "starts": starts,
+        "head": 8, "slack": 1e-5, "norm": norm, "n_threads": 2,
+    }  # fmt: skip
+
+
+def rows_of(z: np.ndarray) -> Any:
+    return core().dense_rows(z, np.ones(1), np.zeros(1), np.zeros(1))
+
+
+def lists() -> dict[str, Any]:
+    return {"ids": np.full((N, KEPT), -1, dtype=np.int32), "bounds": np.full((N, KEPT), np.inf, dtype=np.float32)}
+
+
+def polygons() -> dict[str, Any]:
+    """Two squares."""
+    square = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+    return {"starts": np.array([0, 4, 8]), "corners": np.concatenate([square, square + 2])}
+
+
+def arguments(kernel: str) -> dict[str, Any]:
+    """Arguments that a kernel takes."""
+    rng = np.random.default_rng(1)
+    x, order, starts = rng.normal(size=(N, DIMS)), rng.permutation(N), np.array([0, 20, 20, N])
+    threads, search = {"n_threads": 2}, {"n_threads": 2, "progress": None}
+    if kernel == "Cells":
+        return short_rows()
+    if kernel == "PairSet":
+        return {"n_cells": N_CELLS}
+    if kernel == "dense_rows":
+        return {"x": x, "scale": np.ones(N), "shift": np.zeros(1), "extra": np.zeros(N)}
+    if kernel == "csr_rows":
+        data = {"data": np.ones(5), "indices": np.arange(5), "indptr": np.array([0, 2, 4, 5]), "n_cols": 5}
+        return data | {"scale": np.ones(3), "shift": np.zeros(1), "extra": np.zeros(3)}
+    if kernel == "project":
+        return {"x": x, "mean": x[0].copy(), "basis": x[:3].copy(), "z": np.empty((N, 3)), **threads}
+    if kernel == "group_means":
+        means = np.empty((3, DIMS))
+        return {"x": x, "order": order, "starts": starts, "weights": np.ones(N), "means": means, **threads}
+    if kernel == "hash_rows":
+        return {"x": x, "hash": np.empty(N, dtype=np.uint64), **threads}
+    if kernel == "largest":
+        return {"x": x.ravel(), **threads}
+    if kernel == "count_within":
+        counts = {name: np.empty((N, 2), dtype=np.int64) for name in ("below", "upto")}
+        return {"values": x, "lower": np.zeros((N, 2)), "upper": np.ones((N, 2)), **counts}
+    if kernel == "pair_distances":
+        return {"rows": rows_of(x), "i": order, "j": order[::-1].copy(), "distances": np.empty(N), "norm": "L2"}
+    if kernel == "divide_regions":
+        regions = {"region_" + name.replace("corners", "points"): a for name, a in polygons().items()}
+        groups = {"order": order, "starts": np.array([0, 20, N]), "offsets": rng.normal(size=(N, 2))}
+        return regions | groups | {
+            "shares": np.ones(N), "rounds": 1, "want_cells": True, "centres": np.empty((N, 2)), **threads
+        }  # fmt: skip
+    if kernel == "outside":
+        return {
+            **polygons(), "ids": rng.integers(0, 2, N), "points": x[:, :2].copy(), "out": np.empty(N), **threads
+        }  # fmt: skip
+    if kernel == "small_frames":
+        maps = np.zeros((3, 2, DIMS), dtype=np.float32)
+        groups = {"order": order, "starts": starts, "weights": np.ones(N), "offsets": np.zeros((N, 2)), "maps": maps}
+        return {"z": x.astype(np.float32), **groups, **threads}
+    if kernel == "alignments":
+        maps = rng.normal(size=(N, 2, DIMS)).astype(np.float32)
+        places = {"centres": x.astype(np.float32), "anchors": x[:, :2].copy(), "around": order.reshape(-1, 1)}
+        return {"maps": maps, **places, "out": np.empty((N, 2, 2)), **threads}
+    cells, near = core().Cells(**short_rows()), np.empty((N_CELLS, LISTED), dtype=np.int32)
+    beyond, native, best = np.empty(N_CELLS), rows_of(short_rows()["z"]), {"distances": np.full(N, np.inf)}
+    if kernel == "Cells.centres":
+        return {"self": cells, "out": np.empty((N_CELLS, 9), dtype=np.float32)}
+    if kernel == "near_cells":
+        return {"cells": cells, "near": near, "beyond": beyond, **search}
+    core().near_cells(cells, near, beyond, 1, None)
+    if kernel == "probe":
+        return {"cells": cells, "near": near, "first": 0, "last": LISTED, **lists(), **search}
+    if kernel == "repair":
+        return {"cells": cells, "known": np.tile(np.int32([3, 4]), (N, 1)), **lists(), **search}
+    if kernel == "verify_lists":
+        asked = {"positions": np.array([5, 7]), "distances": np.empty(2), "found": np.empty(2, dtype=np.int64)}
+        full = {"ids": np.tile(np.int32([3, 4]), (N, 1)), "bounds": np.zeros((N, KEPT), dtype=np.float32)}
+        return {"cells": cells, "rows": native, **full, **asked, **search}
+    if kernel == "prove":
+        proof = {"distances": np.ones(N), "proved": np.empty(N, dtype=np.uint8)}
+        return {"cells": cells, "near": near, "beyond": beyond, "last": LISTED, **lists(), **proof, **search}
+    best["ids"] = np.full(N, -1)
+    if kernel == "self_join":
+        done = core().PairSet(N_CELLS)
+        return {"cells": cells, "rows": native, "n_visit": N_CELLS, "done": done, **best, **search}
+    assert kernel == "query"
+    others = core().Cells(**short_rows())
+    return {"queries": others, "query_rows": native, "cells": cells, "rows": native, **best, **threads}
+
+
+def call(kernel: str, given: dict[str, Any]) -> Any:
+    if kernel == "Cells.centres":
+        return core().Cells.centres(**given)
+    return getattr(core(), kernel)(**given)
+
+
+KERNELS = (
+    "Cells", "Cells.centres", "PairSet", "dense_rows", "csr_rows", "project", "group_means", "hash_rows", "largest",
+    "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "near_cells",
+    "probe", "repair", "verify_lists", "prove", "self_join", "query",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("build", builds())
+def test_the_arguments_of_these_tests_are_good_ones(build: str, kernel: str) -> None:
+    with using(build):
+        call(kernel, arguments(kernel))
+
+
+@pytest.mark.parametrize("build", builds())
+def test_every_kernel_is_tested_here(build: str) -> None:
+    with using(build):
+        names = {name for name in dir(core()) if callable(getattr(core(), name)) and not name.startswith("_")}
+    assert names - {"Rows", "supported"} == {name for name in KERNELS if "." not in name}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_arrays_of_another_length_are_errors(kernel: str) -> None:
+    """One row less, or one column less: an error that names one of the arguments that do not fit."""
+    with using(builds()[0]):
+        good = arguments(kernel)
+        for name, value in good.items():
+            for axis in range(value.ndim if isinstance(value, np.ndarray) else 0):
+                if (kernel, name, axis) in FREE:
+                    continue
+                short = np.ascontiguousarray(np.delete(value, -1, axis=axis))
+                with pytest.raises(ValueError, match=r"^\w+: (expected|must|columns|lists|is for)"):
+                    call(kernel, {**arguments(kernel), name: short})
+
+
+# no other array has to fit these
+FREE = {
+    ("largest", "x", 0), ("dense_rows", "x", 1), ("hash_rows", "x", 1), ("count_within", "values", 1),
+    ("outside", "starts", 0), ("alignments", "around", 1), ("near_cells", "near", 1), ("probe", "near", 1),
+    ("prove", "near", 1), ("repair", "known", 1),
+}  # fmt: skip
+
+
+def put(index: Any, value: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """A change of an array: one other value."""
+
+    def change(array: np.ndarray) -> np.ndarray:
+        array = array.copy()
+        array[index] = value
+        return array
+
+    return change
+
+
+BAD = [
+    ("Cells", "z", put((7, 12), np.nan), ValueError, "z: row 7 holds NaN or infinity"),
+    ("Cells", "z", put((7, 3), -np.inf), ValueError, "z: row 7"),
+    ("Cells", "tails", put((9, 1), np.inf), ValueError, "tails: row 9"),
+    ("Cells", "sizes", put(3, np.nan), ValueError, "sizes: row 3"),
+    ("Cells", "starts", put(1, 50), ValueError, "starts: must ascend from 0 to 60"),
+    ("Cells", "starts", put(0, 1), ValueError, "starts: must begin with 0"),
+    ("Cells", "starts", put(0, -1), ValueError, "starts"),
+    ("Cells", "starts", put(4, 61), ValueError, "starts"),
+    ("Cells", "head", 12, ValueError, "head=12"),
+    ("Cells", "head", 0, ValueError, "head=0"),
+    ("Cells", "head", 24, ValueError, "head=24"),
+    ("Cells", "slack", np.nan, ValueError, "slack=nan"),
+    ("Cells", "norm", "", ValueError, "norm=''"),
+    ("PairSet", "n_cells", -1, ValueError, "n_cells=-1"),
+    ("dense_rows", "scale", np.ones(2), ValueError, r"scale: expected shape \(60\), got \(2\)"),
+    ("csr_rows", "indptr", put(1, 6), ValueError, "indptr"),
+    ("csr_rows", "indptr", put(0, -1), ValueError, "indptr"),
+    ("csr_rows", "indptr", np.empty(0, dtype=np.int64), ValueError, "indptr: must not be empty"),
+    ("group_means", "order", put(3, 60), IndexError, "order: 60 is out of range, there are 60"),
+    ("group_means", "order", put(3, -1), IndexError, "order: -1"),
+    ("group_means", "starts", put(1, 61), ValueError, "starts"),
+    ("group_means", "starts", put(3, 61), ValueError, "starts"),
+    ("pair_distances", "i", put(3, 60), IndexError, "i: 60"),
+    ("pair_distances", "j", put(3, -1), IndexError, "j: -1"),
+    ("pair_distances", "norm", "L3", ValueError, "norm='L3'"),
+    ("divide_regions", "order", put(0, 60), IndexError, "order: 60"),
+    ("divide_regions", "order", np.zeros(N, dtype=np.int64), ValueError, "order: 0 is there twice"),
+    ("divide_regions", "starts", put(2, 59), ValueError, "starts"),
+    ("divide_regions", "region_starts", put(2, 9), ValueError, "region_starts"),
+    ("divide_regions", "region_points", put((0, 0), np.nan), ValueError, "region_points: holds NaN"),
+    ("divide_regions", "offsets", put((5, 1), np.nan), ValueError, "offsets: holds NaN"),
+    ("divide_regions", "shares", put(5, 0.0), ValueError, "shares: must be positive"),
+    ("divide_regions", "shares", np.full(N, 1e308), ValueError, "shares: must be positive and finite"),
+    ("outside", "ids", put(5, 2), IndexError, "ids: 2"),
+    ("outside", "starts", put(2, 9), ValueError, "starts"),
+    ("small_frames", "order", put(5, 60), IndexError, "order: 60"),
+    ("small_frames", "order", np.zeros(N, dtype=np.int64), ValueError, "order: 0 is there twice"),
+    ("small_frames", "starts", put(1, 61), ValueError, "starts"),
+    ("alignments", "around", put((5, 0), 60), IndexError, "around: 60"),
+    ("near_cells", "near", np.empty((N_CELLS, 0), dtype=np.int32), ValueError, "near: must have"),
+    ("probe", "near", put((1, 1), 4), IndexError, "near: 4"),
+    ("probe", "near", put((1, 1), -1), IndexError, "near: -1"),
+    ("prove", "near", put((1, 1), 4), IndexError, "near: 4"),
+    ("repair", "known", put((1, 1), 60), IndexError, "known: 60"),
+    ("verify_lists", "ids", put((5, 1), 60), IndexError, "ids: 60"),
+    ("verify_lists", "positions", put(1, 60), IndexError, "positions: 60"),
+    ("self_join", "n_visit", -1, ValueError, "n_visit=-1"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "name", "bad", "error", "message"), BAD)
+def test_bad_values_are_errors(kernel: str, name: str, bad: Any, error: type[Exception], message: str) -> None:
+    with using(builds()[0]):
+        given = arguments(kernel)
+        given[name] = bad(given[name]) if callable(bad) else bad
+        with pytest.raises(error, match=f"^{message}"):
+            call(kernel, given)
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name not in ("PairSet", "Cells.centres")])
+@pytest.mark.parametrize("n_threads", [0, -3])
+def test_threads_are_at_least_one(kernel: str, n_threads: int) -> None:
+    with using(builds()[0]):
+        given = arguments(kernel)
+        if "n_threads" in given:
+            with pytest.raises(ValueError, match=f"^n_threads={n_threads}: must be at least 1"):
+                call(kernel, {**given, "n_threads": n_threads})
+
+
+def test_objects_that_do_not_belong_together_are_errors() -> None:
+    with using(builds()[0]):
+        few, narrow = rows_of(np.ones((N - 1, DIMS))), rows_of(np.ones((N, DIMS - 1)))
+        for kernel in ("self_join", "query", "verify_lists"):
+            with pytest.raises(IndexError, match="ids of cells: 59 is out of range"):
+                call(kernel, {**arguments(kernel), "rows": few})
+        with pytest.raises(IndexError, match="ids of cells: 59 is out of range"):
+            call("query", {**arguments("query"), "query_rows": few})
+        with pytest.raises(ValueError, match="query_rows: have 15 columns, rows have 16"):
+            call("query", {**arguments("query"), "query_rows": narrow})
+        for change in ({"head": 16}, {"norm": "L1"}):
+            with pytest.raises(ValueError, match="queries: head, columns of z and norm"):
+                call("query", {**arguments("query"), "queries": core().Cells(**short_rows() | change)})
+        with pytest.raises(ValueError, match="done: is for another number of cells"):
+            call("self_join", {**arguments("self_join"), "done": core().PairSet(N_CELLS - 1)})
+
+
+@pytest.mark.parametrize("norm", ["L1", "L2"])
+@pytest.mark.parametrize("build", builds())
+def test_bounds_that_overflow_break_nothing(build: str, norm: str) -> None:
+    """Finite rows whose squares are infinite: bounds are NaN, which has no place in an order."""
+    with using(build):
+        cells = core().Cells(**short_rows(norm, scale=5e37 if norm == "L1" else 1e30))
+        near, beyond = np.empty((N_CELLS, N_CELLS), dtype=np.int32), np.empty(N_CELLS)
+        core().near_cells(cells, near, beyond, 2, None)
+        assert (near[:, 0] == np.arange(N_CELLS)).all(), "its own cell comes first"
+        assert (np.sort(near, axis=1) == np.arange(N_CELLS)).all(), "each cell is listed once"
+        core().near_cells(cells, near[:, :2].copy(), beyond, 2, None)
+        found = lists()
+        core().probe(cells, near, 0, N_CELLS, found["ids"], found["bounds"], 2, None)
+        assert found["ids"].min() >= -1 and found["ids"].max() < N
+
+
+@pytest.mark.parametrize("build", builds())
+def test_rows_without_a_neighbour_are_said(build: str) -> None:
+    """All bounds are infinity less infinity; a row number of -1 would be an index further on."""
+    with using(build):
+        short = short_rows(scale=1e30)
+        cells, native = core().Cells(**short | {"z": np.abs(short["z"])}), rows_of(short["z"])
+        with pytest.raises(ValueError, match="row 0 has no neighbour: its distances are not numbers"):
+            call("self_join", {**arguments("self_join"), "cells": cells, "rows": native})
+        with pytest.raises(ValueError, match="row 0 has no neighbour: its distances are not numbers"):
+            call("query", {**arguments("query"), "queries": cells, "cells": cells})
+
+
+@pytest.mark.parametrize("starts", [[0, 0, 17, 17, 17, 60, 60], [0, 60, 60]])
+@pytest.mark.parametrize("norm", ["L1", "L2"])
+@pytest.mark.parametrize("build", builds())
+def test_empty_cells_change_nothing(build: str, norm: str, starts: list[int]) -> None:
+    with using(build):
+        short = short_rows(norm, starts=starts)
+        z, n_cells = short["z"], len(starts) - 1
+        cells, native = core().Cells(**short), rows_of(z)
+        done, distances, ids = core().PairSet(n_cells), np.full(N, np.inf), np.full(N, -1)
+        for n_visit in (1, 2, n_cells):
+            core().self_join(cells, native, n_visit, done, distances, ids, 2, None)
+        difference = z[:, None].astype(np.float64) - z
+        exact = np.abs(difference).sum(axis=2) if norm == "L1" else (difference**2).sum(axis=2)
+        np.fill_diagonal(exact, np.inf)
+        np.testing.assert_array_equal(ids, exact.argmin(axis=1))
+        near, beyond, found = np.empty((n_cells, n_cells), dtype=np.int32), np.empty(n_cells), lists()
+        core().near_cells(cells, near, beyond, 2, None)
+        core().probe(cells, near, 0, n_cells, found["ids"], found["bounds"], 2, None)
+        np.testing.assert_array_equal(found["ids"][:, 0], ids)
+        again, who = np.full(N, np.inf), np.full(N, -1)
+        core().query(cells, native, cells, native, again, who, 2)
+        np.testing.assert_array_equal(who, ids)
+
+
+@pytest.mark.parametrize("build", builds())
+def test_no_rows_at_all(build: str) -> None:
+    with using(build):
+        none = {name: value[:0] for name, value in short_rows().items() if name in ("z", "tails", "sizes", "ids")}
+        cells = core().Cells(**short_rows() | none | {"starts": np.zeros(1, dtype=np.int64)})
+        empty = lists()
+        ids, bounds, near = empty["ids"][:0], empty["bounds"][:0], np.empty((0, 1), dtype=np.int32)
+        core().near_cells(cells, near, np.empty(0), 2, None)
+        assert core().probe(cells, near, 0, 1, ids, bounds, 2, None) == 0
+
+
+@pytest.mark.parametrize("extent", [1e-160, 1e160, 1e300])
+def test_regions_of_any_extent_are_divided(extent: float) -> None:
+    """Areas and squares that overflow or vanish."""
+    with using(builds()[0]):
+        given = arguments("divide_regions")
+        n = 20_000
+        many = {"order": np.arange(n), "starts": np.array([0, n, n]), "shares": np.ones(n)}
+        many |= {"offsets": np.random.default_rng(0).normal(size=(n, 2)) * extent, "centres": np.empty((n, 2))}
+        starts, points = core().divide_regions(
+            **given | many | {"region_points": given["region_points"] * extent, "rounds": 0}
+        )
+        assert len(starts) == n + 1 and starts[-1] == len(points) and (np.diff(starts) >= 0).all()
+
+
+def test_a_fit_of_the_smallest_numbers_does_not_end_python() -> None:
+    program = "import numpy as np, nestmap; X = np.random.default_rng(0).normal(size=(60, 5)) * 1e-309; "
+    program += "nestmap.HNNE(metric='manhattan').fit(X)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr.decode()
