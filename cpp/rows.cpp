@@ -36,7 +36,7 @@ constexpr int64_t EXIT_EVERY = 64;  // columns between two looks at the limit
 // The affine map is the identity for euclidean and manhattan up to one power of two, which is
 // applied at the end; Plain skips it per element.
 template <class T, Norm N, bool Plain>
-double dense_distance(const T* a, const T* b, int64_t cols, double sa, double oa, double sb, double ob,
+double dense_distance(const T* a, const T* b, int64_t cols, double sa, double ca, double sb, double cb,
                       double start, double limit) {
     Sum8 sum;
     sum.add(0, start);
@@ -46,13 +46,13 @@ double dense_distance(const T* a, const T* b, int64_t cols, double sa, double oa
         for (; k < stop; k += 8)
             for (int v = 0; v < Sum8::N; ++v) {
                 const vdouble x = load_wide(a + k + v * Sum8::WIDE), y = load_wide(b + k + v * Sum8::WIDE);
-                sum.s[v] += term<N>(Plain ? x - y : (x * sa + oa) - (y * sb + ob));
+                sum.s[v] += term<N>(Plain ? x - y : (x - ca) * sa - (y - cb) * sb);
             }
         if (sum.total() > limit) return std::numeric_limits<double>::infinity();
     }
     for (int l = 0; k < cols; ++k, ++l) {
         const double x = a[k], y = b[k];
-        sum.add(l, term<N>(Plain ? x - y : (x * sa + oa) - (y * sb + ob)));
+        sum.add(l, term<N>(Plain ? x - y : (x - ca) * sa - (y - cb) * sb));
     }
     return sum.total();
 }
@@ -60,10 +60,10 @@ double dense_distance(const T* a, const T* b, int64_t cols, double sa, double oa
 template <class T, Norm N>
 double dispatch_dense(const T* a, const T* b, int64_t cols, const Affine& fa, int64_t i, const Affine& fb,
                       int64_t j, double limit) {
-    const double sa = fa.scale[i], sb = fb.scale[j], oa = fa.shift[i], ob = fb.shift[j];
+    const double sa = fa.scale[i], sb = fb.scale[j], ca = fa.centre[i], cb = fb.centre[j];
     const double start = term<N>(fa.extra[i] - fb.extra[j]);
-    if (sa != sb || oa != 0 || ob != 0 || start != 0)
-        return dense_distance<T, N, false>(a, b, cols, sa, oa, sb, ob, start, limit);
+    if (sa != sb || ca != 0 || cb != 0 || start != 0)
+        return dense_distance<T, N, false>(a, b, cols, sa, ca, sb, cb, start, limit);
     // scale is a power of two or a common factor: |s a - s b| = s |a - b|
     const double factor = N == Norm::L2 ? sa * sa : sa;
     if (factor > 1e-280 && factor < 1e280)

@@ -125,11 +125,60 @@ def test_data_far_from_the_origin(backend: str, offset: float) -> None:
     np.testing.assert_array_equal(found.ids, brute(X)[0])
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-30, 1e30, 1e90])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("scale", [1e-320, 1e-315, 1e-309, 1e-300, 1e-150, 1e-30, 1e30, 1e99])
 @pytest.mark.parametrize("metric", METRICS)
-def test_huge_and_tiny_values(scale: float, metric: str) -> None:
+def test_huge_and_tiny_values(backend: str, scale: float, metric: str) -> None:
+    X = RNG.normal(size=(200, 6)) * scale
+    if metric == "correlation":
+        X += 3 * scale
+    exponent = int(np.frexp(np.abs(X).max())[1])
+    same = np.ldexp(X, -exponent)  # in range, and not a digit changed
+    ids, distances = brute(same, metric)
+    with using(backend):
+        found = first_neighbors(X, metric)
+    np.testing.assert_array_equal(found.ids, ids)
+    if metric in ("cosine", "correlation"):
+        np.testing.assert_allclose(found.distances, distances, rtol=1e-7, atol=1e-12)
+    else:
+        np.testing.assert_allclose(found.distances, np.ldexp(distances, exponent), rtol=1e-9, atol=5e-324)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_directions_of_rows_of_very_different_lengths(is_sparse: bool) -> None:
     X = RNG.normal(size=(200, 6))
-    np.testing.assert_array_equal(first_neighbors(X * scale, metric).ids, brute(X, metric)[0])
+    scale = 10.0 ** RNG.choice([-318, -310, -250, -100, 0, 99], 200)
+    lifted = X * scale[:, None]
+    expected = brute(np.ldexp(lifted, -np.frexp(np.abs(lifted).max(axis=1))[1][:, None]), "cosine")
+    for n_threads in (1, 2):
+        found = first_neighbors(sparse.csr_matrix(lifted) if is_sparse else lifted, "cosine", n_jobs=n_threads)
+        np.testing.assert_array_equal(found.ids, expected[0])
+        np.testing.assert_allclose(found.distances, expected[1], rtol=1e-7, atol=1e-12)
+
+
+def correlation_by_long_double(X: np.ndarray) -> np.ndarray:
+    """Correlation distances in extended precision, of rows centred twice."""
+    x = X.astype(np.longdouble)
+    for _ in range(2):
+        x = x - x.mean(axis=1, keepdims=True)
+    x /= np.sqrt((x * x).sum(axis=1, keepdims=True))
+    D = np.array([((x - row) ** 2).sum(axis=1) for row in x]) / 2
+    np.fill_diagonal(D, np.inf)
+    return D
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("level", "noise"), [(1e8, 1.0), (1e8, 1e-3), (1e8, 1e-5), (1.0, 1e-10), (-5e3, 1e-9)])
+def test_correlation_of_rows_that_are_almost_constant(backend: str, level: float, noise: float) -> None:
+    X = level * RNG.uniform(0.5, 1, (300, 1)) + noise * RNG.normal(size=(300, 12))
+    D = correlation_by_long_double(X)
+    with using(backend):
+        found = first_neighbors(X, "correlation")
+    # the bound of docs/exactness.md: the mean is rounded to float64
+    error = 2 * float((2.0**-53 * np.abs(X).max() / X.std(axis=1).min()) ** 2) + 1e-14
+    chosen = D[np.arange(len(X)), found.ids].astype(float)
+    assert np.abs(found.distances - chosen).max() <= error
+    assert (chosen - D.min(axis=1).astype(float)).max() <= 2 * error
 
 
 def test_one_far_outlier_does_not_spoil_the_others() -> None:

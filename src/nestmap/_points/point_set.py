@@ -1,11 +1,11 @@
 """Rows as a metric sees them.
 
-Euclidean, cosine and correlation distances are euclidean distances between rows that were scaled
-and shifted one by one; manhattan is another norm of the same differences. A `PointSet` keeps the
+Euclidean, cosine and correlation distances are euclidean distances between rows that were centred
+and scaled one by one; manhattan is another norm of the same differences. A `PointSet` keeps the
 user's array as it is, with three numbers per row: row i stands for the vector
-(scale[i] * x_i + shift[i], extra[i]). Rows that cannot be normalised (all zero under cosine,
+(scale[i] * (x_i - centre[i]), extra[i]). Rows that cannot be normalised (all zero under cosine,
 constant under correlation) become the unit vector of the extra coordinate: distance 1 to every
-other row, 0 to each other.
+other row, 0 to each other. docs/exactness.md says what "by definition" means to the last bit.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ from scipy import sparse
 from .._arrays import Array, blocks
 from .._input.validate import largest_value
 from .._native import core
-from .._parallel import map_blocks, resolve_n_jobs
+from .._parallel import map_blocks
 
 NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
 _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+_FLAT = 1e-14  # a row whose spread is a smaller part of its mean than this counts as constant
+_TINY_SQUARE = 2.0**-900  # smaller sums of squares have lost digits to underflow
+_TINY_LENGTH = 2.0**-1000  # shorter rows cannot be scaled to length 1: the factor would overflow
+_LIFT = 2.0**120  # brings the smallest number to 2^-954, and the square of the largest that is let in to 2^906
 
 
 def canonical_metric(metric: Any) -> Any:
@@ -37,7 +41,7 @@ class PointSet:
 
     data: Any  # uint8, int8, float16, float32 or float64, C-contiguous, perhaps a memmap; or CSR
     scale: Array  # views of one number where all rows have the same
-    shift: Array
+    centre: Array
     extra: Array
     metric: str
     unit: float  # a power of two near 1 / max|data|: keeps squares in range, changes no digit
@@ -65,18 +69,17 @@ class PointSet:
             x = x.astype(np.float64)
             x.data *= np.repeat(self.scale[rows], np.diff(x.indptr))
             return x
-        out = None if out is None else out[: len(x)]
-        scale = self.unit if self.metric in ("euclidean", "manhattan") else self.scale[rows, None]
-        x = np.multiply(x, scale, out=out, dtype=np.float64)
+        out = np.empty(x.shape) if out is None else out[: len(x)]
         if self.metric == "correlation":
-            x += self.shift[rows, None]
-        return x
+            x = np.subtract(x, self.centre[rows, None], out=out, dtype=np.float64)
+        scale = self.unit if self.metric in ("euclidean", "manhattan") else self.scale[rows, None]
+        return np.multiply(x, scale, out=out, dtype=np.float64)
 
     @cached_property
     def native(self) -> Any:
         """The compiled module's handle on these rows (no copy)."""
         affine = [
-            np.ascontiguousarray(a[:1]) if a.strides == (0,) else a for a in (self.scale, self.shift, self.extra)
+            np.ascontiguousarray(a[:1]) if a.strides == (0,) else a for a in (self.scale, self.centre, self.extra)
         ]
         if self.is_sparse:
             return core().csr_rows(self.data.data, self.data.indices, self.data.indptr, self.n_cols, *affine)
@@ -128,7 +131,7 @@ class PointSet:
         return out
 
 
-def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSet:
+def make_points(data: Any, metric: str, like: PointSet | None = None, n_threads: int = 1) -> PointSet:
     """A PointSet of validated rows; `like`: the set that these rows are to be compared with."""
     data = data if like is None else _stored_like(data, like.data)
     n = data.shape[0]
@@ -136,28 +139,48 @@ def make_points(data: Any, metric: str, like: PointSet | None = None) -> PointSe
     if metric in ("euclidean", "manhattan"):
         unit = like.unit if like is not None else power_of_two(data)
         return PointSet(data, np.broadcast_to(unit, n), zeros, zeros, metric, unit)
-    scale, shift, extra = np.empty(n), zeros, np.empty(n)
+    centre, length = zeros, np.empty(n)
     if metric == "correlation":
-        shift = np.empty(n)
-    unit = power_of_two(data)
+        centre = np.empty(n)
 
-    def normalise(rows: slice) -> None:
+    def measure(rows: slice) -> None:
         x = data[rows].astype(np.float64)
-        x *= unit
-        mean = x.mean(axis=1) if metric == "correlation" else np.zeros(x.shape[0])
         if metric == "correlation":
+            mean = x.mean(axis=1)
+            mean += (x - mean[:, None]).mean(axis=1)  # what the first sum has lost
+            centre[rows] = mean
             x -= mean[:, None]
-        squares = x.multiply(x) if sparse.issparse(x) else x * x
-        length = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-        # a constant row leaves rounding noise behind: that is no direction
-        flat = length <= 1e-14 * np.abs(mean) * np.sqrt(data.shape[1])
-        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=~flat)
-        scale[rows], extra[rows] = inverse * unit, flat
-        if metric == "correlation":
-            shift[rows] = -mean * inverse
+        length[rows] = _row_lengths(x)
 
-    map_blocks(normalise, blocks(n, data.shape[1], values=500_000), resolve_n_jobs(None))
-    return PointSet(data, scale, shift, extra, metric, 1.0)
+    map_blocks(measure, blocks(n, data.shape[1], values=500_000), n_threads)
+    flat = length <= _FLAT * np.abs(centre) * np.sqrt(data.shape[1])
+    if (length[~flat] < _TINY_LENGTH).any():
+        return make_points(data * _LIFT, metric, None, n_threads)
+    scale = np.divide(1.0, length, out=np.zeros(n), where=~flat)
+    return PointSet(data, scale, centre, flat.astype(np.float64), metric, 1.0)
+
+
+def _row_lengths(x: Any) -> Array:
+    """Euclidean norm of each row of a float64 array or CSR matrix; tiny rows are lifted before they are squared."""
+    squares = _sums_of_squares(x)
+    lengths = np.sqrt(squares)
+    tiny = np.flatnonzero(squares < _TINY_SQUARE)
+    if len(tiny) == 0:
+        return lengths
+    x = x[tiny]
+    if sparse.issparse(x):
+        exponent = np.frexp(abs(x).max(axis=1).toarray().ravel())[1]
+        x.data = np.ldexp(x.data, -np.repeat(exponent, np.diff(x.indptr)))
+    else:
+        exponent = np.frexp(np.abs(x).max(axis=1))[1]
+        x = np.ldexp(x, -exponent[:, None])
+    lengths[tiny] = np.ldexp(np.sqrt(_sums_of_squares(x)), exponent)
+    return lengths
+
+
+def _sums_of_squares(x: Any) -> Array:
+    """Of each row, in an order that no instruction set changes."""
+    return np.asarray((x.multiply(x) if sparse.issparse(x) else x * x).sum(axis=1)).ravel()
 
 
 def _stored_like(data: Any, other: Any) -> Any:
@@ -174,6 +197,9 @@ def _stored_like(data: Any, other: Any) -> Any:
 
 
 def power_of_two(data: Any) -> float:
-    """The power of two that brings the largest absolute value into [0.5, 1); 1 for all zeros."""
+    """The power of two that brings the largest absolute value into [0.5, 1); 1 for all zeros.
+
+    At most 2^1023, the largest there is: the largest of subnormal numbers is brought as close to 0.5 as that goes.
+    """
     largest = largest_value(data.data if sparse.issparse(data) else data)
-    return 1.0 if largest == 0 else float(2.0 ** -np.frexp(largest)[1])
+    return 1.0 if largest == 0 else float(2.0 ** min(1023, -int(np.frexp(largest)[1])))

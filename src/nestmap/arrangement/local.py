@@ -34,10 +34,16 @@ class MetricMap:
     def __call__(self, X: Any, n_threads: int) -> Array:
         if self.metric == "euclidean":
             return self.linear(X, n_threads)
-        points = make_points(X, self.metric)
-        basis = self.linear.basis
-        z = LinearMap(np.zeros(basis.shape[1]), basis)(X, n_threads) * points.scale[:, None]
-        return np.asarray(z + points.shift[:, None] * basis.sum(axis=1) - basis @ self.linear.mean)
+        points = make_points(X, self.metric, n_threads=n_threads)
+        if points.is_sparse:
+            return self.linear(points.block(slice(None)), n_threads)
+        z = np.empty((points.n, len(self.linear.basis)))
+
+        def project(part: slice) -> None:
+            z[part] = self.linear(points.block(part), 1)
+
+        map_blocks(project, blocks(points.n, points.n_cols, values=_PIECE), n_threads)
+        return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +123,7 @@ def make_local(X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n
     `sample`: rows in an order that does not depend on the order of X, and neither does the map then.
     """
     metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
-    points = make_points(X, metric)
+    points = make_points(X, metric, n_threads=n_threads)
     most = n_columns(points.n, points.n_cols)
     with single_threaded_blas():
         reducer = fit_reducer(points, sample[: sample_size(points.n, points.n_cols)], most)

@@ -129,7 +129,7 @@ def search(
         return Found(_from_distances(X), BlockedIndex(X, metric))
     if metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, progress))
-    points = make_points(X, metric)
+    points = make_points(X, metric, n_threads=n_threads)
     if is_exact(X, metric, how):
         neighbors, index = join_points(points, n_threads, reducer, progress, hashes, how.columns)
         return Found(neighbors, index, index.reducer)

@@ -58,7 +58,7 @@ class Index:
 
         A row's answer does not depend on the other rows of the batch.
         """
-        queries = make_points(data, self.points.metric, like=self.points)
+        queries = make_points(data, self.points.metric, self.points, n_threads)
         if core() is None or self.reduced is None:
             return self._by_brute_force(queries)
         huge = _huge_rows(queries)
@@ -66,7 +66,7 @@ class Index:
             ids, distances = np.empty(queries.n, dtype=np.int64), np.empty(queries.n)
             rest = np.setdiff1d(np.arange(queries.n), huge)
             ids[huge], distances[huge] = self._by_brute_force(
-                make_points(data[huge], queries.metric, like=self.points)
+                make_points(data[huge], queries.metric, self.points, n_threads)
             )
             if len(rest):
                 ids[rest], distances[rest] = self.query(data[rest], n_threads)
