@@ -89,7 +89,10 @@ void bind_sums(nb::module_& m) {
 }  // namespace
 
 void bind_rows(nb::module_& m) {
-    nb::class_<Rows>(m, "Rows");
+    nb::class_<Rows>(m, "Rows").def("set_keys", [](Rows& rows, In<uint64_t, Vec> keys) {
+        check_shape("keys", keys, {rows.n()});
+        rows.set_keys(keys.data());
+    }, nb::arg("keys").noconvert(), nb::keep_alive<1, 2>());
     bind_dense_rows<float>(m);
     bind_dense_rows<double>(m);
     bind_dense_rows<uint8_t>(m);

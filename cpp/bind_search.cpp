@@ -81,7 +81,7 @@ void bind_join(nb::module_& m) {
         check_shape("ids", ids, {cells.reduced.n});
         if (done.n_cells() != cells.n_cells) throw std::invalid_argument("done: is for another number of cells");
         if (n_visit < 0) throw std::invalid_argument("n_visit=" + std::to_string(n_visit) + ": must not be negative");
-        Best best(cells);
+        Best best(cells, rows);
         load_best(best, distances, ids);
         JoinCounts counts;
         const Poll poll = make_poll(progress);
@@ -105,7 +105,7 @@ void bind_join(nb::module_& m) {
                                         " columns, rows have " + std::to_string(rows.cols()));
         check_shape("distances", distances, {queries.reduced.n});
         check_shape("ids", ids, {queries.reduced.n});
-        Best best(queries);
+        Best best(queries, rows);
         load_best(best, distances, ids);
         JoinCounts counts;
         const Poll poll = make_poll(nb::none());

@@ -455,8 +455,8 @@ JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells&
 
 }  // namespace
 
-Best::Best(const Cells& cells)
-    : distances(cells.reduced.n, INFINITY), ids(cells.reduced.n, -1), cells_(cells),
+Best::Best(const Cells& cells, const Rows& rows)
+    : distances(cells.reduced.n, INFINITY), ids(cells.reduced.n, -1), cells_(cells), rows_(rows),
       limits_(new std::atomic<float>[cells.reduced.n]), reaches_(new std::atomic<float>[cells.reduced.n]),
       locks_(new std::atomic_flag[N_LOCKS]) {
     for (int64_t i = 0; i < cells.reduced.n; ++i) limits_[i] = reaches_[i] = INFINITY;
@@ -477,8 +477,8 @@ void Best::offer(int64_t position, double distance, int64_t id) {
     auto& lock = locks_[position % N_LOCKS];
     while (lock.test_and_set(std::memory_order_acquire)) {
     }
-    if (distance < distances[position] || (distance == distances[position] && id < ids[position]) ||
-        ids[position] < 0)
+    if (distance < distances[position] || ids[position] < 0 ||
+        (distance == distances[position] && rows_.before(id, ids[position])))
         set(position, distance, id);
     lock.clear(std::memory_order_release);
 }

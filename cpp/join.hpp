@@ -13,10 +13,10 @@ namespace nestmap {
 
 // The best neighbour so far of every row (by position). Threads share it: a bound that one thread
 // has improved saves work in the others, and the result, a minimum by (distance, id), does not
-// depend on the order of the offers.
+// depend on the order of the offers. Of equal distances the row that comes before the other (see Rows) is taken.
 class Best {
 public:
-    explicit Best(const Cells& cells);
+    Best(const Cells& cells, const Rows& rows);  // `rows`: those that are found
     // Start from what an earlier call had found: distances, and ids (-1: nothing yet).
     void set(int64_t position, double distance, int64_t id);
     void offer(int64_t position, double distance, int64_t id);
@@ -31,6 +31,7 @@ public:
 
 private:
     const Cells& cells_;
+    const Rows& rows_;
     std::unique_ptr<std::atomic<float>[]> limits_, reaches_;
     std::unique_ptr<std::atomic_flag[]> locks_;
 };

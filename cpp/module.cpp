@@ -7,6 +7,7 @@
 using namespace nestmap;
 
 NB_MODULE(NESTMAP_MODULE, m) {
+    nb::set_leak_warnings(false);  // a model that lives until the interpreter ends is no leak
     m.attr("LANES") = LANES;
     m.attr("SMALL_GROUP") = SMALL_GROUP;
     m.attr("isa") = NESTMAP_ISA;

@@ -522,7 +522,7 @@ void verify_lists(const Cells& cells, const Rows& rows, Lists lists, const int64
                 const int32_t next = j + 1 < lists.k ? lists.ids[i * lists.k + j + 1] : -1;
                 if (next >= 0 && next < cells.reduced.n) rows.prefetch(row_of[next]);
                 const double d = rows.distance(row_of[i], rows, row_of[b], best, cells.norm);
-                if (d < best || (d == best && row_of[b] < best_id)) {
+                if (d < best || (d == best && (best_id < 0 || rows.before(row_of[b], best_id)))) {
                     best = d;
                     best_id = row_of[b];
                 }

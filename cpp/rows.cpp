@@ -101,19 +101,22 @@ double CsrRows<T, I>::distance(int64_t i, const Rows& o, int64_t j, double limit
     const auto& other = static_cast<const CsrRows<T, I>&>(o);
     const double sa = affine_.scale[i], sb = other.affine_.scale[j];
     const double e = affine_.extra[i] - other.affine_.extra[j];
-    double sum = norm == Norm::L2 ? e * e : std::fabs(e);
+    // summed in the lanes of Sum8, so that sparse and dense rows of the same values have the same distances
+    double lanes[8] = {norm == Norm::L2 ? e * e : std::fabs(e)}, rough = lanes[0];
     I k = starts_[i], m = other.starts_[j];
     const I k_end = starts_[i + 1], m_end = other.starts_[j + 1];
     while (k < k_end || m < m_end) {
         const bool left = m == m_end || (k < k_end && index_[k] <= other.index_[m]);
         const bool right = k == k_end || (m < m_end && other.index_[m] <= index_[k]);
         const double diff = (left ? (double)data_[k] * sa : 0.0) - (right ? (double)other.data_[m] * sb : 0.0);
-        sum += norm == Norm::L2 ? diff * diff : std::fabs(diff);
-        if (sum > limit) return std::numeric_limits<double>::infinity();
+        const double part = norm == Norm::L2 ? diff * diff : std::fabs(diff);
+        lanes[(left ? index_[k] : other.index_[m]) & 7] += part;
+        rough += part;
+        if (rough > limit * (1 + 1e-9)) return std::numeric_limits<double>::infinity();
         k += left;
         m += right;
     }
-    return sum;
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
 template <class T>

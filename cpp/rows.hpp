@@ -33,6 +33,10 @@ public:
     virtual bool is_dense() const { return false; }
     virtual void widen(int64_t, double*) const {}  // the values of row i, if dense
     int64_t cols() const { return cols_; }
+    // Of two rows at the same distance the one with the lower key is taken: a number that depends on the row's
+    // values alone, so that neither the order of the rows nor their type decides. Without keys: the lower index.
+    void set_keys(const uint64_t* keys) { keys_ = keys; }
+    bool before(int64_t i, int64_t j) const { return keys_ && keys_[i] != keys_[j] ? keys_[i] < keys_[j] : i < j; }
     const Affine& affine() const { return affine_; }
     virtual const void* storage() const = 0;  // the same address for the same types of values
     virtual void prefetch(int64_t) const {}
@@ -40,6 +44,7 @@ public:
 protected:
     int64_t n_, cols_;
     Affine affine_;
+    const uint64_t* keys_ = nullptr;
 };
 
 template <class T>

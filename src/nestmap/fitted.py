@@ -81,24 +81,21 @@ def fit_tree(
     """The hierarchy of validated rows, and what finds the cluster of a new one."""
     run.progress.begin(f"reading {X.shape[0]} rows")
     hashes = hash_points(X, run.n_threads)
-    dtype = work_dtype(X.dtype)
     with ExitStack() as stack:
         saved = None
         if work_dir is not None:
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
-        hierarchy = build_levels(
-            X, metric, run, dtype=dtype, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved
-        )
+        hierarchy = build_levels(X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved)
     run.progress.note(str(hierarchy))
-    index = _index_rows(X, metric, run) if new_points == "neighbor" else None
-    return FittedTree(hierarchy, RowTable.of(hashes), dtype, not isinstance(X, np.ndarray), index)
+    index = _index_rows(X, metric, hashes, run) if new_points == "neighbor" else None
+    return FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)
 
 
-def _index_rows(X: Any, metric: Any, run: Run) -> Index | BlockedIndex:
+def _index_rows(X: Any, metric: Any, hashes: Array, run: Run) -> Index | BlockedIndex:
     if metric not in NATIVE_METRICS:
-        return BlockedIndex(X, metric)
-    points = make_points(X, metric)
+        return BlockedIndex(X, metric, hashes)
+    points = make_points(X, metric, n_threads=run.n_threads, keys=hashes)
     return build_index(points, run.n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 

@@ -69,7 +69,7 @@ def count_within(values: Array, lower: Array, upper: Array) -> tuple[Array, Arra
 
 
 def nearest(queries: Any, rows: Any, *, norm: str, exclude_self: bool) -> tuple[Array, Array]:
-    """Distance to and index of each query's nearest row by brute force; ties go to the lower index.
+    """Distance to and index of each query's nearest row by brute force; ties go to the lower key, then index.
 
     Squared euclidean distances for norm "L2", manhattan for "L1"; O(n · m · cols) time, O(block)
     memory. `queries` and `rows` are `PointSet`s: rows as the metric sees them.
@@ -82,7 +82,7 @@ def nearest(queries: Any, rows: Any, *, norm: str, exclude_self: bool) -> tuple[
         near = approx <= approx.min(axis=1, keepdims=True) + margin
         i, j = np.nonzero(near)
         exact = queries.pair_distances(i + block.start, rows, j, norm)
-        order = np.lexsort((j, exact, i))
+        order = np.lexsort((j, exact, i) if rows.keys is None else (j, rows.keys[j], exact, i))
         first = order[np.searchsorted(i[order], np.arange(block.stop - block.start))]
         distances[block], ids[block] = exact[first], j[first]
     return distances, ids

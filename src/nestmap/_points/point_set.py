@@ -45,6 +45,7 @@ class PointSet:
     extra: Array
     metric: str
     unit: float  # a power of two near 1 / max|data|: keeps squares in range, changes no digit
+    keys: Array | None = None  # uint64: of rows at the same distance the one with the lowest key is taken
 
     @property
     def n(self) -> int:
@@ -82,9 +83,13 @@ class PointSet:
             np.ascontiguousarray(a[:1]) if a.strides == (0,) else a for a in (self.scale, self.centre, self.extra)
         ]
         if self.is_sparse:
-            return core().csr_rows(self.data.data, self.data.indices, self.data.indptr, self.n_cols, *affine)
-        data = np.asarray(self.data)
-        return core().dense_rows(data.view(np.uint16) if data.dtype == np.float16 else data, *affine)
+            rows = core().csr_rows(self.data.data, self.data.indices, self.data.indptr, self.n_cols, *affine)
+        else:
+            data = np.asarray(self.data)
+            rows = core().dense_rows(data.view(np.uint16) if data.dtype == np.float16 else data, *affine)
+        if self.keys is not None:
+            rows.set_keys(self.keys)
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "native"}
@@ -131,14 +136,16 @@ class PointSet:
         return out
 
 
-def make_points(data: Any, metric: str, like: PointSet | None = None, n_threads: int = 1) -> PointSet:
+def make_points(
+    data: Any, metric: str, like: PointSet | None = None, n_threads: int = 1, keys: Array | None = None
+) -> PointSet:
     """A PointSet of validated rows; `like`: the set that these rows are to be compared with."""
     data = data if like is None else _stored_like(data, like.data)
     n = data.shape[0]
     zeros = np.broadcast_to(0.0, n)
     if metric in ("euclidean", "manhattan"):
         unit = like.unit if like is not None else power_of_two(data)
-        return PointSet(data, np.broadcast_to(unit, n), zeros, zeros, metric, unit)
+        return PointSet(data, np.broadcast_to(unit, n), zeros, zeros, metric, unit, keys)
     centre, length = zeros, np.empty(n)
     if metric == "correlation":
         centre = np.empty(n)
@@ -155,9 +162,9 @@ def make_points(data: Any, metric: str, like: PointSet | None = None, n_threads:
     map_blocks(measure, blocks(n, data.shape[1], values=500_000), n_threads)
     flat = length <= _FLAT * np.abs(centre) * np.sqrt(data.shape[1])
     if (length[~flat] < _TINY_LENGTH).any():
-        return make_points(data * _LIFT, metric, None, n_threads)
+        return make_points(data * _LIFT, metric, None, n_threads, keys)
     scale = np.divide(1.0, length, out=np.zeros(n), where=~flat)
-    return PointSet(data, scale, centre, flat.astype(np.float64), metric, 1.0)
+    return PointSet(data, scale, centre, flat.astype(np.float64), metric, 1.0, keys)
 
 
 def _row_lengths(x: Any) -> Array:
@@ -184,10 +191,10 @@ def _sums_of_squares(x: Any) -> Array:
 
 
 def _stored_like(data: Any, other: Any) -> Any:
-    """Sparse rows meet sparse rows with indices of the same type, dense rows meet dense rows."""
+    """Sparse rows meet sparse rows with values and indices of the same types, dense rows meet dense rows."""
     if not sparse.issparse(other):
         return data.toarray() if sparse.issparse(data) else data
-    data = sparse.csr_matrix(data)
+    data = sparse.csr_matrix(data, dtype=other.dtype)
     if data.indices.dtype == other.indices.dtype:
         return data
     kind = other.indices.dtype

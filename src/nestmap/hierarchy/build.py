@@ -16,9 +16,10 @@ from scipy import sparse
 
 from .._arrays import Array, blocks, runs
 from .._input.source import check_unchanged, load_rows
-from .._input.validate import as_rows, check_number, dense_block, work_dtype
+from .._input.validate import as_rows, check_number, dense_block, work_dtype_of
 from .._native import kernels
 from .._parallel import map_blocks, resolve_n_jobs
+from .._points.duplicates import hash_points
 from .._points.reduce import Reducer
 from .._progress import Progress
 from .._run import Run
@@ -109,7 +110,8 @@ def build_levels(
     `dtype` is that of the centroids, `given` are first neighbours of the rows that the caller has (upper levels
     are searched), `hashes` what `hash_points` gives for the rows, `saved` finished steps of an earlier fit.
     """
-    items, weights, dtype = X, np.ones(X.shape[0]), dtype or work_dtype(X.dtype)
+    items, weights, dtype = X, np.ones(X.shape[0]), dtype or work_dtype_of(X, run.n_threads)
+    keys = hashes = hash_points(X, run.n_threads) if hashes is None else hashes
     levels: list[Level] = []
     steps: list[Step] = []
     reducer: Reducer | None = None
@@ -120,7 +122,7 @@ def build_levels(
         if step is None:
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
-            found = _find_neighbors(k, items, metric, run, reducer, given, hashes)
+            found = _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
             step = _join_items(k, items, weights, found, dtype, run, min_nodes)
             if saved is not None:
                 saved.save(k, step)
@@ -132,7 +134,9 @@ def build_levels(
             levels[-1] = replace(levels[-1], gap=step.link)
         if step.centroids is None or step.sizes is None:
             break
-        levels.append(Level(step.centroids, step.sizes, step.members, step.link, np.nan))
+        group = Grouping.of(step.members, len(step.sizes))
+        keys = np.add.reduceat(keys[group.order], group.starts[:-1])  # the same for any order of the rows
+        levels.append(Level(step.centroids, step.sizes, step.members, step.link, np.nan, keys))
         items, weights = step.centroids, step.sizes.astype(np.float64)
         if len(step.sizes) == 1:
             break
@@ -141,7 +145,14 @@ def build_levels(
 
 
 def _find_neighbors(
-    k: int, items: Any, metric: Any, run: Run, reducer: Reducer | None, given: FirstNeighbors | None, hashes: Any
+    k: int,
+    items: Any,
+    metric: Any,
+    run: Run,
+    reducer: Reducer | None,
+    given: FirstNeighbors | None,
+    hashes: Array | None,
+    keys: Array,
 ) -> Found:
     """First neighbours of the items below level k."""
     run.progress.begin(f"level {k}: first neighbours of {items.shape[0]} {'nodes' if k else 'rows'}")
@@ -149,7 +160,7 @@ def _find_neighbors(
         return Found(given)
     if items.shape[0] == 1:
         return Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
-    return search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes)
+    return search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
 
 
 def _join_items(k: int, items: Any, weights: Array, found: Found, dtype: Any, run: Run, min_nodes: int) -> Step:

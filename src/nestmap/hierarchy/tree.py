@@ -65,6 +65,7 @@ class Level:
     members: Array  # node of each item of the level below (of each row, at level 0)
     link: float  # mean distance of the first-neighbour links inside the nodes
     gap: float  # mean distance from a node to its nearest other node (nan for a single node)
+    keys: Array | None = None  # uint64, from the values of their rows: decide between equal distances
 
     def __post_init__(self) -> None:
         for name in ("centroids", "sizes", "members"):
@@ -138,8 +139,8 @@ class Hierarchy:
             return self.found_index
         centroids = self.levels[0].centroids
         if self.metric not in NATIVE_METRICS or self.levels[0].n_nodes < 2:
-            return BlockedIndex(centroids, self.metric)
-        points = make_points(centroids, self.metric)
+            return BlockedIndex(centroids, self.metric, self.levels[0].keys)
+        points = make_points(centroids, self.metric, keys=self.levels[0].keys)
         return build_index(points, resolve_n_jobs(None), fit_reducer(points, most=most_columns(points.n)))
 
     @property

@@ -13,6 +13,7 @@ from .._arrays import Array
 from .._input.source import load_rows
 from .._input.validate import as_rows
 from .._parallel import resolve_n_jobs
+from .._points.duplicates import hash_points
 from .._points.point_set import NATIVE_METRICS, canonical_metric, make_points
 from .._points.reduce import Reducer
 from .._progress import Share
@@ -36,7 +37,10 @@ def first_neighbors(
     target_recall: float = 0.9,
     n_jobs: int | None = None,
 ) -> FirstNeighbors:
-    """Find each row's nearest other row; ties go to the lower index.
+    """Find each row's nearest other row.
+
+    Of several at the same distance one is taken by its values (the lowest hash), so that neither the order of the
+    rows nor their type decides; of equal rows the first.
 
     Parameters
     ----------
@@ -122,14 +126,20 @@ def search(
     reducer: Reducer | None = None,
     progress: Share | None = None,
     hashes: Array | None = None,
+    keys: Array | None = None,
 ) -> Found:
-    """First neighbours of validated rows."""
+    """First neighbours of validated rows; of rows at the same distance the one with the lowest key.
+
+    `hashes`: what `hash_points` gives for the rows; they are the keys unless others are given.
+    """
     metric, how = check_metric(metric, X), how or Search()
     if metric == "precomputed":
         return Found(_from_distances(X), BlockedIndex(X, metric))
+    hashes = hash_points(X, n_threads) if hashes is None else hashes
+    keys = hashes if keys is None else keys
     if metric not in NATIVE_METRICS:
-        return Found(*blocked_neighbors(X, metric, progress))
-    points = make_points(X, metric, n_threads=n_threads)
+        return Found(*blocked_neighbors(X, metric, keys, progress))
+    points = make_points(X, metric, n_threads=n_threads, keys=keys)
     if is_exact(X, metric, how):
         neighbors, index = join_points(points, n_threads, reducer, progress, hashes, how.columns)
         return Found(neighbors, index, index.reducer)

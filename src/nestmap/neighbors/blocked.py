@@ -21,12 +21,13 @@ class BlockedIndex:
 
     data: Any
     metric: Any
+    keys: Array | None = None  # of rows at the same distance the one with the lowest key is taken
 
     def query(self, data: Any, n_threads: int) -> tuple[Array, Array]:
-        """Nearest row (ties: the lowest) and distance for each row of data; exact."""
+        """Nearest row (ties: the lowest key, then index) and distance for each row of data; exact."""
         # one query at a time for callables and BLAS-backed metrics alike would be slow; blocks of
         # rows are fine because scikit-learn's metrics treat pairs one by one, up to rounding
-        return _nearest(self.data, data, self.metric, exclude_self=False)
+        return _nearest(self.data, data, self.metric, self.keys, exclude_self=False)
 
 
 def is_boolean(metric: Any) -> bool:
@@ -36,33 +37,39 @@ def is_boolean(metric: Any) -> bool:
     return metric in PAIRWISE_BOOLEAN_FUNCTIONS if isinstance(metric, str) else False
 
 
-def blocked_neighbors(data: Any, metric: Any, progress: Share | None = None) -> tuple[FirstNeighbors, BlockedIndex]:
+def blocked_neighbors(
+    data: Any, metric: Any, keys: Array | None = None, progress: Share | None = None
+) -> tuple[FirstNeighbors, BlockedIndex]:
     """First neighbours by brute force; O(n^2) time."""
     start = perf_counter()
     if is_boolean(metric):
         data = data >= 0.5  # a centroid of sets holds what at least half of its members hold
-    distances, ids = _nearest(data, data, metric, exclude_self=True, progress=progress)[::-1]
+    distances, ids = _nearest(data, data, metric, keys, exclude_self=True, progress=progress)[::-1]
     n = data.shape[0]
     report = NeighborReport(
         "exact (brute force)", True, n, n, "scikit-learn", seconds={"brute force": perf_counter() - start}
     )
-    return FirstNeighbors(ids, distances, report), BlockedIndex(data, metric)
+    return FirstNeighbors(ids, distances, report), BlockedIndex(data, metric, keys)
 
 
 def _nearest(
-    rows: Any, queries: Any, metric: Any, exclude_self: bool, progress: Share | None = None
+    rows: Any, queries: Any, metric: Any, keys: Array | None, exclude_self: bool, progress: Share | None = None
 ) -> tuple[Array, Array]:
     from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
 
     n = queries.shape[0]
     ids, found = np.empty(n, dtype=np.int64), np.empty(n)
+    by_key = None if keys is None else np.argsort(keys, kind="stable")
     if is_boolean(metric):
         queries = queries >= 0.5
     for part in blocks(n, rows.shape[0], values=_BLOCK):
         distances = pairwise_distances(queries[part], rows, metric=metric)
         if exclude_self:
             distances[np.arange(part.stop - part.start), np.arange(part.start, part.stop)] = np.inf
-        ids[part] = distances.argmin(axis=1)
+        if by_key is None:
+            ids[part] = distances.argmin(axis=1)
+        else:  # the first of the least in the order of keys
+            ids[part] = by_key[distances[:, by_key].argmin(axis=1)]
         found[part] = np.take_along_axis(distances, ids[part, None], axis=1)[:, 0]
         if progress:
             progress(part.stop / n)
