@@ -44,11 +44,10 @@ def make_plan(shapes: dict[str, tuple[int, int]], labelled: set[str], methods: t
 
 
 def _variants(data: str) -> list[Job]:
-    """The supplement's ablations: preliminary embeddings, and inflation off."""
+    """The supplement's ablations: preliminary embeddings, and inflation on and off."""
     jobs = [
         Job(data, "nestmap", options={"arrangement": "global", "preliminary": kind, "random_state": seed})
         for kind in PRELIMINARY
         for seed in (SEEDS if kind.startswith("random") else (0,))
     ]
-    flat = Job(data, "nestmap", options={"arrangement": "global", "inflate": False})
-    return [*jobs, Job(data, "nestmap", options={"arrangement": "global"}), flat]
+    return jobs + [Job(data, "nestmap", options={"arrangement": "global", "inflate": on}) for on in (True, False)]

@@ -282,7 +282,7 @@ def preliminary(book: Book) -> Table:
 
 INSIDE: dict[str, dict[str, Any]] = {
     "local": {},
-    "global, inflated (paper)": {"arrangement": "global"},
+    "global, inflated (paper)": {"arrangement": "global", "inflate": True},
     "global, not inflated": {"arrangement": "global", "inflate": False},
 }
 

@@ -15,7 +15,6 @@ from nestmap.arrangement.inflate import inflation_maps, rotation
 from nestmap.hierarchy import build_hierarchy
 from nestmap.preliminary import make_preliminary
 
-RNG = np.random.default_rng(8)
 DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2)
 RADIUS = 0.2
 
@@ -45,8 +44,9 @@ def inflated(offsets: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("d", [2, 3])
 def test_groups_are_inflated_by_definition(d: int) -> None:
     sizes = (2, 3, 4, 7, 50)
-    parents = RNG.permutation(np.repeat(np.arange(5), sizes))
-    points = RNG.normal(size=(len(parents), d)) * [1.0, 0.1, 0.4][:d] + 5
+    rng = np.random.default_rng(8)
+    parents = rng.permutation(np.repeat(np.arange(5), sizes))
+    points = rng.normal(size=(len(parents), d)) * [1.0, 0.1, 0.4][:d] + 5
     offsets = points - np.stack([points[parents == g].mean(axis=0) for g in range(5)])[parents]
     moved = apply_maps(inflation_maps(offsets, parents, 5), parents, offsets)
     for g in range(5):
@@ -82,7 +82,7 @@ def test_rounding_is_not_inflated() -> None:
 def groups_of_two_leaves() -> np.ndarray:
     """Three groups of five rows: a leaf of two, (3, -1) off its middle, and one of three on a horizontal line."""
     group = np.array([[3.0, -1], [-3, 1], [60, 20], [61, 20], [63, 20]])
-    return np.vstack([group, group + np.array([1000, 0]), group + np.array([0, 2000])])
+    return np.vstack([group + shift for shift in np.array([[0, 0], [1000, 0], [0, 2000]])])
 
 
 def test_a_whole_map_with_inflation() -> None:
