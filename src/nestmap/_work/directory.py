@@ -32,7 +32,7 @@ from .pieces import ArrayInfo, checksum, flush_folder, read_json, write_array, w
 
 _FORMAT = 1
 _MANIFEST, _LOCK, _META, _PART = "manifest.json", "lock", "meta.json", ".part-"
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 _PIECE_LEFT = re.compile(rf"{_NAME.pattern}{re.escape(_PART)}[0-9]+(-old)?")  # what a killed process leaves behind
 _MANIFEST_LEFT = re.compile(rf"{re.escape(_MANIFEST + _PART)}[0-9]+")
 
