@@ -5,20 +5,25 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import digits
 from scipy import sparse
 
+from nestmap import HNNE
 from nestmap._work import directory as _work
 from nestmap._work import lock as _lock
 from nestmap._work import pieces as _pieces
 from nestmap._work.directory import WorkDir, pack, unpack
+from nestmap.hierarchy.resume import Steps
 
 IDENTITY = {
     "data": {"shape": (100, 4), "dtype": "float32", "checksum": "ab12"},
@@ -187,6 +192,114 @@ def test_manifest_of_another_version_or_damaged(tmp_path: Path) -> None:
         WorkDir.open(tmp_path, {})
 
 
+def test_a_manifest_of_something_else(tmp_path: Path) -> None:
+    """Web applications have one too: nothing is written there, nothing is deleted."""
+    (tmp_path / "manifest.json").write_text('{"name": "my app"}')
+    (tmp_path / "upload.part-1").mkdir()
+    with pytest.raises(
+        ValueError, match=r"holds a manifest\.json that is not nestmap's, or damaged; name another dir"
+    ):
+        WorkDir.open(tmp_path, {})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["manifest.json", "upload.part-1"]
+
+
+DEEP = [500, 900, 940, 960, 980, 990, 1000, 100_000]  # near the limit of recursion, and beyond
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "3", "null", "{}", "\x00", "[" * 100_000, '{"format": 1}', '{"format": 1, "nestmap": "0.1.0"}',
+        '{"format": 1, "nestmap": "0.1.0", "identity": 5}', '{"format": 1, "nestmap": 7, "identity": {}}',
+        '{"format": {"a": []}, "nestmap": "0.1.0", "identity": {}}', "9" * 5000, '{"format": 1e999, "nestmap": ""}',
+        *('{"format": 1, "nestmap": "", "identity": {"a": ' + "[" * n + "]" * n + "}}" for n in DEEP),
+        *('{"format": 1, "nestmap": "", "identity": ' + '{"a": ' * n + "1" + "}" * n + "}" for n in DEEP),
+    ],
+    ids=lambda text: text[:40] + str(len(text)),
+)  # fmt: skip
+def test_malformed_manifests(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises((OSError, ValueError), match=r"^work_dir=.*[Nn]ame another") as error:
+        WorkDir.open(tmp_path, {"a": 1})
+    assert len(str(error.value)) < 800
+
+
+def test_manifests_that_are_no_files(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").mkdir()
+    with pytest.raises(OSError, match=r"manifest\.json cannot be read \(it is no regular file"):
+        WorkDir.open(tmp_path, {})
+    (tmp_path / "manifest.json").rmdir()
+    (tmp_path / "manifest.json").write_bytes(b" " * 10_000_001)
+    with pytest.raises(OSError, match=r"manifest\.json cannot be read \(it is no regular file of a few kilobytes"):
+        WorkDir.open(tmp_path, {})
+
+
+def test_only_our_own_leftovers_are_removed(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    WorkDir.open(work, {"a": 1}).close()
+    for name in ("level-0.part-17", "level-0.part-17-old", "film.avi.part-1", "level-0.part-17x", ".part-3"):
+        (work / name).mkdir()
+        (work / name / "x.npy").touch()
+    for name in ("manifest.json.part-9", "level-1.part-5", "mail.part-2", "manifest.json.part-9a"):
+        (work / name).touch()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").touch()
+    (work / "level-2.part-3").symlink_to(tmp_path / "precious")
+    everything = {p.name for p in work.iterdir()}
+    with pytest.raises(ValueError, match="another fit"):
+        WorkDir.open(work, {"a": 2})
+    assert {p.name for p in work.iterdir()} == everything  # nothing is touched in the directory of another fit
+    WorkDir.open(work, {"a": 1}).close()
+    removed = {"level-0.part-17", "level-0.part-17-old", "manifest.json.part-9"}
+    assert {p.name for p in work.iterdir()} == everything - removed
+    assert (tmp_path / "precious" / "file").exists()
+
+
+def test_a_save_does_not_remove_what_others_have_put_in_its_place(tmp_path: Path) -> None:
+    work = WorkDir.open(tmp_path, {})
+    (tmp_path / f"a.part-{os.getpid()}").mkdir()
+    (tmp_path / f"a.part-{os.getpid()}" / "file").touch()
+    with pytest.raises(FileExistsError):
+        work.save("a", ARRAYS, {})
+    assert (tmp_path / f"a.part-{os.getpid()}" / "file").exists()
+
+
+# The lock
+
+
+def test_a_lock_that_is_a_link(tmp_path: Path) -> None:
+    work, precious = tmp_path / "work", tmp_path / "thesis.tex"
+    work.mkdir()
+    precious.write_text("chapter 1")
+    for target in (precious, tmp_path / "nowhere"):
+        (work / "lock").symlink_to(target)
+        with pytest.raises(
+            ValueError, match=r"work_dir=.*holds a 'lock' that is not nestmap's; name another directory"
+        ):
+            WorkDir.open(work, {})
+        (work / "lock").unlink()
+    assert precious.read_text() == "chapter 1" and not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "text", "hard link"])
+def test_a_lock_that_is_not_ours(tmp_path: Path, kind: str) -> None:
+    work, other = tmp_path / "work", tmp_path / "other"
+    work.mkdir()
+    other.write_text("held by emacs")
+    make = {
+        "folder": lambda: (work / "lock").mkdir(),
+        "pipe": lambda: os.mkfifo(work / "lock"),
+        "text": lambda: (work / "lock").write_text("held by emacs"),
+        "hard link": lambda: os.link(other, work / "lock"),
+    }
+    make[kind]()
+    with pytest.raises(ValueError, match="holds a 'lock' that is not nestmap's"):
+        WorkDir.open(work, {})
+    assert [p.name for p in work.iterdir()] == ["lock"] and other.read_text() == "held by emacs"
+    if kind == "text":
+        assert (work / "lock").read_text() == "held by emacs"
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     child = run_child(tmp_path, "print('open', flush=True); time.sleep(100)")
     try:
@@ -295,6 +408,211 @@ def test_damage(tmp_path: Path) -> None:
             OSError, match=rf"{message}.*delete {tmp_path / piece} and fit again; the other pieces are kept"
         ):
             work.load(piece)
+
+
+GOOD = {"shape": [3], "dtype": "<i8", "crc32": _pieces.checksum(np.arange(3))}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        [], 5, {}, {"arrays": {}}, {"arrays": [], "meta": {}}, {"arrays": {}, "meta": 5},
+        {"arrays": {"x": 5}, "meta": {}},
+        *({"arrays": {"x": GOOD | change}, "meta": {}} for change in (
+            {"shape": 3}, {"shape": ["3"]}, {"shape": [3.0]}, {"shape": [-3]}, {"dtype": 5}, {"dtype": "Q,,"},
+            {"crc32": "0"}, {"crc32": 10**300}, {"more": 1}, {"shape": [[[[3]]]]},
+        )),
+        {"arrays": {"../x": GOOD}, "meta": {}}, {"arrays": {"/etc/passwd": GOOD}, "meta": {}},
+        {"arrays": {"a" * 10_000 + "/": GOOD}, "meta": {}}, {"arrays": {"": GOOD}, "meta": {}},
+        {"arrays": {"a" * 10_000: GOOD}, "meta": {}},
+    ],
+    ids=lambda record: str(record)[:60],
+)  # fmt: skip
+def test_malformed_descriptions(tmp_path: Path, record: Any) -> None:
+    work = WorkDir.open(tmp_path / "work", {})
+    work.save("a", {"x": np.arange(3)}, {})
+    np.save(tmp_path / "work" / "x.npy", np.arange(3))  # where ../x leads to
+    (work.path / "a" / "meta.json").write_text(json.dumps(record))
+    with pytest.raises(
+        OSError, match=rf"^{work.path / 'a'} is damaged: .*; delete {work.path / 'a'} and fit again"
+    ) as error:
+        work.load("a")
+    assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize("n", DEEP)
+def test_deep_descriptions(tmp_path: Path, n: int) -> None:
+    work = WorkDir.open(tmp_path, {})
+    work.save("a", {"x": np.arange(3)}, {})
+    (work.path / "a" / "meta.json").write_text('{"meta": {}, "arrays": {"x": ' + "[" * n + "]" * n + "}}")
+    with pytest.raises(OSError, match=r"is damaged: .*; delete .* and fit again"):
+        work.load("a")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("name", ["meta.json", "x.npy"])
+def test_pipes_in_a_piece_are_not_opened(tmp_path: Path, name: str) -> None:
+    work = WorkDir.open(tmp_path, {})
+    work.save("a", {"x": np.arange(3)}, {})
+    (tmp_path / "a" / name).unlink()
+    os.mkfifo(tmp_path / "a" / name)
+    signal.alarm(30)  # instead of waiting for a writer
+    try:
+        with pytest.raises(OSError, match=r"is damaged: .* regular file"):
+            work.load("a")
+    finally:
+        signal.alarm(0)
+
+
+def test_a_file_in_the_place_of_a_piece(tmp_path: Path) -> None:
+    work = WorkDir.open(tmp_path, {})
+    (tmp_path / "a").touch()
+    with pytest.raises(OSError, match=r"is damaged: meta\.json is missing"):
+        work.load("a")
+
+
+# Steps of a hierarchy that have right checksums and make no sense
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Work directories of finished fits."""
+    base = tmp_path_factory.mktemp("finished")
+    for name, X, metric in (
+        ("dense", digits()[:400], "euclidean"),
+        ("csr", sparse.csr_matrix(digits()[:400]), "euclidean"),
+        ("manhattan", digits()[:400], "manhattan"),
+    ):
+        HNNE(work_dir=base / name, metric=metric).fit(X)
+    return {path.name: path for path in base.iterdir()}
+
+
+def changed(folder: Path, into: Path, piece: str, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Path:
+    """A copy of a work directory in which one piece is another, with right checksums."""
+    shutil.copytree(folder, into)
+    with WorkDir.open(into, json.loads((into / "manifest.json").read_text())["identity"]) as work:
+        found = work.load(piece)
+        assert found is not None
+        arrays, meta = {name: np.array(array) for name, array in found[0].items()}, found[1]
+        change(arrays, meta)
+        work.save(piece, arrays, meta)
+    return into
+
+
+def put(name: str, at: Any, value: Any) -> Callable[..., None]:
+    def change(arrays: dict[str, Any], _: Any) -> None:
+        arrays[name][at] = value
+
+    return change
+
+
+def replace_by(name: str, make: Callable[[Any], Any]) -> Callable[..., None]:
+    def change(arrays: dict[str, Any], _: Any) -> None:
+        arrays[name] = make(arrays[name])
+
+    return change
+
+
+def meta(**values: Any) -> Callable[..., None]:
+    return lambda _, record: record.update(values)
+
+
+def drop(name: str) -> Callable[..., None]:
+    return lambda arrays, record: (arrays if name in arrays else record).pop(name)
+
+
+def report(**values: Any) -> Callable[..., None]:
+    return lambda _, record: record["report"].update(values)
+
+
+BAD_STEPS: list[tuple[str, Callable[..., None], str]] = [
+    ("dense", put("centroids", (3, 4), np.nan), "centroids must be finite"),
+    ("dense", put("centroids", (3, 4), -np.inf), "centroids must be finite"),
+    ("dense", replace_by("centroids", lambda c: c[:-1]), "centroids must be float32 or float64 of shape"),
+    ("dense", replace_by("centroids", lambda c: c[:, :-1]), "centroids must be float32 or float64 of shape"),
+    ("dense", replace_by("centroids", lambda c: c.astype("i4")), "centroids must be float32 or float64 of shape"),
+    ("dense", drop("centroids"), "is missing"),
+    ("dense", put("members", 7, -1), "members must lie between 0 and"),
+    ("dense", put("members", 7, 10**6), "members must lie between 0 and"),
+    ("dense", replace_by("members", lambda m: m[:-1]), "members must be .* int64"),
+    ("dense", replace_by("members", lambda m: m[:, None]), "members must be .* int64"),
+    ("dense", replace_by("members", lambda m: m.astype("i4")), "members must be .* int64"),
+    ("dense", replace_by("members", lambda m: m.astype("f8")), "members must be .* int64"),
+    ("dense", drop("members"), "'members' is missing"),
+    ("dense", put("members", 0, 1), "sizes must be the rows below each node"),
+    ("dense", put("sizes", 0, 99), "sizes must be the rows below each node"),
+    ("dense", put("sizes", 0, -1), "sizes must be the rows below each node"),
+    ("dense", replace_by("sizes", lambda s: np.append(s, 0)), "sizes must be the rows below each node"),
+    ("dense", replace_by("sizes", lambda s: s.astype("f8")), "sizes must be int64"),
+    ("dense", replace_by("sizes", lambda s: s[0]), "sizes must be int64"),
+    ("dense", replace_by("sizes", lambda s: s[:0]), "sizes must be int64"),
+    ("dense", put("directions", (0, 0), np.nan), "must be finite"),
+    ("dense", put("mean", 0, np.inf), "must be finite"),
+    ("dense", put("directions", (0, 0), 5.0), "directions must be orthonormal"),
+    ("dense", replace_by("directions", lambda d: d[:-1]), "directions must be float64"),
+    ("dense", replace_by("directions", lambda d: d[:, :0]), "directions must be float64"),
+    ("dense", replace_by("mean", lambda m: m[:-1]), "mean must be 64 float64"),
+    ("dense", drop("mean"), "'mean' is missing"),
+    ("dense", meta(norm="L3"), "norm is 'L3' instead of"),
+    ("dense", meta(norm=["L2"]), r"norm is \['L2'\] instead of"),
+    ("dense", meta(norm="L1"), "norm is 'L1' instead of 'L2'"),
+    ("manhattan", meta(norm="L2"), "norm is 'L2' instead of 'L1'"),
+    ("manhattan", put("directions", (0, 0), 0.5), "hold each column in one group"),
+    ("dense", meta(link="near"), "link and far_distance must be numbers"),
+    ("dense", meta(far_distance=None), "link and far_distance must be numbers"),
+    ("dense", drop("report"), "'report' is missing"),
+    ("dense", meta(report=5), "the report has other fields"),
+    ("dense", report(more=1), "the report has other fields"),
+    ("dense", report(n_rows="many"), "n_rows of the report is 'many'"),
+    ("dense", report(seconds=[1]), r"seconds of the report is \[1\]"),
+    ("dense", report(seconds={"join": "long"}), "seconds of the report must be numbers"),
+    ("csr", put("centroids_data", 0, np.nan), "centroids must be finite"),
+    ("csr", put("centroids_indices", 0, 64), "indices"),
+    ("csr", put("centroids_indices", 0, -1), "indices"),
+    ("csr", put("centroids_indptr", 1, 10**6), "ind"),
+    ("csr", put("centroids_shape", 0, 5), "."),
+    ("csr", replace_by("centroids_data", lambda d: d[:, None]), "."),
+    ("csr", replace_by("centroids_shape", lambda s: s[:1]), "."),
+    ("csr", replace_by("centroids_indices", lambda i: np.append(i[1::-1], i[2:])), "sorted by columns"),
+    ("csr", drop("centroids_indptr"), "'centroids_indptr' is missing"),
+]
+
+
+@pytest.mark.parametrize("kind, change, message", BAD_STEPS)
+def test_steps_that_make_no_sense(
+    tmp_path: Path, finished: dict[str, Path], kind: str, change: Callable[..., None], message: str
+) -> None:
+    work = changed(finished[kind], tmp_path / "work", "level-0", change)
+    with pytest.raises(OSError, match=rf"level-0 is damaged: .*{message}.*; delete .*level-0 and fit again"):
+        load_all(work)
+
+
+def load_all(work: Path) -> list[Any]:
+    with WorkDir.open(work, json.loads((work / "manifest.json").read_text())["identity"]) as opened:
+        steps = Steps(opened)
+        return [steps.load(k) for k in range(len(opened.pieces()))]
+
+
+def test_levels_must_follow_each_other(tmp_path: Path, finished: dict[str, Path]) -> None:
+    whole = load_all(finished["dense"])
+    assert len(whole) > 2 and whole[-1].sizes is None and all(step is not None for step in whole)
+    n_nodes = len(whole[0].sizes)
+    work = changed(finished["dense"], tmp_path / "a", "level-1", replace_by("members", lambda m: m[:-1]))
+    with pytest.raises(OSError, match=rf"level-1 is damaged: members must be {n_nodes} int64"):
+        load_all(work)
+    work = changed(finished["dense"], tmp_path / "b", "level-1", replace_by("sizes", lambda s: s[::-1]))
+    with pytest.raises(OSError, match="level-1 is damaged: sizes must be the rows below"):
+        load_all(work)
+    top = f"level-{len(whole) - 1}"
+    work = changed(finished["dense"], tmp_path / "c", top, put("members", 0, 1000))
+    with pytest.raises(OSError, match=f"{top} is damaged: members must lie between"):
+        load_all(work)
+
+
+def test_a_damaged_step_is_told_by_a_fit(tmp_path: Path, finished: dict[str, Path]) -> None:
+    work = changed(finished["dense"], tmp_path / "work", "level-0", put("centroids", (3, 4), np.nan))
+    with pytest.raises(OSError, match="level-0 is damaged: centroids must be finite"):
+        HNNE(work_dir=work).fit(digits()[:400])
 
 
 FULL_DISK = """

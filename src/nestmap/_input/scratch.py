@@ -16,7 +16,11 @@ import numpy as np
 from .._arrays import Array, blocks
 from .memory import format_size
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space, no quota, file larger than allowed
+_FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file may not grow that large",
+}
 _MOST_BLOCK_VALUES = 64_000_000  # values of a block that is widened to whole chunks
 
 
@@ -100,7 +104,7 @@ def _temporary_file(folder: Path) -> IO[bytes]:
     try:
         return tempfile.TemporaryFile(prefix="nestmap-", dir=folder)
     except OSError as error:
-        if error.errno in FULL:
+        if why_full(error):
             raise _no_space(error, folder, 0) from error
         raise
 
@@ -119,18 +123,21 @@ def _reserve(file: IO[bytes], n_bytes: int, folder: Path) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         file.truncate(n_bytes)
     except OSError as error:
-        if error.errno in FULL:
+        if why_full(error):
             file.truncate(0)  # what was reserved before the disk was full
             raise _no_space(error, folder, n_bytes) from error
         raise
 
 
+def why_full(error: OSError) -> str | None:
+    """Why there is no room, if that is what the error says; None for other errors."""
+    return _FULL.get(error.errno or 0)
+
+
 def _no_space(error: OSError, folder: Path, n_bytes: int) -> OSError:
-    reason = {errno.EDQUOT: "the disk quota is used up", errno.EFBIG: "a file may not be that large"}
     free = format_size(shutil.disk_usage(folder).free)
     return OSError(
         error.errno,
         f"temporary data of {format_size(n_bytes)} ({n_bytes} bytes) do not fit into {folder}, where {free} are free"
-        f" ({reason.get(error.errno or 0, 'the disk is full')}); free some space, or set work_dir= to a folder on"
-        " another disk",
+        f" ({why_full(error)}); free some space, or set work_dir= to a folder on another disk",
     )

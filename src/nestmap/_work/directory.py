@@ -8,7 +8,6 @@ lock                 held by the process that works here
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any, Self
 
 import numpy as np
@@ -26,14 +26,15 @@ from scipy import sparse
 from .._arrays import Array
 from .._input.memory import format_size
 from .._input.npy import NpyError, map_npy, read_header
-from .._input.scratch import FULL
+from .._input.scratch import why_full
 from .lock import take_lock
-from .pieces import ArrayInfo, checksum, flush_folder, write_array, write_json
+from .pieces import ArrayInfo, checksum, flush_folder, read_json, write_array, write_json
 
 _FORMAT = 1
 _MANIFEST, _LOCK, _META, _PART = "manifest.json", "lock", "meta.json", ".part-"
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
-_REASONS = {errno.EDQUOT: "the disk quota is used up", errno.EFBIG: "a file may not grow that large"}
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
+_PIECE_LEFT = re.compile(rf"{_NAME.pattern}{re.escape(_PART)}[0-9]+(-old)?")  # what a killed process leaves behind
+_MANIFEST_LEFT = re.compile(rf"{re.escape(_MANIFEST + _PART)}[0-9]+")
 
 
 class WorkDir:
@@ -53,8 +54,8 @@ class WorkDir:
     ([0, 1, 2], {'link': 0.5}, ['level-0'])
     """
 
-    def __init__(self, path: Path, lock: int) -> None:
-        self.path = path
+    def __init__(self, path: Path, lock: int, identity: dict[str, Any]) -> None:
+        self.path, self.identity = path, identity
         self._unlock = weakref.finalize(self, os.close, lock)
 
     @classmethod
@@ -80,41 +81,44 @@ class WorkDir:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(f"{what} is a file; name a directory")
         _check_ours(folder, what)
+        now = json.loads(json.dumps(identity, default=_plain))
         with _full_disk(folder, "the directory"):
             folder.mkdir(parents=True, exist_ok=True)
-            work = cls(folder, take_lock(folder / _LOCK, what))
+            work = cls(folder, take_lock(folder / _LOCK, what), now)
         try:
-            work._join(identity, what)
+            work._join(what)
+            work._clean_up()
         except BaseException:
             work.close()
             raise
         return work
 
-    def _join(self, identity: dict[str, Any], what: str) -> None:
-        """Clean up after killed processes; compare the manifest, or write it."""
-        for left in self.path.glob(f"*{_PART}*"):  # no process but this one works here: the lock says so
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-        now = json.loads(json.dumps(identity, default=_plain))
+    def _join(self, what: str) -> None:
+        """Compare the manifest, or write it."""
         if not (self.path / _MANIFEST).exists():
-            manifest = {"format": _FORMAT, "nestmap": version("nestmap"), "identity": now}
+            manifest = {"format": _FORMAT, "nestmap": version("nestmap"), "identity": self.identity}
             part = self.path / f"{_MANIFEST}{_PART}{os.getpid()}"
             with _full_disk(self.path, _MANIFEST):
                 write_json(part, manifest)
                 part.rename(self.path / _MANIFEST)
                 flush_folder(self.path)
             return
-        manifest = _read_json(self.path / _MANIFEST, f"{what}: delete the directory, or name another one")
-        if manifest.get("format") != _FORMAT:
-            raise ValueError(
-                f"{what} was written by nestmap {manifest.get('nestmap')} in format {manifest.get('format')}; this "
-                f"version reads format {_FORMAT}. Name another directory, or delete this one"
-            )
-        differences = [*_differences(manifest["identity"], now)]
+        differences = [*_differences(_read_identity(self.path, what), self.identity)]
         if differences:
             raise ValueError(
                 f"{what} holds the pieces of another fit: {'; '.join(differences)}. Fit the same data with the same "
                 "parameters to go on, name another directory, or delete this one to start over"
             )
+
+    def _clean_up(self) -> None:
+        """Remove what killed processes have left; no process but this one works here: the lock says so."""
+        for left in self.path.glob(f"*{_PART}*"):
+            if left.is_symlink():
+                continue
+            if left.is_dir() and _PIECE_LEFT.fullmatch(left.name):
+                shutil.rmtree(left)
+            elif left.is_file() and _MANIFEST_LEFT.fullmatch(left.name):
+                left.unlink()
 
     def close(self) -> None:
         """Let other processes work here; arrays that were loaded stay valid."""
@@ -146,8 +150,8 @@ class WorkDir:
         part = self.path / f"{piece}{_PART}{os.getpid()}"
         size = format_size(sum(array.nbytes for array in arrays.values()))
         with _full_disk(self.path, f"{piece} ({size})"):
+            part.mkdir()
             try:
-                part.mkdir()
                 infos = {name: write_array(part / f"{name}.npy", array)._asdict() for name, array in arrays.items()}
                 write_json(part / _META, {"arrays": infos, "meta": meta}, default=_plain)
                 flush_folder(part)
@@ -171,25 +175,39 @@ class WorkDir:
         folder = self.path / piece
         if not _NAME.fullmatch(piece) or not folder.exists():
             return None
-        advice = f"delete {folder} and fit again; the other pieces are kept"
-        record = _read_json(folder / _META, f"{folder} is damaged: {advice}")
         arrays = {}
-        for name, info in record["arrays"].items():
-            try:
-                arrays[name] = _load_array(folder / f"{name}.npy", ArrayInfo(**info))
-            except (NpyError, FileNotFoundError) as error:
-                reason = "is missing" if isinstance(error, OSError) else str(error)
-                raise OSError(f"{folder} is damaged: {name}.npy {reason}; {advice}") from error
-        return arrays, record["meta"]
+        try:
+            match read_json(folder / _META):
+                case {"arrays": dict(infos), "meta": dict(meta)}:
+                    pass
+                case _:
+                    raise ValueError(f"{_META} does not describe a piece")
+            for name, info in infos.items():
+                arrays[name] = _load_array(folder, name, info)
+        except ValueError as error:
+            raise self.damaged(piece, str(error)) from error
+        return arrays, meta
+
+    def damaged(self, piece: str, reason: str) -> OSError:
+        """The error for a piece that cannot be used."""
+        folder = self.path / piece
+        return OSError(f"{folder} is damaged: {reason}; delete {folder} and fit again; the other pieces are kept")
 
 
-def _load_array(path: Path, info: ArrayInfo) -> Array:
-    header = read_header(path)
-    if list(header.shape) != info.shape or np.dtype(info.dtype) != header.dtype:
-        raise NpyError(f"holds {header.dtype} {header.shape} instead of {info.dtype} {tuple(info.shape)}")
-    array = map_npy(path, header)
-    if checksum(array) != info.crc32:
-        raise NpyError("does not have the values that were written (its checksum differs)")
+def _load_array(folder: Path, name: str, record: Any) -> Array:
+    if not _NAME.fullmatch(name):  # it would lead elsewhere
+        raise ValueError(f"{_META} names an array {brief(name)}")
+    path = folder / f"{name}.npy"
+    try:
+        info, header = ArrayInfo.of(record), read_header(path)
+        if list(header.shape) != info.shape or header.dtype.str != info.dtype:
+            raise NpyError(f"holds {header.dtype} {header.shape} instead of {info.dtype} {tuple(info.shape)}")
+        array = map_npy(path, header)
+        if checksum(array) != info.crc32:
+            raise NpyError("does not have the values that were written (its checksum differs)")
+    except (ValueError, FileNotFoundError) as error:
+        reason = "is missing" if isinstance(error, OSError) else str(error)
+        raise ValueError(f"{path.name} {reason}") from error
     return array
 
 
@@ -219,21 +237,23 @@ def _full_disk(folder: Path, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in FULL:
+        if not why_full(error):
             raise
-        reason = _REASONS.get(error.errno, "the disk is full")
         raise OSError(
             error.errno,
-            f"work_dir={str(folder)!r}: {what} could not be written, {reason}. The pieces that were finished are "
-            "kept: make room and fit again with the same work_dir to go on from there",
+            f"work_dir={str(folder)!r}: {what} could not be written, {why_full(error)}. The pieces that were "
+            "finished are kept: make room and fit again with the same work_dir to go on from there",
         ) from error
 
 
 def _check_ours(folder: Path, what: str) -> None:
-    """Raise for a directory with files that are not ours; a killed process may have left a lock and no manifest."""
-    if not folder.exists() or (folder / _MANIFEST).exists():
+    """Raise for a directory of others; a killed process may have left a lock and no manifest."""
+    if not folder.exists():
         return
-    others = sorted(p.name for p in folder.iterdir() if p.name != _LOCK and not p.name.startswith(_MANIFEST + _PART))
+    if (folder / _MANIFEST).exists():
+        _read_identity(folder, what)
+        return
+    others = sorted(p.name for p in folder.iterdir() if p.name != _LOCK and not _MANIFEST_LEFT.fullmatch(p.name))
     if others:
         names = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
         raise ValueError(
@@ -241,14 +261,21 @@ def _check_ours(folder: Path, what: str) -> None:
         )
 
 
-def _read_json(path: Path, advice: str) -> dict[str, Any]:
+def _read_identity(folder: Path, what: str) -> dict[str, Any]:
+    """The identity in the manifest, which must be ours and of this format."""
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise OSError(f"{path.name} is missing in {path.parent}. {advice}") from None
+        manifest = read_json(folder / _MANIFEST)
     except ValueError as error:
-        raise OSError(f"{path} cannot be read ({error}). {advice}") from error
-    return record
+        raise OSError(f"{what}: {error}; delete the directory, or name another one") from error
+    match manifest:
+        case {"format": format_, "nestmap": str(), "identity": dict(identity)} if format_ == _FORMAT:
+            return identity
+        case {"format": format_, "nestmap": str(by)} if format_ != _FORMAT:
+            raise ValueError(
+                f"{what} was written by nestmap {brief(by)} in format {brief(format_)}; this version reads "
+                f"format {_FORMAT}. Name another directory, or delete this one"
+            )
+    raise ValueError(f"{what} holds a {_MANIFEST} that is not nestmap's, or damaged; name another directory")
 
 
 def _plain(value: Any) -> Any:
@@ -265,5 +292,13 @@ def _differences(old: Any, new: Any, name: str = "") -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             yield from _differences(old.get(key), new.get(key), f"{name} {key}".strip())
-    elif json.dumps(old) != json.dumps(new):  # as text: NaN equals NaN
-        yield f"{name} was {old!r}, is {new!r}"
+    elif _text(old) != _text(new):
+        yield f"{name} was {brief(old)}, is {brief(new)}"
+
+
+def _text(value: Any) -> str:
+    """JSON, in which NaN equals NaN."""
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return "nested too deeply to be ours"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import stat
 import sys
 from pathlib import Path
 
@@ -13,21 +15,32 @@ _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 def take_lock(path: Path, what: str) -> int:
     """Lock the file and return its descriptor, to be closed in the end; BlockingIOError if another has it.
 
-    File systems without locks (some network ones) are used without.
+    File systems without locks (some network ones) are used without. A file that is not ours is left as it is.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise _not_ours(path, what)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
-        _lock(descriptor)
-    except OSError as error:
-        if error.errno in _HELD:
-            holder = _holder(descriptor)
-            os.close(descriptor)
-            raise BlockingIOError(
-                errno.EAGAIN,
-                f"{what} is in use by {holder}; wait until that fit ends, or name another directory",
-            ) from error
+        try:
+            _lock(descriptor)
+        except OSError as error:
+            if error.errno in _HELD:
+                raise BlockingIOError(
+                    errno.EAGAIN,
+                    f"{what} is in use by {_holder(_content(descriptor))}; wait until that fit ends, or name another "
+                    "directory",
+                ) from error
+        if not re.fullmatch("[0-9]*", _content(descriptor)):
+            raise _not_ours(path, what)
+    except BaseException:
+        os.close(descriptor)
+        raise
     _write_holder(descriptor)
     return descriptor
+
+
+def _not_ours(path: Path, what: str) -> ValueError:
+    return ValueError(f"{what} holds a {path.name!r} that is not nestmap's; name another directory")
 
 
 def _lock(descriptor: int) -> None:
@@ -42,9 +55,12 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _holder(descriptor: int) -> str:
+def _content(descriptor: int) -> str:
     os.lseek(descriptor, 0, os.SEEK_SET)
-    text = os.read(descriptor, 20).decode("ascii", "replace").strip()
+    return os.read(descriptor, 20).decode("ascii", "replace")
+
+
+def _holder(text: str) -> str:
     if text == str(os.getpid()):
         return "another fit in this process"
     return f"another process (pid {text})" if text.isdecimal() else "another process"

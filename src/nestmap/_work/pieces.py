@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.lib import format as npy
 
 from .._arrays import Array, blocks
 
+_MOST_JSON = 10_000_000  # bytes
 _STEP = 16_000_000  # bytes that are summed and written at a time: they stay in the cache between the two
 
 
@@ -23,6 +26,15 @@ class ArrayInfo(NamedTuple):
     shape: list[int]
     dtype: str
     crc32: int
+
+    @classmethod
+    def of(cls, record: Any) -> ArrayInfo:
+        """From what JSON gives back; raises for anything else."""
+        match record:
+            case {"shape": [*shape], "dtype": str(dtype), "crc32": int(crc32)} if len(record) == 3:
+                if all(isinstance(n, int) for n in shape):
+                    return cls(shape, dtype, crc32)
+        raise ValueError(f"does not describe an array: {brief(record)}")
 
 
 def write_array(path: Path, array: Array) -> ArrayInfo:
@@ -72,6 +84,22 @@ def write_json(path: Path, record: dict[str, Any], *, default: Callable[[Any], A
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; ValueError says what is wrong with the file."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_JSON:
+            raise ValueError("it is no regular file of a few kilobytes")
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
+            raise ValueError("it does not hold a JSON object")
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(f"{path.name} is missing") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name} cannot be read ({error})") from error
+    return record
 
 
 def flush_folder(folder: Path) -> None:

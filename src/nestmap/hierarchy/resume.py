@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from hashlib import blake2b
 from importlib.metadata import version
+from reprlib import repr as brief
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._arrays import Array
+from .._input.validate import LARGEST, largest_value
 from .._points.reduce import Reducer
 from .._run import Run
 from .._work.directory import WorkDir, pack, unpack
@@ -37,25 +40,34 @@ def _checksum(values: Array) -> str:
 
 
 class Steps:
-    """Loads and saves the steps of `build_hierarchy`."""
+    """Loads and saves the steps of `build_hierarchy`.
+
+    Checksums vouch for bytes only, so what is loaded is checked for what the stages above rely on.
+    """
 
     def __init__(self, work: WorkDir) -> None:
         self.work = work
+        self._sizes: dict[int, Array] = {}  # of the nodes of each step that was loaded
 
     def load(self, k: int) -> Step | None:
-        """Step k, if it is finished; its arrays are mapped from disk."""
+        """Step k, if it is finished, after those below; its centroids are mapped from disk."""
         found = self.work.load(f"level-{k}")
         if found is None:
             return None
-        arrays, meta = found
-        step = Step(np.array(arrays["members"]), meta["link"], meta["far_distance"], NeighborReport(**meta["report"]))
-        parts: dict[str, Any] = {}
-        if "sizes" in arrays:
-            parts |= {"centroids": unpack(arrays), "sizes": np.array(arrays["sizes"])}
-        if "directions" in arrays:
-            directions = np.array(arrays["directions"])
-            parts["reducer"] = Reducer(np.array(arrays["mean"]), directions, meta["norm"])
-        return replace(step, **parts)
+        n_rows, n_features = self.work.identity["data"]["shape"]
+        below = self._sizes[k - 1] if k else None
+        try:
+            step = _make_step(*found)
+            _check_groups(step, n_rows if below is None else len(below), below)
+            if step.sizes is not None:
+                _check_centroids(step.centroids, (len(step.sizes), n_features))
+                self._sizes[k] = step.sizes
+            if step.reducer is not None:
+                _check_reducer(step.reducer, n_features, self.work.identity["metric"])
+        except (KeyError, TypeError, ValueError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise self.work.damaged(f"level-{k}", reason) from error
+        return step
 
     def save(self, k: int, step: Step) -> None:
         """Keep step k."""
@@ -67,3 +79,77 @@ class Steps:
             arrays |= {"mean": step.reducer.mean, "directions": step.reducer.directions}
             meta["norm"] = step.reducer.norm
         self.work.save(f"level-{k}", arrays, meta)
+
+
+def _make_step(arrays: dict[str, Array], meta: dict[str, Any]) -> Step:
+    link, far = meta["link"], meta["far_distance"]
+    _require(isinstance(link, float | int) and isinstance(far, float | int), "link and far_distance must be numbers")
+    step = Step(np.array(arrays["members"]), link, far, _make_report(meta["report"]))
+    parts: dict[str, Any] = {}
+    if "sizes" in arrays:
+        parts |= {"centroids": unpack(arrays), "sizes": np.array(arrays["sizes"])}
+    if "directions" in arrays:
+        parts["reducer"] = Reducer(np.array(arrays["mean"]), np.array(arrays["directions"]), meta["norm"])
+    return replace(step, **parts)
+
+
+def _make_report(record: Any) -> NeighborReport:
+    kinds = {"str": str, "bool": bool, "int": int, "float": float | int, "dict[str, float]": dict}
+    known = {field.name: kinds[str(field.type)] for field in fields(NeighborReport)}
+    _require(isinstance(record, dict) and record.keys() == known.keys(), "the report has other fields")
+    for name, kind in known.items():
+        _require(isinstance(record[name], kind), f"{name} of the report is {brief(record[name])}")
+    seconds = record["seconds"].values()
+    _require(all(isinstance(value, float | int) for value in seconds), "seconds of the report must be numbers")
+    return NeighborReport(**record)
+
+
+def _require(condition: Any, what: str) -> None:
+    if not condition:
+        raise ValueError(what)
+
+
+def _check_groups(step: Step, n_items: int, weights: Array | None) -> None:
+    """Members and sizes of n_items items, that stand for so many rows each."""
+    members, sizes = step.members, step.sizes
+    _require(members.shape == (n_items,) and members.dtype == np.int64, f"members must be {n_items} int64")
+    n_nodes = n_items
+    if sizes is not None:
+        n_nodes = len(sizes) if sizes.ndim == 1 else 0
+        _require(n_nodes and sizes.dtype == np.int64, "sizes must be int64, one per node")
+    _require(members.min() >= 0 and members.max() < n_nodes, f"members must lie between 0 and {n_nodes - 1}")
+    if sizes is not None:
+        counts = np.bincount(members, weights, n_nodes)
+        _require(counts.min() > 0 and np.array_equal(counts, sizes), "sizes must be the rows below each node")
+
+
+def _check_centroids(centroids: Any, shape: tuple[int, int]) -> None:
+    _require(
+        centroids.shape == shape and centroids.dtype in (np.float32, np.float64),
+        f"centroids must be float32 or float64 of shape {shape}",
+    )
+    values = centroids
+    if sparse.issparse(centroids):
+        centroids.check_format(full_check=True)
+        _require(centroids.has_canonical_format, "centroids must be sorted by columns")
+        values = centroids.data
+    _require(largest_value(values) <= LARGEST, "centroids must be finite")
+
+
+def _check_reducer(reducer: Reducer, n_features: int, metric: str) -> None:
+    """The bounds hold for orthonormal directions, or for groups that hold each column once."""
+    mean, directions = reducer.mean, reducer.directions
+    _require(mean.shape == (n_features,) and mean.dtype == np.float64, f"mean must be {n_features} float64")
+    _require(
+        directions.ndim == 2 and len(directions) == n_features and directions.size and directions.dtype == np.float64,
+        f"directions must be float64, {n_features} per column",
+    )
+    _require(np.isfinite(mean).all() and np.isfinite(directions).all(), "mean and directions must be finite")
+    norm = "L1" if metric == "manhattan" else "L2"
+    _require(reducer.norm == norm, f"norm is {brief(reducer.norm)} instead of {norm!r}")
+    if norm == "L1":
+        grouped = np.isin(directions, (0, 1)).all() and (directions.sum(axis=1) == 1).all()
+        _require(grouped, "directions must hold each column in one group")
+    else:
+        products = directions.T @ directions
+        _require(np.allclose(products, np.eye(len(products)), atol=1e-8), "directions must be orthonormal")
