@@ -17,8 +17,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from nestmap import FINCH, Hierarchy, build_hierarchy, first_neighbors
 from nestmap._native import using
-from nestmap.hierarchy.merge import components
+from nestmap.hierarchy.merge import components, join_shortest, link_graph
 from nestmap.hierarchy.tree import Level
+from nestmap.neighbors import FirstNeighbors
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -61,7 +62,17 @@ def test_level_zero_is_the_components_of_the_first_neighbour_graph() -> None:
 
 
 def test_components_of_longer_cycles() -> None:
-    assert components(np.arange(5), np.array([1, 2, 0, 4, 3]), 5).tolist() == [0, 0, 0, 1, 1]
+    assert components(link_graph(np.array([1, 2, 0, 4, 3]))).tolist() == [0, 0, 0, 1, 1]
+
+
+def test_the_longest_link_of_a_cycle_is_never_needed() -> None:
+    given = FirstNeighbors(np.array([1, 2, 0, 4, 3]), np.array([3.0, 1, 2, 9, 9]), first_neighbors(np.eye(2)).report)
+    assert [join_shortest(given, k).tolist() for k in (2, 3, 4, 5)] == [
+        [0, 0, 0, 1, 1],
+        [0, 0, 0, 1, 2],
+        [0, 1, 1, 2, 3],
+        [0, 1, 2, 3, 4],
+    ]
 
 
 def test_labels_by_number_of_clusters() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -30,18 +32,33 @@ def join_shortest(neighbors: FirstNeighbors, n_clusters: int) -> Array:
     n = len(neighbors.ids)
     rank = np.empty(n)  # in place of lengths: all differ, and none is 0, which would be no edge
     rank[np.argsort(neighbors.distances, kind="stable")] = np.arange(1, n + 1)
-    links = sparse.csr_matrix((rank, neighbors.ids, np.arange(n + 1)), shape=(n, n))
-    forest = minimum_spanning_tree(links, overwrite=True).tocoo()
-    drawn = np.argsort(forest.data)[: n - n_clusters]
-    return components(forest.row[drawn], forest.col[drawn], n)
+    forest = minimum_spanning_tree(link_graph(neighbors.ids, rank), overwrite=True)
+    n_drawn = n - n_clusters
+    if n_drawn < forest.nnz:
+        forest.data[forest.data >= np.partition(forest.data, n_drawn)[n_drawn]] = 0
+        forest.eliminate_zeros()
+    return components(forest)
 
 
-def components(a: Array, b: Array, n: int) -> Array:
-    """Connected components of n items with edges a[i] – b[i], numbered by their lowest item; O(n)."""
+def link_graph(ids: Array, weights: Array | None = None) -> Any:
+    """The graph with an edge from each item to its first neighbour (CSR)."""
+    n = len(ids)
+    weights = np.ones(n, dtype=np.int8) if weights is None else weights
+    return sparse.csr_matrix((weights, ids, np.arange(n + 1)), shape=(n, n))
+
+
+def components(graph: Any) -> Array:
+    """Connected components of a graph, numbered by their lowest item; O(n).
+
+    Examples
+    --------
+    >>> components(link_graph(np.array([2, 3, 0, 1]))).tolist()
+    [0, 1, 0, 1]
+    """
     from scipy.sparse.csgraph import connected_components
 
-    graph = sparse.coo_matrix((np.ones(len(a), dtype=np.int8), (a, b)), shape=(n, n)).tocsr()
-    n_found, labels = connected_components(graph, directed=False)
+    n_found, labels = connected_components(graph, directed=True, connection="weak")
+    n = len(labels)
     lowest = np.full(n_found, n)
     np.minimum.at(lowest, labels, np.arange(n))
     rank = np.empty(n_found, dtype=np.int64)
