@@ -40,8 +40,8 @@ void bind_mosaic(nb::module_& m) {
         return nb::make_tuple(
             Index(found->starts.data(), {found->starts.size()}, owner),
             Array(reinterpret_cast<double*>(found->points.data()), {found->points.size(), 2}, owner));
-    }, nb::arg("region_starts"), nb::arg("region_points"), nb::arg("order"), nb::arg("starts"), nb::arg("offsets"),
-       nb::arg("shares"), nb::arg("rounds"), nb::arg("want_cells"), nb::arg("centres"), nb::arg("n_threads"));
+    }, array("region_starts"), array("region_points"), array("order"), array("starts"), array("offsets"),
+       array("shares"), nb::arg("rounds"), nb::arg("want_cells"), array("centres"), nb::arg("n_threads"));
 
     m.def("outside", [](In<int64_t, Vec> starts, In<double, Mat> corners, In<int64_t, Vec> ids, In<double, Mat> points,
                         Out<double, Vec> out, int n_threads) {
@@ -55,7 +55,7 @@ void bind_mosaic(nb::module_& m) {
         check_indices("ids", ids.data(), n, n_polygons);
         outside(starts.data(), as_points(corners), ids.data(), as_points(points), n, out.data(),
                 check_threads(n_threads), poll);
-    }, nb::arg("starts"), nb::arg("corners"), nb::arg("ids"), nb::arg("points"), nb::arg("out"), nb::arg("n_threads"));
+    }, array("starts"), array("corners"), array("ids"), array("points"), array("out"), nb::arg("n_threads"));
 }
 
 void bind_frames(nb::module_& m) {
@@ -72,7 +72,7 @@ void bind_frames(nb::module_& m) {
         check_permutation("order", order.data(), n);  // each row has one writer
         check_starts("starts", starts.data(), groups.n, n);
         small_frames(z.data(), cols, groups, dims, offsets.data(), maps.data(), check_threads(n_threads), poll);
-    }, nb::arg("z"), nb::arg("order"), nb::arg("starts"), nb::arg("weights"), nb::arg("offsets"), nb::arg("maps"),
+    }, array("z"), array("order"), array("starts"), array("weights"), array("offsets"), array("maps"),
        nb::arg("n_threads"));
 
     m.def("alignments", [](In<float, Cube> maps, In<float, Mat> centres, In<double, Mat> anchors,
@@ -88,7 +88,7 @@ void bind_frames(nb::module_& m) {
         nb::gil_scoped_release release;
         check_indices("around", around.data(), n * n_around, n);
         alignments(in, out.data(), check_threads(n_threads), poll);
-    }, nb::arg("maps"), nb::arg("centres"), nb::arg("anchors"), nb::arg("around"), nb::arg("out"),
+    }, array("maps"), array("centres"), array("anchors"), array("around"), array("out"),
        nb::arg("n_threads"));
 }
 

@@ -23,7 +23,7 @@ void bind_dense_rows(nb::module_& m) {
                            In<double, Vec> extra) -> std::unique_ptr<Rows> {
         return std::make_unique<DenseRows<T>>(reinterpret_cast<const T*>(x.data()), length(x), (int64_t)x.shape(1),
                                               affine(scale, shift, extra, length(x)));
-    }, nb::arg("x"), nb::arg("scale"), nb::arg("shift"), nb::arg("extra"), nb::keep_alive<0, 1>(),
+    }, array("x"), array("scale"), array("shift"), array("extra"), nb::keep_alive<0, 1>(),
        nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>());
 }
 
@@ -37,8 +37,8 @@ void bind_csr_rows(nb::module_& m) {
         check_starts("indptr", indptr.data(), n, length(data));
         return std::make_unique<CsrRows<T, I>>(data.data(), indices.data(), indptr.data(), n, n_cols,
                                                affine(scale, shift, extra, n));
-    }, nb::arg("data"), nb::arg("indices"), nb::arg("indptr"), nb::arg("n_cols"), nb::arg("scale"), nb::arg("shift"),
-       nb::arg("extra"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
+    }, array("data"), array("indices"), array("indptr"), nb::arg("n_cols"), array("scale"), array("shift"),
+       array("extra"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
        nb::keep_alive<0, 5>(), nb::keep_alive<0, 6>(), nb::keep_alive<0, 7>());
 }
 
@@ -52,7 +52,7 @@ void bind_sums(nb::module_& m) {
         check_shape("z", z, {n, dims});
         nb::gil_scoped_release release;
         project(x.data(), n, cols, mean.data(), basis.data(), dims, z.data(), check_threads(n_threads));
-    }, nb::arg("x"), nb::arg("mean"), nb::arg("basis"), nb::arg("z"), nb::arg("n_threads"));
+    }, array("x"), array("mean"), array("basis"), array("z"), nb::arg("n_threads"));
     m.def("group_means", [](In<T, Mat> x, In<int64_t, Vec> order, In<int64_t, Vec> starts,
                             In<double, Vec> weights, Out<T, Mat> means, int n_threads) {
         const int64_t n = length(x), cols = (int64_t)x.shape(1), n_groups = n_runs("starts", starts);
@@ -63,11 +63,11 @@ void bind_sums(nb::module_& m) {
         check_starts("starts", starts.data(), n_groups, length(order));
         group_means(x.data(), cols, order.data(), starts.data(), n_groups, weights.data(), means.data(),
                     check_threads(n_threads));
-    }, nb::arg("x"), nb::arg("order"), nb::arg("starts"), nb::arg("weights"), nb::arg("means"), nb::arg("n_threads"));
+    }, array("x"), array("order"), array("starts"), array("weights"), array("means"), nb::arg("n_threads"));
     m.def("largest", [](In<T, Vec> x, int n_threads) {
         nb::gil_scoped_release release;
         return largest(x.data(), length(x), check_threads(n_threads));
-    }, nb::arg("x"), nb::arg("n_threads"));
+    }, array("x"), nb::arg("n_threads"));
     m.def("count_within", [](In<T, Mat> values, In<double, Mat> lower, In<double, Mat> upper,
                              Out<int64_t, Mat> below, Out<int64_t, Mat> upto) {
         const int64_t n = length(values), n_limits = (int64_t)lower.shape(1);
@@ -78,12 +78,12 @@ void bind_sums(nb::module_& m) {
         nb::gil_scoped_release release;
         count_within(values.data(), n, (int64_t)values.shape(1), lower.data(), upper.data(), n_limits, below.data(),
                      upto.data());
-    }, nb::arg("values"), nb::arg("lower"), nb::arg("upper"), nb::arg("below"), nb::arg("upto"));
+    }, array("values"), array("lower"), array("upper"), array("below"), array("upto"));
     m.def("hash_rows", [](In<T, Mat> x, Out<uint64_t, Vec> hash, int n_threads) {
         check_shape("hash", hash, {length(x)});
         nb::gil_scoped_release release;
         hash_rows(x.data(), length(x), (int64_t)x.shape(1), hash.data(), check_threads(n_threads));
-    }, nb::arg("x"), nb::arg("hash"), nb::arg("n_threads"));
+    }, array("x"), array("hash"), nb::arg("n_threads"));
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void bind_rows(nb::module_& m) {
         check_indices("j", j.data(), length(j), rows.n());
         for (size_t k = 0; k < i.shape(0); ++k)
             distances(k) = rows.distance(i(k), rows, j(k), std::numeric_limits<double>::infinity(), kind);
-    }, nb::arg("rows"), nb::arg("i"), nb::arg("j"), nb::arg("distances"), nb::arg("norm"));
+    }, nb::arg("rows"), array("i"), array("j"), array("distances"), nb::arg("norm"));
 }
 
 }  // namespace nestmap

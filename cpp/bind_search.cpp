@@ -31,7 +31,7 @@ void bind_cells(nb::module_& m) {
             check_cover("starts", starts.data(), n_cells, n);
             const Reduced r{n, (int)dims, z.data(), tails.data(), sizes.data(), ids.data()};
             new (self) Cells(r, starts.data(), n_cells, head, slack, norm_of(norm), check_threads(n_threads));
-        }, nb::arg("z"), nb::arg("tails"), nb::arg("sizes"), nb::arg("ids"), nb::arg("starts"), nb::arg("head"),
+        }, array("z"), array("tails"), array("sizes"), array("ids"), array("starts"), nb::arg("head"),
            nb::arg("slack"), nb::arg("norm"), nb::arg("n_threads"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
            nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
         .def_ro("width", &Cells::width)
@@ -39,7 +39,7 @@ void bind_cells(nb::module_& m) {
             check_shape("out", out, {cells.n_cells, cells.width});
             for (int64_t c = 0; c < cells.n_cells; ++c)
                 std::copy(cells.centre(c), cells.centre(c) + cells.width, out.data() + c * cells.width);
-        }, nb::arg("out"));
+        }, array("out"));
 }
 
 // The cells' rows are rows of this set.
@@ -93,7 +93,7 @@ void bind_join(nb::module_& m) {
         }
         store_best(best, distances, ids);
         return as_tuple(counts);
-    }, nb::arg("cells"), nb::arg("rows"), nb::arg("n_visit"), nb::arg("done"), nb::arg("distances"), nb::arg("ids"),
+    }, nb::arg("cells"), nb::arg("rows"), nb::arg("n_visit"), nb::arg("done"), array("distances"), array("ids"),
        nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("query", [](const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
@@ -118,8 +118,8 @@ void bind_join(nb::module_& m) {
         }
         store_best(best, distances, ids);
         return as_tuple(counts);
-    }, nb::arg("queries"), nb::arg("query_rows"), nb::arg("cells"), nb::arg("rows"), nb::arg("distances"),
-       nb::arg("ids"), nb::arg("n_threads"));
+    }, nb::arg("queries"), nb::arg("query_rows"), nb::arg("cells"), nb::arg("rows"), array("distances"),
+       array("ids"), nb::arg("n_threads"));
 }
 
 Lists lists_of(const Cells& cells, const Out<int32_t, Mat>& ids, const Out<float, Mat>& bounds) {
@@ -152,7 +152,7 @@ void bind_visits(nb::module_& m) {
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         near_cells(cells, listed, near.data(), beyond.data(), check_threads(n_threads), poll);
-    }, nb::arg("cells"), nb::arg("near"), nb::arg("beyond"), nb::arg("n_threads"), nb::arg("progress").none());
+    }, nb::arg("cells"), array("near"), array("beyond"), nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("probe", [](const Cells& cells, In<int32_t, Mat> near, int64_t first, int64_t last, Out<int32_t, Mat> ids,
                       Out<float, Mat> bounds, int n_threads, nb::object progress) {
@@ -163,7 +163,7 @@ void bind_visits(nb::module_& m) {
         const int64_t m = (int64_t)near.shape(1);
         return probe(cells, near.data(), m, std::clamp<int64_t>(first, 0, m), std::clamp<int64_t>(last, 0, m), lists,
                      check_threads(n_threads), poll);
-    }, nb::arg("cells"), nb::arg("near"), nb::arg("first"), nb::arg("last"), nb::arg("ids"), nb::arg("bounds"),
+    }, nb::arg("cells"), array("near"), nb::arg("first"), nb::arg("last"), array("ids"), array("bounds"),
        nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("repair", [](const Cells& cells, In<int32_t, Mat> known, Out<int32_t, Mat> ids, Out<float, Mat> bounds,
@@ -174,7 +174,7 @@ void bind_visits(nb::module_& m) {
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         repair(cells, known.data(), (int)w, lists, check_threads(n_threads), poll);
-    }, nb::arg("cells"), nb::arg("known"), nb::arg("ids"), nb::arg("bounds"), nb::arg("n_threads"),
+    }, nb::arg("cells"), array("known"), array("ids"), array("bounds"), nb::arg("n_threads"),
        nb::arg("progress").none());
 }
 
@@ -193,8 +193,8 @@ void bind_proof(nb::module_& m) {
         check_indices("positions", positions.data(), length(positions), cells.reduced.n);
         verify_lists(cells, rows, lists, all ? nullptr : positions.data(), n, distances.data(), found.data(),
                      check_threads(n_threads), poll);
-    }, nb::arg("cells"), nb::arg("rows"), nb::arg("ids"), nb::arg("bounds"), nb::arg("positions"),
-       nb::arg("distances"), nb::arg("found"), nb::arg("n_threads"), nb::arg("progress").none());
+    }, nb::arg("cells"), nb::arg("rows"), array("ids"), array("bounds"), array("positions"),
+       array("distances"), array("found"), nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("prove", [](const Cells& cells, In<int32_t, Mat> near, In<double, Vec> beyond, int64_t last,
                       Out<int32_t, Mat> ids, Out<float, Mat> bounds, In<double, Vec> distances,
@@ -208,8 +208,8 @@ void bind_proof(nb::module_& m) {
         check_near(cells, near);
         prove(cells, near.data(), beyond.data(), (int64_t)near.shape(1), last, lists, distances.data(),
               proved.data(), check_threads(n_threads), poll);
-    }, nb::arg("cells"), nb::arg("near"), nb::arg("beyond"), nb::arg("last"), nb::arg("ids"), nb::arg("bounds"),
-       nb::arg("distances"), nb::arg("proved"), nb::arg("n_threads"), nb::arg("progress").none());
+    }, nb::arg("cells"), array("near"), array("beyond"), nb::arg("last"), array("ids"), array("bounds"),
+       array("distances"), array("proved"), nb::arg("n_threads"), nb::arg("progress").none());
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ using Vec = nb::shape<-1>;
 using Mat = nb::shape<-1, -1>;
 using Cube = nb::shape<-1, -1, -1>;
 
+// The name of an array, which is taken as it is or not at all: a copy of another type or order would hold
+// rounded values, or would be where results are lost.
+inline auto array(const char* name) { return nb::arg(name).noconvert(); }
+
 void bind_rows(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_layout(nb::module_& m);

@@ -162,6 +162,35 @@ def test_arrays_of_another_length_are_errors(kernel: str) -> None:
                     call(kernel, {**arguments(kernel), name: short})
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_arrays_are_taken_as_they_are(kernel: str) -> None:
+    """Of another type, in another order, or results that cannot be written: no rounded copy, no lost result."""
+    with using(builds()[0]):
+        for name, value in arguments(kernel).items():
+            if not isinstance(value, np.ndarray):
+                continue
+            other = np.longdouble if value.dtype.kind == "f" else np.int16
+            strided = np.repeat(value, 2, axis=0)[::2]
+            for changed in (value.astype(other), strided, *([np.asfortranarray(value)] if value.ndim > 1 else [])):
+                if changed.flags.c_contiguous and changed.dtype == value.dtype:
+                    continue  # a single column is in both orders
+                with pytest.raises(TypeError, match="incompatible function arguments"):
+                    call(kernel, {**arguments(kernel), name: changed})
+        for name in RESULTS.get(kernel, ()):
+            given = arguments(kernel)
+            given[name].setflags(write=False)
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                call(kernel, given)
+
+
+RESULTS = {
+    "Cells.centres": ["out"], "project": ["z"], "group_means": ["means"], "hash_rows": ["hash"],
+    "count_within": ["below", "upto"], "pair_distances": ["distances"], "divide_regions": ["centres"],
+    "outside": ["out"], "small_frames": ["offsets", "maps"], "alignments": ["out"], "near_cells": ["near", "beyond"],
+    "probe": ["ids", "bounds"], "repair": ["ids", "bounds"], "verify_lists": ["distances", "found"],
+    "prove": ["proved"], "self_join": ["distances", "ids"], "query": ["distances", "ids"],
+}  # fmt: skip
+
 # no other array has to fit these
 FREE = {
     ("largest", "x", 0), ("dense_rows", "x", 1), ("hash_rows", "x", 1), ("count_within", "values", 1),

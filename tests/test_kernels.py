@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
+from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +16,7 @@ from nestmap import _native
 from nestmap._native import builds, kernels, twins, using
 from nestmap._points.point_set import make_points
 
+STUB = Path(inspect.getfile(_native)).with_name("_core_baseline.pyi")
 RNG = np.random.default_rng(0)
 
 
@@ -102,10 +107,26 @@ def test_a_row_alone_has_the_bits_of_the_batch() -> None:
         np.testing.assert_array_equal(batch, alone)
 
 
-def test_stub_names_what_the_module_has() -> None:
+def declared() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Functions of the stub, with the names and types of their arguments."""
+    for node in ast.parse(STUB.read_text()).body:
+        for part in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(part, ast.FunctionDef):
+                name = part.name if part is node else f"{node.name}.{part.name}"
+                yield name, [(a.arg, ast.unparse(a.annotation)) for a in part.args.args if a.annotation]
+
+
+def test_stub_says_what_the_module_takes() -> None:
     module = _native._load("baseline")
-    stub = Path(inspect.getfile(_native)).with_name("_core_baseline.pyi").read_text()
-    names = [name for name in dir(module) if not name.startswith("_")]
-    assert names
-    for name in names:
-        assert f"def {name}(" in stub or f"class {name}" in stub or f"\n{name}: " in stub, name
+    kinds = {"F32": "float32", "F64": "float64", "I32": "int32", "I64": "int64", "Real": "float32 float64"}
+    names = set()
+    for name, arguments in declared():
+        names.add(name.split(".")[0])
+        for argument, told in arguments:
+            texts = [text for text, *_ in attrgetter(name)(module).__nb_signature__]
+            taken = {kind for text in texts for kind in re.findall(rf"\b{argument}: (?:\w+\[dtype=)?([\w.]+)", text)}
+            words = re.sub(r"NDArray|np\.", "", told).replace("Callable[[float], None]", "object")
+            expected = {kind for word in re.findall(r"\w+", words) for kind in kinds.get(word, word).split()}
+            assert "Any" in told or {kind.split(".")[-1] for kind in taken} == expected - {"None"}, (name, argument)
+    values = {line.split(":")[0] for line in STUB.read_text().splitlines() if re.match(r"\w+: \w+$", line)}
+    assert names | values | {"Rows"} == {name for name in dir(module) if not name.startswith("_")}

@@ -1,9 +1,20 @@
-"""The compiled module (see cpp/module.cpp); the other builds have the same contents."""
+"""The compiled module (see cpp/module.cpp); the other builds have the same contents.
+
+Arrays are taken as they are: of exactly these types, C-contiguous, writable where results go. Anything else is a
+TypeError; shapes and indices that do not fit are a ValueError or an IndexError that names the argument.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+Real = F32 | F64
 
 LANES: int
 SMALL_GROUP: int
@@ -14,40 +25,38 @@ def supported(isa: str) -> bool: ...
 class Rows:
     def set_keys(self, keys: NDArray[Any]) -> None: ...
 
-def dense_rows(x: NDArray[Any], scale: NDArray[Any], shift: NDArray[Any], extra: NDArray[Any]) -> Rows: ...
+def dense_rows(x: NDArray[Any], scale: F64, shift: F64, extra: F64) -> Rows: ...
 def csr_rows(
-    data: NDArray[Any],
-    indices: NDArray[Any],
-    indptr: NDArray[Any],
+    data: Real,
+    indices: I32 | I64,
+    indptr: I32 | I64,
     n_cols: int,
-    scale: NDArray[Any],
-    shift: NDArray[Any],
-    extra: NDArray[Any],
+    scale: F64,
+    shift: F64,
+    extra: F64,
 ) -> Rows: ...
-def project(x: NDArray[Any], mean: NDArray[Any], basis: NDArray[Any], z: NDArray[Any], n_threads: int) -> None: ...
+def project(x: Real, mean: F64, basis: F64, z: F64, n_threads: int) -> None: ...
 def group_means(
-    x: NDArray[Any],
-    order: NDArray[Any],
-    starts: NDArray[Any],
-    weights: NDArray[Any],
-    means: NDArray[Any],
+    x: Real,
+    order: I64,
+    starts: I64,
+    weights: F64,
+    means: Real,
     n_threads: int,
 ) -> None: ...
-def largest(x: NDArray[Any], n_threads: int) -> float: ...
-def count_within(
-    values: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any], below: NDArray[Any], upto: NDArray[Any]
-) -> None: ...
-def pair_distances(rows: Rows, i: NDArray[Any], j: NDArray[Any], distances: NDArray[Any], norm: str) -> None: ...
-def hash_rows(x: NDArray[Any], hash: NDArray[Any], n_threads: int) -> None: ...
+def largest(x: Real, n_threads: int) -> float: ...
+def count_within(values: Real, lower: F64, upper: F64, below: I64, upto: I64) -> None: ...
+def pair_distances(rows: Rows, i: I64, j: I64, distances: F64, norm: str) -> None: ...
+def hash_rows(x: Real, hash: NDArray[np.uint64], n_threads: int) -> None: ...
 
 class Cells:
     def __init__(
         self,
-        z: NDArray[Any],
-        tails: NDArray[Any],
-        sizes: NDArray[Any],
-        ids: NDArray[Any],
-        starts: NDArray[Any],
+        z: F32,
+        tails: F32,
+        sizes: F32,
+        ids: I64,
+        starts: I64,
         head: int,
         slack: float,
         norm: str,
@@ -55,90 +64,90 @@ class Cells:
     ) -> None: ...
     @property
     def width(self) -> int: ...
-    def centres(self, out: NDArray[Any]) -> None: ...
+    def centres(self, out: F32) -> None: ...
 
 def divide_regions(
-    region_starts: NDArray[Any],
-    region_points: NDArray[Any],
-    order: NDArray[Any],
-    starts: NDArray[Any],
-    offsets: NDArray[Any],
-    shares: NDArray[Any],
+    region_starts: I64,
+    region_points: F64,
+    order: I64,
+    starts: I64,
+    offsets: F64,
+    shares: F64,
     rounds: int,
     want_cells: bool,
-    centres: NDArray[Any],
+    centres: F64,
     n_threads: int,
-) -> tuple[NDArray[Any], NDArray[Any]]: ...
+) -> tuple[I64, F64]: ...
 def outside(
-    starts: NDArray[Any],
-    corners: NDArray[Any],
-    ids: NDArray[Any],
-    points: NDArray[Any],
-    out: NDArray[Any],
+    starts: I64,
+    corners: F64,
+    ids: I64,
+    points: F64,
+    out: F64,
     n_threads: int,
 ) -> None: ...
 def small_frames(
-    z: NDArray[Any],
-    order: NDArray[Any],
-    starts: NDArray[Any],
-    weights: NDArray[Any],
-    offsets: NDArray[Any],
-    maps: NDArray[Any],
+    z: F32,
+    order: I64,
+    starts: I64,
+    weights: F64,
+    offsets: F64,
+    maps: F32,
     n_threads: int,
 ) -> None: ...
 def alignments(
-    maps: NDArray[Any],
-    centres: NDArray[Any],
-    anchors: NDArray[Any],
-    around: NDArray[Any],
-    out: NDArray[Any],
+    maps: F32,
+    centres: F32,
+    anchors: F64,
+    around: I64,
+    out: F64,
     n_threads: int,
 ) -> None: ...
 def near_cells(
     cells: Cells,
-    near: NDArray[Any],
-    beyond: NDArray[Any],
+    near: I32,
+    beyond: F64,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> None: ...
 def probe(
     cells: Cells,
-    near: NDArray[Any],
+    near: I32,
     first: int,
     last: int,
-    ids: NDArray[Any],
-    bounds: NDArray[Any],
+    ids: I32,
+    bounds: F32,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> int: ...
 def repair(
     cells: Cells,
-    known: NDArray[Any],
-    ids: NDArray[Any],
-    bounds: NDArray[Any],
+    known: I32,
+    ids: I32,
+    bounds: F32,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> None: ...
 def verify_lists(
     cells: Cells,
     rows: Rows,
-    ids: NDArray[Any],
-    bounds: NDArray[Any],
-    positions: NDArray[Any],
-    distances: NDArray[Any],
-    found: NDArray[Any],
+    ids: I32,
+    bounds: F32,
+    positions: I64,
+    distances: F64,
+    found: I64,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> None: ...
 def prove(
     cells: Cells,
-    near: NDArray[Any],
-    beyond: NDArray[Any],
+    near: I32,
+    beyond: F64,
     last: int,
-    ids: NDArray[Any],
-    bounds: NDArray[Any],
-    distances: NDArray[Any],
-    proved: NDArray[Any],
+    ids: I32,
+    bounds: F32,
+    distances: F64,
+    proved: NDArray[np.uint8],
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> None: ...
@@ -151,8 +160,8 @@ def self_join(
     rows: Rows,
     n_visit: int,
     done: PairSet,
-    distances: NDArray[Any],
-    ids: NDArray[Any],
+    distances: F64,
+    ids: I64,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> tuple[int, int, int]: ...
@@ -161,7 +170,7 @@ def query(
     query_rows: Rows,
     cells: Cells,
     rows: Rows,
-    distances: NDArray[Any],
-    ids: NDArray[Any],
+    distances: F64,
+    ids: I64,
     n_threads: int,
 ) -> tuple[int, int, int]: ...

@@ -10,6 +10,15 @@ from .._arrays import Array
 from . import core, frames, mosaic, twins
 
 
+def _index(values: Array) -> Array:
+    """Integers as the compiled kernels take them: on some platforms NumPy's own are shorter."""
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def _points(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
 def project(x: Array, mean: Array, basis: Array, n_threads: int) -> Array:
     """Coordinates of the rows of x along the rows of basis, in float64 (see the twin)."""
     if (native := core()) is None:
@@ -24,7 +33,7 @@ def group_means(x: Array, order: Array, starts: Array, weights: Array, n_threads
     if (native := core()) is None:
         return twins.group_means(x, order, starts, weights)
     means = np.empty((len(starts) - 1, x.shape[1]), dtype=x.dtype)
-    native.group_means(x, order, starts, weights, means, n_threads)
+    native.group_means(x, _index(order), _index(starts), weights, means, n_threads)
     return means
 
 
@@ -58,7 +67,7 @@ def pair_distances(points: Any, i: Array, j: Array) -> Array:
     if (native := core()) is None:
         return np.asarray(points.pair_distances(i, points, j, points.norm))
     out = np.empty(len(i))
-    native.pair_distances(points.native, np.ascontiguousarray(i), np.ascontiguousarray(j), out, points.norm)
+    native.pair_distances(points.native, _index(i), _index(j), out, points.norm)
     return out
 
 
@@ -71,7 +80,7 @@ def principal_frames(
     maps = np.zeros((len(starts) - 1, n_components, z.shape[1]), dtype=np.float32)
     larger_than = 1
     if (native := core()) is not None:
-        native.small_frames(z, order, starts, weights, offsets, maps, n_threads)
+        native.small_frames(z, _index(order), _index(starts), weights, offsets, maps, n_threads)
         larger_than = native.SMALL_GROUP
     frames.principal_frames(z, order, starts, weights, offsets, maps, n_threads, larger_than=larger_than)
     return offsets, maps
@@ -82,7 +91,7 @@ def alignments(maps: Array, centres: Array, anchors: Array, around: Array, n_thr
     if (native := core()) is None:
         return frames.alignments(maps, centres, anchors, around)
     out = np.empty((*maps.shape[:2], maps.shape[1]))
-    native.alignments(maps, centres, np.ascontiguousarray(anchors), np.ascontiguousarray(around), out, n_threads)
+    native.alignments(maps, centres, np.ascontiguousarray(anchors), _index(around), out, n_threads)
     return out
 
 
@@ -98,8 +107,8 @@ def divide_regions(
 ) -> tuple[Array, Any]:
     """Centres and, if wanted, cells of the children of each region (twin: `mosaic.divide_regions`)."""
     arguments = (
-        regions.starts, np.ascontiguousarray(regions.points), grouping.order, grouping.starts,
-        np.ascontiguousarray(offsets, dtype=np.float64), shares, rounds,
+        _index(regions.starts), _points(regions.points), _index(grouping.order), _index(grouping.starts),
+        _points(offsets), shares, rounds,
     )  # fmt: skip
     if (native := core()) is None:
         centres, cells = mosaic.divide_regions(*arguments)
@@ -115,7 +124,5 @@ def outside(starts: Array, corners: Array, ids: Array, points: Array, n_threads:
     if (native := core()) is None:
         return mosaic.outside(starts, corners, ids, points)
     out = np.empty(len(ids))
-    native.outside(
-        starts, np.ascontiguousarray(corners), np.ascontiguousarray(ids), np.ascontiguousarray(points), out, n_threads
-    )
+    native.outside(_index(starts), _points(corners), _index(ids), _points(points), out, n_threads)
     return out
