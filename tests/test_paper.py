@@ -82,7 +82,7 @@ def test_rounding_is_not_inflated() -> None:
 def groups_of_two_leaves() -> np.ndarray:
     """Three groups of five rows: a leaf of two, (3, -1) off its middle, and one of three on a horizontal line."""
     group = np.array([[3.0, -1], [-3, 1], [60, 20], [61, 20], [63, 20]])
-    return np.vstack([group + shift for shift in np.array([[0, 0], [1000, 0], [0, 2000]])])
+    return np.vstack([group, group + np.array([1000, 0]), group + np.array([0, 2000])])
 
 
 def test_a_whole_map_with_inflation() -> None:
