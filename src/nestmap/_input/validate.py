@@ -91,6 +91,7 @@ def cast_rows(X: Any, *, dtype: Any = None, name: str = "X", first_row: int = 0,
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
+        check_finite(csr.data, name, first_row=first_row, csr=csr, n_threads=n_threads)
     return csr
 
 
