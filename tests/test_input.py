@@ -341,7 +341,7 @@ def test_bad_values_of_csr_have_a_row_and_a_column(value: float, kind: str) -> N
 def test_duplicates_that_sum_to_infinity() -> None:
     X = sparse.csr_matrix((2, 2), dtype=np.float32)
     X.data, X.indices, X.indptr = np.full(2, 3e38, "f4"), np.zeros(2, "i4"), np.array([0, 0, 2], "i4")
-    with pytest.raises(ValueError, match="infinity .*row 1, column 0"):
+    with pytest.raises(ValueError, match=r"infinity .*row 1, column 0"):
         cast_rows(X)
 
 
