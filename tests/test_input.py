@@ -338,6 +338,13 @@ def test_bad_values_of_csr_have_a_row_and_a_column(value: float, kind: str) -> N
             as_rows(matrix)
 
 
+def test_duplicates_that_sum_to_infinity() -> None:
+    X = sparse.csr_matrix((2, 2), dtype=np.float32)
+    X.data, X.indices, X.indptr = np.full(2, 3e38, "f4"), np.zeros(2, "i4"), np.array([0, 0, 2], "i4")
+    with pytest.raises(ValueError, match=r"infinity .*row 1, column 0"):
+        cast_rows(X)
+
+
 @pytest.mark.parametrize("part, value", [("indices", 64), ("indices", -1), ("indptr", 10**6), ("indptr", -1)])
 def test_damaged_csr(part: str, value: int) -> None:
     X = sparse.csr_matrix(digits()[:300])

@@ -158,9 +158,9 @@ def _check_objects(rows: Iterable[Any], name: str, column: Any = None) -> None:
         if isinstance(row, np.ma.MaskedArray):
             _check_mask(row, name, i)
         values = row.tolist() if isinstance(row, np.ndarray) and row.dtype.kind in "iuO" else row
-        for j, value in enumerate(values if isinstance(values, list | tuple) else ()):
-            if type(value) is float:
-                continue
+        if not isinstance(values, list | tuple) or {*map(type, values)} == {float}:
+            continue
+        for j, value in enumerate(values):
             if value is np.ma.masked:
                 _raise_masked(1, name, i, j)
             if isinstance(value, int | np.integer) and not -_WHOLE <= value <= _WHOLE and not _is_whole(int(value)):

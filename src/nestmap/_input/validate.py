@@ -68,7 +68,7 @@ def work_dtype_of(X: Any, n_threads: int = 1) -> np.dtype[Any]:
 
     width = values.size // len(values)
     look(slice(0, max(1, 10_000 // width)))  # mostly this decides
-    map_blocks(look, [] if differs.is_set() else blocks(len(values), width, values=1_000_000), n_threads)
+    map_blocks(look, [] if differs.is_set() else blocks(len(values), width, values=200_000), n_threads)
     return np.dtype(np.float64 if differs.is_set() else np.float32)
 
 
@@ -91,6 +91,7 @@ def cast_rows(X: Any, *, dtype: Any = None, name: str = "X", first_row: int = 0,
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
+        check_finite(csr.data, name, first_row=first_row, csr=csr, n_threads=n_threads)
     return csr
 
 
