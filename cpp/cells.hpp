@@ -1,5 +1,6 @@
 // Rows in cells: reduced coordinates as panels, a centre and a radius per cell.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -22,6 +23,9 @@ struct Reduced {
     const int64_t* ids = nullptr;  // row number in Rows
     float tail(int64_t i, int upto) const { return tails[i * (dims >> 3) + (upto >> 3) - 1]; }
 };
+
+// More than a sum of products below the range of float can be off by, even if the CPU flushes them to zero.
+constexpr double BELOW_FLOAT = 1e-35;
 
 class Cells {
 public:
@@ -51,10 +55,10 @@ public:
     // What rounding can take off a distance to a row of this cell, beside the other row's share.
     double cell_slack(int64_t c) const { return slack * (centre_norms_[c] + radii_[c]); }
 
-    // The row's size with the margin for rounding taken off, as lower_bound expects it.
+    // The row's size with the margin for rounding taken off, as lower_bound expects it (docs/exactness.md).
     float margin_size(int64_t position) const { return with_margin(reduced.sizes[position]); }
     float with_margin(double size) const {
-        return (float)(norm == Norm::L2 ? size * (1 - slack) : -size * slack);
+        return (float)((norm == Norm::L2 ? size * (1 - slack) : -size * slack) - BELOW_FLOAT);
     }
 
     // Whether a row at `bound` from row `position` in short rows is farther than `distance` (both squared for L2),
@@ -63,6 +67,7 @@ public:
         const bool l2 = norm == Norm::L2;
         const double size = reduced.sizes[position], away = l2 ? std::sqrt(distance) : distance;
         const double rounding = 2 * slack * ((l2 ? std::sqrt(size) : size) + away);
+        bound = std::max(0.0, bound - BELOW_FLOAT);
         return (l2 ? std::sqrt(bound) : bound) * (1 - 1e-4) > away + rounding;
     }
 

@@ -33,8 +33,7 @@ inline V term(V diff) {
 
 constexpr int64_t EXIT_EVERY = 64;  // columns between two looks at the limit
 
-// The affine map is the identity for euclidean and manhattan up to one power of two, which is
-// applied at the end; Plain skips it per element.
+// Plain skips centre and scale, which for euclidean and manhattan are 0 and one power of two, applied at the end.
 template <class T, Norm N, bool Plain>
 double dense_distance(const T* a, const T* b, int64_t cols, double sa, double ca, double sb, double cb,
                       double start, double limit) {
@@ -62,13 +61,13 @@ double dispatch_dense(const T* a, const T* b, int64_t cols, const Affine& fa, in
                       int64_t j, double limit) {
     const double sa = fa.scale[i], sb = fb.scale[j], ca = fa.centre[i], cb = fb.centre[j];
     const double start = term<N>(fa.extra[i] - fb.extra[j]);
-    if (sa != sb || ca != 0 || cb != 0 || start != 0)
-        return dense_distance<T, N, false>(a, b, cols, sa, ca, sb, cb, start, limit);
-    // scale is a power of two or a common factor: |s a - s b| = s |a - b|
-    const double factor = N == Norm::L2 ? sa * sa : sa;
-    if (factor > 1e-280 && factor < 1e280)
+    // |s a - s b| = s |a - b|, to the last bit, for a power of two that keeps the squares in range
+    int exponent;
+    if (sa == sb && ca == 0 && cb == 0 && start == 0 && std::frexp(sa, &exponent) == 0.5 && std::abs(exponent) < 160) {
+        const double factor = N == Norm::L2 ? sa * sa : sa;
         return factor * dense_distance<T, N, true>(a, b, cols, 1, 0, 1, 0, 0, limit / factor * (1 + 1e-12));
-    return dense_distance<T, N, false>(a, b, cols, sa, 0, sb, 0, 0, limit);
+    }
+    return dense_distance<T, N, false>(a, b, cols, sa, ca, sb, cb, start, limit);
 }
 
 // New rows are float, training rows may be narrower: both are read as double, which changes no value.

@@ -180,10 +180,9 @@ def row_squares(x: Any) -> Array:
 
 
 def rounding_slack(head: int, n_cols: int) -> float:
-    """A bound of the relative rounding error of a squared distance between short rows.
+    """The margin for rounding, relative to the sizes of two short rows, in a tile of `head` columns.
 
-    float32 sums of `head` products of rounded factors, a few dozen more additions over the other
-    columns, and float64 norms whose square roots may lose half of their digits where the remainder
-    is small.
+    The first term covers sums of `head` products in float32 and the additions over the other columns, the second
+    tails, whose square roots may lose half of the digits of float64. docs/exactness.md derives both.
     """
     return (head + 80) * 2.0**-23 + 8 * float(np.sqrt((n_cols + 64) * 2.0**-53))
