@@ -48,10 +48,12 @@ def report(name: str, X: np.ndarray, y: np.ndarray | None) -> None:
                 order = np.random.default_rng(seed).permutation(len(X))
                 other = HNNE().fit(X[order])
                 levels = zip(range(model.hierarchy_.n_levels), range(other.hierarchy_.n_levels), strict=False)
-                changed.append([
-                    adjusted_rand_score(model.hierarchy_.labels(a)[order], other.hierarchy_.labels(b))
-                    for a, b in levels
-                ])
+                changed.append(
+                    [
+                        adjusted_rand_score(model.hierarchy_.labels(a)[order], other.hierarchy_.labels(b))
+                        for a, b in levels
+                    ]
+                )
                 tops.append(other.hierarchy_.level_sizes[-1])
         agreement = np.mean([[row[0], row[-1]] for row in changed], axis=0)
         accuracy = "–" if y is None else f"{knn_accuracy(model.embedding_, y):.4f}"

@@ -157,3 +157,12 @@ class TestFinch:
     def test_too_small_a_budget_is_refused(self) -> None:
         with pytest.raises(ValueError, match="max_memory"):
             FINCH(max_memory="1MB").fit(digits())
+
+
+def test_a_bad_value_in_a_later_block_is_named_by_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nestmap._input.training._BLOCK", 64 * 100)
+    X = digits().copy()
+    model = HNNE().fit(X)
+    X[1234, 5] = np.nan
+    with pytest.raises(ValueError, match="row 1234, column 5"):
+        model.transform(X)

@@ -87,15 +87,16 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
         """
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
+        n_threads = resolve_n_jobs(self.n_jobs)
         folder = None if self.work_dir is None else Path(self.work_dir).expanduser()
-        X, features = read_training(self, X, budget.size, folder, progress.share)
+        X, features = read_training(self, X, budget.size, folder, progress.share, n_threads)
         if self.n_clusters is not None:
             check_number("n_clusters", self.n_clusters, 1, X.shape[0], integer=True)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         options = Search("auto" if given else self.neighbors, self.target_recall)
         metric = check_metric(self.metric, X)
         plan = plan_fit(X, metric, options, n_components=0, local=False, given=given is not None, budget=budget)
-        run = make_run(plan, options, resolve_n_jobs(self.n_jobs), progress, folder)
+        run = make_run(plan, options, n_threads, progress, folder)
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
         progress.done()
         self._assign(tree, features)
@@ -130,7 +131,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         check_is_fitted(self)
         tree, n_threads = self._fitted, resolve_n_jobs(self.n_jobs)
         number = None if level is None else self.hierarchy_.check_level(level)
-        rows = (tree.stored_alike(part) for part in read_new(self, X, tree.dtype))
+        rows = (tree.stored_alike(part) for part in read_new(self, X, tree.dtype, n_threads))
         leaves = np.concatenate([tree.assign(part, n_threads).leaves for part in rows])
         return np.asarray(self._label_of_leaf[leaves] if number is None else self.hierarchy_.climb(leaves, number))
 

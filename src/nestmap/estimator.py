@@ -174,17 +174,17 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             large (see work_dir).
         """
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
-        source, plan = open_rows(X), None
+        source, plan, n_threads = open_rows(X), None, resolve_n_jobs(self.n_jobs)
         if isinstance(source, RowSource):
             plan = self.plan(source)  # what is wrong shows before the copy
             progress.begin(f"copying {source.shape[0]} rows")
-        X, features = read_training(self, source, budget.size, self._folder(), progress.share)
+        X, features = read_training(self, source, budget.size, self._folder(), progress.share, n_threads)
         self._check_parameters(X.shape[0])
         metric = self._checked_metric(X)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         plan = plan or self._plan(X, metric, budget)
         progress.note(str(plan))
-        run = make_run(plan, self._options(), resolve_n_jobs(self.n_jobs), progress, self._folder())
+        run = make_run(plan, self._options(), n_threads, progress, self._folder())
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points)
         fitted = fit_map(X, tree, self._settings(X.shape[0], self._draw_seed()), run)
         self._assign(fitted, features)
@@ -294,7 +294,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """
         check_is_fitted(self)
         n_threads = resolve_n_jobs(self.n_jobs)
-        placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X)]
+        placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads)]
         positions = np.concatenate([part for part, _ in placed])
         return (positions, np.concatenate([found.distances for _, found in placed])) if return_distance else positions
 
@@ -303,7 +303,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         check_is_fitted(self)
         number = self.hierarchy_.check_level(self.label_level_ if level is None else level)
         n_threads = resolve_n_jobs(self.n_jobs)
-        leaves = np.concatenate([self._fitted.tree.assign(rows, n_threads).leaves for rows in self._new_rows(X)])
+        leaves = np.concatenate(
+            [self._fitted.tree.assign(rows, n_threads).leaves for rows in self._new_rows(X, n_threads)]
+        )
         labels: Array = self.hierarchy_.climb(leaves, number)
         return labels
 
@@ -363,10 +365,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         check_is_fitted(self)
         return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
-    def _new_rows(self, X: Any) -> Iterator[Any]:
+    def _new_rows(self, X: Any, n_threads: int) -> Iterator[Any]:
         """New rows, checked, in blocks: each row is placed by itself, so the blocks make no difference."""
         tree = self._fitted.tree
-        return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype))
+        return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads))
 
     def _check_parameters(self, n_rows: int) -> None:
         check_number("n_components", self.n_components, 1, np.inf, integer=True)

@@ -19,7 +19,7 @@ OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric", "ensure_a
 
 
 def read_training(
-    estimator: Any, X: Any, budget: int, folder: Path | None, progress: Callable[[float], None]
+    estimator: Any, X: Any, budget: int, folder: Path | None, progress: Callable[[float], None], n_threads: int
 ) -> tuple[Any, dict[str, Any]]:
     """Training rows as the stages take them, and the attributes that describe their columns.
 
@@ -31,7 +31,7 @@ def read_training(
     blank: Any = object.__new__(type(estimator))
     blank.__dict__.update(estimator.get_params(deep=False))
     before = {*blank.__dict__}
-    X = cast_rows(validate_data(blank, X, reset=True, **OPTIONS))
+    X = cast_rows(validate_data(blank, X, reset=True, **OPTIONS), n_threads=n_threads)
     return X, {name: value for name, value in blank.__dict__.items() if name not in before}
 
 
@@ -41,14 +41,15 @@ def assign_fitted(estimator: Any, state: dict[str, Any]) -> None:
     estimator.__dict__ = {name: value for name, value in estimator.__dict__.items() if name not in gone} | state
 
 
-def read_new(estimator: Any, X: Any, dtype: Any) -> Iterator[Any]:
+def read_new(estimator: Any, X: Any, dtype: Any, n_threads: int) -> Iterator[Any]:
     """New rows of a fitted estimator, in blocks."""
     X = open_rows(X)
     if isinstance(X, RowSource):
-        parts: Any = (X.block(part) for part in row_blocks(X))
+        parts: Any = ((part.start, X.block(part)) for part in row_blocks(X))
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _BLOCK:
-        parts = (X[part] for part in blocks(len(X), X.shape[1], values=_BLOCK))
+        parts = ((part.start, X[part]) for part in blocks(len(X), X.shape[1], values=_BLOCK))
     else:
-        parts = (X,)
-    for part in parts:
-        yield cast_rows(validate_data(estimator, part, reset=False, **OPTIONS), dtype=dtype)
+        parts = ((0, X),)
+    for start, part in parts:
+        rows = validate_data(estimator, part, reset=False, **OPTIONS)
+        yield cast_rows(rows, dtype=dtype, first_row=start, n_threads=n_threads)

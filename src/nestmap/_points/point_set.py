@@ -144,7 +144,7 @@ def make_points(
     n = data.shape[0]
     zeros = np.broadcast_to(0.0, n)
     if metric in ("euclidean", "manhattan"):
-        unit = like.unit if like is not None else power_of_two(data)
+        unit = like.unit if like is not None else power_of_two(data, n_threads)
         return PointSet(data, np.broadcast_to(unit, n), zeros, zeros, metric, unit, keys)
     centre, length = zeros, np.empty(n)
     if metric == "correlation":
@@ -203,10 +203,10 @@ def _stored_like(data: Any, other: Any) -> Any:
     return out
 
 
-def power_of_two(data: Any) -> float:
+def power_of_two(data: Any, n_threads: int = 1) -> float:
     """The power of two that brings the largest absolute value into [0.5, 1); 1 for all zeros.
 
     At most 2^1023, the largest there is: the largest of subnormal numbers is brought as close to 0.5 as that goes.
     """
-    largest = largest_value(data.data if sparse.issparse(data) else data)
+    largest = largest_value(data.data if sparse.issparse(data) else data, n_threads)
     return 1.0 if largest == 0 else float(2.0 ** min(1023, -int(np.frexp(largest)[1])))

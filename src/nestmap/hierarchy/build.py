@@ -85,12 +85,13 @@ def build_hierarchy(
     >>> build_hierarchy(load_digits().data)
     Hierarchy(1797 rows -> 397 -> 89 -> 21 -> 7 nodes, metric='euclidean')
     """
-    X = as_rows(load_rows(X))
+    n_threads = resolve_n_jobs(n_jobs)
+    X = as_rows(load_rows(X), n_threads=n_threads)
     metric = check_metric(metric, X)
     check_number("min_nodes", min_nodes, 1, np.inf, integer=True)
     given = None if isinstance(neighbors, str) else given_neighbors(neighbors, X.shape[0])
     options = Search("auto" if given else neighbors, target_recall)
-    run = Run(resolve_n_jobs(n_jobs), Progress(verbose), options, options)
+    run = Run(n_threads, Progress(verbose), options, options)
     return build_levels(X, metric, run, given=given, min_nodes=min_nodes)
 
 

@@ -78,8 +78,9 @@ def first_neighbors(
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
     how = Search(method, target_recall)
-    X = as_rows(load_rows(X), min_rows=2)
-    found = search(X, metric, resolve_n_jobs(n_jobs), how).neighbors
+    n_threads = resolve_n_jobs(n_jobs)
+    X = as_rows(load_rows(X), min_rows=2, n_threads=n_threads)
+    found = search(X, metric, n_threads, how).neighbors
     warn_of_recall(found.report)
     return found
 
