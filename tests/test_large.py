@@ -92,7 +92,7 @@ def test_new_rows_may_be_wide_where_training_rows_were_narrow(reference: HNNE) -
 def test_large_batches_of_new_rows_go_in_blocks(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
     new = digits() + np.float32(0.25)
     whole = reference.transform(new, return_distance=True)
-    monkeypatch.setattr("nestmap.estimator._BLOCK", 64 * 100)
+    monkeypatch.setattr("nestmap._input.training._BLOCK", 64 * 100)
     parts = reference.transform(new, return_distance=True)
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_array_equal(whole[1], parts[1])
@@ -149,7 +149,7 @@ def test_plans_tell_method_and_memory_and_grow_with_rows() -> None:
     assert "exact neighbours" in str(few)
     huge = np.broadcast_to(np.zeros(1, dtype=np.uint8), (8_100_000, 784))
     plan = HNNE(neighbors="approximate", max_memory="8GB").plan(huge)
-    assert plan.method == "approximate" and plan.centroids_on_disk and plan.memory <= plan.budget
+    assert plan.method == "approximate" and plan.disk > 0 and plan.memory <= plan.budget
     assert HNNE(neighbors="approximate", max_memory=plan.smallest).plan(huge).columns <= plan.columns
 
 
@@ -162,7 +162,7 @@ def test_plans_of_sources_look_at_their_first_rows(tmp_path: Path) -> None:
 
 def test_tables_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
     monkeypatch.setattr("nestmap.plan._ON_DISK", 0.0)
-    monkeypatch.setattr("nestmap.estimator.SURE", 4)
+    monkeypatch.setattr("nestmap._run.SURE", 4)
     model = HNNE().fit(digits())
     assert isinstance(model.hierarchy_.levels[0].centroids, np.memmap)
     same_map(model, reference)

@@ -50,8 +50,10 @@ def test_rules_are_what_they_say(backend: str) -> None:
         a, b = by_centroid.predict(NEW, level=0), by_neighbor.predict(NEW, level=0)
     D = cdist(NEW.astype(float), by_centroid.hierarchy_.levels[0].centroids.astype(float))
     np.testing.assert_allclose(D[np.arange(len(NEW)), a], D.min(axis=1), rtol=1e-6)
-    nearest = cdist(NEW.astype(float), TRAIN.astype(float)).argmin(axis=1)
-    np.testing.assert_array_equal(b, by_neighbor.hierarchy_.labels(0)[nearest])
+    D = cdist(NEW.astype(float), TRAIN.astype(float))
+    allowed = [{*by_neighbor.hierarchy_.labels(0)[row == row.min()]} for row in D]  # integers: some rows tie
+    assert all(leaf in leaves for leaf, leaves in zip(b, allowed, strict=True))
+    assert sum(len(leaves) == 1 for leaves in allowed) > 0.9 * len(NEW)
 
 
 def test_labels_of_new_rows_nest() -> None:
