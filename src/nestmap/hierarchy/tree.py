@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +14,11 @@ from .._arrays import Array
 from .._parallel import resolve_n_jobs
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._points.reduce import fit_reducer
-from ..neighbors import FirstNeighbors, NeighborReport
+from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.choice import most_columns
 from ..neighbors.join import Index, build_index
-from .merge import join_shortest
+from .merge import Links, join_shortest
 
 
 def _read_only(array: Any) -> Any:
@@ -68,8 +68,9 @@ class Level:
     keys: Array | None = None  # uint64, from the values of their rows: decide between equal distances
 
     def __post_init__(self) -> None:
-        for name in ("centroids", "sizes", "members"):
-            object.__setattr__(self, name, _read_only(getattr(self, name)))
+        for name in ("centroids", "sizes", "members", "keys"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _read_only(array))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "grouping"}  # made when asked for
@@ -99,9 +100,9 @@ class Hierarchy:
     metric : str or callable
     reports : tuple of NeighborReport
         How the first neighbours of the rows and of each level were found.
-    neighbors : tuple of FirstNeighbors
-        First neighbours of the rows, of the nodes of level 0, and so on: the components of
-        neighbors[k] are the nodes of level k. Goes on above the top until a single node is left.
+    links : tuple of Links
+        First-neighbour links of the rows, of the nodes of level 0, and so on: what links[k] connect are
+        the nodes of level k. They go on above the top until a single node is left.
 
     Examples
     --------
@@ -122,11 +123,11 @@ class Hierarchy:
     reports: tuple[NeighborReport, ...] = ()
     found_index: Index | BlockedIndex | None = field(default=None, repr=False)
     far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
-    neighbors: tuple[FirstNeighbors, ...] = field(default=(), repr=False)
+    links: tuple[Links, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        frozen = (replace(n, ids=_read_only(n.ids), distances=_read_only(n.distances)) for n in self.neighbors)
-        object.__setattr__(self, "neighbors", tuple(frozen))
+        links = tuple(Links(_read_only(each.ids), _read_only(each.ranks)) for each in self.links)
+        object.__setattr__(self, "links", links)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -177,9 +178,9 @@ class Hierarchy:
         -----
         Between two levels, the nodes of the finer one (below level 0: the rows) are joined along their
         first-neighbour links, the shortest first, until n_clusters are left. That is single linkage inside
-        each cluster of the coarser level. So the clusters for any two numbers nest, and equal rows are the last
-        to be split. Takes O(m log m) for m nodes of the finer level, and no distances. FINCH merges the
-        two nearest centroids instead, across the coarser clusters: docs/defaults.md compares them.
+        each cluster of the coarser level (where first neighbours are exact). So the clusters for any two numbers
+        nest, and equal rows are the last to be split. Takes O(m log m) for m nodes of the finer level. FINCH
+        merges the two nearest centroids instead, across the coarser clusters: docs/defaults.md compares them.
         """
         if (level is None) == (n_clusters is None):
             raise ValueError("labels: give either level or n_clusters")
@@ -199,14 +200,14 @@ class Hierarchy:
         finer = sum(n >= n_clusters for n in self.level_sizes)  # levels that have at least as many nodes
         labels = self.climb(self.levels[0].members, finer - 1) if finer else np.arange(self.n_rows)
         n_found = self.levels[finer - 1].n_nodes if finer else self.n_rows
-        for neighbors in self.neighbors[finer:]:  # more than one only above the top
+        for links in self.links[finer:]:  # more than one only above the top
             if n_found == n_clusters:
                 break
-            joined = join_shortest(neighbors, n_clusters)
+            joined = join_shortest(links, n_clusters)
             labels, n_found = joined[labels], int(joined.max()) + 1
         if n_found != n_clusters:
             raise ValueError(
-                f"n_clusters={n_clusters}: this hierarchy was made without its first neighbours and can only be cut "
+                f"n_clusters={n_clusters}: this hierarchy was made without its links and can only be cut "
                 f"at its levels, with {list(self.level_sizes)} clusters"
             )
         return labels
