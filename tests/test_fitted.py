@@ -154,6 +154,15 @@ class TestFinch:
         np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-4, atol=1e-4)
         np.testing.assert_array_equal(model.predict(str(tmp_path / "rows.npy")), model.labels_)
 
+    @pytest.mark.parametrize("n_clusters", [3, 400, 1000, 1700])
+    def test_training_rows_keep_their_labels(self, n_clusters: int) -> None:
+        model = FINCH(n_clusters=n_clusters).fit(digits())
+        assert len(set(model.labels_)) == len(model.cluster_centers_) == n_clusters
+        np.testing.assert_array_equal(model.predict(digits()), model.labels_)
+        means = np.stack([digits()[model.labels_ == k].mean(axis=0) for k in range(n_clusters)])
+        np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-4, atol=1e-4)
+        assert set(model.predict(digits() + 0.3)) <= {*range(n_clusters)}
+
     def test_too_small_a_budget_is_refused(self) -> None:
         with pytest.raises(ValueError, match="max_memory"):
             FINCH(max_memory="1MB").fit(digits())

@@ -19,6 +19,7 @@ from ._run import Run
 from .fitted import fit_tree
 from .hierarchy.build import merge_items
 from .neighbors import check_metric, given_neighbors
+from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import Search
 from .placement import FittedTree
 from .plan import make_run, plan_fit
@@ -31,8 +32,8 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     ----------
     n_clusters : int or None
         None: `labels_` are those of the partition whose clusters stand farthest apart for what
-        holds them together. A number: exactly that many, by merging the nearest clusters of the
-        next finer partition.
+        holds them together. A number from 1 to n_rows: exactly that many, between two partitions by
+        their first-neighbour links, the shortest first (`Hierarchy.labels`).
     metric, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
         As in `nestmap.HNNE`.
 
@@ -99,21 +100,24 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         run = make_run(plan, options, n_threads, progress, folder)
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
         progress.done()
-        self._assign(tree, features)
+        self._assign(X, tree, run, features)
         return self
 
-    def _assign(self, tree: FittedTree, features: dict[str, Any]) -> None:
+    def _assign(self, X: Any, tree: FittedTree, run: Run, features: dict[str, Any]) -> None:
         """All fitted attributes at once."""
-        hierarchy = tree.hierarchy
+        hierarchy, leaf = tree.hierarchy, tree.hierarchy.levels[0]
         if self.n_clusters is None:
             labels = hierarchy.labels(hierarchy.default_level())
         else:
             labels = hierarchy.labels(n_clusters=int(self.n_clusters))
-        leaf = hierarchy.levels[0]
-        label_of_leaf = np.empty(leaf.n_nodes, dtype=np.int64)
-        label_of_leaf[leaf.members] = labels  # merged clusters hold whole leaves, so a leaf tells the label
-        weights, n_clusters = leaf.sizes.astype(np.float64), int(labels.max()) + 1
-        centers, _ = merge_items(leaf.centroids, weights, label_of_leaf, n_clusters, tree.dtype, Run())
+        n_clusters, label_of_leaf = int(labels.max()) + 1, None
+        if n_clusters <= leaf.n_nodes:  # clusters hold whole leaves, so a leaf tells the label
+            label_of_leaf = np.empty(leaf.n_nodes, dtype=np.int64)
+            label_of_leaf[leaf.members] = labels
+            weights = leaf.sizes.astype(np.float64)
+            centers, _ = merge_items(leaf.centroids, weights, label_of_leaf, n_clusters, leaf.centroids.dtype, run)
+        else:
+            centers, _ = merge_items(X, np.ones(len(labels)), labels, n_clusters, leaf.centroids.dtype, run)
         state = {
             **features,
             "labels_": labels,
@@ -127,13 +131,26 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         assign_fitted(self, state)
 
     def predict(self, X: Any, level: int | None = None) -> Array:
-        """Cluster of new rows, by the nearest finest-level centroid (default: as in `labels_`)."""
+        """Cluster of new rows, by the nearest finest-level centroid (default: as in `labels_`).
+
+        Where `labels_` has more clusters than the finest level: by the nearest of `cluster_centers_`.
+        """
         check_is_fitted(self)
         tree, n_threads = self._fitted, resolve_n_jobs(self.n_jobs)
         number = None if level is None else self.hierarchy_.check_level(level)
-        rows = (tree.stored_alike(part) for part in read_new(self, X, tree.dtype, n_threads))
-        leaves = np.concatenate([tree.assign(part, n_threads).leaves for part in rows])
-        return np.asarray(self._label_of_leaf[leaves] if number is None else self.hierarchy_.climb(leaves, number))
+        labels = []
+        for rows in read_new(self, X, tree.dtype, n_threads):
+            rows = tree.stored_alike(rows)
+            found = tree.assign(rows, n_threads)
+            if number is not None:
+                labels.append(self.hierarchy_.climb(found.leaves, number))
+            elif self._label_of_leaf is not None:
+                labels.append(self._label_of_leaf[found.leaves])
+            else:
+                centers = BlockedIndex(self.cluster_centers_, tree.hierarchy.metric)
+                nearest, _ = centers.query(rows, n_threads)
+                labels.append(np.where(found.known >= 0, self.labels_[found.known], nearest))
+        return np.concatenate(labels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

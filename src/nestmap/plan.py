@@ -134,7 +134,7 @@ def _estimate(
 ) -> Plan:
     """Bytes per stage, from what the stages keep per row (docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
-    kept = 24  # hashes and their order, members
+    kept = 32  # hashes and their order, members, links
     panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
     length = LIST_EXACT if columns >= n_features else LIST_LOSSY
     lists = 24 if method == "exact" else 8 * length + 4 * LIST_EXACT

@@ -24,9 +24,10 @@ from .._points.reduce import Reducer
 from .._progress import Progress
 from .._run import Run
 from ..neighbors import FirstNeighbors, Found, NeighborReport, check_metric, given_neighbors, search, warn_of_recall
-from ..neighbors.blocked import BlockedIndex
+from ..neighbors.blocked import BlockedIndex, measure_links
 from ..neighbors.choice import Search
 from ..neighbors.join import Index
+from .merge import Links, components, link_graph
 from .tree import Grouping, Hierarchy, Level
 
 _GATHER, _MOST_VALUES = 500_000, 64_000_000  # values of rows that are gathered at a time
@@ -34,12 +35,13 @@ _GATHER, _MOST_VALUES = 500_000, 64_000_000  # values of rows that are gathered 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """From the items of one level to the nodes of the next; no centroids where the top was reached."""
+    """From the items of one level to the nodes of the next; no centroids where a single node is left."""
 
     members: Array
     link: float  # mean distance to the first neighbour
     far_distance: float  # 999 of 1000 items have a first neighbour nearer than this
     report: NeighborReport
+    links: Links
     centroids: Any = None
     sizes: Array | None = None
     reducer: Reducer | None = None
@@ -83,7 +85,7 @@ def build_hierarchy(
     >>> from sklearn.datasets import load_digits
     >>> from nestmap import build_hierarchy
     >>> build_hierarchy(load_digits().data)
-    Hierarchy(1797 rows -> 397 -> 89 -> 21 -> 7 nodes, metric='euclidean')
+    Hierarchy(1797 rows -> 401 -> 88 -> 21 -> 7 nodes, metric='euclidean')
     """
     n_threads = resolve_n_jobs(n_jobs)
     X = as_rows(load_rows(X), n_threads=n_threads)
@@ -118,31 +120,33 @@ def build_levels(
     reducer: Reducer | None = None
     computed = False
     while True:
-        k = len(levels)
+        k = len(steps)
         step = None if saved is None or computed else saved.load(k)
         if step is None:
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
             found = _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
-            step = _join_items(k, items, weights, found, dtype, run, min_nodes)
+            step = _join_items(k, items, weights, found, keys, dtype, run)
             if saved is not None:
                 saved.save(k, step)
         given = hashes = None
         reducer = reducer or step.reducer
         steps.append(step)
         warn_of_recall(step.report)
-        if levels:
+        if len(levels) == k > 0:
             levels[-1] = replace(levels[-1], gap=step.link)
         if step.centroids is None or step.sizes is None:
             break
         group = Grouping.of(step.members, len(step.sizes))
         keys = np.add.reduceat(keys[group.order], group.starts[:-1])  # the same for any order of the rows
-        levels.append(Level(step.centroids, step.sizes, step.members, step.link, np.nan, keys))
+        if k == 0 or len(step.sizes) >= min_nodes:  # steps above the top only tell how its nodes join
+            levels.append(Level(step.centroids, step.sizes, step.members, step.link, np.nan, keys))
         items, weights = step.centroids, step.sizes.astype(np.float64)
         if len(step.sizes) == 1:
             break
     index = steps[1].index if len(steps) > 1 else None
-    return Hierarchy(tuple(levels), metric, tuple(s.report for s in steps), index, steps[0].far_distance)
+    reports, links = tuple(s.report for s in steps), tuple(s.links for s in steps)
+    return Hierarchy(tuple(levels), metric, reports, index, steps[0].far_distance, links)
 
 
 def _find_neighbors(
@@ -158,22 +162,22 @@ def _find_neighbors(
     """First neighbours of the items below level k."""
     run.progress.begin(f"level {k}: first neighbours of {items.shape[0]} {'nodes' if k else 'rows'}")
     if given is not None:
-        return Found(given)
+        return Found(measure_links(given, items, metric))
     if items.shape[0] == 1:
         return Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
     return search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
 
 
-def _join_items(k: int, items: Any, weights: Array, found: Found, dtype: Any, run: Run, min_nodes: int) -> Step:
-    """Components of the first-neighbour graph and their centroids, unless they are too few for a level."""
+def _join_items(k: int, items: Any, weights: Array, found: Found, keys: Array, dtype: Any, run: Run) -> Step:
+    """Components of the first-neighbour graph and their centroids, unless a single node is left."""
     distances = found.neighbors.distances
-    members = components(found.neighbors.ids)
+    members = components(link_graph(found.neighbors.ids))
     n_nodes = int(members.max()) + 1
     step = Step(
         members, float(np.mean(distances)), float(np.quantile(distances, 0.999)), found.neighbors.report,
-        reducer=found.reducer, index=found.index,
+        Links.of(found.neighbors, keys), reducer=found.reducer, index=found.index,
     )  # fmt: skip
-    if k and (n_nodes < min_nodes or n_nodes == items.shape[0]):
+    if k and n_nodes == 1:
         return step
     run.progress.begin(f"level {k}: centroids of {n_nodes} nodes")
     centroids, sizes = merge_items(items, weights, members, n_nodes, dtype, run)
@@ -182,20 +186,6 @@ def _join_items(k: int, items: Any, weights: Array, found: Found, dtype: Any, ru
 
 def _single_row_report() -> NeighborReport:
     return NeighborReport("a single row", True, 1, 1, "none")
-
-
-def components(ids: Array) -> Array:
-    """Connected components of the first-neighbour graph, numbered by their lowest item; O(n)."""
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(ids)
-    graph = sparse.csr_matrix((np.ones(n, dtype=np.int8), ids, np.arange(n + 1)), shape=(n, n))
-    n_nodes, labels = connected_components(graph, directed=True, connection="weak")
-    first = np.full(n_nodes, n)
-    np.minimum.at(first, labels, np.arange(n))
-    rank = np.empty(n_nodes, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(n_nodes)
-    return np.asarray(rank[labels])
 
 
 def merge_items(

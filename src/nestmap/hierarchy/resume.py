@@ -18,6 +18,7 @@ from .._run import Run
 from .._work.directory import WorkDir, pack, unpack
 from ..neighbors import FirstNeighbors, NeighborReport
 from .build import Step
+from .merge import Links
 
 
 def identity(X: Any, hashes: Array, metric: Any, run: Run, given: FirstNeighbors | None) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class Steps:
 
     def save(self, k: int, step: Step) -> None:
         """Keep step k."""
-        arrays = {"members": step.members}
+        arrays = {"members": step.members, "link_ids": step.links.ids, "link_ranks": step.links.ranks}
         meta = {"link": step.link, "far_distance": step.far_distance, "report": asdict(step.report)}
         if step.sizes is not None:
             arrays |= {"sizes": step.sizes, **pack(step.centroids)}
@@ -84,7 +85,8 @@ class Steps:
 def _make_step(arrays: dict[str, Array], meta: dict[str, Any]) -> Step:
     link, far = meta["link"], meta["far_distance"]
     _require(isinstance(link, float | int) and isinstance(far, float | int), "link and far_distance must be numbers")
-    step = Step(np.array(arrays["members"]), link, far, _make_report(meta["report"]))
+    links = Links(np.array(arrays["link_ids"]), np.array(arrays["link_ranks"]))
+    step = Step(np.array(arrays["members"]), link, far, _make_report(meta["report"]), links)
     parts: dict[str, Any] = {}
     if "sizes" in arrays:
         parts |= {"centroids": unpack(arrays), "sizes": np.array(arrays["sizes"])}
@@ -111,7 +113,10 @@ def _require(condition: Any, what: str) -> None:
 
 def _check_groups(step: Step, n_items: int, weights: Array | None) -> None:
     """Members and sizes of n_items items, that stand for so many rows each."""
-    members, sizes = step.members, step.sizes
+    members, sizes, ids = step.members, step.sizes, step.links.ids
+    _require(ids.shape == (n_items,) and ids.min() >= 0 and ids.max() < n_items, f"{n_items} links must name items")
+    ranks = step.links.ranks
+    _require(ranks.shape == (n_items,) and ranks.min() > 0, f"{n_items} links must have ranks from 1")
     _require(members.shape == (n_items,) and members.dtype == np.int64, f"members must be {n_items} int64")
     n_nodes = n_items
     if sizes is not None:

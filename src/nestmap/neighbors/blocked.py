@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array, blocks
+from .._native import kernels
+from .._points.point_set import NATIVE_METRICS, make_points
 from .._progress import Share
 from .report import FirstNeighbors, NeighborReport
 
@@ -50,6 +52,24 @@ def blocked_neighbors(
         "exact (brute force)", True, n, n, "scikit-learn", seconds={"brute force": perf_counter() - start}
     )
     return FirstNeighbors(ids, distances, report), BlockedIndex(data, metric, keys)
+
+
+def measure_links(neighbors: FirstNeighbors, data: Any, metric: Any) -> FirstNeighbors:
+    """First neighbours with their distances, which those that users bring may lack; O(n · cols)."""
+    if not np.isnan(neighbors.distances).any():
+        return neighbors
+    n = len(neighbors.ids)
+    if metric in NATIVE_METRICS:
+        points = make_points(data, metric)
+        distances = points.to_metric(kernels.pair_distances(points, np.arange(n), neighbors.ids))
+        return replace(neighbors, distances=distances)
+    from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
+
+    data = data >= 0.5 if is_boolean(metric) else data
+    distances = np.empty(n)
+    for part in blocks(n, 1, values=32):  # the diagonal of a small table
+        distances[part] = pairwise_distances(data[part], data[neighbors.ids[part]], metric=metric).diagonal()
+    return replace(neighbors, distances=distances)
 
 
 def _nearest(
