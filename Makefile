@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint sanitize bench clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -15,6 +15,10 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Kernel tests on builds with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
+sanitize: .venv/installed
+	$(BIN)/python tools/sanitize.py
 
 # The paper's comparison on the data at hand, each method in an environment of its own under .venv-bench;
 # the report goes to docs/. NESTMAP_DATA names a directory of data; ARGS go to `python -m benchmarks`.
