@@ -326,6 +326,16 @@ def test_rows_without_a_neighbour_are_said(build: str) -> None:
             call("query", {**arguments("query"), "queries": cells, "cells": cells})
 
 
+@pytest.mark.parametrize("build", builds())
+def test_more_rows_than_positions_can_tell_are_an_error(build: str) -> None:
+    none = np.empty((2**31, 0), dtype=np.float32)  # takes no memory
+    with using(build):
+        with pytest.raises(OverflowError, match=r"^2147483648 rows: the search takes at most 2147483647"):
+            core().Cells(**short_rows() | {"z": none, "tails": none})
+        with pytest.raises(OverflowError, match=r"^4294967296 cells: the search takes at most 2147483647"):
+            core().PairSet(2**32)
+
+
 @pytest.mark.parametrize("starts", [[0, 0, 17, 17, 17, 60, 60], [0, 60, 60]])
 @pytest.mark.parametrize("norm", ["L1", "L2"])
 @pytest.mark.parametrize("build", builds())
