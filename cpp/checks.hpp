@@ -78,7 +78,7 @@ inline void check_positions(const char* what, int64_t n) {
     constexpr int64_t MOST = std::numeric_limits<int32_t>::max();
     if (n > MOST)
         throw std::overflow_error(std::to_string(n) + " " + what + ": the search takes at most " +
-                                  std::to_string(MOST));
+                                  std::to_string(MOST) + "; a sample of the rows may do");
 }
 
 }  // namespace nestmap

@@ -5,6 +5,7 @@ What only a sanitizer can see is seen by `make sanitize`, which runs these tests
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -325,6 +326,16 @@ def test_rows_without_a_neighbour_are_said(build: str) -> None:
             call("query", {**arguments("query"), "queries": cells, "cells": cells})
 
 
+@pytest.mark.parametrize("build", builds())
+def test_more_rows_than_positions_can_tell_are_an_error(build: str) -> None:
+    none = np.empty((2**31, 0), dtype=np.float32)  # takes no memory
+    with using(build):
+        with pytest.raises(OverflowError, match=r"^2147483648 rows: the search takes at most 2147483647"):
+            core().Cells(**short_rows() | {"z": none, "tails": none})
+        with pytest.raises(OverflowError, match=r"^4294967296 cells: the search takes at most 2147483647"):
+            core().PairSet(2**32)
+
+
 @pytest.mark.parametrize("starts", [[0, 0, 17, 17, 17, 60, 60], [0, 60, 60]])
 @pytest.mark.parametrize("norm", ["L1", "L2"])
 @pytest.mark.parametrize("build", builds())
@@ -372,6 +383,79 @@ def test_regions_of_any_extent_are_divided(extent: float) -> None:
             **given | many | {"region_points": given["region_points"] * extent, "rounds": 0}
         )
         assert len(starts) == n + 1 and starts[-1] == len(points) and (np.diff(starts) >= 0).all()
+
+
+LIMITED = """
+import resource
+import numpy as np
+from nestmap._native import core
+
+def allow(room):
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    limit = resource.RLIM_INFINITY if room is None else used + room
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+
+x = np.arange(1_200_000, dtype=np.float32).reshape(-1, 2)
+expected, found = np.empty(len(x), dtype=np.uint64), np.empty(len(x), dtype=np.uint64)
+"""
+# no thread that has ended leaves a stack behind before the limit is set
+FEW_THREADS = """
+allow({room})
+core().hash_rows(x, found, 100_000)
+allow(None)
+core().hash_rows(x, expected, 1)
+assert (found == expected).all()
+"""
+STOPPED = """
+class Enough(Exception): ...
+
+def progress(share):
+    raise Enough
+
+rng = np.random.default_rng(0)
+z = rng.normal(size=(20_000, 16)).astype(np.float32)
+sizes, starts = (z * z).sum(axis=1), np.arange(0, 20_001, 100)
+tails = np.stack([np.sqrt((z[:, 8:] ** 2).sum(axis=1)), np.zeros(len(z))], axis=1).astype(np.float32)
+cells = core().Cells(z, tails, sizes, np.arange(len(z)), starts, 8, 1e-5, "L2", 1)
+rows = core().dense_rows(z, np.ones(1), np.zeros(1), np.zeros(1))
+distances, ids, done = np.full(len(z), np.inf), np.full(len(z), -1), core().PairSet(200)
+allow({room})
+try:
+    core().self_join(cells, rows, 200, done, distances, ids, 100_000, progress)
+except Enough:
+    raise SystemExit(0)
+raise SystemExit("was not stopped")
+"""
+NO_MEMORY = """
+wide, maps = np.zeros((2, 400_000), dtype=np.float32), np.zeros((257, 1, 400_000), dtype=np.float32)
+order, starts, weights, offsets = np.arange(2), np.zeros(258, dtype=np.int64), np.ones(2), np.zeros((2, 1))
+core().hash_rows(x, found, 2)  # leaves the stacks of two threads
+for n_threads in (1, 2):
+    allow(500_000)
+    try:
+        core().small_frames(wide, order, starts, weights, offsets, maps, n_threads)  # 100 MB for each thread
+    except MemoryError:
+        allow(None)
+        continue
+    raise SystemExit("there was memory")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")
+@pytest.mark.skipif("NESTMAP_SANITIZER" in os.environ, reason="sanitizers take all of the address space")
+@pytest.mark.parametrize(
+    "program",
+    [FEW_THREADS.format(room=200_000_000), FEW_THREADS.format(room=2_000_000), STOPPED.format(room=2_000_000),
+     STOPPED.format(room=200_000_000), NO_MEMORY],
+    ids=["few threads", "no threads", "stopped without threads", "stopped with few threads", "no memory"],
+)  # fmt: skip
+def test_threads_that_cannot_start_are_done_without(program: str) -> None:
+    """Stacks for 100 000 threads are more than the limit leaves room for."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED + program], capture_output=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_a_fit_of_the_smallest_numbers_does_not_end_python() -> None:
