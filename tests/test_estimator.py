@@ -148,7 +148,7 @@ def test_given_neighbors() -> None:
         (dict(neighbors="most"), "neighbors='most'"),
         (dict(new_points="mean"), "new_points='mean'"),
         (dict(metric="nonsense"), "metric='nonsense'"),
-        (dict(metric="precomputed"), "neighbors=ids"),
+        (dict(metric="precomputed"), "square matrix of distances"),
         (dict(n_jobs=0), "n_jobs=0"),
     ],
 )

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from nestmap import first_neighbors
 from nestmap._native import using
 from nestmap._points.point_set import PointSet, make_points
-from nestmap._points.reduce import ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
+from nestmap._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows, rounding_slack
 
 BELOW_FLOAT = 1e-35  # as in cpp/cells.hpp
 RNG = np.random.default_rng(8)
@@ -41,13 +41,13 @@ KINDS = ("plane", "pairs", "far", "lengths", "wide", "small integers")
 METRICS = ("euclidean", "cosine", "manhattan", "correlation")
 
 
-def reduced(kind: str, metric: str) -> tuple[PointSet, Reducer, ReducedRows]:
+def reduced(kind: str, metric: str) -> tuple[PointSet, Reducer, ShortRows]:
     points = make_points(hard_rows(kind), metric)
     reducer = fit_reducer(points, most=64 if kind == "plane" else 256)
     return points, reducer, reduce_rows(points, reducer, 1)
 
 
-def lower_bounds(short: ReducedRows, i: np.ndarray, j: np.ndarray, head: int, slack: float, norm: str) -> Iterator:
+def lower_bounds(short: ShortRows, i: np.ndarray, j: np.ndarray, head: int, slack: float, norm: str) -> Iterator:
     """What tile.hpp and `tighten` of join.cpp compute, operation by operation in float32, and after more columns."""
     (a, b), (s, t) = (short.z[i], short.z[j]), (short.tails[i], short.tails[j])
 

@@ -106,12 +106,13 @@ class PointSet:
 
     def rough_distances(self, rows: slice, other: PointSet, norm: str) -> tuple[Array, Array]:
         """Distances of some rows to all rows of other, and a bound of their rounding error."""
-        from scipy.spatial.distance import cdist
-
         a, b = self.block(rows), other.block(slice(None))
-        ea, eb = self.extra[rows], other.extra
         if norm == "L1":
-            return cdist(a, b, "cityblock") + np.abs(ea[:, None] - eb), np.zeros((1, 1))
+            from sklearn.metrics.pairwise import manhattan_distances  # dense rows or sparse ones
+
+            distances = manhattan_distances(a, b)
+            nearest = np.partition(distances, min(1, other.n - 1), axis=1)[:, :2].max(axis=1, keepdims=True)
+            return distances, 1e-15 * (self.n_cols + 8) * nearest  # the second: the first may be the row itself
         if self.is_sparse:
             na, nb = np.asarray(a.multiply(a).sum(axis=1)), np.asarray(b.multiply(b).sum(axis=1)).T
             product = (a @ b.T).toarray()
@@ -120,7 +121,7 @@ class PointSet:
             a, b = a - centre, b - centre
             na, nb = (a * a).sum(axis=1, keepdims=True), (b * b).sum(axis=1)[None, :]
             product = a @ b.T
-        distances = na + nb - 2 * product + (ea[:, None] - eb) ** 2
+        distances = na + nb - 2 * product + (self.extra[rows, None] - other.extra) ** 2
         return distances, 1e-13 * (self.n_cols + 8) * (na + nb.max())
 
     def pair_distances(self, i: Array, other: PointSet, j: Array, norm: str) -> Array:

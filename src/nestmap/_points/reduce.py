@@ -44,21 +44,21 @@ class Reducer:
 
 
 @dataclass(frozen=True, eq=False)
-class ReducedRows:
-    """Short rows: see `Reduced` in cpp/cells.hpp for the meaning of each array."""
+class ShortRows:
+    """Short rows: cpp/cells.hpp has the meaning of each array."""
 
     z: Array  # float32, n x n_dims
     tails: Array  # float32, n x n_dims / 8
     sizes: Array  # float32, n
 
-    def take(self, order: Array, n_threads: int) -> ReducedRows:
+    def take(self, order: Array, n_threads: int) -> ShortRows:
         z = aligned_empty(len(order), self.z.shape[1])
         map_blocks(
             lambda part: np.take(self.z, order[part], axis=0, out=z[part], mode="clip"),
             blocks(len(z), z.shape[1], values=800_000),
             n_threads,
         )
-        return ReducedRows(z, self.tails[order], self.sizes[order])
+        return ShortRows(z, self.tails[order], self.sizes[order])
 
 
 def aligned_empty(n: int, width: int) -> Array:
@@ -128,7 +128,7 @@ def _column_groups(sample: Array, most: int) -> Array:
 
 def reduce_rows(
     points: PointSet, reducer: Reducer, n_threads: int, rows: Array | None = None, progress: Share | None = None
-) -> ReducedRows:
+) -> ShortRows:
     """Short rows of the given rows (all: None), in blocks; O(n · n_cols · n_dims)."""
     n = points.n if rows is None else len(rows)
     dims, kept = reducer.n_dims, reducer.directions.shape[1]
@@ -152,7 +152,7 @@ def reduce_rows(
         if reducer.norm == "L1":
             sums = short.reshape(-1, dims // 8, 8).sum(axis=2)
             tails[part] = (sums.sum(axis=1, keepdims=True) - sums.cumsum(axis=1)) + extra[:, None]
-            sizes[part] = np.abs(x).sum(axis=1) + extra
+            sizes[part] = np.asarray(abs(x).sum(axis=1)).ravel() + extra
             return
         size = row_squares(x) + extra**2
         np.multiply(short, short, out=short)
@@ -161,7 +161,7 @@ def reduce_rows(
         sizes[part] = size
 
     map_blocks(reduce_block, parts, n_threads, progress)
-    return ReducedRows(z, tails, sizes)
+    return ShortRows(z, tails, sizes)
 
 
 class _Scratch(threading.local):

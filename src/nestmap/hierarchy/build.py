@@ -23,10 +23,20 @@ from .._points.duplicates import hash_points
 from .._points.reduce import Reducer
 from .._progress import Progress
 from .._run import Run
-from ..neighbors import FirstNeighbors, Found, NeighborReport, check_metric, given_neighbors, search, warn_of_recall
+from ..neighbors import (
+    FirstNeighbors,
+    Found,
+    NeighborReport,
+    centroid_kind,
+    check_metric,
+    given_neighbors,
+    search,
+    warn_of_recall,
+)
 from ..neighbors.blocked import BlockedIndex, measure_links
 from ..neighbors.choice import Search
 from ..neighbors.join import Index
+from .medoids import merge_medoids
 from .merge import Links, components, link_graph
 from .tree import Grouping, Hierarchy, Level
 
@@ -126,7 +136,7 @@ def build_levels(
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
             found = _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
-            step = _join_items(k, items, weights, found, keys, dtype, run)
+            step = _join_items(k, items, weights, metric, found, keys, dtype, run)
             if saved is not None:
                 saved.save(k, step)
         given = hashes = None
@@ -162,13 +172,15 @@ def _find_neighbors(
     """First neighbours of the items below level k."""
     run.progress.begin(f"level {k}: first neighbours of {items.shape[0]} {'nodes' if k else 'rows'}")
     if given is not None:
-        return Found(measure_links(given, items, metric))
+        return Found(measure_links(given, items, metric, run.n_threads))
     if items.shape[0] == 1:
         return Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
     return search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
 
 
-def _join_items(k: int, items: Any, weights: Array, found: Found, keys: Array, dtype: Any, run: Run) -> Step:
+def _join_items(
+    k: int, items: Any, weights: Array, metric: Any, found: Found, keys: Array, dtype: Any, run: Run
+) -> Step:
     """Components of the first-neighbour graph and their centroids, unless a single node is left."""
     distances = found.neighbors.distances
     members = components(link_graph(found.neighbors.ids))
@@ -180,7 +192,11 @@ def _join_items(k: int, items: Any, weights: Array, found: Found, keys: Array, d
     if k and n_nodes == 1:
         return step
     run.progress.begin(f"level {k}: centroids of {n_nodes} nodes")
-    centroids, sizes = merge_items(items, weights, members, n_nodes, dtype, run)
+    if centroid_kind(metric) == "medoid":
+        group = Grouping.of(members, n_nodes)
+        centroids, sizes = merge_medoids(items, weights, group, metric, keys, run.n_threads, run.progress.share)
+    else:
+        centroids, sizes = merge_items(items, weights, members, n_nodes, dtype, run)
     return replace(step, centroids=centroids, sizes=sizes.astype(np.int64))
 
 

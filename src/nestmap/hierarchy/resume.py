@@ -17,17 +17,20 @@ from .._points.reduce import Reducer
 from .._run import Run
 from .._work.directory import WorkDir, pack, unpack
 from ..neighbors import FirstNeighbors, NeighborReport
+from ..neighbors.metric import metric_key
 from .build import Step
 from .merge import Links
 
 
 def identity(X: Any, hashes: Array, metric: Any, run: Run, given: FirstNeighbors | None) -> dict[str, Any]:
     """What a finished step depends on: another fit must not go on from it."""
-    if callable(metric):
-        raise ValueError(
-            "work_dir: a callable metric cannot be recognised later; use a metric with a name, or no work_dir"
-        )
-    parameters = {"metric": metric, "neighbors": run.nodes.method, "target_recall": run.nodes.target_recall}
+    if isinstance(metric, str) and metric == "precomputed":
+        raise ValueError("work_dir: distances without rows are in memory as a whole; fit them without a work_dir")
+    parameters = {
+        "metric": metric_key(metric),
+        "neighbors": run.nodes.method,
+        "target_recall": run.nodes.target_recall,
+    }
     if given is not None:
         parameters["neighbors"] = f"given, {_checksum(given.ids)}"
     elif run.rows.method == "approximate":

@@ -15,7 +15,7 @@ from .._parallel import resolve_n_jobs
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._points.reduce import fit_reducer
 from ..neighbors import NeighborReport
-from ..neighbors.blocked import BlockedIndex
+from ..neighbors.blocked import BlockedIndex, MedoidDistances
 from ..neighbors.choice import most_columns
 from ..neighbors.join import Index, build_index
 from .merge import Links, join_shortest
@@ -23,6 +23,8 @@ from .merge import Links, join_shortest
 
 def _read_only(array: Any) -> Any:
     """The same array, not to be written through; the caller's own reference stays as it was."""
+    if isinstance(array, MedoidDistances):
+        return array  # read-only from the beginning
     if sparse.issparse(array):
         for part in (array.data, array.indices, array.indptr):
             part.setflags(write=False)
@@ -60,7 +62,7 @@ class Grouping:
 class Level:
     """One level of the hierarchy: its nodes are the components of the level below."""
 
-    centroids: Any  # (n_nodes, n_features), dense or CSR
+    centroids: Any  # (n_nodes, n_features), dense or CSR; MedoidDistances for metric="precomputed"
     sizes: Array  # rows below each node
     members: Array  # node of each item of the level below (of each row, at level 0)
     link: float  # mean distance of the first-neighbour links inside the nodes

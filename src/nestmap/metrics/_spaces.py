@@ -17,6 +17,7 @@ from .._arrays import Array, blocks
 from .._native import kernels
 from .._points.point_set import NATIVE_METRICS, PointSet, make_points
 from ..neighbors import check_metric
+from ..neighbors.metric import pairwise
 
 FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix product, and need no bound
 _ULP32, _ULP64 = 2.0**-24, 2.0**-53
@@ -136,11 +137,9 @@ class OtherSpace:
         return int(self.data.shape[0])
 
     def _distances(self, rows: Any, others: Any) -> Array:
-        from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
-
         if self.metric == "precomputed":
             return np.array(self.data[rows][:, others], dtype=np.float64)
-        return np.asarray(pairwise_distances(self.data[rows], self.data[others], metric=self.metric))
+        return pairwise(self.data[rows], self.data[others], self.metric)
 
     def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
         out = self._distances(rows, block)

@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._arrays import Array
 from .._input.source import load_rows
 from .._input.validate import as_rows
+from .._native import core
 from .._parallel import resolve_n_jobs
 from .._points.duplicates import hash_points
 from .._points.point_set import NATIVE_METRICS, canonical_metric, make_points
 from .._points.reduce import Reducer
 from .._progress import Share
-from ..errors import RecallWarning
+from ..errors import NativeMissingWarning, RecallWarning
 from .approximate import approximate_neighbors
-from .blocked import BlockedIndex, blocked_neighbors, is_boolean
+from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
 from .choice import Search, is_exact
 from .join import Index, join_points
+from .metric import accepts_sparse, centroid_kind, check_metric
 from .report import FirstNeighbors, NeighborReport
+from .row_metric import RowMetric
 
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
 
-__all__ = ["FirstNeighbors", "NeighborReport", "first_neighbors"]
+__all__ = [
+    "FirstNeighbors",
+    "NeighborReport",
+    "accepts_sparse",
+    "centroid_kind",
+    "check_metric",
+    "first_neighbors",
+    "given_distances",
+    "given_neighbors",
+]
 
 
 def first_neighbors(
     X: Any,
     metric: Any = "euclidean",
     *,
+    metric_params: Mapping[str, Any] | None = None,
     method: str = "auto",
     target_recall: float = 0.9,
     n_jobs: int | None = None,
@@ -48,9 +62,12 @@ def first_neighbors(
         float16, float32, float64, integers or bool. With metric="precomputed": an (n, n) array of
         distances.
     metric : str or callable
-        'euclidean', 'cosine', 'manhattan' and 'correlation' run in the compiled core (CSR:
-        'euclidean' and 'cosine'). Any other metric of `sklearn.metrics.pairwise_distances`, or a
-        callable, runs by brute force in blocks.
+        'euclidean', 'cosine', 'manhattan' and 'correlation' run in the compiled core, and so do
+        'mahalanobis', 'seuclidean' and 'hellinger', which are euclidean after a change of the rows. Any
+        other metric of `sklearn.metrics.pairwise_distances`, or a callable, runs by brute force in blocks.
+        CSR: the first three, 'hellinger', and metrics between sets such as 'jaccard'.
+    metric_params : dict, optional
+        'p' and 'w' of 'minkowski', 'VI' of 'mahalanobis', 'V' of 'seuclidean', …
     method : {'auto', 'exact', 'approximate'}
         'auto' is exact as long as that is a matter of seconds: up to 244,948 rows in any case, beyond
         if the bounds rule out so much that at most 30 billion pairs are left (docs/scale.md).
@@ -77,37 +94,12 @@ def first_neighbors(
     >>> found.ids.tolist(), found.distances.tolist()
     ([1, 0, 1], [1.0, 1.0, 4.0])
     """
-    how = Search(method, target_recall)
+    options = Search(method, target_recall)
     n_threads = resolve_n_jobs(n_jobs)
     X = as_rows(load_rows(X), min_rows=2, n_threads=n_threads)
-    found = search(X, metric, n_threads, how).neighbors
+    found = search(X, check_metric(metric, X, metric_params), n_threads, options).neighbors
     warn_of_recall(found.report)
     return found
-
-
-def check_metric(metric: Any, X: Any) -> Any:
-    """The canonical metric, or an error that says what works with this X."""
-    metric = canonical_metric(metric)
-    if callable(metric):
-        if sparse.issparse(X):
-            raise ValueError("a callable metric cannot take sparse rows; use X.toarray()")
-        return metric
-    if sparse.issparse(X) and metric not in ("euclidean", "cosine"):
-        raise ValueError(
-            f"metric={metric!r} does not take sparse input; use 'euclidean' or 'cosine', or pass X.toarray()"
-        )
-    if metric not in (*NATIVE_METRICS, "precomputed"):
-        from sklearn.metrics import pairwise_distances
-
-        try:  # two rows tell early whether scikit-learn knows it
-            pairwise_distances(X[:2] >= 0.5 if is_boolean(metric) else X[:2], metric=metric)
-        except Exception as error:
-            names = ", ".join(map(repr, NATIVE_METRICS))
-            raise ValueError(
-                f"metric={metric!r} does not work on these rows; use {names}, another metric of "
-                f"sklearn.metrics.pairwise_distances, or a callable ({error})"
-            ) from error
-    return metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,36 +115,50 @@ def search(
     X: Any,
     metric: Any,
     n_threads: int,
-    how: Search | None = None,
+    options: Search | None = None,
     reducer: Reducer | None = None,
     progress: Share | None = None,
     hashes: Array | None = None,
     keys: Array | None = None,
 ) -> Found:
-    """First neighbours of validated rows; of rows at the same distance the one with the lowest key.
+    """First neighbours of validated rows (or of centroids) under a metric that `check_metric` gave back.
 
-    `hashes`: what `hash_points` gives for the rows; they are the keys unless others are given.
+    Of rows at the same distance the one with the lowest key is taken. `hashes`: what `hash_points` gives for the
+    rows; they are the keys unless others are given.
     """
-    metric, how = check_metric(metric, X), how or Search()
-    if metric == "precomputed":
-        return Found(_from_distances(X), BlockedIndex(X, metric))
+    metric, options = canonical_metric(metric), options or Search()
+    if isinstance(metric, str) and metric == "precomputed":
+        return Found(nearest_in_matrix(X))
     hashes = hash_points(X, n_threads) if hashes is None else hashes
     keys = hashes if keys is None else keys
-    if metric not in NATIVE_METRICS:
+    if isinstance(metric, RowMetric):
+        found = search(metric.rows(X), "euclidean", n_threads, options, reducer, progress, hashes, keys)
+        return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
+    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, keys, progress))
     points = make_points(X, metric, n_threads=n_threads, keys=keys)
-    if is_exact(X, metric, how):
-        neighbors, index = join_points(points, n_threads, reducer, progress, hashes, how.columns)
+    if is_exact(X, metric, options):
+        neighbors, index = join_points(points, n_threads, reducer, progress, hashes, options.columns)
+        if core() is None and options.method == "approximate":
+            neighbors = replace(neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact()))
         return Found(neighbors, index, index.reducer)
     neighbors, reducer = approximate_neighbors(
-        points, n_threads, how.target_recall, reducer, progress, hashes, min(how.columns, _COLUMNS)
+        points, n_threads, options.target_recall, reducer, progress, hashes, min(options.columns, _COLUMNS)
     )
     return Found(neighbors, None, reducer)
 
 
+@cache
+def _warn_that_search_is_exact() -> str:
+    """Said once; each report says it again."""
+    note = "the approximate search needs the compiled kernels: all distances were computed instead"
+    warnings.warn(f"neighbors='approximate': {note}", NativeMissingWarning, stacklevel=4)
+    return note
+
+
 def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
     """Say so if an approximate search ended below its target."""
-    if report.exact or report.recall >= report.target:
+    if not report.recall < report.target:  # neighbours that were given have no recall: NaN
         return
     warnings.warn(
         f"target_recall={report.target:g} was not reached: {report.recall:.3f} of {report.n_sampled} sampled rows "
@@ -162,20 +168,11 @@ def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
     )
 
 
-def _from_distances(D: Array) -> FirstNeighbors:
-    if D.shape[0] != D.shape[1]:
-        raise ValueError(f"metric='precomputed' takes a square matrix of distances, got shape {D.shape}")
-    n = len(D)
-    ids, distances = np.empty(n, dtype=np.int64), np.empty(n)
-    for i, row in enumerate(D):
-        best = [int(part.argmin()) + at for part, at in ((row[:i], 0), (row[i + 1 :], i + 1)) if len(part)]
-        ids[i] = min(best, key=lambda j: (row[j], j))
-        distances[i] = row[ids[i]]
-    return FirstNeighbors(ids, distances, NeighborReport("precomputed distances", True, n, n, "numpy"))
-
-
 def given_neighbors(ids: Any, n: int) -> FirstNeighbors:
-    """First neighbours that the user brings (ids, or a FirstNeighbors), checked."""
+    """First neighbours that the user brings (ids, or a FirstNeighbors), checked.
+
+    Distances that the user does not bring are NaN: `given_distances` computes them.
+    """
     if isinstance(ids, FirstNeighbors):
         ids, distances = ids.ids, ids.distances
     else:
@@ -190,5 +187,6 @@ def given_neighbors(ids: Any, n: int) -> FirstNeighbors:
     if len(bad):
         what = "itself" if ids[bad[0]] == bad[0] else f"row {ids[bad[0]]}, which does not exist"
         raise ValueError(f"neighbors: row {bad[0]} names {what} as its nearest other row")
-    report = NeighborReport("given by the caller", False, n, n, "none")
+    nan = float("nan")
+    report = NeighborReport("given", False, n, n, "none", proved=nan, recall=nan, target=nan)
     return FirstNeighbors(ids.astype(np.int64), distances, report)

@@ -20,7 +20,7 @@ from .._native import core
 from .._parallel import single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
-from .._points.reduce import ReducedRows, Reducer, fit_reducer, reduce_rows
+from .._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .join import join_points, make_cells
@@ -108,7 +108,7 @@ def approximate_neighbors(
     return FirstNeighbors(found_ids, points.to_metric(found), report), reducer
 
 
-def _choose_head(reduced: ReducedRows, partition: Partition, norm: str, k: int) -> int:
+def _choose_head(reduced: ShortRows, partition: Partition, norm: str, k: int) -> int:
     """The number of leading columns that bounds pairs of near rows at the least cost, by a sample of cells."""
     rng = np.random.default_rng(4)
     n_cells = len(partition.starts) - 1
@@ -136,7 +136,7 @@ class _Search:
     """Rounds of visiting cells and asking neighbours, until a sample says that it is enough."""
 
     def __init__(
-        self, points: PointSet, reduced: ReducedRows, partition: Partition, k: int, n_threads: int, clock: Clock,
+        self, points: PointSet, reduced: ShortRows, partition: Partition, k: int, n_threads: int, clock: Clock,
         progress: Share | None,
     ) -> None:  # fmt: skip
         self.points, self.reduced, self.partition = points, reduced, partition

@@ -1,4 +1,4 @@
-"""Any other metric of scikit-learn, or a callable: brute force in blocks, memory linear in n."""
+"""Metrics without bounds: brute force in blocks, memory linear in n."""
 
 from __future__ import annotations
 
@@ -10,33 +10,52 @@ import numpy as np
 
 from .._arrays import Array, blocks
 from .._native import kernels
+from .._parallel import map_blocks
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._progress import Share
+from .metric import centroid_kind, check_sets, pairwise, refuse_bad_distances
 from .report import FirstNeighbors, NeighborReport
 
-_BLOCK = 16_000_000  # distances held at a time: 128 MB
+_PAIRS = 64  # rows whose pairs are taken from a block of all of their distances
+
+
+@dataclass(frozen=True, eq=False)
+class MedoidDistances:
+    """Some rows of a matrix of distances that stand for clusters, and the distances between them."""
+
+    rows: Array
+    distances: Array
+
+    def __post_init__(self) -> None:
+        for array in (self.rows, self.distances):
+            array.setflags(write=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), len(self.rows)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockedIndex:
     """Rows of a metric without bounds, queried by brute force."""
 
-    data: Any
+    data: Any  # with metric "precomputed": the training distances, or MedoidDistances
     metric: Any
     keys: Array | None = None  # of rows at the same distance the one with the lowest key is taken
 
     def query(self, data: Any, n_threads: int) -> tuple[Array, Array]:
-        """Nearest row (ties: the lowest key, then index) and distance for each row of data; exact."""
-        # one query at a time for callables and BLAS-backed metrics alike would be slow; blocks of
-        # rows are fine because scikit-learn's metrics treat pairs one by one, up to rounding
+        """Nearest row (ties: the lowest key, then index) and distance for each row of data; exact.
+
+        For metric "precomputed", data are distances to the training rows, (n, n_train).
+        """
+        if isinstance(self.metric, str) and self.metric == "precomputed":
+            columns = self.data.rows if isinstance(self.data, MedoidDistances) else slice(None)
+            distances = np.array(data[:, columns], dtype=np.float64)
+            refuse_bad_distances(distances, range(len(data)), range(data.shape[1]), self.metric)
+            return _least(distances)
+        if centroid_kind(self.metric) == "majority":
+            check_sets(data, self.metric)
         return _nearest(self.data, data, self.metric, self.keys, exclude_self=False)
-
-
-def is_boolean(metric: Any) -> bool:
-    """Metrics between sets: 'jaccard', 'dice', …"""
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
-
-    return metric in PAIRWISE_BOOLEAN_FUNCTIONS if isinstance(metric, str) else False
 
 
 def blocked_neighbors(
@@ -44,53 +63,76 @@ def blocked_neighbors(
 ) -> tuple[FirstNeighbors, BlockedIndex]:
     """First neighbours by brute force; O(n^2) time."""
     start = perf_counter()
-    if is_boolean(metric):
-        data = data >= 0.5  # a centroid of sets holds what at least half of its members hold
-    distances, ids = _nearest(data, data, metric, keys, exclude_self=True, progress=progress)[::-1]
+    ids, distances = _nearest(data, data, metric, keys, exclude_self=True, progress=progress)
     n = data.shape[0]
-    report = NeighborReport(
-        "exact (brute force)", True, n, n, "scikit-learn", seconds={"brute force": perf_counter() - start}
-    )
+    seconds = {"brute force": perf_counter() - start}
+    report = NeighborReport("exact (brute force)", True, n, n, "scikit-learn", seconds=seconds)
     return FirstNeighbors(ids, distances, report), BlockedIndex(data, metric, keys)
 
 
-def measure_links(neighbors: FirstNeighbors, data: Any, metric: Any) -> FirstNeighbors:
-    """First neighbours with their distances, which those that users bring may lack; O(n · cols)."""
-    if not np.isnan(neighbors.distances).any():
-        return neighbors
-    n = len(neighbors.ids)
-    if metric in NATIVE_METRICS:
-        points = make_points(data, metric)
-        distances = points.to_metric(kernels.pair_distances(points, np.arange(n), neighbors.ids))
-        return replace(neighbors, distances=distances)
-    from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
-
-    data = data >= 0.5 if is_boolean(metric) else data
-    distances = np.empty(n)
-    for part in blocks(n, 1, values=32):  # the diagonal of a small table
-        distances[part] = pairwise_distances(data[part], data[neighbors.ids[part]], metric=metric).diagonal()
-    return replace(neighbors, distances=distances)
+def nearest_in_matrix(D: Any) -> FirstNeighbors:
+    """First neighbours from a square matrix of distances, or from those between medoids; ties to the lower index."""
+    D = D.distances if isinstance(D, MedoidDistances) else D
+    n = len(D)
+    ids, found = np.empty(n, dtype=np.int64), np.empty(n)
+    for part in blocks(n, n):
+        ids[part], found[part] = _least(np.array(D[part], dtype=np.float64), np.arange(part.start, part.stop))
+    return FirstNeighbors(ids, found, NeighborReport("precomputed distances", True, n, n, "numpy"))
 
 
 def _nearest(
     rows: Any, queries: Any, metric: Any, keys: Array | None, exclude_self: bool, progress: Share | None = None
 ) -> tuple[Array, Array]:
-    from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
-
     n = queries.shape[0]
     ids, found = np.empty(n, dtype=np.int64), np.empty(n)
     by_key = None if keys is None else np.argsort(keys, kind="stable")
-    if is_boolean(metric):
-        queries = queries >= 0.5
-    for part in blocks(n, rows.shape[0], values=_BLOCK):
-        distances = pairwise_distances(queries[part], rows, metric=metric)
-        if exclude_self:
-            distances[np.arange(part.stop - part.start), np.arange(part.start, part.stop)] = np.inf
-        if by_key is None:
-            ids[part] = distances.argmin(axis=1)
-        else:  # the first of the least in the order of keys
-            ids[part] = by_key[distances[:, by_key].argmin(axis=1)]
-        found[part] = np.take_along_axis(distances, ids[part, None], axis=1)[:, 0]
+    for part in blocks(n, rows.shape[0]):
+        distances = pairwise(queries[part], rows, metric)
+        own = np.arange(part.start, part.stop)
+        refuse_bad_distances(distances, own, range(rows.shape[0]), metric)
+        ids[part], found[part] = _least(distances, own if exclude_self else None, by_key)
         if progress:
             progress(part.stop / n)
     return ids, found
+
+
+def _least(distances: Array, own: Array | None = None, order: Array | None = None) -> tuple[Array, Array]:
+    """Column and value of the least distance of each row, but not of its own column; ties to the first in `order`."""
+    if own is not None:
+        distances[np.arange(len(own)), own] = np.inf
+    ids = distances.argmin(axis=1) if order is None else order[distances[:, order].argmin(axis=1)]
+    return ids, np.take_along_axis(distances, ids[:, None], axis=1)[:, 0]
+
+
+def measure_links(neighbors: FirstNeighbors, data: Any, metric: Any, n_threads: int = 1) -> FirstNeighbors:
+    """First neighbours with their distances, which those that users bring may lack; O(n · cols)."""
+    if not np.isnan(neighbors.distances).any():
+        return neighbors
+    return replace(neighbors, distances=given_distances(data, metric, neighbors.ids, n_threads))
+
+
+def given_distances(X: Any, metric: Any, ids: Array, n_threads: int) -> Array:
+    """Distance of each row to the row that it was given as its neighbour, under a checked metric.
+
+    Examples
+    --------
+    >>> given_distances(np.array([[0.0], [1.0], [5.0]]), "euclidean", np.array([1, 0, 1]), 1)
+    array([1., 1., 4.])
+    """
+    n = X.shape[0]
+    rows, out = np.arange(n), np.empty(n)
+    if isinstance(metric, str) and metric in NATIVE_METRICS:
+        points = make_points(X, metric, n_threads=n_threads)
+
+        def measure(part: slice) -> None:
+            out[part] = kernels.pair_distances(points, rows[part], ids[part])
+
+        map_blocks(measure, blocks(n, X.shape[1], values=500_000), n_threads)
+        return points.to_metric(out)
+    if isinstance(metric, str) and metric == "precomputed":
+        return np.asarray(X[rows, ids], dtype=np.float64)
+    for part in blocks(n, 1, values=1 if callable(metric) else _PAIRS):
+        distances = pairwise(X[part], X[ids[part]], metric)
+        refuse_bad_distances(distances, rows[part], ids[part], metric)
+        out[part] = distances.diagonal()
+    return out

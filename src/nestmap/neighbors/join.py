@@ -21,7 +21,7 @@ from .._native import core, kernels, twins
 from .._parallel import single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet, make_points
-from .._points.reduce import MOST_COLUMNS, ReducedRows, Reducer, fit_reducer, reduce_rows, rounding_slack
+from .._points.reduce import MOST_COLUMNS, Reducer, ShortRows, fit_reducer, reduce_rows, rounding_slack
 from .._progress import Share, part_of
 from .cells import Partition, group_by_centre, number_of_cells, partition_rows
 from .report import Clock, FirstNeighbors, NeighborReport
@@ -41,7 +41,7 @@ class Index:
 
     points: PointSet
     reducer: Reducer | None = None
-    reduced: ReducedRows | None = None  # in cell order
+    reduced: ShortRows | None = None  # in cell order
     partition: Partition | None = None
     head: int = 0
 
@@ -110,13 +110,13 @@ def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None
     return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
 
 
-def _put_into_cells(reduced: ReducedRows, n_threads: int) -> tuple[ReducedRows, Partition]:
+def _put_into_cells(reduced: ShortRows, n_threads: int) -> tuple[ShortRows, Partition]:
     """Cells of short rows, and the rows in cell order."""
     partition = partition_rows(reduced.z, number_of_cells(len(reduced.z)), n_threads)
     return reduced.take(partition.order, n_threads), partition
 
 
-def make_cells(points: PointSet, reduced: ReducedRows, partition: Partition, head: int, n_threads: int) -> Any:
+def make_cells(points: PointSet, reduced: ShortRows, partition: Partition, head: int, n_threads: int) -> Any:
     return core().Cells(
         reduced.z, reduced.tails, reduced.sizes, partition.order, partition.starts,
         head, rounding_slack(head, points.n_cols), points.norm, n_threads,
@@ -167,7 +167,7 @@ def join_points(
 
 
 def _join(
-    points: PointSet, reduced: ReducedRows, partition: Partition, n_threads: int, progress: Share | None
+    points: PointSet, reduced: ShortRows, partition: Partition, n_threads: int, progress: Share | None
 ) -> tuple[Array, Array, Array, int]:
     """Own cells, then near cells, then all: each round starts from the limits of the one before."""
     n, n_cells = len(reduced.z), len(partition.starts) - 1
@@ -185,7 +185,7 @@ def _join(
     return squared, ids, counts, head
 
 
-def _choose_head(reduced: ReducedRows, partition: Partition, limits: Array, points: PointSet, near: bool) -> int:
+def _choose_head(reduced: ShortRows, partition: Partition, limits: Array, points: PointSet, near: bool) -> int:
     """The number of leading columns that makes the rest of the join cheapest, by a sample of pairs."""
     a, b = _sample_pairs(partition, near)
     difference = np.abs(reduced.z[a] - reduced.z[b])

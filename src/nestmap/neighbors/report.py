@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from .._arrays import Array
@@ -15,7 +15,8 @@ class NeighborReport:
     `exact` says that the result is proved to be the brute-force one. If it is not, `proved` is the
     share of rows for which the bounds prove it all the same, and `recall` the share of `n_sampled`
     random rows whose neighbour is the true one by brute force, `target` what was asked for, and
-    `n_probes` the number of cells that each row has looked into.
+    `n_probes` the number of cells that each row has looked into. Nothing is known of neighbours that
+    were given: all three are NaN. `note` tells what was done differently from what was asked for.
 
     The counters tell how much work the bounds left over: pairs bounded in a few columns, in all
     reduced columns, and verified by definition. They may differ by a little from run to run with
@@ -38,19 +39,21 @@ class NeighborReport:
     n_sampled: int = 0
     target: float = 1.0
     n_probes: int = 0
+    note: str = ""
 
     def __str__(self) -> str:
-        total = sum(self.seconds.values())
-        told = f"{self.method} on {self.backend}: {self.n_rows} rows in {total:.2f} s"
-        if self.method == "approximate":
-            return (
-                f"{told}; recall {self.recall:.3f} on {self.n_sampled} rows (target {self.target:g}), "
+        text = f"{self.method} on {self.backend}: {self.n_rows} rows in {sum(self.seconds.values()):.2f} s"
+        if self.method == "given":
+            text = f"given: {self.n_rows} rows"
+        elif self.method == "approximate":
+            text += (
+                f"; recall {self.recall:.3f} on {self.n_sampled} rows (target {self.target:g}), "
                 f"{100 * self.proved:.1f}% proved, {self.n_probes} of {self.n_cells} cells visited per row"
             )
-        if not self.n_pairs_bounded:
-            return told
-        each = self.n_pairs_verified / max(1, self.n_distinct)
-        return f"{told}; {each:.1f} of {self.n_rows - 1} distances per row computed"
+        elif self.n_pairs_bounded:
+            each = self.n_pairs_verified / max(1, self.n_distinct)
+            text += f"; {each:.1f} of {self.n_rows - 1} distances per row computed"
+        return f"{text}; {self.note}" if self.note else text
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,10 @@ class FirstNeighbors:
     ids: Array
     distances: Array
     report: NeighborReport
+
+    def scaled(self, factor: float) -> FirstNeighbors:
+        """The same neighbours with distances in other units."""
+        return self if factor == 1 else replace(self, distances=self.distances * factor)
 
 
 class Clock:
