@@ -17,8 +17,10 @@ from ._parallel import resolve_n_jobs
 from ._progress import Progress
 from ._run import Run
 from .fitted import fit_tree
+from .hierarchy import Grouping
 from .hierarchy.build import merge_items
-from .neighbors import check_metric, given_neighbors
+from .hierarchy.medoids import find_medoids
+from .neighbors import accepts_sparse, centroid_kind, check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import Search
 from .placement import FittedTree
@@ -34,14 +36,17 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         None: `labels_` are those of the partition whose clusters stand farthest apart for what
         holds them together. A number from 1 to n_rows: exactly that many, between two partitions by
         their first-neighbour links, the shortest first (`Hierarchy.labels`).
-    metric, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
+    metric, metric_params, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
         As in `nestmap.HNNE`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_rows,)
     cluster_centers_ : array or CSR matrix of shape (n_clusters, n_features)
-        Means of the rows of each cluster of `labels_`.
+        Means of the rows of each cluster of `labels_`, or medoids where means make no sense; None for
+        metric='precomputed'.
+    medoid_indices_ : ndarray of shape (n_clusters,) or None
+        The rows that are the medoids, for metrics that have them.
     partitions_ : ndarray of shape (n_rows, n_partitions)
         All partitions, fine to coarse, down to the last with at least two clusters.
     n_clusters_ : list of int
@@ -62,6 +67,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         n_clusters: int | None = None,
         *,
         metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
         neighbors: Any = "auto",
         target_recall: float = 0.9,
         max_memory: int | str | None = None,
@@ -72,6 +78,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
+        self.metric_params = metric_params
         self.neighbors = neighbors
         self.target_recall = target_recall
         self.max_memory = max_memory
@@ -95,7 +102,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
             check_number("n_clusters", self.n_clusters, 1, X.shape[0], integer=True)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         options = Search("auto" if given else self.neighbors, self.target_recall)
-        metric = check_metric(self.metric, X)
+        metric = check_metric(self.metric, X, self.metric_params)
         plan = plan_fit(X, metric, options, n_components=0, local=False, given=given is not None, budget=budget)
         run = make_run(plan, options, n_threads, progress, folder)
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
@@ -114,14 +121,12 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         if n_clusters <= leaf.n_nodes:  # clusters hold whole leaves, so a leaf tells the label
             label_of_leaf = np.empty(leaf.n_nodes, dtype=np.int64)
             label_of_leaf[leaf.members] = labels
-            weights = leaf.sizes.astype(np.float64)
-            centers, _ = merge_items(leaf.centroids, weights, label_of_leaf, n_clusters, leaf.centroids.dtype, run)
-        else:
-            centers, _ = merge_items(X, np.ones(len(labels)), labels, n_clusters, leaf.centroids.dtype, run)
+        centers, medoids = _centers(X, labels, n_clusters, tree, run)
         state = {
             **features,
             "labels_": labels,
             "cluster_centers_": centers,
+            "medoid_indices_": medoids,
             "partitions_": np.stack([hierarchy.labels(k) for k in range(hierarchy.n_levels)], axis=1),
             "n_clusters_": list(hierarchy.level_sizes),
             "hierarchy_": hierarchy,
@@ -147,12 +152,26 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
             elif self._label_of_leaf is not None:
                 labels.append(self._label_of_leaf[found.leaves])
             else:
-                centers = BlockedIndex(self.cluster_centers_, tree.hierarchy.metric)
-                nearest, _ = centers.query(rows, n_threads)
-                labels.append(np.where(found.known >= 0, self.labels_[found.known], nearest))
+                labels.append(np.where(found.known >= 0, self.labels_[found.known], self._nearest(rows, n_threads)))
         return np.concatenate(labels)
+
+    def _nearest(self, rows: Any, n_threads: int) -> Array:
+        """The nearest of `cluster_centers_`."""
+        if self.cluster_centers_ is None:  # rows of distances
+            return np.asarray(rows[:, self.medoid_indices_].argmin(axis=1))
+        return BlockedIndex(self.cluster_centers_, self.hierarchy_.metric).query(rows, n_threads)[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = accepts_sparse(self.metric)
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
+
+
+def _centers(X: Any, labels: Array, n_clusters: int, tree: FittedTree, run: Run) -> tuple[Any, Array | None]:
+    """What stands for each cluster, and its row where that is a medoid."""
+    leaf, metric, weights = tree.hierarchy.levels[0], tree.hierarchy.metric, np.ones(len(labels))
+    if centroid_kind(metric) == "medoid":
+        medoids = find_medoids(X, weights, Grouping.of(labels, n_clusters), metric, None, run.n_threads)
+        return (None if metric == "precomputed" else X[medoids]), medoids
+    return merge_items(X, weights, labels, n_clusters, leaf.centroids.dtype, run)[0], None

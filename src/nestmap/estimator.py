@@ -24,7 +24,7 @@ from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
 from .fitted import FittedMap, MapSettings, fit_map, fit_tree
 from .layout import LAYOUTS, Audit, audit_layout
-from .neighbors import check_metric, given_neighbors
+from .neighbors import accepts_sparse, check_metric, given_neighbors
 from .neighbors.choice import METHODS, Search
 from .placement import RULES
 from .plan import Plan, make_run, plan_fit
@@ -44,8 +44,12 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     n_components : int
         Dimensions of the map. Components beyond the rank of the data are zero.
     metric : str or callable
-        'euclidean', 'cosine', 'manhattan' and 'correlation' are fast; other metrics of
-        scikit-learn and callables run by brute force.
+        'euclidean', 'cosine', 'manhattan', 'correlation', 'mahalanobis', 'seuclidean' and 'hellinger' are
+        fast; other metrics of scikit-learn and callables run by brute force. 'precomputed': X is a square
+        matrix of distances, clusters are represented by medoids, and new rows are rows of distances to the
+        training rows.
+    metric_params : dict or None
+        Parameters of the metric: 'p' of 'minkowski', 'VI' of 'mahalanobis', 'V' of 'seuclidean', ….
     layout : {'descent', 'mosaic'}
         How much room clusters get: balls around their centres (the paper's, the most faithful), or
         regions that fill the picture, area by number of rows (2-D only). docs/layouts.md compares them.
@@ -127,6 +131,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         n_components: int = 2,
         *,
         metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
         layout: str = "descent",
         radius: float = 1 / 3,
         arrangement: str = "auto",
@@ -145,6 +150,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     ) -> None:
         self.n_components = n_components
         self.metric = metric
+        self.metric_params = metric_params
         self.layout = layout
         self.radius = radius
         self.arrangement = arrangement
@@ -180,7 +186,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             progress.begin(f"copying {source.shape[0]} rows")
         X, features = read_training(self, source, budget.size, self._folder(), progress.share, n_threads)
         self._check_parameters(X.shape[0])
-        metric = self._checked_metric(X)
+        metric = check_metric(self.metric, X, self.metric_params)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         plan = plan or self._plan(X, metric, budget)
         progress.note(str(plan))
@@ -226,7 +232,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             X, n_rows = X.sample(20_000), len(X)
         X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False)
         self._check_parameters(n_rows or X.shape[0])
-        return self._plan(X, self._checked_metric(X), memory_budget(self.max_memory), n_rows)
+        metric = check_metric(self.metric, X, self.metric_params)
+        return self._plan(X, metric, memory_budget(self.max_memory), n_rows)
 
     def _plan(self, X: Any, metric: Any, budget: Budget, n_rows: int | None = None) -> Plan:
         return plan_fit(
@@ -255,15 +262,6 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _checked_metric(self, X: Any) -> Any:
-        metric = check_metric(self.metric, X)
-        if metric == "precomputed":
-            raise ValueError(
-                "metric='precomputed': centroids need the rows themselves; pass X with the nearest "
-                "neighbours that you have as neighbors=ids"
-            )
-        return metric
 
     def _is_local(self) -> bool:
         if self.arrangement == "auto":
@@ -412,6 +410,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = accepts_sparse(self.metric)
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         tags.transformer_tags.preserves_dtype = []
         return tags

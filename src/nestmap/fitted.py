@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .arrangement import Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy.build import build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Layout, descend, lay_mosaic
+from .mds import Through, fit_landmarks, seen_in
 from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import most_columns
@@ -101,6 +102,8 @@ def _index_rows(X: Any, metric: Any, hashes: Array, run: Run) -> Index | Blocked
 
 def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
     """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy."""
+    if isinstance(tree.hierarchy.metric, str) and tree.hierarchy.metric == "precomputed":
+        return _fit_map_of_distances(X, tree, settings, run)
     run.progress.begin("preliminary embedding")
     preliminary = make_preliminary(
         X, tree.hierarchy, settings.n_components, settings.preliminary,
@@ -122,3 +125,13 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
         layout = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
     run.progress.done()
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
+
+
+def _fit_map_of_distances(distances: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
+    """The same for distances without rows: through coordinates by classical scaling on landmarks."""
+    landmarks = fit_landmarks(distances, tree.hierarchy)
+    rows = landmarks(distances, run.n_threads)
+    seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run.n_threads))
+    fitted = fit_map(rows, seen, settings, run)
+    coordinates = None if fitted.coordinates is None else Through(landmarks, fitted.coordinates)
+    return replace(fitted, tree=tree, coordinates=coordinates, X=distances)

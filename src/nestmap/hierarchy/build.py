@@ -70,6 +70,7 @@ def build_hierarchy(
     X: Any,
     metric: Any = "euclidean",
     *,
+    metric_params: dict[str, Any] | None = None,
     neighbors: Any = "auto",
     target_recall: float = 0.9,
     min_nodes: int = 3,
@@ -81,7 +82,7 @@ def build_hierarchy(
     Parameters
     ----------
     X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
-    metric, neighbors, target_recall, n_jobs, verbose
+    metric, metric_params, neighbors, target_recall, n_jobs, verbose
         As in `nestmap.HNNE`.
     min_nodes : int
         Levels go up as long as they have at least this many nodes.
@@ -99,7 +100,7 @@ def build_hierarchy(
     """
     n_threads = resolve_n_jobs(n_jobs)
     X = as_rows(load_rows(X), n_threads=n_threads)
-    metric = check_metric(metric, X)
+    metric = check_metric(metric, X, metric_params)
     check_number("min_nodes", min_nodes, 1, np.inf, integer=True)
     given = None if isinstance(neighbors, str) else given_neighbors(neighbors, X.shape[0])
     options = Search("auto" if given else neighbors, target_recall)
