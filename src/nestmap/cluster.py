@@ -165,6 +165,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = accepts_sparse(self.metric)
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
         return tags
 
 

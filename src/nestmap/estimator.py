@@ -412,5 +412,6 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = accepts_sparse(self.metric)
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -274,6 +274,6 @@ def refuse_bad_distances(distances: Array, rows: Any, others: Any, metric: Any) 
         name = repr(metric) if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))
         raise ValueError(
             f"metric={name} gives {distances[i, j]:g} for rows {rows[int(i)]} and {others[int(j)]}; "
-            "distances must be numbers of at least 0"
+            "distances must be numbers of at least 0 (Negative values in data, or NaN)"
         )
     np.maximum(distances, 0, out=distances)

@@ -60,6 +60,8 @@ def make_row_metric(name: str, X: Any, params: Mapping[str, Any]) -> RowMetric:
         _check_not_negative(X)
         return RowMetric(name, factor=float(np.sqrt(0.5)))
     n_features = X.shape[1]
+    if X.shape[0] < 2 and not params:
+        raise ValueError(f"metric={name!r} is estimated from the rows and takes at least two, got n_samples=1")
     mean = np.asarray(np.mean(X, axis=0, dtype=np.float64))
     if name == "seuclidean":
         V = np.asarray(params["V"] if "V" in params else _variances(X, mean), dtype=np.float64)
