@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import digits
@@ -11,7 +14,7 @@ from nestmap import HNNE, build_hierarchy
 from nestmap.arrangement import GlobalArrangement, apply_maps
 from nestmap.arrangement.inflate import inflation_maps
 from nestmap.hierarchy.tree import Grouping
-from nestmap.layout import descend, descent
+from nestmap.layout import Descent, Layout, audit_layout, descend, descent
 from nestmap.layout.descent import Placement, neighbors_in_map
 from nestmap.preliminary import KINDS, make_preliminary
 
@@ -33,10 +36,12 @@ def test_audit_tells_when_the_guarantee_is_given_up() -> None:
     audit = model.audit()
     assert not audit.ok
     assert "is violated" in str(audit) and "level 0" in str(audit)
-    broken = model.relayout(radius=0.2)
-    assert broken.audit().ok
-    broken.layout_.positions[3] += 1e3
-    assert broken.audit().levels[0].n_outside == 1
+    right = model.relayout(radius=0.2)
+    assert right.audit().ok
+    positions = right.embedding_.copy()
+    positions[3] += 1e3
+    broken = audit_layout(right.hierarchy_, replace(right.layout_, positions=positions))
+    assert broken.levels[0].n_outside == 1
 
 
 def test_nearest_neighbours_in_the_map_stay_in_the_cluster() -> None:
@@ -91,7 +96,7 @@ def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -
 def test_inflation_off_is_a_plain_scaling() -> None:
     tree = build_hierarchy(digits())
     pre = make_preliminary(digits(), tree, 2)
-    layout = descend(tree, GlobalArrangement(pre, False), pre.nodes[-1], radius=0.2)
+    layout = descend(tree, GlobalArrangement(pre, False), pre, radius=0.2)
     leaf = tree.labels(0)
     inside = layout.positions - layout.placements[0].anchors[leaf]
     flat = pre.rows - pre.nodes[0][leaf]
@@ -162,11 +167,54 @@ def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -
 def test_audit_counts_rows_that_are_nearer_to_another_anchor() -> None:
     model = HNNE(radius=0.5).fit(digits())
     rng = np.random.default_rng(1)
-    model.layout_.positions[:] += rng.normal(size=(1797, 2)) * np.ptp(model.embedding_) / 50
-    for k, level in enumerate(model.audit().levels):
-        D = cdist(model.embedding_, model.layout_.placements[k].anchors)
+    positions = model.embedding_ + rng.normal(size=(1797, 2)) * np.ptp(model.embedding_) / 50
+    audit = audit_layout(model.hierarchy_, replace(model.layout_, positions=positions))
+    for k, level in enumerate(audit.levels):
+        D = cdist(positions, model.layout_.placements[k].anchors)
         own = D[np.arange(1797), model.hierarchy_.labels(k)]
         assert level.n_crossing == (D.min(axis=1) < own * (1 - 1e-9)).sum() > 0
+
+
+def test_layouts_cannot_be_changed_in_place() -> None:
+    for layout in ("descent", "mosaic"):
+        model = HNNE(layout=layout).fit(digits()[:300])
+        for fitted in (model, pickle.loads(pickle.dumps(model))):
+            parts = [fitted.layout_, fitted.layout_.leaf, *getattr(fitted.layout_, "placements", ())]
+            parts += getattr(fitted.layout_, "regions", ())
+            arrays = [value for part in parts for value in vars(part).values() if isinstance(value, np.ndarray)]
+            assert len(arrays) > 6
+            for values in (*arrays, fitted.embedding_, fitted.layout_.outlines(0).areas):
+                with pytest.raises(ValueError, match="read-only"):
+                    values[:] = 0
+
+
+def test_a_layout_is_a_descent_or_a_mosaic() -> None:
+    model = HNNE().fit(digits()[:100])
+    assert isinstance(model.layout_, Descent) and isinstance(model.layout_, Layout)
+    assert isinstance(model.relayout(layout="mosaic").layout_, Layout)
+
+
+def test_new_rows_of_one_column_follow_their_frames() -> None:
+    """In one dimension, too, a frame may be turned: a row next to a training row lands next to it."""
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    for seed in range(4):
+        model = HNNE(1, new_points="neighbor", preliminary="random_projection", random_state=seed).fit(X)
+        placed = model.transform(X * (1 + 1e-7))
+        np.testing.assert_allclose(placed, model.embedding_, atol=1e-5 * np.ptp(model.embedding_))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -> None:
+    """Whatever the unit of the data, and of the arrangement."""
+    X = np.array([[3.0, 1, 0], [2, 5, 1], [7, 0, 0], [1, 1, 2]])
+    for factor in (1e-30, 1.0, 3.0, 1e30):
+        for arrangement in ("local", "global"):
+            model = HNNE(preliminary=kind, arrangement=arrangement, random_state=0, inflate=False).fit(X * factor)
+            assert model.hierarchy_.level_sizes == (1,)
+            pre = make_preliminary(X * factor, model.hierarchy_, 2, kind, seed=model._fitted.seed)
+            size = np.linalg.norm(pre.rows - pre.nodes[0], axis=1).max() / pre.unit
+            found = np.linalg.norm(model.embedding_ - model.layout_.leaf.anchors, axis=1).max()
+            assert found == pytest.approx(size)
 
 
 def test_scale_of_the_data_only_scales_the_map() -> None:

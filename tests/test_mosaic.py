@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import BACKENDS, digits
@@ -12,9 +14,10 @@ from sklearn.neighbors import NearestNeighbors
 
 from nestmap import HNNE
 from nestmap._native import builds, kernels, mosaic, using
-from nestmap.hierarchy.tree import Grouping
-from nestmap.layout import Regions
-from nestmap.layout.mosaic import gaps, outline
+from nestmap.arrangement import DistinctRows, Frames
+from nestmap.hierarchy.tree import Grouping, Level
+from nestmap.layout import Regions, audit_layout
+from nestmap.layout.mosaic import _row_positions, margins, outline
 from nestmap.metrics import map_fill, trustworthiness
 
 RNG = np.random.default_rng(8)
@@ -32,42 +35,42 @@ def divide(sizes: list[int], rounds: int = 1, offsets: np.ndarray | None = None,
     random = np.random.default_rng(1)
     offsets = random.normal(size=(len(labels), 2)) if offsets is None else offsets
     shares = random.integers(1, 30, len(labels)).astype(float)
-    centres, cells = kernels.divide_regions(
+    centres, polygons = kernels.divide_regions(
         regions, Grouping.of(labels, len(sizes)), offsets, shares, rounds, n_threads
     )
-    return regions, labels, shares, centres, cells
+    return regions, labels, shares, centres, polygons
 
 
 @pytest.mark.parametrize("build", builds())
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_cells_match_the_twin(build: str, rounds: int) -> None:
+def test_polygons_match_the_twin(build: str, rounds: int) -> None:
     sizes = [5, 1, 9, 2, 70]
     with using("off"):
-        *_, centres, cells = divide(sizes, rounds)
+        *_, centres, expected = divide(sizes, rounds)
     with using(build):
         *_, found, polygons = divide(sizes, rounds)
         *_, again, _ = divide(sizes, rounds, n_threads=1)
     np.testing.assert_array_equal(found, again)
     np.testing.assert_allclose(found, centres, atol=1e-9)
-    np.testing.assert_array_equal(polygons.starts, cells.starts)
-    np.testing.assert_allclose(polygons.points, cells.points, atol=1e-9)
+    np.testing.assert_array_equal(polygons.starts, expected.starts)
+    np.testing.assert_allclose(polygons.points, expected.points, atol=1e-9)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_areas_are_shares_and_cells_tile_their_region(backend: str) -> None:
+def test_areas_are_shares_and_polygons_tile_their_region(backend: str) -> None:
     with using(backend):
-        regions, labels, shares, centres, cells = divide([7, 60, 3])
+        regions, labels, shares, centres, polygons = divide([7, 60, 3])
     for g in range(3):
         own = labels == g
         expected = regions.areas[g] * shares[own] / shares[own].sum()
-        np.testing.assert_allclose(cells.areas[own], expected, rtol=0.02)
-        assert cells.areas[own].sum() == pytest.approx(regions.areas[g], rel=1e-9)
-    corners = np.repeat(labels, np.diff(cells.starts))
-    assert regions.outside(corners, cells.points).max() < 1e-9
-    assert cells.outside(np.arange(len(cells)), centres).max() < 0
-    # a random point of a region lies in exactly one of its cells
+        np.testing.assert_allclose(polygons.areas[own], expected, rtol=0.02)
+        assert polygons.areas[own].sum() == pytest.approx(regions.areas[g], rel=1e-9)
+    corners = np.repeat(labels, np.diff(polygons.starts))
+    assert regions.outside(corners, polygons.points).max() < 1e-9
+    assert polygons.outside(np.arange(len(polygons)), centres).max() < 0
+    # a random point of a region lies in exactly one of its polygons
     for point in RNG.uniform(-1, 1, (50, 2)):
-        inside = [c for c in np.flatnonzero(labels == 0) if cells.outside(np.array([c]), point[None])[0] < 0]
+        inside = [c for c in np.flatnonzero(labels == 0) if polygons.outside(np.array([c]), point[None])[0] < 0]
         assert len(inside) == (1 if regions.outside(np.array([0]), point[None])[0] < 0 else 0)
 
 
@@ -75,8 +78,8 @@ def test_areas_are_shares_and_cells_tile_their_region(backend: str) -> None:
 def test_equal_and_collinear_places_are_divided_too(backend: str) -> None:
     for offsets in (np.zeros((6, 2)), np.outer(np.arange(6.0), [1.0, 2.0]), np.eye(2)[[0, 0, 0, 0, 0, 1]] * 1e9):
         with using(backend):
-            _, _, shares, centres, cells = divide([6], offsets=offsets)
-        np.testing.assert_allclose(cells.areas / cells.areas.sum(), shares / shares.sum(), rtol=0.05)
+            _, _, shares, centres, polygons = divide([6], offsets=offsets)
+        np.testing.assert_allclose(polygons.areas / polygons.areas.sum(), shares / shares.sum(), rtol=0.05)
         assert len(np.unique(centres.round(9), axis=0)) == 6
 
 
@@ -98,13 +101,13 @@ def test_regions_know_their_moments() -> None:
 
 @pytest.mark.parametrize("build", builds())
 def test_outside_matches_the_twin(build: str) -> None:
-    *_, cells = divide([5, 1, 9, 2, 70])
-    ids = RNG.integers(len(cells), size=9000)
-    points = cells.centres[ids] + RNG.normal(size=(9000, 2)) * 0.3
+    *_, polygons = divide([5, 1, 9, 2, 70])
+    ids = RNG.integers(len(polygons), size=9000)
+    points = polygons.centres[ids] + RNG.normal(size=(9000, 2)) * 0.3
     with using("off"):
-        expected = cells.outside(ids, points)
+        expected = polygons.outside(ids, points)
     with using(build):
-        np.testing.assert_allclose(cells.outside(ids, points, 2), expected, atol=1e-12)
+        np.testing.assert_allclose(polygons.outside(ids, points, 2), expected, atol=1e-12)
     assert 0.05 < (expected < 0).mean() < 0.95
     empty = Regions(np.array([0, 0, 3]), np.array([[0.0, 0], [1, 0], [0, 1]]))
     with using(build):
@@ -131,8 +134,9 @@ def test_the_mosaic_is_nested_on_every_level() -> None:
         assert len(regions) == model.hierarchy_.level_sizes[level]
         labels = model.hierarchy_.labels(level)
         assert regions.outside(labels, model.embedding_).max() < 0
-    model.layout_.positions[3] += 1e3
-    broken = model.audit()
+    positions = model.embedding_.copy()
+    positions[3] += 1e3
+    broken = audit_layout(model.hierarchy_, replace(model.layout_, positions=positions))
     assert not broken.ok and broken.levels[0].n_outside == 1
 
 
@@ -178,12 +182,33 @@ def test_threads_order_and_relayout_make_no_difference() -> None:
     assert np.median(moved) < 1e-6 * np.ptp(model.embedding_)
 
 
-def test_gaps_are_wide_where_neighbours_differ() -> None:
+def test_margins_are_wide_where_neighbours_differ() -> None:
     centres = np.array([[0.0], [1.0], [2.0], [12.0]])
     around = np.argsort(np.abs(centres - centres.T), axis=1)[:, 1:3]
-    found = gaps(centres, around, 0.2)
+    found = margins(centres, around, 0.2)
     np.testing.assert_allclose(found, [0.2, 0.2, 0.2, 0.3])
-    assert gaps(centres[:1], np.empty((1, 0), dtype=int), 0.2).tolist() == [0.2]
+    assert margins(centres[:1], np.empty((1, 0), dtype=int), 0.2).tolist() == [0.2]
+
+
+def test_equal_rows_are_one_site_whose_share_is_their_number() -> None:
+    """Three equal rows and another one in a box: a border at three quarters, rows at the centres of both parts."""
+    box = Regions(np.array([0, 4]), np.array([[0.0, 0], [4, 0], [4, 1], [0, 1]]))
+    leaf = Level(None, np.array([4]), np.zeros(4, dtype=np.int64), 1.0, np.nan)
+    offsets = np.array([[-1.0, 0], [3, 0], [-1, 0], [-1, 0]])
+    frames = Frames(offsets, np.ones((1, 1, 1)), np.zeros((1, 2)))
+    distinct = DistinctRows.of(leaf, np.array([0, 1, 0, 0]))
+    places = _row_positions(box, leaf, frames, distinct, 1)
+    np.testing.assert_array_equal(places[[0, 2]], places[[2, 3]])
+    np.testing.assert_allclose(places[:2], [[1.5, 0.5], [3.5, 0.5]], atol=0.02)
+
+
+def test_a_leaf_of_equal_rows_has_them_at_its_centre() -> None:
+    X = np.repeat(np.random.default_rng(0).normal(size=(9, 6)), 40, axis=0)
+    for arrangement in ("local", "global"):
+        model = HNNE(layout="mosaic", arrangement=arrangement).fit(X)
+        centres = model.layout_.outlines(0).centres
+        np.testing.assert_allclose(model.embedding_, centres[model.hierarchy_.labels(0)], atol=1e-12)
+        np.testing.assert_allclose(model.transform(X + 1e-3), model.embedding_, atol=1e-12)
 
 
 def test_outline_follows_the_data_within_a_factor_of_two() -> None:
@@ -200,6 +225,22 @@ def test_outlines_of_both_layouts_are_polygons() -> None:
     np.testing.assert_allclose(balls.centres, anchor, atol=1e-9 * np.abs(anchor).max())
     with pytest.raises(ValueError, match="outlines are for maps in 2-D; this one has 3"):
         model.relayout(n_components=3).layout_.outlines(0)
+
+
+@pytest.mark.parametrize("exponent", [-1000, -500, 300, 900])
+def test_regions_of_any_size_are_measured(exponent: int) -> None:
+    """Areas of a map of 1e-300 or 1e270 are out of range; what is relative to the region is not."""
+    unit = Regions(np.array([0, 12]), ring(12, 1.0))
+    far = Regions(unit.starts, unit.points * 2.0**exponent)
+    np.testing.assert_allclose(far.centres * 2.0**-exponent, unit.centres)
+    ids, step = np.zeros(1, dtype=np.int64), np.array([[1.0, 0.5]])
+    np.testing.assert_allclose(far.reach(ids, step * 2.0**exponent), unit.reach(ids, step))
+    np.testing.assert_allclose(far.outside(ids, step * 2.0**exponent) * 2.0**-exponent, unit.outside(ids, step))
+    small = far.shrunk(np.array([0.5]))
+    np.testing.assert_allclose(small.points * 2.0**-exponent, unit.shrunk(np.array([0.5])).points)
+    if exponent == 300:
+        np.testing.assert_allclose(far.areas * 2.0**-600, unit.areas)
+        np.testing.assert_allclose(far.covariances * 2.0**-600, unit.covariances)
 
 
 def test_other_dimensions_are_refused_before_any_work() -> None:

@@ -18,13 +18,13 @@ from ._work.directory import WorkDir
 from .arrangement import Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy.build import build_levels
 from .hierarchy.resume import Steps, identity
-from .layout import Layout, Mosaic, descend, lay_mosaic
+from .layout import Layout, descend, lay_mosaic
 from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import most_columns
 from .neighbors.join import Index, build_index
 from .placement import Assigned, FittedTree, RowTable
-from .preliminary import Preliminary, make_preliminary
+from .preliminary import make_preliminary
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class FittedMap:
     """A tree, its map, and what places new rows. Complete without the training rows, which are not pickled."""
 
     tree: FittedTree
-    layout: Layout | Mosaic
+    layout: Layout
     coordinates: Coordinates
     seed: int
     X: Any = None
@@ -106,26 +106,19 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
         X, tree.hierarchy, settings.n_components, settings.preliminary,
         standardize=settings.standardize, seed=settings.seed, n_threads=run.n_threads,
     )  # fmt: skip
+    first_equal = tree.table.first_equal()
     run.progress.begin("arrangement")
-    arrangement = _arrange(X, tree, preliminary, settings, run)
-    layout = _lay_out(tree, arrangement, preliminary, settings, run)
+    if settings.local:
+        arrangement: Arrangement = make_local(
+            X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, first_equal
+        )
+    else:
+        arrangement = GlobalArrangement(preliminary, settings.inflate)
+    options: dict[str, Any] = dict(first_equal=first_equal, n_threads=run.n_threads, progress=run.progress)
+    layout: Layout
+    if settings.layout == "mosaic":
+        layout = lay_mosaic(tree.hierarchy, arrangement, preliminary, **options)
+    else:
+        layout = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
     run.progress.done()
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
-
-
-def _arrange(X: Any, tree: FittedTree, preliminary: Preliminary, settings: MapSettings, run: Run) -> Arrangement:
-    if settings.local:
-        return make_local(X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads)
-    return GlobalArrangement(preliminary, settings.inflate)
-
-
-def _lay_out(
-    tree: FittedTree, arrangement: Arrangement, preliminary: Preliminary, settings: MapSettings, run: Run
-) -> Layout | Mosaic:
-    tops = preliminary.nodes[-1]
-    if settings.layout == "mosaic":
-        spread = preliminary.rows.std(axis=0)
-        return lay_mosaic(tree.hierarchy, arrangement, tops, spread, n_threads=run.n_threads, progress=run.progress)
-    return descend(
-        tree.hierarchy, arrangement, tops, radius=settings.radius, n_threads=run.n_threads, progress=run.progress
-    )

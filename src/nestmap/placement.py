@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ._arrays import Array
-from ._points.duplicates import hash_points
+from ._points.duplicates import first_equal, hash_points
 from .hierarchy import Hierarchy
 from .neighbors.blocked import BlockedIndex
 from .neighbors.join import Index
@@ -39,6 +39,10 @@ class RowTable:
         """Index of the equal training row (of several, the first), or -1."""
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.where(self.hashes[at] == hashes, self.rows[at], -1)
+
+    def first_equal(self) -> Array | None:
+        """For each training row the first that equals it; None if all differ."""
+        return first_equal(self.hashes, self.rows)
 
     def is_of(self, hashes: Array) -> bool:
         """Whether these are the hashes of the training rows, in their order."""

@@ -31,6 +31,26 @@ def hash_points(data: Any, n_threads: int) -> Array:
     return np.asarray(sums[data.indptr[1:]] - sums[data.indptr[:-1]])
 
 
+def first_equal(hashes: Array, rows: Array) -> Array | None:
+    """For each row the first row that equals it; None if all rows differ.
+
+    `hashes` are those of `hash_points` in ascending order, `rows` the rows that they belong to; of equal
+    hashes the lowest row comes first.
+
+    Examples
+    --------
+    >>> first_equal(np.array([3, 7, 7, 7, 9]), np.array([4, 0, 2, 3, 1])).tolist()
+    [0, 1, 0, 0, 4]
+    """
+    at = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1  # equal to the one before
+    if len(at) == 0:
+        return None
+    first = np.arange(len(rows))
+    starts = np.flatnonzero(np.diff(at, prepend=-1) != 1)  # where a run of equal ones begins, in `at`
+    first[rows[at]] = np.repeat(rows[at[starts] - 1], np.diff(np.append(starts, len(at))))
+    return first
+
+
 class Copies:
     """Which rows are equal.
 

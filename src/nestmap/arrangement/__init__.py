@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._arrays import Array
-from .frames import Frames, apply_maps, scatter
+from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter
 from .local import N_AROUND, LocalArrangement, make_local, n_columns
 from .plain import GlobalArrangement
 
@@ -29,10 +29,12 @@ __all__ = [
     "N_AROUND",
     "Arrangement",
     "Coordinates",
+    "DistinctRows",
     "Frames",
     "GlobalArrangement",
     "LocalArrangement",
     "apply_maps",
+    "frame_offsets",
     "make_local",
     "n_columns",
     "scatter",

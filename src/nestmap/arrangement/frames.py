@@ -9,8 +9,10 @@ import numpy as np
 
 from .._arrays import Array, blocks
 from .._parallel import map_blocks
+from ..hierarchy.tree import Grouping, Level
 
 _PIECE = 400_000  # values of the matrices that a thread works on: they stay in its cache
+_FARTHEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +22,34 @@ class Frames:
     offsets: Array  # (n_members, d) of the training members
     maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
     centres: Array  # (n_nodes, p)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The rows of each leaf without those that equal another one of the leaf."""
+
+    rows: Array  # of X, ascending: of equal rows the first
+    counts: Array  # (n_distinct,) float64: rows that equal it, itself included
+    grouping: Grouping  # of positions in `rows`, by leaf
+    of_row: Array  # (n_rows,) position in `rows` of the one that equals it
+
+    @property
+    def alone(self) -> Array:
+        """Leaves whose rows are all equal."""
+        return np.flatnonzero(np.diff(self.grouping.starts) == 1)
+
+    @classmethod
+    def of(cls, leaf: Level, first_equal: Array | None) -> DistinctRows | None:
+        """From the lowest level and the first row that equals each row; None if all rows differ."""
+        if first_equal is None:
+            return None
+        own = np.arange(len(first_equal))
+        # first neighbours that were given may part equal rows
+        first = np.where(leaf.members[first_equal] == leaf.members, first_equal, own)
+        rows = np.flatnonzero(first == own)
+        of_row = (np.cumsum(first == own) - 1)[first]
+        counts = np.bincount(of_row).astype(np.float64)
+        return cls(rows, counts, Grouping.of(leaf.members[rows], leaf.n_nodes), of_row)
 
 
 def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
@@ -35,6 +65,12 @@ def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) 
 
     map_blocks(apply, blocks(len(offsets), maps.shape[1] * maps.shape[2], values=_PIECE), n_threads)
     return out
+
+
+def frame_offsets(maps: Array, centres: Array, parents: Array, z: Array) -> Array:
+    """Offsets of new members with coordinates z from their nodes; `maps` and `centres` as in `Frames`."""
+    offsets = np.clip(np.nan_to_num(z), -_FARTHEST, _FARTHEST) - centres[parents]  # a new row may be anywhere
+    return apply_maps(maps, parents, offsets) if maps.shape[2] == z.shape[1] else offsets
 
 
 def scatter(offsets: Array, parents: Array, n_groups: int) -> Array:

@@ -15,7 +15,7 @@ from .._points.point_set import PointSet, make_points
 from .._points.reduce import fit_reducer, sample_size
 from ..hierarchy.tree import Grouping, Hierarchy
 from ..preliminary import LinearMap
-from .frames import Frames, apply_maps
+from .frames import DistinctRows, Frames, apply_maps
 
 # Leading principal directions that local frames look at. A model keeps a matrix of d x p numbers for each leaf:
 # beyond a million rows half as many directions keep it below the size of the data.
@@ -79,6 +79,7 @@ class LocalArrangement:
     project: Projection
     nodes: tuple[Array, ...]  # per level, (n_nodes, p) float32
     transform: MetricMap
+    distinct: DistinctRows | None = None  # where some rows are equal
     n_threads: int = 1
     kind: str = "local"
 
@@ -97,19 +98,26 @@ class LocalArrangement:
         return Frames(apply_maps(turns, level.members, offsets, self.n_threads), maps, centres)
 
     def _leaf_frames(self, grouping: Grouping) -> tuple[Array, Array]:
-        """Frames of the rows of each leaf, whose coordinates live for a moment only."""
-        d, p = self.n_components, self.nodes[0].shape[1]
+        """Frames of the rows of each leaf, whose coordinates live for a moment only.
+
+        Equal rows are one that counts for all of them: the rounding of a batch must not tell them apart.
+        """
+        d, p, distinct = self.n_components, self.nodes[0].shape[1], self.distinct
+        grouping = grouping if distinct is None else distinct.grouping
         offsets = np.empty((len(grouping.order), d))
         maps = np.empty((len(grouping.starts) - 1, d, p), dtype=np.float32)
 
         def fit(part: slice) -> None:
-            rows, starts = _members(grouping, part)
-            offsets[rows], maps[part] = kernels.principal_frames(
-                self.project(rows), np.arange(len(rows)), starts, np.ones(len(rows)), d, 1
+            members, starts = _members(grouping, part)
+            rows, weights = members, np.ones(len(members))
+            if distinct is not None:
+                rows, weights = distinct.rows[members], distinct.counts[members]
+            offsets[members], maps[part] = kernels.principal_frames(
+                self.project(rows), np.arange(len(rows)), starts, weights, d, 1
             )
 
         map_blocks(fit, runs(grouping.starts, _PIECE // p), self.n_threads)
-        return offsets, maps
+        return (offsets if distinct is None else offsets[distinct.of_row]), maps
 
 
 def n_columns(n: int, n_features: int) -> int:
@@ -117,10 +125,13 @@ def n_columns(n: int, n_features: int) -> int:
     return min(n_features, N_COLUMNS if n <= MANY_ROWS else N_COLUMNS_OF_MANY)
 
 
-def make_local(X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n_threads: int) -> LocalArrangement:
+def make_local(
+    X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n_threads: int, first_equal: Array | None = None
+) -> LocalArrangement:
     """Coordinates of nodes in the leading directions of a sample of rows; O(n · n_features · p).
 
     `sample`: rows in an order that does not depend on the order of X, and neither does the map then.
+    `first_equal`: for each row the first that equals it; None if all rows differ.
     """
     metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
     points = make_points(X, metric, n_threads=n_threads)
@@ -137,7 +148,8 @@ def make_local(X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n
     transform = MetricMap(
         metric, LinearMap(reducer.mean / points.unit, np.ascontiguousarray(directions.T * points.unit))
     )
-    return LocalArrangement(n_components, project, tuple(nodes), transform, n_threads)
+    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
+    return LocalArrangement(n_components, project, tuple(nodes), transform, distinct, n_threads)
 
 
 def _leaf_coordinates(project: Projection, hierarchy: Hierarchy, n_threads: int) -> Array:

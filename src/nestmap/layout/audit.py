@@ -8,8 +8,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from .._arrays import Array, blocks
+from .._points.point_set import power_of_two
 from ..hierarchy.tree import Hierarchy
-from .descent import Layout, Placement, lengths
+from .descent import Descent, Placement, lengths
 from .mosaic import Mosaic
 from .regions import Regions
 
@@ -53,20 +54,26 @@ class Audit:
         return "\n".join(lines)
 
 
-def audit_layout(hierarchy: Hierarchy, layout: Layout | Mosaic, n_threads: int = 1) -> Audit:
+def audit_layout(hierarchy: Hierarchy, layout: Descent | Mosaic, n_threads: int = 1) -> Audit:
     """Check every descendant of every node; O(n · levels · (levels + log n))."""
+    unit = power_of_two(layout.positions, n_threads)  # keeps squares of huge and tiny positions in range
     if isinstance(layout, Mosaic):
-        return _audit_mosaic(hierarchy, layout, n_threads)
-    found = []
+        return _audit_mosaic(hierarchy, layout, unit, n_threads)
+    return _audit_descent(hierarchy, layout, unit, n_threads)
+
+
+def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads: int) -> Audit:
+    """Rows and finer anchors inside their balls; rows nearer to no anchor of a level than to their own."""
+    found, rows = [], layout.positions * unit
+    placements = [placement.scaled(unit) for placement in layout.placements]
     # a position is an anchor plus a shift: it cannot be nearer to its place than one rounding
-    rounding = 4e-16 * np.sqrt(layout.positions.shape[1]) * max(np.abs(layout.positions).max(), 1e-300)
-    for k in range(hierarchy.n_levels):
-        placement = layout.placements[k]
+    rounding = 4e-16 * np.sqrt(rows.shape[1]) * max(np.abs(rows).max(), 1e-300)
+    for k, placement in enumerate(placements):
         ball = placement.nearest / 3
         n_descendants = n_outside = n_crossing = 0
         worst = 0.0
         for below in range(-1, k):
-            positions = layout.positions if below < 0 else layout.placements[below].anchors
+            positions = rows if below < 0 else placements[below].anchors
             owner = _owner(hierarchy, below, k)
             away = lengths(positions - placement.anchors[owner])
             away = np.maximum(away - rounding, 0)
@@ -95,25 +102,25 @@ def _nearer_to_others(
     return crossing
 
 
-def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, n_threads: int) -> Audit:
+def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, unit: float, n_threads: int) -> Audit:
     """Rows and corners of finer regions inside their region; rows inside no region nearby but their own."""
-    found = []
-    order = _by_place(mosaic.positions)
-    for k, regions in enumerate(mosaic.regions):
+    found, rows = [], mosaic.positions * unit
+    levels = [regions.scaled(unit) for regions in mosaic.regions]
+    order = _by_place(rows)
+    for k, regions in enumerate(levels):
         width = np.sqrt(np.maximum(regions.areas, 1e-300))
         n_descendants = n_outside = 0
         worst = -np.inf
         for below in range(-1, k):
             owner = _owner(hierarchy, below, k)
-            points = mosaic.positions
+            points = rows
             if below >= 0:
-                finer = mosaic.regions[below]
-                points, owner = finer.points, np.repeat(owner, np.diff(finer.starts))
+                points, owner = levels[below].points, np.repeat(owner, np.diff(levels[below].starts))
             away = regions.outside(owner, points, n_threads) / width[owner]
             n_descendants += len(owner)
             n_outside += int((away > _TOLERANCE).sum())
             worst = max(worst, float(away.max()))
-        crossing = _crossing(regions, _owner(hierarchy, -1, k), mosaic.positions, order, n_threads)
+        crossing = _crossing(regions, _owner(hierarchy, -1, k), rows, order, n_threads)
         found.append(LevelAudit(k, len(regions), n_descendants, n_outside, worst, crossing))
     return Audit("regions are nested", tuple(found))
 
@@ -135,9 +142,9 @@ def _crossing(regions: Regions, owner: Array, positions: Array, order: Array, n_
 def _by_place(positions: Array) -> Array:
     """Rows in an order that keeps neighbours together: what queries need is in the cache then."""
     low, high = positions.min(axis=0), positions.max(axis=0)
-    cells = (positions - low) * (255 / np.maximum(high - low, 1e-300))
+    squares = (positions - low) * (255 / np.maximum(high - low, 1e-300))
     key = np.zeros(len(positions), dtype=np.uint16)
-    for column in cells.T[:2]:
+    for column in squares.T[:2]:
         key = key * np.uint16(256) + column.astype(np.uint16)
     return np.argsort(key, kind="stable")
 

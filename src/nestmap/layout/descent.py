@@ -16,18 +16,21 @@ from .._arrays import Array, blocks
 from .._parallel import map_blocks
 from .._points.point_set import make_points
 from .._progress import Progress
-from ..arrangement import N_AROUND, Arrangement, apply_maps
+from ..arrangement import N_AROUND, Arrangement, DistinctRows, frame_offsets
 from ..hierarchy.tree import Hierarchy
 from ..neighbors.join import join_points
+from ..preliminary import Preliminary
+from .frozen import Frozen
 from .regions import Regions, circles
 
 _TREE_COLUMNS = 8  # up to here a k-d tree is fast
 _QUERIES = 100_000  # at once: in between, Ctrl-C works
 _PIECE = 400_000  # values that a thread works on: they stay in its cache
+_LEAST_EXTENT = 1e-150  # of a group that can be scaled to its ball, where the whole map is about 1
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
+class Placement(Frozen):
     """Anchors of one level, and how they place what is below them.
 
     A member with coordinates z (of the arrangement) goes to anchor + scale * map @ (z - centre), where
@@ -43,10 +46,7 @@ class Placement:
 
     def place(self, parents: Array, z: Array) -> Array:
         """Positions of members with coordinates z below the given nodes, inside their balls."""
-        offsets = z - self.centres[parents]
-        return self.settle(
-            parents, offsets if self.maps.shape[1:] == (1, 1) else apply_maps(self.maps, parents, offsets)
-        )
+        return self.settle(parents, frame_offsets(self.maps, self.centres, parents, z))
 
     def settle(self, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
         """Positions of members that are offset so from their nodes, cut off at the balls."""
@@ -54,8 +54,8 @@ class Placement:
 
         def move(part: slice) -> None:
             own = parents[part]
-            shift, radius = self.scales[own, None] * offsets[part], self.radii[own]
-            length = lengths(shift)
+            scale, radius = self.scales[own], self.radii[own]
+            shift, length = scale[:, None] * offsets[part], scale * lengths(offsets[part])
             outside = length > radius * (1 + 1e-9)  # the farthest training member lies on the sphere
             shift[outside] *= (radius[outside] / length[outside])[:, None]
             np.add(self.anchors[own], shift, out=out[part])
@@ -63,9 +63,14 @@ class Placement:
         map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_PIECE), n_threads)
         return out
 
+    def scaled(self, factor: float) -> Placement:
+        """The same in another unit of the map."""
+        anchors, nearest, radii, scales = (a * factor for a in (self.anchors, self.nearest, self.radii, self.scales))
+        return Placement(anchors, nearest, radii, scales, self.maps, self.centres)
+
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Descent(Frozen):
     """The map: positions of all rows, and the placements of all levels (fine to coarse)."""
 
     positions: Array  # (n_rows, d) float64
@@ -90,15 +95,27 @@ class Layout:
 def descend(
     hierarchy: Hierarchy,
     arrangement: Arrangement,
-    tops: Array,
+    preliminary: Preliminary,
     *,
     radius: float,
+    first_equal: Array | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> Layout:
-    """Section 3.3; O(n log n). `tops`: where the nodes of the top level lie."""
+) -> Descent:
+    """Section 3.3; O(n log n).
+
+    Parameters
+    ----------
+    preliminary : Preliminary
+        Says where the nodes of the top level lie.
+    radius : float
+        Of a ball, as a fraction of the distance to the nearest other anchor.
+    first_equal : ndarray of shape (n_rows,), optional
+        For each row the first row that equals it: they get one place. None if all rows differ.
+    """
     progress = progress or Progress(0)
-    anchors = tops.copy()
+    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
+    anchors = preliminary.nodes[-1]
     placements: list[Placement] = []
     for k in reversed(range(hierarchy.n_levels)):
         level = hierarchy.levels[k]
@@ -108,12 +125,19 @@ def descend(
         nearest, around = neighbors_in_map(anchors, n_threads)
         frames = arrangement.frames(hierarchy, k, anchors, around)
         extent = level.grouping.maximum(lengths(frames.offsets))
-        # a single anchor has no neighbour to keep clear of: its members stay where they are
-        radii = np.where(np.isinf(nearest), extent, radius * nearest)
+        extent[extent < _LEAST_EXTENT] = 0.0
+        if k == 0 and distinct is not None:
+            extent[distinct.alone] = 0.0  # what they are offset by is rounding
+        radii = radius * nearest
+        if level.n_nodes == 1:  # no neighbour to keep clear of: the map is as large as the preliminary embedding
+            size = lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max(keepdims=True)
+            radii = np.where(size > 0, size, extent)
         scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
         placements.insert(0, Placement(anchors, nearest, radii, scales, frames.maps, frames.centres))
         anchors = placements[0].settle(level.members, frames.offsets, n_threads)
-    return Layout(anchors, tuple(placements), radius, arrangement.kind)
+    factor = 1 / preliminary.unit
+    positions = (anchors if first_equal is None else anchors[first_equal]) * factor
+    return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
 
 
 def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
@@ -125,7 +149,8 @@ def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
     if n == 1:
         return np.full(1, np.inf), np.empty((1, 0), dtype=np.int64)
     if d > _TREE_COLUMNS:
-        found = join_points(make_points(np.ascontiguousarray(anchors), "euclidean"), n_threads)[0]
+        points = make_points(np.ascontiguousarray(anchors), "euclidean", n_threads=n_threads)
+        found = join_points(points, n_threads)[0]
         return found.distances, found.ids[:, None]
     tree = cKDTree(anchors)
     nearest, around = np.empty(n), np.empty((n, min(N_AROUND, n - 1)), dtype=np.int64)

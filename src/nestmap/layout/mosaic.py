@@ -1,8 +1,8 @@
 """The mosaic: a space-filling layout in the plane.
 
-Every node owns a convex region. From the top down, a region is drawn in a little (the gap) and divided
-among the node's children: cells of a power diagram, area by number of rows, sites at the children's arrangement. Rows
-lie at the centres of the last cells. A cluster's rows stay inside its region on every level, by construction.
+Every node owns a convex region. From the top down, a region is drawn in by a margin and divided among the node's
+children by a power diagram: area by number of rows, sites at the children's arrangement. Rows lie at the centres of
+the last polygons. A cluster's rows stay inside its region on every level, by construction.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from .._geometry import INSIDE, root
 from .._native import kernels
 from .._parallel import map_blocks
 from .._progress import Progress
-from ..arrangement import Arrangement, Frames, apply_maps, scatter
-from ..hierarchy.tree import Grouping, Hierarchy
+from ..arrangement import Arrangement, DistinctRows, Frames, apply_maps, frame_offsets, scatter
+from ..hierarchy.tree import Grouping, Hierarchy, Level
+from ..preliminary import Preliminary
 from .descent import lengths, neighbors_in_map
+from .frozen import Frozen
 from .regions import Regions
 
-ROUNDS = 1  # of moving sites to the centres of their cells: rounder cells, for a little of the arrangement
-GAPS = (0.4, 0.2, 0.1, 0.05)  # how far regions are drawn in, from leaves upwards; the last one for all above
+ROUNDS = 1  # of moving sites to the centres of their polygons: rounder ones, for a little of the arrangement
+MARGINS = (0.4, 0.2, 0.1, 0.05)  # how far regions are drawn in, from leaves upwards; the last one for all above
 _PIECE = 400_000  # values that a thread works on: they stay in its cache
 _CORNERS = 3.0  # the outline is a superellipse: 2 is an ellipse, larger is more of a box
+_FLOOR = 1e-4  # variance of a flat group along its short axis, as a share of that along its long one
+_LEAST_VARIANCE = 1e-300  # of a group that can be scaled to its region, where the whole map is about 1
 
 
 @dataclass(frozen=True, eq=False)
-class Tiles:
+class RegionPlacement(Frozen):
     """Leaf regions, and how they place new rows: centre + spread @ map @ (z - mean), inside the region."""
 
     regions: Regions
@@ -38,22 +42,19 @@ class Tiles:
 
     def place(self, parents: Array, z: Array) -> Array:
         """Positions of members with coordinates z below the given nodes, inside their regions."""
-        steps = z - self.centres[parents]
-        if self.maps.shape[1:] != (1, 1):
-            steps = apply_maps(self.maps, parents, steps)
-        steps = apply_maps(self.spreads, parents, steps)
+        steps = apply_maps(self.spreads, parents, frame_offsets(self.maps, self.centres, parents, z))
         reach = self.regions.reach(parents, steps)
         shrink = np.where(reach < 1 / INSIDE, INSIDE * reach, 1.0)
         return np.asarray(self.regions.centres[parents] + shrink[:, None] * steps)
 
 
 @dataclass(frozen=True, eq=False)
-class Mosaic:
+class Mosaic(Frozen):
     """The map: positions of all rows, and the regions of all levels (fine to coarse)."""
 
     positions: Array  # (n_rows, 2) float64
     regions: tuple[Regions, ...]
-    leaf: Tiles
+    leaf: RegionPlacement
     arrangement: str
     kind: str = "mosaic"
 
@@ -65,18 +66,27 @@ class Mosaic:
 def lay_mosaic(
     hierarchy: Hierarchy,
     arrangement: Arrangement,
-    tops: Array,
-    spread: Array,
+    preliminary: Preliminary,
     *,
+    first_equal: Array | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Mosaic:
-    """Regions and positions; O(n log n). `tops`: where the top nodes lie; `spread`: of all rows, per axis."""
+    """Regions and positions; O(n log n).
+
+    Parameters
+    ----------
+    preliminary : Preliminary
+        Says where the nodes of the top level lie, and how wide and high the map is.
+    first_equal : ndarray of shape (n_rows,), optional
+        For each row the first row that equals it: they are one site, and get one place. None if all rows differ.
+    """
     progress = progress or Progress(0)
     top = hierarchy.levels[-1]
     all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
-    anchors, cells = kernels.divide_regions(
-        outline(spread), all_in_one, tops, top.sizes.astype(np.float64), ROUNDS, n_threads
+    whole = outline(preliminary.rows.std(axis=0))
+    anchors, polygons = kernels.divide_regions(
+        whole, all_in_one, preliminary.nodes[-1], top.sizes.astype(np.float64), ROUNDS, n_threads
     )
     regions: list[Regions] = []
     for k in reversed(range(hierarchy.n_levels)):
@@ -84,14 +94,36 @@ def lay_mosaic(
         progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
         _, around = neighbors_in_map(anchors, n_threads)
         frames = arrangement.frames(hierarchy, k, anchors, around)
-        gap = gaps(frames.centres, around, GAPS[min(k, len(GAPS) - 1)], n_threads)
-        regions.insert(0, cells.shrunk(1 - gap))
-        shares = hierarchy.levels[k - 1].sizes.astype(np.float64) if k else np.ones(len(frames.offsets))
-        # rows stay where their arrangement puts them: it counts for more than round cells, which nobody draws
-        anchors, cells = kernels.divide_regions(
-            regions[0], level.grouping, frames.offsets, shares, ROUNDS if k else 0, n_threads, want_cells=k > 0
-        )
-    return Mosaic(anchors, tuple(regions), _tiles(regions[0], frames, hierarchy), arrangement.kind)
+        margin = margins(frames.centres, around, MARGINS[min(k, len(MARGINS) - 1)], n_threads)
+        regions.insert(0, polygons.shrunk(1 - margin, n_threads))
+        if k:
+            shares = hierarchy.levels[k - 1].sizes.astype(np.float64)
+            anchors, polygons = kernels.divide_regions(
+                regions[0], level.grouping, frames.offsets, shares, ROUNDS, n_threads
+            )
+    leaf, factor = hierarchy.levels[0], 1 / preliminary.unit
+    distinct = DistinctRows.of(leaf, first_equal)
+    positions = _row_positions(regions[0], leaf, frames, distinct, n_threads)
+    if first_equal is not None:
+        positions = positions[first_equal]
+    spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
+    regions = [each.scaled(factor) for each in regions]
+    placement = RegionPlacement(regions[0], spreads * factor, frames.maps, frames.centres)
+    return Mosaic(positions * factor, tuple(regions), placement, arrangement.kind)
+
+
+def _row_positions(
+    regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None, n_threads: int
+) -> Array:
+    """Rows at the centres of their shares of the leaves; equal rows have one share, which is larger.
+
+    They stay where their arrangement puts them: it counts for more than round polygons, which nobody draws.
+    """
+    grouping, offsets, shares = leaf.grouping, frames.offsets, np.ones(len(frames.offsets))
+    if distinct is not None:
+        grouping, offsets, shares = distinct.grouping, offsets[distinct.rows], distinct.counts
+    centres, _ = kernels.divide_regions(regions, grouping, offsets, shares, 0, n_threads, want_polygons=False)
+    return centres if distinct is None else centres[distinct.of_row]
 
 
 def outline(spread: Array, n_points: int = 96) -> Regions:
@@ -104,11 +136,11 @@ def outline(spread: Array, n_points: int = 96) -> Regions:
     return Regions(np.array([0, n_points]), ring * half)
 
 
-def gaps(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
+def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
     """How far each region is drawn in: more where its neighbours in the map are more different from it.
 
     The distance to the most similar neighbour, relative to the median of the level, from half to
-    one and a half times the typical gap.
+    one and a half times the typical margin.
     """
     if around.shape[1] == 0:
         return np.full(len(centres), typical)
@@ -124,9 +156,11 @@ def gaps(centres: Array, around: Array, typical: float, n_threads: int = 1) -> A
     return np.asarray(np.minimum(typical * np.clip(relative, 0.5, 1.5), 0.9))
 
 
-def _tiles(regions: Regions, frames: Frames, hierarchy: Hierarchy) -> Tiles:
-    """The affine map of each leaf that its rows' sites came from, for new rows."""
-    leaf = hierarchy.levels[0]
+def _leaf_spreads(regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None) -> Array:
+    """The linear map of each leaf that its rows' sites came from, for new rows; zero for leaves without extent."""
     covariances = scatter(frames.offsets, leaf.members, leaf.n_nodes) / leaf.sizes[:, None, None]
-    spreads = root(regions.covariances, 1e-4, False) @ root(covariances, 1e-4, True)
-    return Tiles(regions, spreads, frames.maps, frames.centres)
+    spreads = root(regions.covariances, _FLOOR, False) @ root(covariances, _FLOOR, True)
+    spreads[covariances[:, 0, 0] + covariances[:, 1, 1] < _LEAST_VARIANCE] = 0.0
+    if distinct is not None:
+        spreads[distinct.alone] = 0.0  # what their rows are offset by is rounding
+    return spreads

@@ -10,13 +10,18 @@ import numpy as np
 
 from .._arrays import Array, blocks
 from .._native import kernels
-from .._parallel import map_blocks, resolve_n_jobs
+from .._parallel import map_blocks
+from .._points.point_set import power_of_two
+from .frozen import Frozen
 
 _PIECE = 400_000  # vertices, about, that a thread works on
+_LARGE = 2.0**200  # coordinates up to here, and down to its inverse, have products of four in range
+
+Moments = tuple[Array, Array, Array]  # areas, centres, covariances
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
+class Regions(Frozen):
     """Polygon i is points[starts[i]:starts[i + 1]], counter-clockwise.
 
     Examples
@@ -41,22 +46,41 @@ class Regions:
         return (self[i] for i in range(len(self)))
 
     @cached_property
-    def _moments(self) -> tuple[Array, Array, Array]:
+    def _in_range(self) -> tuple[Array, float]:
+        """The points in a unit in which products of their coordinates are in range, and that unit: mostly 1."""
+        unit = power_of_two(self.points)
+        return (self.points, 1.0) if 1 / _LARGE < unit < _LARGE else (self.points * unit, unit)
+
+    def moments(self, n_threads: int = 1) -> Moments:
+        """Areas, centres and covariances of a uniform density on each polygon; measured once."""
+        known: Moments | None = self.__dict__.get("_moments")
+        if known is not None:
+            return known
         areas, centres, second = np.empty(len(self)), np.empty((len(self), 2)), np.empty((len(self), 2, 2))
+        points, unit = self._in_range
 
         def measure(part: slice) -> None:
-            row, vertex, after = self._sides(np.arange(part.start, part.stop))
-            areas[part], centres[part], second[part] = self._measure(part, row, vertex, after)
+            areas[part], centres[part], second[part] = self._measure(points, part)
 
-        map_blocks(measure, blocks(len(self), 8, values=_PIECE), resolve_n_jobs(None))
-        return areas, centres, second
+        map_blocks(measure, blocks(len(self), 8, values=_PIECE), n_threads)
+        if unit != 1:
+            with np.errstate(over="ignore", under="ignore"):  # an area may be beyond all numbers
+                areas, centres, second = areas / unit / unit, centres / unit, second / unit / unit
+        return self._remember(areas, centres, second)
 
-    def _measure(self, part: slice, row: Array, vertex: Array, after: Array) -> tuple[Array, Array, Array]:
-        """Area, centre and covariance of some polygons, as sums over their sides."""
+    def _remember(self, areas: Array, centres: Array, covariances: Array) -> Moments:
+        for values in (areas, centres, covariances):
+            values.setflags(write=False)
+        self.__dict__["_moments"] = areas, centres, covariances
+        return areas, centres, covariances
+
+    def _measure(self, points: Array, part: slice) -> Moments:
+        """Moments of some polygons as sums over their sides."""
         n = part.stop - part.start
-        origin = self.points[self.starts[:-1][part]]
-        a, b = self.points[vertex] - origin[row], self.points[after] - origin[row]
-        t = (a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
+        row, vertex, after = self._sides(np.arange(part.start, part.stop))
+        origin = points[self.starts[:-1][part]]
+        a, b = points[vertex] - origin[row], points[after] - origin[row]
+        t = _cross(a, b) / 2
         areas = np.bincount(row, t, n)
         safe = np.where(areas > 0, areas, 1.0)
         total = a + b
@@ -70,36 +94,45 @@ class Regions:
 
     @property
     def areas(self) -> Array:
-        return self._moments[0]
+        return self.moments()[0]
 
     @property
     def centres(self) -> Array:
-        return self._moments[1]
+        return self.moments()[1]
 
     @property
     def covariances(self) -> Array:
         """Of a uniform density on each polygon."""
-        return self._moments[2]
+        return self.moments()[2]
 
-    def shrunk(self, factors: Array) -> Regions:
+    def shrunk(self, factors: Array, n_threads: int = 1) -> Regions:
         """Each polygon scaled about its centre."""
+        areas, centres, covariances = self.moments(n_threads)
         counts = np.diff(self.starts)
-        middle = np.repeat(self.centres, counts, axis=0)
+        middle = np.repeat(centres, counts, axis=0)
         points = self.points - middle
         points *= np.repeat(factors, counts)[:, None]
         points += middle
-        found = Regions(self.starts, points)
-        areas, centres, second = self._moments
-        squares = factors * factors
-        found.__dict__["_moments"] = areas * squares, centres, second * squares[:, None, None]  # known: not again
+        found, squares = Regions(self.starts, points), factors * factors
+        found._remember(areas * squares, centres, covariances * squares[:, None, None])  # known: not again
+        return found
+
+    def scaled(self, factor: float) -> Regions:
+        """All polygons in another unit."""
+        found = Regions(self.starts, self.points * factor)
+        if 1 / _LARGE < factor < _LARGE:
+            areas, centres, covariances = self.moments()
+            found._remember(areas * factor**2, centres * factor, covariances * factor**2)
         return found
 
     def reach(self, ids: Array, steps: Array) -> Array:
         """How many times each step fits between the centre of polygon ids[k] and its border."""
         out = np.full(len(ids), np.inf)
+        points, unit = self._in_range
+        centres, steps = self.centres[ids] * unit, steps * unit
         for part in blocks(len(ids), 8, values=_PIECE):
             row, vertex, after = self._sides(ids[part])
-            edge, to = self.points[after] - self.points[vertex], self.points[vertex] - self.centres[ids[part]][row]
+            edge, to = points[after] - points[vertex], points[vertex] - centres[part][row]
             towards, distance = _cross(steps[part][row], edge), _cross(to, edge)
             times = np.divide(distance, towards, out=np.full_like(distance, np.inf), where=towards > 0)
             np.minimum.at(out[part], row, times)
@@ -107,7 +140,8 @@ class Regions:
 
     def outside(self, ids: Array, points: Array, n_threads: int = 1) -> Array:
         """How far each point lies outside polygon ids[k] (negative: inside)."""
-        return kernels.outside(self.starts, self.points, ids, points, n_threads)
+        corners, unit = self._in_range
+        return kernels.outside(self.starts, corners, ids, points * unit, n_threads) / unit
 
     def _sides(self, ids: Array) -> tuple[Array, Array, Array]:
         """All sides of some polygons: position in ids, vertex at the start of the side, vertex at its end."""

@@ -1,0 +1,117 @@
+"""Coordinates of all rows and nodes, by one map or given.
+
+All rows get d coordinates; a node's coordinates are the mean of those of the rows below it. For the
+linear maps (the paper's PCA on the centroids of one level, full PCA, a random projection) that is
+the projection of its centroid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from .._native import kernels
+from .._points.point_set import power_of_two
+from ..hierarchy.tree import Hierarchy
+from .maps import LinearMap, RandomMap
+from .pca import column_means, fit_pca, inverse_spreads
+
+KINDS = ("pca_centroids", "pca", "random_projection", "random")
+FEW_NODES = 1000  # the paper's "~1000 centroids"
+
+
+@dataclass(frozen=True, eq=False)
+class Preliminary:
+    """Coordinates of rows and nodes before the layout, in a unit in which the largest is about 1.
+
+    Layouts square them, and go back to the data's own unit at their end: huge and tiny data work like any
+    other. `transform` maps new rows; None where coordinates were given (then a new row takes those of the
+    training row or centroid that it is nearest to).
+    """
+
+    kind: str
+    rows: Array  # (n_rows, d) float64
+    nodes: tuple[Array, ...]  # per level, (n_nodes, d)
+    transform: LinearMap | RandomMap | None
+    unit: float  # a power of two: coordinates are unit times the data's own
+
+    @property
+    def n_components(self) -> int:
+        return int(self.rows.shape[1])
+
+
+def make_preliminary(
+    X: Any,
+    hierarchy: Hierarchy,
+    n_components: int,
+    kind: Any = "pca_centroids",
+    *,
+    standardize: bool = False,
+    seed: int = 0,
+    n_threads: int = 1,
+) -> Preliminary:
+    """Coordinates of all rows and nodes; `kind` is one of KINDS or an array of coordinates."""
+    transform: LinearMap | RandomMap | None = None
+    unit = 1.0
+    if not isinstance(kind, str):
+        name, unit = "precomputed", power_of_two(kind, n_threads)
+        rows = kind * unit
+    elif kind == "random":
+        name, transform = kind, RandomMap(seed, n_components)
+        rows = transform(X, n_threads)
+    else:
+        if kind == "random_projection":
+            linear = _random_projection(X, n_components, seed, standardize, n_threads)
+        else:
+            source = X if kind == "pca" else pca_source(X, hierarchy)
+            linear = fit_pca(source, n_components, standardize, n_threads)
+        rows = linear(X, n_threads)
+        name, unit = kind, power_of_two(rows, n_threads)
+        rows *= unit
+        transform = linear.scaled(unit)
+    return Preliminary(name, rows, _node_means(rows, hierarchy, n_threads), transform, unit)
+
+
+def _node_means(rows: Array, hierarchy: Hierarchy, n_threads: int) -> tuple[Array, ...]:
+    """Of each level, the means of the rows below its nodes."""
+    nodes = []
+    values, weights = rows, np.ones(len(rows))
+    for level in hierarchy:
+        group = level.grouping
+        values = kernels.group_means(values, group.order, group.starts, weights, n_threads)
+        weights = level.sizes.astype(np.float64)
+        nodes.append(values)
+    return tuple(nodes)
+
+
+def check_coordinates(given: Any, n_rows: int, n_components: int) -> Array:
+    """Precomputed coordinates, one row of n_components per row of X."""
+    values: Array = np.ascontiguousarray(given, dtype=np.float64)
+    if values.shape != (n_rows, n_components) or not np.isfinite(values).all():
+        raise ValueError(
+            f"preliminary: expected finite coordinates of shape ({n_rows}, {n_components}), got "
+            f"shape {values.shape}; or use one of {', '.join(map(repr, KINDS))}"
+        )
+    return values
+
+
+def pca_source(X: Any, hierarchy: Hierarchy) -> Any:
+    """The paper's rule: the lowest level above which all levels have fewer than 1000 nodes.
+
+    X itself where even level 0 is that small.
+    """
+    source = X
+    for level, finer in zip(hierarchy.levels, (None, *hierarchy.levels), strict=False):
+        if level.n_nodes < FEW_NODES:
+            return source if finer is None else finer.centroids
+        source = level.centroids
+    return source
+
+
+def _random_projection(X: Any, n_components: int, seed: int, standardize: bool, n_threads: int) -> LinearMap:
+    mean = column_means(X, n_threads)
+    basis = np.random.default_rng(seed).uniform(-1, 1, (n_components, X.shape[1]))
+    return LinearMap(mean, basis * inverse_spreads(X, mean, n_threads) if standardize else basis)

@@ -1,0 +1,128 @@
+"""Principal components of dense or sparse rows, read in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._arrays import Array, blocks
+from .._parallel import map_blocks, single_threaded_blas
+from .._points.point_set import power_of_two
+from .eigen import leading_eigenvectors
+from .maps import BLOCK_VALUES, LinearMap
+
+_STRIPES = 4  # running sums over X: as many threads can add …
+_WIDE = 4096  # … up to this many columns, since each may be a covariance matrix
+_LEAST = 2.0**-1020  # a smaller standard deviation has no inverse
+
+
+def fit_pca(X: Any, n_components: int, standardize: bool = False, n_threads: int = 1) -> LinearMap:
+    """Leading principal directions of the rows of X, exactly; zero directions beyond the rank.
+
+    X is read in blocks and never copied as a whole.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0]])
+    >>> fit_pca(X, 2)(X, 1).tolist()
+    [[-2.0, 0.0], [0.0, 0.0], [2.0, 0.0]]
+    """
+    n, n_features = X.shape
+    mean = column_means(X, n_threads)
+    if standardize:
+        scale = inverse_spreads(X, mean, n_threads)
+    else:  # only to keep squares in range
+        scale = np.full(n_features, power_of_two(X, n_threads)) if X.dtype == np.float64 else np.ones(n_features)
+    with single_threaded_blas():
+        if sparse.issparse(X):
+            directions = _sparse_directions(X, mean, scale, n_components)
+        elif n_features <= n:
+            covariance = _covariance(X, mean, scale, n_threads)
+            directions = leading_eigenvectors(covariance.dot, n_features, n_components)
+        else:
+            directions = _wide_directions(X, mean, scale, n_components)
+    # the sign of a direction is arbitrary: make its largest entry positive
+    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(n_components)])
+    directions = directions * np.where(signs == 0, 1.0, signs)
+    return LinearMap(mean, np.ascontiguousarray((directions * scale[:, None] if standardize else directions).T))
+
+
+def _sum_over_rows(X: Array, term: Callable[[Array], Array], n_threads: int) -> Array:
+    """The sum of term(block of rows), in an order that does not depend on the number of threads."""
+    n, width = X.shape
+    parts = blocks(n, width, values=max(BLOCK_VALUES, 512 * width))
+    n_stripes = min(len(parts), _STRIPES if width <= _WIDE else 1)
+
+    def stripe(first: int) -> Array:
+        return np.asarray(sum(term(X[part]) for part in parts[first::n_stripes]))
+
+    return np.asarray(np.sum(map_blocks(stripe, range(n_stripes), n_threads), axis=0))
+
+
+def column_means(X: Any, n_threads: int) -> Array:
+    """Mean of each column, in float64."""
+    if sparse.issparse(X):
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return _sum_over_rows(X, lambda block: block.sum(axis=0, dtype=np.float64), n_threads) / len(X)
+
+
+def inverse_spreads(X: Any, mean: Array, n_threads: int) -> Array:
+    """1 / standard deviation per column; 1 for constant columns (StandardScaler's rule)."""
+    unit = power_of_two(X, n_threads)  # keeps squares in range
+    if sparse.issparse(X):
+        away = unit * (X.data - mean[X.indices])
+        squares = np.bincount(X.indices, away * away, len(mean))
+        n_zeros = X.shape[0] - np.bincount(X.indices, minlength=len(mean))
+        squares = squares + n_zeros * (unit * mean) ** 2
+    else:
+        squares = _sum_over_rows(X, lambda block: ((unit * (block - mean)) ** 2).sum(axis=0), n_threads)
+    spread = np.sqrt(squares / X.shape[0])
+    varies = spread > np.maximum(1e-12 * np.abs(unit * mean), unit * _LEAST)
+    return np.where(varies, unit / np.where(varies, spread, 1.0), 1.0)
+
+
+def _covariance(X: Array, mean: Array, scale: Array, n_threads: int) -> Array:
+    def term(block: Array) -> Array:
+        block = block - mean
+        block *= scale
+        return np.asarray(block.T @ block)
+
+    return _sum_over_rows(X, term, n_threads)
+
+
+def _wide_directions(X: Array, mean: Array, scale: Array, k: int) -> Array:
+    """Leading directions of fewer rows than columns, in blocks of columns."""
+
+    def columns() -> Iterator[Array]:
+        return ((X[:, part] - mean[part]) * scale[part] for part in blocks(X.shape[1], len(X)))
+
+    gram = np.asarray(sum(block @ block.T for block in columns()))
+    left = leading_eigenvectors(gram.dot, len(X), k)
+    return _unit_columns(np.vstack([block.T @ left for block in columns()]))
+
+
+def _sparse_directions(X: Any, mean: Array, scale: Array, k: int) -> Array:
+    """The same for CSR rows, which stay sparse: they are only multiplied with vectors."""
+    X = X.astype(np.float64)
+    columns = X.T
+
+    def along(v: Array) -> Array:  # the centred and scaled rows times v
+        v = scale * v
+        return np.asarray(X @ v - mean @ v)
+
+    def across(u: Array) -> Array:  # u times the centred and scaled rows
+        return np.asarray(scale * (columns @ u - mean * u.sum()))
+
+    n, n_features = X.shape
+    if n_features <= n:
+        return leading_eigenvectors(lambda v: across(along(v)), n_features, k)
+    left = leading_eigenvectors(lambda u: along(across(u)), n, k)
+    return _unit_columns(np.stack([across(u) for u in left.T], axis=1))
+
+
+def _unit_columns(directions: Array) -> Array:
+    lengths = np.sqrt((directions * directions).sum(axis=0))
+    return np.asarray(np.divide(directions, lengths, out=np.zeros_like(directions), where=lengths > 0))
