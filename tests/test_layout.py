@@ -203,6 +203,20 @@ def test_new_rows_of_one_column_follow_their_frames() -> None:
         np.testing.assert_allclose(placed, model.embedding_, atol=1e-5 * np.ptp(model.embedding_))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -> None:
+    """Whatever the unit of the data, and of the arrangement."""
+    X = np.array([[3.0, 1, 0], [2, 5, 1], [7, 0, 0], [1, 1, 2]])
+    for factor in (1e-30, 1.0, 3.0, 1e30):
+        for arrangement in ("local", "global"):
+            model = HNNE(preliminary=kind, arrangement=arrangement, random_state=0, inflate=False).fit(X * factor)
+            assert model.hierarchy_.level_sizes == (1,)
+            pre = make_preliminary(X * factor, model.hierarchy_, 2, kind, seed=model._fitted.seed)
+            size = np.linalg.norm(pre.rows - pre.nodes[0], axis=1).max() / pre.unit
+            found = np.linalg.norm(model.embedding_ - model.layout_.leaf.anchors, axis=1).max()
+            assert found == pytest.approx(size)
+
+
 def test_scale_of_the_data_only_scales_the_map() -> None:
     X = digits() + np.random.default_rng(0).normal(size=digits().shape).astype(np.float32)  # no ties
     a, b = HNNE().fit(X), HNNE().fit(X * np.float32(2.0**20))

@@ -128,8 +128,10 @@ def descend(
         extent[extent < _LEAST_EXTENT] = 0.0
         if k == 0 and distinct is not None:
             extent[distinct.alone] = 0.0  # what they are offset by is rounding
-        # a single anchor has no neighbour to keep clear of: its members stay where they are
-        radii = np.where(np.isinf(nearest), extent, radius * nearest)
+        radii = radius * nearest
+        if level.n_nodes == 1:  # no neighbour to keep clear of: the map is as large as the preliminary embedding
+            size = lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max(keepdims=True)
+            radii = np.where(size > 0, size, extent)
         scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
         placements.insert(0, Placement(anchors, nearest, radii, scales, frames.maps, frames.centres))
         anchors = placements[0].settle(level.members, frames.offsets, n_threads)

@@ -46,10 +46,10 @@ class Regions(Frozen):
         return (self[i] for i in range(len(self)))
 
     @cached_property
-    def _unit(self) -> float:
-        """1, or a power of two that keeps products of huge or tiny coordinates in range."""
+    def _in_range(self) -> tuple[Array, float]:
+        """The points in a unit in which products of their coordinates are in range, and that unit: mostly 1."""
         unit = power_of_two(self.points)
-        return 1.0 if 1 / _LARGE < unit < _LARGE else unit
+        return (self.points, 1.0) if 1 / _LARGE < unit < _LARGE else (self.points * unit, unit)
 
     def moments(self, n_threads: int = 1) -> Moments:
         """Areas, centres and covariances of a uniform density on each polygon; measured once."""
@@ -57,15 +57,15 @@ class Regions(Frozen):
         if known is not None:
             return known
         areas, centres, second = np.empty(len(self)), np.empty((len(self), 2)), np.empty((len(self), 2, 2))
-        unit = self._unit
+        points, unit = self._in_range
 
         def measure(part: slice) -> None:
-            areas[part], centres[part], second[part] = self._measure(part)
+            areas[part], centres[part], second[part] = self._measure(points, part)
 
         map_blocks(measure, blocks(len(self), 8, values=_PIECE), n_threads)
         if unit != 1:
             with np.errstate(over="ignore", under="ignore"):  # an area may be beyond all numbers
-                areas, second = areas / unit / unit, second / unit / unit
+                areas, centres, second = areas / unit / unit, centres / unit, second / unit / unit
         return self._remember(areas, centres, second)
 
     def _remember(self, areas: Array, centres: Array, covariances: Array) -> Moments:
@@ -74,12 +74,12 @@ class Regions(Frozen):
         self.__dict__["_moments"] = areas, centres, covariances
         return areas, centres, covariances
 
-    def _measure(self, part: slice) -> Moments:
-        """Moments of some polygons as sums over their sides; areas and covariances in `_unit`."""
-        n, unit = part.stop - part.start, self._unit
+    def _measure(self, points: Array, part: slice) -> Moments:
+        """Moments of some polygons as sums over their sides."""
+        n = part.stop - part.start
         row, vertex, after = self._sides(np.arange(part.start, part.stop))
-        origin = self.points[self.starts[:-1][part]]
-        a, b = (unit * (self.points[vertices] - origin[row]) for vertices in (vertex, after))
+        origin = points[self.starts[:-1][part]]
+        a, b = points[vertex] - origin[row], points[after] - origin[row]
         t = _cross(a, b) / 2
         areas = np.bincount(row, t, n)
         safe = np.where(areas > 0, areas, 1.0)
@@ -128,21 +128,20 @@ class Regions(Frozen):
     def reach(self, ids: Array, steps: Array) -> Array:
         """How many times each step fits between the centre of polygon ids[k] and its border."""
         out = np.full(len(ids), np.inf)
+        points, unit = self._in_range
+        centres, steps = self.centres[ids] * unit, steps * unit
         for part in blocks(len(ids), 8, values=_PIECE):
             row, vertex, after = self._sides(ids[part])
-            edge, to = self.points[after] - self.points[vertex], self.points[vertex] - self.centres[ids[part]][row]
-            edge, to, step = self._unit * edge, self._unit * to, self._unit * steps[part][row]
-            towards, distance = _cross(step, edge), _cross(to, edge)
+            edge, to = points[after] - points[vertex], points[vertex] - centres[part][row]
+            towards, distance = _cross(steps[part][row], edge), _cross(to, edge)
             times = np.divide(distance, towards, out=np.full_like(distance, np.inf), where=towards > 0)
             np.minimum.at(out[part], row, times)
         return np.asarray(np.maximum(out, 0))
 
     def outside(self, ids: Array, points: Array, n_threads: int = 1) -> Array:
         """How far each point lies outside polygon ids[k] (negative: inside)."""
-        if self._unit == 1:
-            return kernels.outside(self.starts, self.points, ids, points, n_threads)
-        corners = self.points * self._unit
-        return kernels.outside(self.starts, corners, ids, points * self._unit, n_threads) / self._unit
+        corners, unit = self._in_range
+        return kernels.outside(self.starts, corners, ids, points * unit, n_threads) / unit
 
     def _sides(self, ids: Array) -> tuple[Array, Array, Array]:
         """All sides of some polygons: position in ids, vertex at the start of the side, vertex at its end."""
