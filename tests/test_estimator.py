@@ -20,6 +20,7 @@ from nestmap import FINCH, HNNE, first_neighbors
 from nestmap._native import using
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [HNNE(), HNNE(3, new_points="neighbor"), FINCH()])
 def test_scikit_learn_checks(estimator: object) -> None:
     with warnings.catch_warnings():
