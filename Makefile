@@ -3,13 +3,26 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test lint sanitize bench clean
+.PHONY: demo test test-quick test-elsewhere fuzz sanitize lint bench clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed lint
 	$(BIN)/python -m pytest -n 2
+
+# Without the tests that are marked slow: what to run between two changes.
+test-quick: .venv/installed
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# The tests as on other machines (other CPUs, one core, not root, random order, …), about half an hour.
+# ARGS="random one-core" chooses; `python tests/elsewhere.py --list` names them.
+test-elsewhere: .venv/installed
+	$(BIN)/python tests/elsewhere.py $(ARGS) -- -n 2
+
+# Random small data and parameters. ARGS="--seed 7 --cases 50000" for others, "--case 123 --shrink" for one of them.
+fuzz: .venv/installed
+	$(BIN)/python -m tests.fuzz --cases 20000 --jobs 2 $(ARGS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -65,6 +65,7 @@ def source(work: Path, dataset: Dataset) -> dict:
     return prepare(work, dataset.name, dataset.X, dataset.metric, 120)
 
 
+@pytest.mark.slow
 def test_a_job_measures_its_steps_and_leaves_its_map(bench, iris):
     row = run_job(Job("iris", "nestmap"), source(bench, iris), bench, LIMITS)
     assert row["status"] == "ok" and "why" not in row, row
@@ -73,6 +74,7 @@ def test_a_job_measures_its_steps_and_leaves_its_map(bench, iris):
     assert row["python"] == sys.version.split()[0]
 
 
+@pytest.mark.slow
 def test_new_rows_are_placed_after_a_fit_on_the_others(bench, iris):
     row = run_job(Job("iris", "pca", task="new"), source(bench, iris), bench, LIMITS)
     folder = bench / "jobs" / row["folder"]
@@ -80,6 +82,7 @@ def test_new_rows_are_placed_after_a_fit_on_the_others(bench, iris):
     assert row["transform"] > 0 and row["transform_one"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("job", "limits", "status", "why"),
     [
@@ -105,6 +108,7 @@ def test_a_long_first_fit_is_not_repeated(bench, iris):
     assert row["first_fit"] == 7 and "second_fit" not in row
 
 
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_made_is_a_row(bench, iris, monkeypatch):
     monkeypatch.setitem(ENVIRONMENTS, "trimap", "./no-such-package")
     results = Results(bench / "results.jsonl")
@@ -113,6 +117,7 @@ def test_an_environment_that_cannot_be_made_is_a_row(bench, iris, monkeypatch):
     assert row["status"] == "not installed" and row["why"]
 
 
+@pytest.mark.slow
 def test_results_survive_a_torn_line_and_are_not_run_again(bench, iris):
     results = Results(bench / "results.jsonl")
     results.add({"key": "iris pca map 2d", "status": "ok", "first_fit": 7.0})
@@ -145,6 +150,7 @@ def test_printed_figures_are_by_our_names():
     assert paper.printed(paper.RUN_TIME, "digits") == {}
 
 
+@pytest.mark.slow
 def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, words):
     from benchmarks.page import write_report
 
@@ -258,6 +264,7 @@ def test_brute_force_knows_true_neighbours(metric, monkeypatch, digit_images):
     assert truth.recall(X, rows, order[rows, 1], distances, metric) < 0.1
 
 
+@pytest.mark.slow
 def test_a_measurement_has_its_own_process_and_is_not_repeated(tmp_path):
     generate("higgs", tmp_path, 2000)
     setup = Setup(tmp_path, {"nestmap": sys.executable}, seconds=100, gigabytes=10)

@@ -81,6 +81,7 @@ def test_constant_columns_and_more_components_than_columns() -> None:
     assert wide.embedding_.shape == (150, 6)
 
 
+@pytest.mark.slow
 def test_many_columns() -> None:
     X = RNG.normal(size=(300, 16384)).astype(np.float32)
     X[:150] += 2

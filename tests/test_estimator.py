@@ -42,6 +42,7 @@ CHECKED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "expected"), CHECKED, ids=lambda value: str(value)[:60])
 def test_scikit_learn_checks(estimator: object, expected: dict[str, str]) -> None:
     with warnings.catch_warnings():

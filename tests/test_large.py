@@ -192,6 +192,7 @@ def killed_at(stage: str, rows: Path, work: Path) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", range(5))
 def test_a_killed_fit_goes_on_with_the_same_bits(tmp_path: Path, level: int, reference: HNNE) -> None:
     rows, work = tmp_path / "rows.npy", tmp_path / "work"
@@ -206,6 +207,7 @@ def test_a_killed_fit_goes_on_with_the_same_bits(tmp_path: Path, level: int, ref
     assert model.neighbor_report_.method == "exact"
 
 
+@pytest.mark.slow
 def test_a_fit_killed_in_its_layout_has_all_levels(tmp_path: Path, reference: HNNE) -> None:
     rows, work = tmp_path / "rows.npy", tmp_path / "work"
     np.save(rows, images())
@@ -224,6 +226,7 @@ def test_other_data_and_other_parameters_are_refused(tmp_path: Path) -> None:
     HNNE(work_dir=tmp_path, n_components=3, radius=0.2).fit(digits())  # the same hierarchy
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_finished_levels_and_says_so(tmp_path: Path, reference: HNNE) -> None:
     rows, work = tmp_path / "rows.npy", tmp_path / "work"
     np.save(rows, images())
@@ -261,6 +264,7 @@ def test_a_callback_hears_of_every_stage_and_can_stop_the_fit() -> None:
         HNNE(callback=stop).fit(digits())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "approximate"])
 def test_ctrl_c_stops_native_loops(method: str) -> None:
     """SIGINT comes from outside, in the middle of a search that takes minutes on one thread of any machine."""

@@ -217,6 +217,7 @@ def test_scratch_folder_missing(tmp_path: Path) -> None:
         scratch_array(10, "f4", in_memory=False, folder=tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_scratch_larger_than_files_may_be(tmp_path: Path) -> None:
     """A real limit of the system, in a process of its own."""
     code = (

@@ -161,6 +161,7 @@ def extreme_scores(D_truth, shown):
     return 1 - 2 / (n * k * (2 * n - 3 * k - 1)) * penalties
 
 
+@pytest.mark.slow
 def test_trustworthiness_of_tied_integers():
     """Equal distances share their mean rank; scikit-learn takes the order that its sort leaves them in."""
     X = load_digits().data
@@ -218,6 +219,7 @@ def test_threads_and_backends_do_not_change_a_score(data, name):
         assert score(X, Y) == expected
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.integers(12, 60), st.integers(1, 12), st.sampled_from([0.0, 1e-30, 1.0, 1e30]), st.integers(0, 2**31 - 1))
 def test_scores_of_odd_data_stay_in_range(n, columns, scale, seed):

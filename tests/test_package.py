@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import nestmap
 from nestmap import _native
 
@@ -63,6 +65,7 @@ def test_imports_point_downward() -> None:
         assert imported_rooms(path) <= allowed, f"{path} imports {imported_rooms(path) - allowed}"
 
 
+@pytest.mark.slow
 def test_import_is_lean() -> None:
     code = (
         "import sys, sklearn.base; before = set(sys.modules); import nestmap;"
@@ -75,6 +78,7 @@ def test_import_is_lean() -> None:
     assert "nestmap" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_build_can_be_forced() -> None:
     assert _native.builds()
     for build in _native.builds():
@@ -85,6 +89,7 @@ def test_a_build_can_be_forced() -> None:
     assert "NESTMAP_NATIVE='sse9'" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_wheel_without_a_compiler_works_and_says_so_once(tmp_path: Path) -> None:
     """No C++ compiler at build time: the wheel installs, fits on the NumPy twins and warns once."""
     no_compiler = {"CC": "/nonexistent/cc", "CXX": "/nonexistent/c++"}
@@ -121,6 +126,7 @@ def test_wheel_without_a_compiler_works_and_says_so_once(tmp_path: Path) -> None
     assert done.stderr.count("NativeMissingWarning") == 1 and "pip install" in done.stderr
 
 
+@pytest.mark.slow
 def test_demo(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py"), "--out", str(tmp_path)],

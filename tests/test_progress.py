@@ -173,6 +173,7 @@ def test_progress_that_raises_ends_the_work() -> None:
     assert len(started) < 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_ctrl_c(n_threads: int) -> None:
     """A process with minutes of work ahead ends soon after SIGINT."""

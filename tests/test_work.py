@@ -329,6 +329,7 @@ def test_no_locks_on_this_file_system(tmp_path: Path, monkeypatch: pytest.Monkey
 # Kills, damage, full disks
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_save(tmp_path: Path) -> None:
     code = """
 work.save("first", {"x": np.arange(5)}, {})
@@ -353,7 +354,8 @@ work.save("second", {"x": np.arange(10**6)}, {})
         assert_equal(work.load("second"), ARRAYS)
 
 
-@pytest.mark.parametrize("n_saved", [0, 1, 2, 3, 7, 20])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_saved", [0, 2, 7])
 def test_killed_at_any_moment(tmp_path: Path, n_saved: int) -> None:
     """Pieces are saved and replaced all the time; whatever is there afterwards is whole."""
     code = """
@@ -631,6 +633,7 @@ def assert_kept(said: str, folder: Path, code: int, reason: str) -> None:
     assert "['first'] ['first', 'lock', 'manifest.json']" in said
 
 
+@pytest.mark.slow
 def test_files_may_not_grow(tmp_path: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
     assert_kept(finish(run_child(tmp_path, limit + FULL_DISK)), tmp_path, errno.EFBIG, "may not grow that large")
@@ -644,6 +647,7 @@ def small_disk(tmp_path: Path) -> Any:
     subprocess.run(["umount", "-l", tmp_path], check=True)
 
 
+@pytest.mark.slow
 def test_full_disk(small_disk: Path) -> None:
     assert_kept(finish(run_child(small_disk, FULL_DISK)), small_disk, errno.ENOSPC, "the disk is full")
     with WorkDir.open(small_disk, {"a": 1}) as work:

@@ -90,7 +90,7 @@ class Regions(Frozen):
             products = a[:, i] * a[:, j] + b[:, i] * b[:, j] + total[:, i] * total[:, j]
             second[:, i, j] = np.bincount(row, t * products, n) / (12 * safe) - mean[:, i] * mean[:, j]
             second[:, j, i] = second[:, i, j]
-        return areas, origin + mean / unit, second
+        return areas, origin + mean, second
 
     @property
     def areas(self) -> Array:

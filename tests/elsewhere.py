@@ -1,0 +1,181 @@
+"""The tests as on other machines: `python tests/elsewhere.py [name …] [-- arguments of pytest]`.
+
+Each variation runs the tests in a process of its own and is told in one line: name, outcome, seconds. What cannot be
+varied here is skipped, and said so. The exit code is 1 if a test failed.
+
+    python tests/elsewhere.py --list
+    python tests/elsewhere.py one-core random -- tests/test_layout.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider")
+# Without compiled kernels: not what tests those, the approximate search or large data.
+WITHOUT_KERNELS = tuple(
+    f"tests/test_{name}.py"
+    for name in ("edge_cases", "estimator", "hierarchy", "layout", "new_points", "preliminary", "package", "mosaic")
+)
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What is different, and why it cannot be ('' if it can)."""
+
+    about: str
+    environment: dict[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = PYTEST
+    arguments: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    first_core_only: bool = False
+    own_home: bool = False
+    missing: str = ""
+
+
+def dispatched() -> list[str]:
+    """CPU features that this NumPy chooses code by, and that this CPU has."""
+    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", ())
+    return [str(name) for name in found]
+
+
+def without_features(names: list[str], about: str) -> Variation:
+    """NumPy takes other code: its sorts leave equal values in another order."""
+    missing = "" if names else "this NumPy has no such code for this CPU"
+    return Variation(about, {"NPY_DISABLE_CPU_FEATURES": " ".join(names)}, missing=missing)
+
+
+def another_blas(core: str) -> Variation:
+    """OpenBLAS as on another CPU: other bits in products and eigenvectors."""
+    from threadpoolctl import threadpool_info
+
+    uses = any(library["internal_api"] == "openblas" for library in threadpool_info())
+    missing = "" if uses else "NumPy does not use OpenBLAS here"
+    return Variation(f"OpenBLAS for {core}", {"OPENBLAS_CORETYPE": core}, missing=missing)
+
+
+def not_root() -> Variation:
+    """Nobody; where the environment is below /root, nobody who may read all files, and write none of them."""
+    about = "as a user who is not root"
+    if os.geteuid() != 0:
+        return Variation(about, missing="the tests are not run as root anyway")
+    plain = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if works(*plain):
+        return Variation(about, {}, (*plain, *PYTEST), own_home=True)
+    # CMake asks with access(2) whether it may read, and gets no for an answer
+    reading = (*plain, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+    without = ("--deselect", "tests/test_package.py::test_wheel_without_a_compiler_works_and_says_so_once")
+    missing = "" if works(*reading) else "setpriv is not allowed here"
+    return Variation(about, {}, (*reading, *PYTEST), without, own_home=True, missing=missing)
+
+
+def works(*prefix: str) -> bool:
+    """Whether this interpreter and the tests can be read after a change of the user."""
+    code = f"import numpy, os; os.listdir({str(ROOT)!r})"
+    try:
+        return not subprocess.run([*prefix, sys.executable, "-c", code], capture_output=True, check=False).returncode
+    except FileNotFoundError:
+        return False
+
+
+def no_cpuinfo() -> Variation:
+    """/proc/cpuinfo without flags, as on other kinds of CPUs and in some containers."""
+    bind = 'echo "processor : 0" > "$0" && mount --bind "$0" /proc/cpuinfo && rm "$0" && exec "$@"'
+    prefix = ("unshare", "--mount", "sh", "-c", bind, tempfile.mktemp(prefix="cpuinfo-"))
+    missing = "" if works(*prefix) else "mounting is not allowed here"
+    return Variation("/proc/cpuinfo tells nothing", {}, (*prefix, *PYTEST), missing=missing)
+
+
+def variations() -> dict[str, Callable[[], Variation]]:
+    """By name; made when asked for, since some have to look whether they are possible."""
+    wide = [name for name in dispatched() if name.startswith("AVX512") or name == "X86_V4"]
+    # conftest.py counts cores by the last one: joblib takes LOKY_MAX_CPU_COUNT only as an upper limit
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TEST_CORES"), "8")
+    seed = int(time.time())
+    random = ("-p", "randomly", f"--randomly-seed={seed}", "--hypothesis-profile=new", f"--hypothesis-seed={seed}")
+    off = {"NESTMAP_NATIVE": "off"}
+    return {
+        "no-avx512": lambda: without_features(wide, f"NumPy without {' '.join(wide) or 'AVX-512'}"),
+        "no-avx2": lambda: without_features(dispatched(), f"NumPy without {' '.join(dispatched())}"),
+        "blas-haswell": lambda: another_blas("Haswell"),
+        "blas-nehalem": lambda: another_blas("Nehalem"),
+        "one-core": lambda: Variation("on one core", first_core_only=True),
+        "eight-threads": lambda: Variation("8 threads by default", threads),
+        "not-root": not_root,
+        "no-cpuinfo": no_cpuinfo,
+        "random": lambda: Variation(f"in random order, new examples (seed {seed})", arguments=random),
+        "baseline": lambda: Variation("kernels without AVX2", {"NESTMAP_NATIVE": "baseline"}),
+        "no-kernels": lambda: Variation("without compiled kernels", off, files=WITHOUT_KERNELS),
+    }
+
+
+def start_tests(variation: Variation, arguments: list[str], home: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest as the variation wants it; `home` is a folder that anybody may write to."""
+    environment = {**os.environ, **variation.environment}
+    if variation.own_home:
+        environment |= {"HOME": home, "HYPOTHESIS_STORAGE_DIRECTORY": home, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def stay_on_first_core() -> None:
+        if variation.first_core_only:
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+    files = [] if any(Path(argument).exists() for argument in arguments) else variation.files
+    return subprocess.run(
+        [*variation.command, *variation.arguments, *files, *arguments],
+        cwd=ROOT, env=environment, capture_output=True, text=True, preexec_fn=stay_on_first_core, check=False,
+    )  # fmt: skip
+
+
+def run(name: str, variation: Variation, arguments: list[str]) -> bool:
+    """Whether all tests passed (or could not be run)."""
+    if variation.missing:
+        print(f"{name:14} skipped: {variation.missing}", flush=True)
+        return True
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        os.chmod(home, 0o777)
+        done = start_tests(variation, arguments, home)
+    lines = (done.stdout + done.stderr).splitlines()
+    told = next(
+        (line.strip("= ") for line in reversed(lines) if " in " in line and ("passed" in line or "failed" in line)),
+        "no tests ran",
+    )
+    outcome = "failed" if done.returncode else "passed"
+    print(f"{name:14} {outcome} {time.monotonic() - start:6.0f} s  {variation.about}: {told}", flush=True)
+    if done.returncode:
+        print("\n".join(f"    {line}" for line in lines[-60:]), flush=True)
+    return done.returncode == 0
+
+
+def main() -> int:
+    known = variations()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"one of {', '.join(known)} (default: all)")
+    parser.add_argument("--list", action="store_true", help="print the names and what is different")
+    own, arguments = sys.argv[1:], []
+    if "--" in own:
+        own, arguments = own[: own.index("--")], own[own.index("--") + 1 :]
+    options = parser.parse_args(own)
+    if unknown := set(options.names) - set(known):
+        parser.error(f"{', '.join(sorted(unknown))}: not one of {', '.join(known)}")
+    if options.list:
+        for name, make in known.items():
+            variation = make()
+            print(f"{name:14} {variation.about}{variation.missing and f' (skipped: {variation.missing})'}")
+        return 0
+    return 0 if all([run(name, known[name](), arguments) for name in options.names or known]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
