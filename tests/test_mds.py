@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import digits
+from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_mutual_info_score
 
-from nestmap import build_hierarchy, mds
-from nestmap._points.duplicates import hash_points
+from nestmap import FINCH, HNNE, build_hierarchy, mds
 from nestmap._run import Run
-from nestmap.fitted import MapSettings, fit_map
-from nestmap.layout import audit_layout
-from nestmap.mds import Through, fit_landmarks, seen_in
+from nestmap.mds import fit_landmarks, seen_in
 from nestmap.metrics import trustworthiness
-from nestmap.placement import FittedTree, RowTable
 
 RNG = np.random.default_rng(4)
 
@@ -68,27 +67,79 @@ def test_the_tree_over_coordinates_has_means() -> None:
     D = cdist(digits()[:300], digits()[:300])
     tree = build_hierarchy(D, "precomputed")
     z = fit_landmarks(D, tree)(D, 1)
-    view = seen_in(tree, z)
+    view = seen_in(tree, z, Run())
     assert view.level_sizes == tree.level_sizes and view.metric == "euclidean"
     for k in range(tree.n_levels):
         means = [z[tree.labels(k) == g].mean(axis=0) for g in range(tree.levels[k].n_nodes)]
         np.testing.assert_allclose(view.levels[k].centroids, means, atol=1e-10)
 
 
-def test_a_map_from_distances_alone() -> None:
-    """What an estimator has to wire for metric='precomputed'."""
+@pytest.mark.parametrize("layout", ["descent", "mosaic"])
+def test_a_map_from_distances_alone(layout: str) -> None:
     X, new = digits()[:900], digits()[900:1000]
     D = cdist(X, X)
-    hierarchy = build_hierarchy(D, "precomputed")
-    seen = fit_landmarks(D, hierarchy)
-    z = seen(D, 2)
-    tree = FittedTree(hierarchy, RowTable.of(hash_points(D, 2)), np.dtype(np.float64), False)
-    settings = MapSettings(2, "descent", 0.2, True, False, "pca_centroids", False, 0)
-    made = fit_map(z, replace(tree, hierarchy=seen_in(hierarchy, z)), settings, Run(2))
-    assert trustworthiness(X, made.layout.positions) > 0.98
-    assert audit_layout(made.tree.hierarchy, made.layout)
-    fitted = replace(made, tree=tree, coordinates=Through(seen, made.coordinates))
-    fitted = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(fitted.place(D[:50], 1)[0], made.layout.positions[:50])
-    both = np.concatenate([made.layout.positions, fitted.place(cdist(new, X), 1)[0]])
-    assert trustworthiness(np.concatenate([X, new]), both) > 0.975
+    model = HNNE(metric="precomputed", layout=layout).fit(D)
+    assert trustworthiness(X, model.embedding_) > 0.98
+    assert layout == "mosaic" or HNNE(metric="precomputed", radius=0.2).fit(D).audit()
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.transform(D[:50]), model.embedding_[:50])
+    assert (
+        trustworthiness(np.concatenate([X, new]), np.concatenate([model.embedding_, copy.transform(cdist(new, X))]))
+        > 0.97
+    )
+    np.testing.assert_array_equal(model.predict(D, level=0), model.hierarchy_.labels(0))
+    np.testing.assert_array_equal(
+        HNNE(metric="precomputed", layout=layout, n_jobs=1).fit(D).embedding_, model.embedding_
+    )
+    assert model.relayout(n_components=3, layout="descent").embedding_.shape == (900, 3)
+
+
+def test_new_rows_by_their_nearest_training_row() -> None:
+    X, new = digits()[:300], digits()[300:340]
+    model = HNNE(metric="precomputed", new_points="neighbor").fit(cdist(X, X))
+    nearest = cdist(new, X).argmin(axis=1)
+    np.testing.assert_array_equal(model.predict(cdist(new, X), level=0), model.hierarchy_.labels(0)[nearest])
+
+
+def test_what_a_matrix_cannot_do_is_said(tmp_path: Path) -> None:
+    D = cdist(digits()[:60], digits()[:60])
+    with pytest.raises(ValueError, match="square matrix"):
+        HNNE(metric="precomputed").fit(digits())
+    with pytest.raises(ValueError, match=r"work_dir.*without"):
+        HNNE(metric="precomputed", work_dir=tmp_path).fit(D)
+    with pytest.raises(ValueError, match="60 features"):
+        HNNE(metric="precomputed").fit(D).transform(D[:5, :40])
+
+
+def test_a_map_sees_rows_as_their_metric_does() -> None:
+    """Columns in wild units: seuclidean is euclidean after scaling, and so is the map (laid out unscaled: 0.983)."""
+    X = digits()[:, digits().std(axis=0) > 0].astype(np.float64)
+    wild = X * 10.0 ** np.random.default_rng(4).uniform(-3, 3, X.shape[1])
+    model = HNNE(metric="seuclidean").fit(wild)
+    assert trustworthiness(wild, model.embedding_, metric="seuclidean") > 0.987
+    np.testing.assert_array_equal(model.transform(wild[:20]), model.embedding_[:20])
+    assert HNNE(metric="seuclidean", metric_params={"V": wild.var(axis=0)}).fit(wild).embedding_.shape == (1797, 2)
+    P = sparse.csr_matrix(np.abs(X[:200]))
+    assert np.isfinite(HNNE(metric="hellinger").fit(P).transform(P[:5] * 2)).all()
+
+
+def test_finch_of_a_matrix() -> None:
+    X, y = make_blobs(400, centers=5, n_features=5, cluster_std=0.5, random_state=2)
+    D = cdist(X, X)
+    model = FINCH(5, metric="precomputed").fit(D[:300, :300])
+    assert adjusted_mutual_info_score(y[:300], model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(D[:300, :300]), model.labels_)
+    assert adjusted_mutual_info_score(y[300:], model.predict(D[300:, :300])) > 0.95
+    np.testing.assert_array_equal(model.labels_[model.medoid_indices_], np.arange(5))
+    many = FINCH(150, metric="precomputed").fit(D[:300, :300])  # more than leaves
+    np.testing.assert_array_equal(many.predict(D[:300, :300]), many.labels_)
+    np.testing.assert_array_equal(
+        many.predict(D[300:, :300]), D[300:, many.medoid_indices_].argmin(axis=1), "the nearest medoid"
+    )
+
+
+def test_tags_depend_on_the_metric() -> None:
+    for kind in (HNNE, FINCH):
+        tags = {m: kind(metric=m).__sklearn_tags__().input_tags for m in ("cosine", "correlation", "precomputed")}
+        assert [tags[m].sparse for m in tags] == [True, False, False]
+        assert [tags[m].pairwise for m in tags] == [False, False, True]

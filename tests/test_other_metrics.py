@@ -163,6 +163,24 @@ class TestParameters:
         np.testing.assert_allclose(found.distances, D[np.arange(len(D)), found.ids], rtol=1e-8)
         assert found.report.method == "exact" and found.report.backend in (*BACKENDS, "numpy")
 
+    @pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+    def test_units_of_columns_make_no_difference(self, metric: str) -> None:
+        # a covariance that has an inverse was refused where columns were in very different units
+        units = 10.0 ** np.arange(-9, 9, 3)
+        plain, other = (first_neighbors(X, metric) for X in (self.X - 100, (self.X - 100) * units))
+        np.testing.assert_array_equal(plain.ids, other.ids)
+        np.testing.assert_allclose(plain.distances, other.distances, rtol=1e-8)
+        given = {"VI": np.linalg.inv(np.cov(self.X.T)) / units / units[:, None]}
+        if metric == "mahalanobis":
+            found = first_neighbors((self.X - 100) * units, metric, metric_params=given)
+            np.testing.assert_array_equal(found.ids, plain.ids)
+
+    def test_changed_rows_do_not_depend_on_the_batch(self) -> None:
+        metric = check_metric("mahalanobis", self.X)
+        np.testing.assert_array_equal(
+            metric.rows(self.X, 2)[:3], np.vstack([metric.rows(row[None]) for row in self.X[:3]])
+        )
+
     def test_given(self) -> None:
         V, VI, w = RNG.uniform(1, 2, 6), np.diag(RNG.uniform(1, 2, 6)), RNG.uniform(1, 2, 6)
         for metric, params in [

@@ -19,7 +19,7 @@ from .arrangement import Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy.build import build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Layout, descend, lay_mosaic
-from .mds import Through, fit_landmarks, seen_in
+from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import most_columns
@@ -95,15 +95,16 @@ def fit_tree(
 
 def _index_rows(X: Any, metric: Any, hashes: Array, run: Run) -> Index | BlockedIndex:
     if metric not in NATIVE_METRICS:
-        return BlockedIndex(X, metric, hashes)
+        is_matrix = isinstance(metric, str) and metric == "precomputed"  # new rows bring their distances
+        return BlockedIndex(None if is_matrix else X, metric, hashes)
     points = make_points(X, metric, n_threads=run.n_threads, keys=hashes)
     return build_index(points, run.n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
 def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
     """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy."""
-    if isinstance(tree.hierarchy.metric, str) and tree.hierarchy.metric == "precomputed":
-        return _fit_map_of_distances(X, tree, settings, run)
+    if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
+        return _fit_map_through(see, X, tree, settings, run)
     run.progress.begin("preliminary embedding")
     preliminary = make_preliminary(
         X, tree.hierarchy, settings.n_components, settings.preliminary,
@@ -127,11 +128,10 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
 
 
-def _fit_map_of_distances(distances: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
-    """The same for distances without rows: through coordinates by classical scaling on landmarks."""
-    landmarks = fit_landmarks(distances, tree.hierarchy)
-    rows = landmarks(distances, run.n_threads)
-    seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run.n_threads))
+def _fit_map_through(see: Any, X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
+    """The same for rows that are laid out as another map sees them: distances without rows, or changed rows."""
+    rows = see(X, run.n_threads)
+    seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run))
     fitted = fit_map(rows, seen, settings, run)
-    coordinates = None if fitted.coordinates is None else Through(landmarks, fitted.coordinates)
-    return replace(fitted, tree=tree, coordinates=coordinates, X=distances)
+    coordinates = None if fitted.coordinates is None else Through(see, fitted.coordinates)
+    return replace(fitted, tree=tree, coordinates=coordinates, X=X)

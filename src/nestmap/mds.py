@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from ._arrays import Array, blocks
-from ._native import kernels
 from ._parallel import map_blocks, single_threaded_blas
+from ._run import Run
+from .hierarchy.build import merge_items
 from .hierarchy.tree import Hierarchy
+from .neighbors.row_metric import RowMetric
 from .preliminary import LinearMap
 
 MOST_LANDMARKS = 2000
@@ -45,13 +47,21 @@ class LandmarkMap:
 
 @dataclass(frozen=True, eq=False)
 class Through:
-    """Coordinates of new rows of distances: through the landmarks, then as any rows."""
+    """Coordinates of new rows: through another map first, then as any rows."""
 
-    first: LandmarkMap
+    first: Callable[[Any, int], Any]
     then: Callable[[Any, int], Array]
 
-    def __call__(self, distances: Any, n_threads: int) -> Array:
-        return self.then(self.first(distances, n_threads), n_threads)
+    def __call__(self, X: Any, n_threads: int) -> Array:
+        return self.then(self.first(X, n_threads), n_threads)
+
+
+def rows_to_lay_out(X: Any, hierarchy: Hierarchy) -> Callable[[Any, int], Any] | None:
+    """The map to rows whose euclidean distances are those of the metric; None where rows are laid out as they are."""
+    if isinstance(hierarchy.metric, RowMetric):
+        return hierarchy.metric.rows
+    is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
+    return fit_landmarks(X, hierarchy) if is_matrix else None
 
 
 def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
@@ -92,16 +102,14 @@ def _landmarks(hierarchy: Hierarchy) -> Array:
     return np.asarray(level.centroids.rows[:: -(-level.n_nodes // MOST_LANDMARKS)])  # a single level may have more
 
 
-def seen_in(hierarchy: Hierarchy, rows: Array, n_threads: int = 1) -> Hierarchy:
-    """The same tree over rows with coordinates: means instead of medoids, euclidean distances.
+def seen_in(hierarchy: Hierarchy, rows: Any, run: Run) -> Hierarchy:
+    """The same tree over other rows (dense or CSR): their means, euclidean distances.
 
-    What the layout is made from; labels, paths and new rows stay with the hierarchy of the distances.
+    What the layout is made from; labels, paths and new rows stay with the hierarchy of the metric.
     """
-    values, weights = rows, np.ones(len(rows))
+    values, weights = rows, np.ones(rows.shape[0])
     levels = []
     for level in hierarchy.levels:
-        group = level.grouping
-        values = kernels.group_means(values, group.order, group.starts, weights, n_threads)
-        weights = level.sizes.astype(np.float64)
+        values, weights = merge_items(values, weights, level.members, level.n_nodes, np.float64, run)
         levels.append(replace(level, centroids=values))
     return replace(hierarchy, levels=tuple(levels), metric="euclidean", found_index=None)

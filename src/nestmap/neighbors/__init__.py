@@ -132,7 +132,7 @@ def search(
     hashes = hash_points(X, n_threads) if hashes is None else hashes
     keys = hashes if keys is None else keys
     if isinstance(metric, RowMetric):
-        found = search(metric.rows(X), "euclidean", n_threads, options, reducer, progress, hashes, keys)
+        found = search(metric.rows(X, n_threads), "euclidean", n_threads, options, reducer, progress, hashes, keys)
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, keys, progress))

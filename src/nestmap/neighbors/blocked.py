@@ -39,7 +39,7 @@ class MedoidDistances:
 class BlockedIndex:
     """Rows of a metric without bounds, queried by brute force."""
 
-    data: Any  # with metric "precomputed": the training distances, or MedoidDistances
+    data: Any  # with metric "precomputed": MedoidDistances, or None for all training rows
     metric: Any
     keys: Array | None = None  # of rows at the same distance the one with the lowest key is taken
 
@@ -49,7 +49,7 @@ class BlockedIndex:
         For metric "precomputed", data are distances to the training rows, (n, n_train).
         """
         if isinstance(self.metric, str) and self.metric == "precomputed":
-            columns = self.data.rows if isinstance(self.data, MedoidDistances) else slice(None)
+            columns = slice(None) if self.data is None else self.data.rows
             distances = np.array(data[:, columns], dtype=np.float64)
             refuse_bad_distances(distances, range(len(data)), range(data.shape[1]), self.metric)
             return _least(distances)

@@ -10,8 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array, blocks
+from .._input.validate import dense_block
+from .._native import kernels
+from .._parallel import map_blocks, single_threaded_blas
 
 ROW_METRICS = ("mahalanobis", "seuclidean", "hellinger")
+_PIECE = 500_000  # values that a thread changes at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +32,20 @@ class RowMetric:
     matrix: Array | None = None  # (n_features, n_features), or (n_features,): a diagonal
     factor: float = 1.0
 
-    def rows(self, X: Any) -> Any:
-        """The changed rows, float64; CSR stays CSR."""
+    def rows(self, X: Any, n_threads: int = 1) -> Any:
+        """The changed rows, float64, each by itself; CSR stays CSR."""
         if self.mean is None or self.matrix is None:
             _check_not_negative(X)
             return np.sqrt(X, dtype=np.float64) if not sparse.issparse(X) else X.astype(np.float64).sqrt()
-        out = np.empty((X.shape[0], self.matrix.shape[-1]))
-        for part in blocks(X.shape[0], X.shape[1]):
-            centred = X[part] - self.mean
-            out[part] = centred * self.matrix if self.matrix.ndim == 1 else centred @ self.matrix
+        mean, matrix = self.mean, self.matrix
+        basis = np.ascontiguousarray(matrix.T) if matrix.ndim == 2 else None
+        out = np.empty(X.shape)
+
+        def change(part: slice) -> None:
+            x = dense_block(X, part)
+            out[part] = (x - mean) * matrix if basis is None else kernels.project(x, mean, basis, 1)
+
+        map_blocks(change, blocks(X.shape[0], X.shape[1], values=_PIECE), n_threads)
         return out
 
     def distances(self, a: Any, b: Any) -> Array:
@@ -73,15 +82,25 @@ def make_row_metric(name: str, X: Any, params: Mapping[str, Any]) -> RowMetric:
                 f"{n_features} positive variances"
             )
         return RowMetric(name, mean, 1 / np.sqrt(V))
-    VI = np.asarray(params["VI"], dtype=np.float64) if "VI" in params else _inverse_covariance(X, mean)
+    if "VI" not in params:
+        return RowMetric(name, mean, _whitening(X, mean))
+    VI = np.asarray(params["VI"], dtype=np.float64)
     if VI.shape != (n_features, n_features) or not np.allclose(VI, VI.T, rtol=1e-6, atol=1e-9 * np.abs(VI).max()):
         raise ValueError(
             f"metric='mahalanobis': VI must be a symmetric matrix of {n_features} x {n_features}, not of {VI.shape}"
         )
-    values, vectors = np.linalg.eigh((VI + VI.T) / 2)
+    values, vectors, units = _eigen((VI + VI.T) / 2)
     if values[0] < -1e-9 * values[-1]:
-        raise ValueError(f"metric='mahalanobis': VI has a negative eigenvalue, {values[0]:g}; distances need none")
-    return RowMetric(name, mean, vectors * np.sqrt(np.maximum(values, 0)))
+        raise ValueError("metric='mahalanobis': VI has a negative eigenvalue; distances need none")
+    return RowMetric(name, mean, units[:, None] * vectors * np.sqrt(np.maximum(values, 0)))
+
+
+def _eigen(matrix: Array) -> tuple[Array, Array, Array]:
+    """Eigenvalues and vectors of a symmetric matrix in the units of its columns, and these units: a diagonal of 1."""
+    units = np.sqrt(np.abs(np.diagonal(matrix)))
+    units = np.where(units > 0, units, 1.0)
+    values, vectors = np.linalg.eigh(matrix / units / units[:, None])
+    return values, vectors, units
 
 
 def _variances(X: Array, mean: Array) -> Array:
@@ -91,19 +110,20 @@ def _variances(X: Array, mean: Array) -> Array:
     return np.asarray(total / max(1, X.shape[0] - 1))
 
 
-def _inverse_covariance(X: Array, mean: Array) -> Array:
+def _whitening(X: Array, mean: Array) -> Array:
+    """L with L L' the inverse of the covariance of the rows; columns may be in very different units."""
     total = np.zeros((X.shape[1], X.shape[1]))
-    for part in blocks(X.shape[0], X.shape[1]):
-        centred = X[part] - mean
-        total += centred.T @ centred
-    covariance = total / max(1, X.shape[0] - 1)
-    values = np.linalg.eigvalsh(covariance)
-    if not values[0] > 1e-13 * values[-1] * len(values):
+    with single_threaded_blas():
+        for part in blocks(X.shape[0], X.shape[1]):
+            centred = X[part] - mean
+            total += centred.T @ centred
+        values, vectors, units = _eigen(total / max(1, X.shape[0] - 1))
+    if not values[0] > 1e-13 * len(values):
         raise ValueError(
             f"metric='mahalanobis': the covariance of the {X.shape[0]} rows has no inverse; drop columns that follow "
             "from others, or give metric_params={'VI': np.linalg.pinv(np.cov(X.T))}"
         )
-    return np.asarray(np.linalg.inv(covariance))
+    return np.asarray(vectors / np.sqrt(values) / units[:, None])
 
 
 def _check_not_negative(X: Any) -> None:
