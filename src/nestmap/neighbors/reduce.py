@@ -45,7 +45,7 @@ class Reducer:
 
 @dataclass(frozen=True, eq=False)
 class ReducedRows:
-    """Short rows: see `Reduced` in cpp/cells.hpp for the meaning of each array."""
+    """Short rows: see `ShortRows` in cpp/cells.hpp for the meaning of each array."""
 
     z: Array  # float32, n x n_dims
     tails: Array  # float32, n x n_dims / 8
