@@ -43,8 +43,8 @@ void bind_mosaic(nb::module_& m) {
     }, array("region_starts"), array("region_points"), array("order"), array("starts"), array("offsets"),
        array("shares"), nb::arg("rounds"), nb::arg("want_cells"), array("centres"), nb::arg("n_threads"));
 
-    m.def("outside", [](In<int64_t, Vec> starts, In<double, Mat> corners, In<int64_t, Vec> ids, In<double, Mat> points,
-                        Out<double, Vec> out, int n_threads) {
+    m.def("outside", [](In<int64_t, Vec> starts, In<double, Mat> corners, In<int64_t, Vec> ids,
+                        In<double, Mat> points, Out<double, Vec> out, int n_threads) {
         const int64_t n = length(ids), n_polygons = n_runs("starts", starts);
         check_shape("corners", corners, {length(corners), 2});
         check_shape("points", points, {n, 2});
@@ -60,7 +60,8 @@ void bind_mosaic(nb::module_& m) {
 
 void bind_frames(nb::module_& m) {
     m.def("small_frames", [](In<float, Mat> z, In<int64_t, Vec> order, In<int64_t, Vec> starts,
-                             In<double, Vec> weights, Out<double, Mat> offsets, Out<float, Cube> maps, int n_threads) {
+                             In<double, Vec> weights, Out<double, Mat> offsets, Out<float, Cube> maps,
+                             int n_threads) {
         const int64_t n = length(z), cols = (int64_t)z.shape(1), dims = (int64_t)offsets.shape(1);
         const Groups groups{n_runs("starts", starts), order.data(), starts.data(), weights.data()};
         check_shape("order", order, {n});

@@ -1,10 +1,10 @@
 // Cells, the exact join on them, and the approximate search.
 #include <algorithm>
 
+#include "approximate.hpp"
 #include "bindings.hpp"
 #include "cells.hpp"
 #include "join.hpp"
-#include "probe.hpp"
 
 namespace nestmap {
 
@@ -29,8 +29,8 @@ void bind_cells(nb::module_& m) {
             if (!(slack >= 0 && slack < 1))
                 throw std::invalid_argument("slack=" + std::to_string(slack) + ": must be at least 0 and below 1");
             check_cover("starts", starts.data(), n_cells, n);
-            const Reduced r{n, (int)dims, z.data(), tails.data(), sizes.data(), ids.data()};
-            new (self) Cells(r, starts.data(), n_cells, head, slack, norm_of(norm), check_threads(n_threads));
+            const ShortRows rows{n, (int)dims, z.data(), tails.data(), sizes.data(), ids.data()};
+            new (self) Cells(rows, starts.data(), n_cells, head, slack, norm_of(norm), check_threads(n_threads));
         }, array("z"), array("tails"), array("sizes"), array("ids"), array("starts"), nb::arg("head"),
            nb::arg("slack"), nb::arg("norm"), nb::arg("n_threads"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
            nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
@@ -44,7 +44,7 @@ void bind_cells(nb::module_& m) {
 
 // The cells' rows are rows of this set.
 void check_rows(const Cells& cells, const Rows& rows) {
-    check_indices("ids of cells", cells.reduced.ids, cells.reduced.n, rows.n());
+    check_indices("ids of cells", cells.short_rows.ids, cells.short_rows.n, rows.n());
 }
 
 void load_best(Best& best, const Out<double, Vec>& distances, const Out<int64_t, Vec>& ids) {
@@ -60,7 +60,7 @@ void store_best(const Best& best, Out<double, Vec>& distances, Out<int64_t, Vec>
 // Once all cells have met, only a row whose distances to all others overflow is without a neighbour.
 void check_found(const Best& best, const Cells& cells) {
     const auto none = std::find_if(best.ids.begin(), best.ids.end(), [](int64_t id) { return id < 0; });
-    if (cells.reduced.n > 1 && none != best.ids.end())
+    if (cells.short_rows.n > 1 && none != best.ids.end())
         throw std::domain_error("row " + std::to_string(none - best.ids.begin()) +
                                 " has no neighbour: its distances are not numbers");
 }
@@ -77,8 +77,8 @@ void bind_join(nb::module_& m) {
     m.def("self_join", [](const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done,
                           Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads,
                           nb::object progress) {
-        check_shape("distances", distances, {cells.reduced.n});
-        check_shape("ids", ids, {cells.reduced.n});
+        check_shape("distances", distances, {cells.short_rows.n});
+        check_shape("ids", ids, {cells.short_rows.n});
         if (done.n_cells() != cells.n_cells) throw std::invalid_argument("done: is for another number of cells");
         if (n_visit < 0) throw std::invalid_argument("n_visit=" + std::to_string(n_visit) + ": must not be negative");
         Best best(cells, rows);
@@ -98,13 +98,14 @@ void bind_join(nb::module_& m) {
 
     m.def("query", [](const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
                       Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads) {
-        if (queries.head != cells.head || queries.reduced.dims != cells.reduced.dims || queries.norm != cells.norm)
+        if (queries.head != cells.head || queries.short_rows.dims != cells.short_rows.dims ||
+            queries.norm != cells.norm)
             throw std::invalid_argument("queries: head, columns of z and norm must be those of cells");
         if (query_rows.cols() != rows.cols())
             throw std::invalid_argument("query_rows: have " + std::to_string(query_rows.cols()) +
                                         " columns, rows have " + std::to_string(rows.cols()));
-        check_shape("distances", distances, {queries.reduced.n});
-        check_shape("ids", ids, {queries.reduced.n});
+        check_shape("distances", distances, {queries.short_rows.n});
+        check_shape("ids", ids, {queries.short_rows.n});
         Best best(queries, rows);
         load_best(best, distances, ids);
         JoinCounts counts;
@@ -125,8 +126,8 @@ void bind_join(nb::module_& m) {
 Lists lists_of(const Cells& cells, const Out<int32_t, Mat>& ids, const Out<float, Mat>& bounds) {
     const int64_t k = (int64_t)ids.shape(1);
     if (k < 1 || k > 1 << 20) throw std::invalid_argument("ids: lists must have at least one place");
-    check_shape("ids", ids, {cells.reduced.n, k});
-    check_shape("bounds", bounds, {cells.reduced.n, k});
+    check_shape("ids", ids, {cells.short_rows.n, k});
+    check_shape("bounds", bounds, {cells.short_rows.n, k});
     return {(int)k, ids.data(), bounds.data()};
 }
 
@@ -170,7 +171,7 @@ void bind_visits(nb::module_& m) {
                        int n_threads, nb::object progress) {
         const Lists lists = lists_of(cells, ids, bounds);
         const int64_t w = (int64_t)known.shape(1);
-        check_shape("known", known, {cells.reduced.n, std::min<int64_t>(w, 1 << 20)});
+        check_shape("known", known, {cells.short_rows.n, std::min<int64_t>(w, 1 << 20)});
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         repair(cells, known.data(), (int)w, lists, check_threads(n_threads), poll);
@@ -184,13 +185,13 @@ void bind_proof(nb::module_& m) {
                              int n_threads, nb::object progress) {
         const Lists lists = lists_of(cells, ids, bounds);
         const bool all = length(positions) == 0;
-        const int64_t n = all ? cells.reduced.n : length(positions);
+        const int64_t n = all ? cells.short_rows.n : length(positions);
         check_shape("distances", distances, {n});
         check_shape("found", found, {n});
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         check_rows(cells, rows);
-        check_indices("positions", positions.data(), length(positions), cells.reduced.n);
+        check_indices("positions", positions.data(), length(positions), cells.short_rows.n);
         verify_lists(cells, rows, lists, all ? nullptr : positions.data(), n, distances.data(), found.data(),
                      check_threads(n_threads), poll);
     }, nb::arg("cells"), nb::arg("rows"), array("ids"), array("bounds"), array("positions"),
@@ -201,8 +202,8 @@ void bind_proof(nb::module_& m) {
                       Out<uint8_t, Vec> proved, int n_threads, nb::object progress) {
         const Lists lists = lists_of(cells, ids, bounds);
         check_shape("beyond", beyond, {cells.n_cells});
-        check_shape("distances", distances, {cells.reduced.n});
-        check_shape("proved", proved, {cells.reduced.n});
+        check_shape("distances", distances, {cells.short_rows.n});
+        check_shape("proved", proved, {cells.short_rows.n});
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         check_near(cells, near);

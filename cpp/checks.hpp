@@ -70,7 +70,8 @@ inline void check_shares(const char* name, const double* shares, int64_t n) {
         ok = ok && shares[i] > 0;
         total += shares[i];
     }
-    if (!ok || !std::isfinite(total)) throw std::invalid_argument(std::string(name) + ": must be positive and finite");
+    if (ok && std::isfinite(total)) return;
+    throw std::invalid_argument(std::string(name) + ": must be positive and finite");
 }
 
 // Positions and cell numbers are int32 in pairs and lists: half the memory traffic.

@@ -4,14 +4,11 @@
 #include <limits>
 #include <numeric>
 
-#include "tile.hpp"
-
 namespace nestmap {
 
 namespace {
 
 constexpr int64_t N_LOCKS = 4096;
-constexpr float NOT_A_ROW = std::numeric_limits<float>::quiet_NaN();
 
 float round_up(double d) { return (float)(d * (1 + 0x1p-21)) + 1e-36f; }
 
@@ -40,7 +37,7 @@ public:
         all_.rows.resize(a_.cell_size(cell));
         std::iota(all_.rows.begin(), all_.rows.end(), (int32_t)a_.starts[cell]);
         all_.first_panel.assign(all_.rows.size(), 0);
-        pack(a_, all_.rows, packed_all_);
+        pack_rows(a_, all_.rows, packed_all_);
     }
 
     // First bounds: verify each row's most promising partner in cell e.
@@ -59,7 +56,7 @@ public:
     // All rows of the current cell against cell e, one way (also: a cell against itself).
     void join_one_way(int64_t e) {
         if (near(a_, best_a_, cell_, b_, e, active_) == 0) return;
-        pack(a_, active_.rows, packed_);
+        pack_rows(a_, active_.rows, packed_);
         each_tile<false>(active_, packed_, a_, b_, e, [&] { refine(); });
     }
 
@@ -73,11 +70,11 @@ public:
             return;
         }
         if (!active_.rows.empty()) {
-            pack(a_, active_.rows, packed_);
+            pack_rows(a_, active_.rows, packed_);
             each_tile<true>(active_, packed_, a_, b_, e, [&] { refine(); });
         }
         if (!active_other_.rows.empty()) {
-            pack(b_, active_other_.rows, packed_);
+            pack_rows(b_, active_other_.rows, packed_);
             each_tile<true>(active_other_, packed_, b_, a_, cell_, [&] {
                 for (size_t i = 0; i < n_pairs_; ++i) std::swap(pairs_[i].a, pairs_[i].b);
                 refine();
@@ -98,36 +95,17 @@ private:
     Best* best_b_;  // null: one-way query
     int64_t cell_ = 0;
     Active all_, active_, active_other_;
-    Floats packed_all_, packed_, other_limits_;
+    RowGroups packed_all_, packed_;
+    Floats other_limits_;
     std::vector<Pair> pairs_, seeds_;
     std::vector<std::pair<int32_t, int32_t>> found_;
     std::vector<int64_t> starts_;
     size_t n_pairs_ = 0;
 
-    // Groups of TILE_ROWS rows, coordinate by coordinate, with their sizes and a NaN size as filler.
-    static void pack(const Cells& cells, const std::vector<int32_t>& rows, Floats& packed) {
-        const int64_t groups = ((int64_t)rows.size() + TILE_ROWS - 1) / TILE_ROWS;
-        const int64_t stride = (int64_t)(cells.width + 1) * TILE_ROWS;
-        packed.resize(groups * stride);
-        for (int64_t i = 0; i < groups * TILE_ROWS; ++i) {
-            float* lane = packed.data() + (i / TILE_ROWS) * stride + i % TILE_ROWS;
-            if (i >= (int64_t)rows.size()) {
-                lane[cells.width * TILE_ROWS] = NOT_A_ROW;
-                continue;
-            }
-            const float* z = cells.reduced.z + (int64_t)rows[i] * cells.reduced.dims;
-            for (int k = 0; k < cells.head; ++k) lane[k * TILE_ROWS] = z[k];
-            lane[cells.head * TILE_ROWS] = cells.reduced.tail(rows[i], cells.head);
-            lane[cells.width * TILE_ROWS] = cells.margin_size(rows[i]);
-        }
-    }
-
     // Rows of `cell` that the triangle inequality does not keep away from cell e of `other`, by the
     // first panel that they need; returns the number of (row, panel) meetings.
     int64_t near(const Cells& own, const Best& best, int64_t cell, const Cells& other, int64_t e, Active& out) {
-        const float* c = other.centre(e);
-        const double norm = other.centre_norm(e);
-        const float size = own.with_margin(N == Norm::L2 ? norm * norm : norm);
+        const float size = own.with_margin(other.centre_size(e));
         const float slack = (float)(other.cell_slack(e) * (1 + 0x1p-20));
         const float far = (float)(other.radius(e) * (1 + 0x1p-20)) + slack;
         const int64_t n_panels = other.cell_panels(e);
@@ -136,19 +114,14 @@ private:
         if (n_panels == 0) return 0;
         starts_.assign(n_panels + 1, 0);
         for (int64_t p = 0; p < own.cell_panels(cell); ++p) {
-            const float* panel = own.panel(cell, p);
-            vfloat acc[4][VECTORS] = {};  // four sums hide the latency of one
-            int k = 0;
-            for (; k + 4 <= own.width; k += 4)
-                for (int u = 0; u < 4; ++u) add_column(acc[u], panel + (k + u) * PANEL, c[k + u]);
-            for (; k < own.width; ++k) add_column(acc[0], panel + k * PANEL, c[k]);
+            Bounds bounds;
+            bound_row<N>(other.centre(e), size, own.panel(cell, p), own.width, bounds);
             const int64_t first = own.starts[cell] + p * PANEL;
             float within[PANEL] = {};
             for (int l = 0; l < std::min<int64_t>(PANEL, own.starts[cell + 1] - first); ++l)
                 within[l] = best.reach(first + l);
             for (int v = 0; v < VECTORS; ++v) {
-                const vfloat sum = (acc[0][v] + acc[1][v]) + (acc[2][v] + acc[3][v]);
-                const vfloat bound = lower_bound<N>(sum, size, load(panel + own.width * PANEL + v * LANES));
+                const vfloat bound = bounds[v];
                 const vfloat w = load(within + v * LANES) + far;
                 for (uint32_t bits = mask_le(bound, N == Norm::L2 ? w * w : w); bits; bits &= bits - 1) {
                     const int lane = __builtin_ctz(bits), l = v * LANES + lane;
@@ -173,20 +146,10 @@ private:
         return meetings;
     }
 
-    static void add_column(vfloat (&acc)[VECTORS], const float* column, float s) {
-        for (int v = 0; v < VECTORS; ++v) {
-            const vfloat b = load(column + v * LANES);
-            if constexpr (N == Norm::L2)
-                acc[v] += b * s;
-            else
-                acc[v] += absolute(b - s);
-        }
-    }
-
     // Collect the pairs of listed rows x cell e whose bound still matters to the row (or, BothWays, to
     // the column), and hand them to take() some thousands at a time.
     template <bool BothWays, class Take>
-    void each_tile(const Active& active, const Floats& packed, const Cells& own,
+    void each_tile(const Active& active, const RowGroups& packed, const Cells& own,
                    const Cells& other, int64_t e, Take&& take) {
         const std::vector<int32_t>& rows = active.rows;
         if (BothWays) {
@@ -197,9 +160,8 @@ private:
         pairs_.resize(FLUSH_AT + TILE_ROWS * PANEL);
         n_pairs_ = 0;
         const int64_t n = rows.size();
-        const int64_t stride = (int64_t)(own.width + 1) * TILE_ROWS;
         for (int64_t g = 0; g < n; g += TILE_ROWS) {
-            const float* group = packed.data() + g / TILE_ROWS * stride;
+            const float* group = packed[g / TILE_ROWS];
             const int left = (int)std::min<int64_t>(n - g, TILE_ROWS);
             for (int64_t p = active.first_panel[g]; p < other.cell_panels(e); ++p) {
                 if (left == 1)
@@ -233,53 +195,45 @@ private:
     template <bool BothWays, int M>
     void tile_pairs(const int32_t* rows, int n, const float* group, const Cells& own, const Cells& other,
                     int64_t e, int64_t p) {
-        const float* panel = other.panel(e, p);
-        vfloat acc[M][VECTORS];
-        tile<N, M>(group, panel, own.width, acc);
-        const float* sizes = group + own.width * TILE_ROWS;
-        const float* panel_sizes = panel + own.width * PANEL;
         const float* panel_limits = BothWays ? other_limits_.data() + p * PANEL : nullptr;
         const int32_t first = (int32_t)(other.starts[e] + p * PANEL);
         const bool same = &own == &other && cell_ == e;
         const Best& best = best_of(own);
         Pair* out = pairs_.data() + n_pairs_;
-#pragma GCC unroll 6
-        for (int m = 0; m < M; ++m) {
-            if (m >= n) break;
+        bound_group<N, M>(group, n, other.panel(e, p), own.width, [&](int m, const Bounds& lower) {
             const vfloat own_limit = splat(best.limit(rows[m]));
             float bounds[PANEL], limits[PANEL];
             uint32_t bits = 0;  // one loop per row of 16: fewer exits to mispredict
             for (int v = 0; v < VECTORS; ++v) {
-                const vfloat lb = lower_bound<N>(acc[m][v], sizes[m], load(panel_sizes + v * LANES));
                 vfloat limit = own_limit;
                 if (BothWays) {
                     const vfloat l = load(panel_limits + v * LANES);
                     limit = l > limit ? l : limit;
                 }
-                store(bounds + v * LANES, lb);
+                store(bounds + v * LANES, lower[v]);
                 store(limits + v * LANES, limit);
-                bits |= mask_le(lb, limit) << (v * LANES);
+                bits |= mask_le(lower[v], limit) << (v * LANES);
             }
             for (; bits; bits &= bits - 1) {
                 const int lane = __builtin_ctz(bits);
                 *out = {rows[m], first + lane, bounds[lane], limits[lane]};
                 out += !(same && out->a == out->b);
             }
-        }
+        });
         n_pairs_ = out - pairs_.data();
     }
 
     // NaN bounds (of values whose squares overflow) are below no limit: none is among the pairs that are sorted.
-    // Tighten the bounds of the collected pairs in more and more reduced columns, then verify the most
+    // Tighten the bounds of the collected pairs in more and more columns of the short rows, then verify the most
     // promising first: each success lowers a limit and saves verifications.
     void refine() {
         counts.refined += n_pairs_;
-        for (int k = a_.head, step = 16; k < a_.reduced.dims && n_pairs_; k += step, step *= 2)
-            tighten(k, std::min(a_.reduced.dims, k + step));
+        for (int k = a_.head, step = 16; k < a_.short_rows.dims && n_pairs_; k += step, step *= 2)
+            tighten(k, std::min(a_.short_rows.dims, k + step));
         std::sort(pairs_.begin(), pairs_.begin() + n_pairs_,
                   [](const Pair& x, const Pair& y) { return x.bound < y.bound; });
         for (size_t i = 0; i < n_pairs_; ++i) {
-            if (i + 2 < n_pairs_) rows_b_.prefetch(b_.reduced.ids[pairs_[i + 2].b]);
+            if (i + 2 < n_pairs_) rows_b_.prefetch(b_.short_rows.ids[pairs_[i + 2].b]);
             if (pairs_[i].bound <= limit_of(pairs_[i])) verify(pairs_[i]);
         }
     }
@@ -287,9 +241,9 @@ private:
     // Add columns k to stop to all bounds and keep the pairs that still pass. No branch depends on a
     // bound: most fail, but which do cannot be foreseen.
     void tighten(int k, int stop) {
-        const int dims = a_.reduced.dims, n_tails = dims >> 3;
-        const float *za = a_.reduced.z, *zb = b_.reduced.z;
-        const float *ta = a_.reduced.tails, *tb = b_.reduced.tails;
+        const int dims = a_.short_rows.dims, n_tails = dims >> 3;
+        const float *za = a_.short_rows.z, *zb = b_.short_rows.z;
+        const float *ta = a_.short_rows.tails, *tb = b_.short_rows.tails;
         const int from = (k >> 3) - 1, to = (stop >> 3) - 1;
         size_t kept = 0;
         for (size_t i = 0; i < n_pairs_; ++i) {
@@ -324,7 +278,7 @@ private:
     }
 
     void verify(const Pair& p) {
-        const int64_t ia = a_.reduced.ids[p.a], ib = b_.reduced.ids[p.b];
+        const int64_t ia = a_.short_rows.ids[p.a], ib = b_.short_rows.ids[p.b];
         if (ia == ib && &rows_a_ == &rows_b_) return;  // rows that ask the set they are from
         const double d = rows_a_.distance(ia, rows_b_, ib, limit_of(p), N);
         ++counts.verified;
@@ -456,10 +410,10 @@ JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells&
 }  // namespace
 
 Best::Best(const Cells& cells, const Rows& rows)
-    : distances(cells.reduced.n, INFINITY), ids(cells.reduced.n, -1), cells_(cells), rows_(rows),
-      limits_(new std::atomic<float>[cells.reduced.n]), reaches_(new std::atomic<float>[cells.reduced.n]),
+    : distances(cells.short_rows.n, INFINITY), ids(cells.short_rows.n, -1), cells_(cells), rows_(rows),
+      limits_(new std::atomic<float>[cells.short_rows.n]), reaches_(new std::atomic<float>[cells.short_rows.n]),
       locks_(new std::atomic_flag[N_LOCKS]) {
-    for (int64_t i = 0; i < cells.reduced.n; ++i) limits_[i] = reaches_[i] = INFINITY;
+    for (int64_t i = 0; i < cells.short_rows.n; ++i) limits_[i] = reaches_[i] = INFINITY;
     for (int64_t i = 0; i < N_LOCKS; ++i) locks_[i].clear();
 }
 
@@ -467,7 +421,7 @@ void Best::set(int64_t position, double distance, int64_t id) {
     distances[position] = distance;
     ids[position] = id;
     const bool l2 = cells_.norm == Norm::L2;
-    const double size = cells_.reduced.sizes[position];
+    const double size = cells_.short_rows.sizes[position];
     limits_[position] = round_up(distance);
     reaches_[position] =
         round_up((l2 ? std::sqrt(distance) : distance) + cells_.slack * (l2 ? std::sqrt(size) : size));

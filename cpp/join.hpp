@@ -22,7 +22,7 @@ public:
     void offer(int64_t position, double distance, int64_t id);
     // Never below the best distance, in float, with room for the rounding of bounds near zero.
     float limit(int64_t position) const { return limits_[position].load(std::memory_order_relaxed); }
-    // How far from the row a better one can be in reduced columns: the root of the limit, and what
+    // How far from the row a better one can be in short rows: the root of the limit, and what
     // rounding may add.
     float reach(int64_t position) const { return reaches_[position].load(std::memory_order_relaxed); }
 
@@ -38,7 +38,7 @@ private:
 
 struct JoinCounts {
     int64_t pairs = 0;     // pairs whose bound was computed by a tile
-    int64_t refined = 0;   // pairs that passed and were bounded in all reduced columns
+    int64_t refined = 0;   // pairs that passed and were bounded in all columns of the short rows
     int64_t verified = 0;  // pairs whose distance was computed by definition
 };
 

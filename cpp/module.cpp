@@ -20,7 +20,10 @@ NB_MODULE(NESTMAP_MODULE, m) {
         return name == "baseline";
     }, nb::arg("isa"));
 
-    bind_rows(m);    // Rows, dense_rows, csr_rows, pair_distances, project, group_means, largest, hash_rows, count_within
-    bind_search(m);  // Cells, PairSet, self_join, query, near_cells, probe, repair, verify_lists, prove
-    bind_layout(m);  // divide_regions, outside, small_frames, alignments
+    // Rows, dense_rows, csr_rows, pair_distances; project, group_means, largest, hash_rows, count_within
+    bind_rows(m);
+    // Cells, PairSet, self_join, query, near_cells, probe, repair, verify_lists, prove
+    bind_search(m);
+    // divide_regions, outside; small_frames, alignments
+    bind_layout(m);
 }

@@ -1,21 +1,15 @@
-// Approximate first neighbours: each row looks into the cells nearest to it, keeps the few most
-// promising rows, asks those for theirs, and verifies what is left by definition.
+// Approximate first neighbours: each row looks into the cells nearest to it (near_cells.cpp, probe.cpp), keeps the
+// few most promising rows (lists.hpp), asks those for theirs (repair.cpp), and verifies what is left by definition
+// (prove.cpp).
 #pragma once
 #include <cstdint>
 
 #include "cells.hpp"
+#include "lists.hpp"
 #include "parallel.hpp"
 #include "rows.hpp"
 
 namespace nestmap {
-
-// The k most promising rows of each row so far (positions in cell order; -1: none), ascending by the
-// distance between short rows, which never exceeds the true one.
-struct Lists {
-    int k;
-    int32_t* ids;   // n x k
-    float* bounds;  // n x k
-};
 
 // The `m` cells nearest to each cell by their centres, itself first; beyond[c]: a lower bound of the
 // distance from the centre of c to any row of the cells that are not listed.

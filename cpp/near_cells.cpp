@@ -1,0 +1,107 @@
+// The cells near each cell.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "approximate.hpp"
+
+namespace nestmap {
+
+namespace {
+
+// Centres against centres, a few at a time, in tiles.
+template <Norm N>
+class Centres {
+public:
+    explicit Centres(const Cells& cells) : cells_(cells), n_panels_(Panels::number(cells.n_cells)) {
+        panels_.resize(cells.n_cells, cells.width);
+        for (int64_t c = 0; c < cells.n_cells; ++c) cells.put_centre(panels_, c, c);
+    }
+    // Lower bounds of the distances of up to TILE_ROWS centres to all (squared for L2), row by row.
+    void measure(int64_t first, int n, std::vector<float>& out) const {
+        RowGroups some;
+        some.resize(n, cells_.width);
+        for (int r = 0; r < n; ++r) cells_.put_centre(some, r, first + r);
+        out.resize(TILE_ROWS * stride());
+        for (int64_t p = 0; p < n_panels_; ++p)
+            bound_group<N, TILE_ROWS>(some[0], n, panels_[p], cells_.width, [&](int r, const Bounds& bounds) {
+                store_numbers(out.data() + r * stride() + p * PANEL, bounds);
+            });
+    }
+    int64_t stride() const { return n_panels_ * PANEL; }
+
+private:
+    const Cells& cells_;
+    const int64_t n_panels_;
+    Panels panels_;
+};
+
+// The `kept` least of n distances, nearest first: a threshold on a copy, then a sort of the few below it.
+void least(const float* distance, int64_t n, int64_t kept, std::vector<float>& copy, std::vector<int32_t>& order) {
+    float limit = std::numeric_limits<float>::infinity();
+    if (kept < n) {
+        copy.assign(distance, distance + n);
+        std::nth_element(copy.begin(), copy.begin() + kept - 1, copy.end());
+        limit = copy[kept - 1];
+    }
+    order.clear();
+    for (int64_t e = 0; e < n; ++e)
+        if (distance[e] <= limit) order.push_back((int32_t)e);
+    std::sort(order.begin(), order.end(), [&](int32_t x, int32_t y) {
+        return distance[x] < distance[y] || (distance[x] == distance[y] && x < y);
+    });
+    order.resize(kept);
+}
+
+// The least of distance - far, lane by lane so that the compiler needs no leave to reorder.
+template <Norm N>
+float least_gap(const float* distance, const float* far, int64_t n) {
+    constexpr int64_t WIDTH = 16;
+    float gap[WIDTH];
+    std::fill(gap, gap + WIDTH, std::numeric_limits<float>::infinity());
+    for (int64_t e = 0; e < n; e += WIDTH)
+        for (int64_t l = 0; l < std::min(WIDTH, n - e); ++l) {
+            const float d = std::max(0.0f, distance[e + l]);
+            const float g = (N == Norm::L2 ? __builtin_sqrtf(d) : d) * (1 - 0x1p-20f) - far[e + l];
+            gap[l] = g < gap[l] ? g : gap[l];
+        }
+    return *std::min_element(gap, gap + WIDTH);
+}
+
+template <Norm N>
+void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll) {
+    struct Buffer {
+        std::vector<float> distance, copy;
+        std::vector<int32_t> order;
+    };
+    const int64_t n = cells.n_cells, kept = std::min(m, n);
+    std::vector<float> far(n);
+    for (int64_t e = 0; e < n; ++e) far[e] = (float)((cells.radius(e) + cells.cell_slack(e)) * (1 + 0x1p-20));
+    const Centres<N> centres(cells);
+    std::vector<Buffer> buffers(n_threads);
+    parallel_for(RowGroups::number(n), n_threads, poll, [&](int64_t task, int id) {
+        auto& [distance, copy, order] = buffers[id];
+        const int64_t first = task * TILE_ROWS;
+        const int some = (int)std::min<int64_t>(TILE_ROWS, n - first);
+        centres.measure(first, some, distance);
+        for (int r = 0; r < some; ++r) {
+            const int64_t c = first + r;
+            float* d = distance.data() + r * centres.stride();
+            d[c] = -std::numeric_limits<float>::infinity();  // itself first
+            least(d, n, kept, copy, order);
+            std::copy(order.begin(), order.end(), near + c * m);
+            std::fill(near + c * m + kept, near + (c + 1) * m, -1);
+            for (int32_t e : order) d[e] = std::numeric_limits<float>::infinity();
+            beyond[c] = least_gap<N>(d, far.data(), n) - cells.slack * cells.centre_norm(c);
+        }
+    });
+}
+
+}  // namespace
+
+void near_cells(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll) {
+    (cells.norm == Norm::L2 ? near_cells_norm<Norm::L2> : near_cells_norm<Norm::L1>)(cells, m, near, beyond,
+                                                                                      n_threads, poll);
+}
+
+}  // namespace nestmap
