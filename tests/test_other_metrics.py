@@ -290,7 +290,7 @@ class TestBadDistances:
         bad[1, 3], bad[3, 1] = 2, 2.5
         with pytest.raises(ValueError, match=r"rows 1 and 3 are 2 apart one way and 2\.5 the other.*D\.T"):
             first_neighbors(bad, "precomputed")
-        index = build_hierarchy(D, "precomputed").leaf_index
+        index = build_hierarchy(D, "precomputed").leaf_index()
         with pytest.raises(ValueError, match="at least 0"):
             index.query(D - 10, 1)
 
@@ -382,12 +382,12 @@ class TestMedoids:
         D = cdist(X, X)
         tree = build_hierarchy(D[:300, :300], "precomputed")
         assert adjusted_mutual_info_score(y[:300], tree.labels(n_clusters=5)) > 0.95
-        leaves, distances = tree.leaf_index.query(D[300:, :300], 1)
+        leaves, distances = tree.leaf_index().query(D[300:, :300], 1)
         medoids = tree.levels[0].centroids.rows
         np.testing.assert_array_equal(leaves, D[300:, medoids].argmin(axis=1))
         np.testing.assert_array_equal(distances, D[300:, medoids].min(axis=1))
         copy = pickle.loads(pickle.dumps(tree))
-        np.testing.assert_array_equal(copy.leaf_index.query(D[300:, :300], 1)[0], leaves)
+        np.testing.assert_array_equal(copy.leaf_index().query(D[300:, :300], 1)[0], leaves)
 
     def test_the_order_of_the_rows_makes_no_difference(self) -> None:
         X = RNG.integers(0, 3, (120, 8))  # hamming distances of codes: ties everywhere

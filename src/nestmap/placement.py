@@ -83,7 +83,7 @@ class FittedTree:
         new = np.flatnonzero(known < 0)
         if len(new):
             rows = X if len(new) == len(known) else X[new]
-            index = self.row_index or self.hierarchy.leaf_index
+            index = self.row_index or self.hierarchy.leaf_index(n_threads)
             found, distances[new] = index.query(rows, n_threads)
             leaves[new] = found if self.row_index is None else leaf_of[found]
         return Assigned(leaves, distances, known)

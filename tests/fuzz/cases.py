@@ -260,5 +260,7 @@ def make_case(seed: int, number: int) -> Case:
         X = as_sparse(rng, X, words)
     parameters = make_parameters(rng, sparse.issparse(X), X.shape[0])
     tie_free = tie_free and parameters["metric"] in KERNEL_METRICS
+    if parameters["metric"] == "jaccard":  # between sets
+        X = (X != 0).astype(X.dtype)
     case = Case(number, ", ".join(words), X, parameters, tie_free)
     return spoil(rng, case) if rng.random() < 0.03 else case

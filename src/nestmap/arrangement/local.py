@@ -20,6 +20,7 @@ from .frames import DistinctRows, Frames, apply_maps
 # Leading principal directions that local frames look at. A model keeps a matrix of d x p numbers for each leaf:
 # beyond a million rows half as many directions keep it below the size of the data.
 N_COLUMNS, N_COLUMNS_OF_MANY, MANY_ROWS = 96, 48, 1_000_000
+_HARDLY = 1e-6  # of a matrix: what decides where it does not
 N_AROUND = 6  # neighbours that a local frame is turned by
 _PIECE = 400_000  # values of the rows that a thread works on: they stay in its cache
 
@@ -196,7 +197,13 @@ def turn_frames(maps: Array, centres: Array, anchors: Array, around: Array, n_th
 
 
 def nearest_orthogonal(matrices: Array) -> Array:
-    """The orthogonal matrix R with the largest sum of R * M, for each of a stack of square matrices M."""
+    """The orthogonal matrix R with the largest sum of R * M, for each of a stack of square matrices M.
+
+    Where M leaves a direction open (few neighbours, or all on a line), R stays near the identity: rounding must not
+    decide.
+    """
+    size = np.sqrt((matrices * matrices).sum(axis=(1, 2)))
+    matrices = matrices + (_HARDLY * size)[:, None, None] * np.eye(matrices.shape[1])
     if matrices.shape[1] != 2:
         left, _, right = np.linalg.svd(matrices)
         return np.asarray(left @ right)

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
-from .._parallel import resolve_n_jobs
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._points.reduce import fit_reducer
 from ..neighbors import NeighborReport
@@ -135,16 +134,21 @@ class Hierarchy:
         self.__dict__.update(state)
         self.__post_init__()
 
-    @cached_property
-    def leaf_index(self) -> Index | BlockedIndex:
+    def leaf_index(self, n_threads: int = 1) -> Index | BlockedIndex:
         """Answers which level-0 centroid is the nearest; built when first asked for, unless the search left one."""
-        if self.found_index is not None:
-            return self.found_index
-        centroids = self.levels[0].centroids
-        if self.metric not in NATIVE_METRICS or self.levels[0].n_nodes < 2:
-            return BlockedIndex(centroids, self.metric, self.levels[0].keys)
-        points = make_points(centroids, self.metric, keys=self.levels[0].keys)
-        return build_index(points, resolve_n_jobs(None), fit_reducer(points, most=most_columns(points.n)))
+        if self.found_index is None:
+            object.__setattr__(self, "found_index", self._index_leaves(n_threads))
+        assert self.found_index is not None
+        return self.found_index
+
+    def _index_leaves(self, n_threads: int) -> Index | BlockedIndex:
+        leaf = self.levels[0]
+        if self.metric not in NATIVE_METRICS:
+            return BlockedIndex(leaf.centroids, self.metric, leaf.keys)
+        points = make_points(leaf.centroids, self.metric, n_threads=n_threads, keys=leaf.keys)
+        if leaf.n_nodes < 2:
+            return Index(points)
+        return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
     @property
     def n_rows(self) -> int:
