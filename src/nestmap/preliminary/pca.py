@@ -106,7 +106,7 @@ def _wide_directions(X: Array, mean: Array, scale: Array, k: int) -> Array:
 
 def _sparse_directions(X: Any, mean: Array, scale: Array, k: int) -> Array:
     """The same for CSR rows, which stay sparse: they are only multiplied with vectors."""
-    X = X.astype(np.float64)
+    X = X.astype(np.float64, copy=False)
     columns = X.T
 
     def along(v: Array) -> Array:  # the centred and scaled rows times v
