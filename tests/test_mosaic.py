@@ -32,42 +32,42 @@ def divide(sizes: list[int], rounds: int = 1, offsets: np.ndarray | None = None,
     random = np.random.default_rng(1)
     offsets = random.normal(size=(len(labels), 2)) if offsets is None else offsets
     shares = random.integers(1, 30, len(labels)).astype(float)
-    centres, cells = kernels.divide_regions(
+    centres, polygons = kernels.divide_regions(
         regions, Grouping.of(labels, len(sizes)), offsets, shares, rounds, n_threads
     )
-    return regions, labels, shares, centres, cells
+    return regions, labels, shares, centres, polygons
 
 
 @pytest.mark.parametrize("build", builds())
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_cells_match_the_twin(build: str, rounds: int) -> None:
+def test_polygons_match_the_twin(build: str, rounds: int) -> None:
     sizes = [5, 1, 9, 2, 70]
     with using("off"):
-        *_, centres, cells = divide(sizes, rounds)
+        *_, centres, expected = divide(sizes, rounds)
     with using(build):
         *_, found, polygons = divide(sizes, rounds)
         *_, again, _ = divide(sizes, rounds, n_threads=1)
     np.testing.assert_array_equal(found, again)
     np.testing.assert_allclose(found, centres, atol=1e-9)
-    np.testing.assert_array_equal(polygons.starts, cells.starts)
-    np.testing.assert_allclose(polygons.points, cells.points, atol=1e-9)
+    np.testing.assert_array_equal(polygons.starts, expected.starts)
+    np.testing.assert_allclose(polygons.points, expected.points, atol=1e-9)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_areas_are_shares_and_cells_tile_their_region(backend: str) -> None:
+def test_areas_are_shares_and_polygons_tile_their_region(backend: str) -> None:
     with using(backend):
-        regions, labels, shares, centres, cells = divide([7, 60, 3])
+        regions, labels, shares, centres, polygons = divide([7, 60, 3])
     for g in range(3):
         own = labels == g
         expected = regions.areas[g] * shares[own] / shares[own].sum()
-        np.testing.assert_allclose(cells.areas[own], expected, rtol=0.02)
-        assert cells.areas[own].sum() == pytest.approx(regions.areas[g], rel=1e-9)
-    corners = np.repeat(labels, np.diff(cells.starts))
-    assert regions.outside(corners, cells.points).max() < 1e-9
-    assert cells.outside(np.arange(len(cells)), centres).max() < 0
-    # a random point of a region lies in exactly one of its cells
+        np.testing.assert_allclose(polygons.areas[own], expected, rtol=0.02)
+        assert polygons.areas[own].sum() == pytest.approx(regions.areas[g], rel=1e-9)
+    corners = np.repeat(labels, np.diff(polygons.starts))
+    assert regions.outside(corners, polygons.points).max() < 1e-9
+    assert polygons.outside(np.arange(len(polygons)), centres).max() < 0
+    # a random point of a region lies in exactly one of its polygons
     for point in RNG.uniform(-1, 1, (50, 2)):
-        inside = [c for c in np.flatnonzero(labels == 0) if cells.outside(np.array([c]), point[None])[0] < 0]
+        inside = [c for c in np.flatnonzero(labels == 0) if polygons.outside(np.array([c]), point[None])[0] < 0]
         assert len(inside) == (1 if regions.outside(np.array([0]), point[None])[0] < 0 else 0)
 
 
@@ -75,8 +75,8 @@ def test_areas_are_shares_and_cells_tile_their_region(backend: str) -> None:
 def test_equal_and_collinear_places_are_divided_too(backend: str) -> None:
     for offsets in (np.zeros((6, 2)), np.outer(np.arange(6.0), [1.0, 2.0]), np.eye(2)[[0, 0, 0, 0, 0, 1]] * 1e9):
         with using(backend):
-            _, _, shares, centres, cells = divide([6], offsets=offsets)
-        np.testing.assert_allclose(cells.areas / cells.areas.sum(), shares / shares.sum(), rtol=0.05)
+            _, _, shares, centres, polygons = divide([6], offsets=offsets)
+        np.testing.assert_allclose(polygons.areas / polygons.areas.sum(), shares / shares.sum(), rtol=0.05)
         assert len(np.unique(centres.round(9), axis=0)) == 6
 
 
@@ -98,13 +98,13 @@ def test_regions_know_their_moments() -> None:
 
 @pytest.mark.parametrize("build", builds())
 def test_outside_matches_the_twin(build: str) -> None:
-    *_, cells = divide([5, 1, 9, 2, 70])
-    ids = RNG.integers(len(cells), size=9000)
-    points = cells.centres[ids] + RNG.normal(size=(9000, 2)) * 0.3
+    *_, polygons = divide([5, 1, 9, 2, 70])
+    ids = RNG.integers(len(polygons), size=9000)
+    points = polygons.centres[ids] + RNG.normal(size=(9000, 2)) * 0.3
     with using("off"):
-        expected = cells.outside(ids, points)
+        expected = polygons.outside(ids, points)
     with using(build):
-        np.testing.assert_allclose(cells.outside(ids, points, 2), expected, atol=1e-12)
+        np.testing.assert_allclose(polygons.outside(ids, points, 2), expected, atol=1e-12)
     assert 0.05 < (expected < 0).mean() < 0.95
     empty = Regions(np.array([0, 0, 3]), np.array([[0.0, 0], [1, 0], [0, 1]]))
     with using(build):

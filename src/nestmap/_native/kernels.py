@@ -103,19 +103,19 @@ def divide_regions(
     rounds: int,
     n_threads: int,
     *,
-    want_cells: bool = True,
+    want_polygons: bool = True,
 ) -> tuple[Array, Any]:
-    """Centres and, if wanted, cells of the children of each region (twin: `mosaic.divide_regions`)."""
+    """Centres and, if wanted, polygons of the children of each region (twin: `mosaic.divide_regions`)."""
     arguments = (
         _index(regions.starts), _points(regions.points), _index(grouping.order), _index(grouping.starts),
         _points(offsets), shares, rounds,
     )  # fmt: skip
     if (native := core()) is None:
-        centres, cells = mosaic.divide_regions(*arguments)
-        starts = np.concatenate([[0], np.cumsum([len(cell) for cell in cells])]).astype(np.int64)
-        return centres, type(regions)(starts, np.concatenate(cells))
+        centres, polygons = mosaic.divide_regions(*arguments)
+        starts = np.concatenate([[0], np.cumsum([len(polygon) for polygon in polygons])]).astype(np.int64)
+        return centres, type(regions)(starts, np.concatenate(polygons))
     centres = np.empty((len(grouping.order), 2))
-    starts, points = native.divide_regions(*arguments, want_cells, centres, n_threads)
+    starts, points = native.divide_regions(*arguments, want_polygons, centres, n_threads)
     return centres, type(regions)(starts, points)
 
 

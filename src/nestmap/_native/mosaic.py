@@ -1,8 +1,8 @@
 """What cpp/mosaic.cpp computes, in plain Python: a convex region divided among children, area by share.
 
-The cells are a power diagram: cell i is where |x - s_i|^2 - w_i is smallest. Sites s start at the children's
+The polygons are a power diagram: polygon i is where |x - s_i|^2 - w_i is smallest. Sites s start at the children's
 arrangement; weights w are found by damped Newton steps so that areas are right; for a few rounds sites move to the
-centres of their cells. Polygons are (n, 2) arrays, counter-clockwise.
+centres of their polygons. Polygons are (n, 2) arrays, counter-clockwise.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ def divide_regions(
     shares: Array,
     rounds: int,
 ) -> tuple[Array, list[Array]]:
-    """Centres and cells of all children of all groups."""
-    centres, cells = np.zeros((len(order), 2)), [np.empty((0, 2))] * len(order)
+    """Centres and polygons of all children of all groups."""
+    centres, polygons = np.zeros((len(order), 2)), [np.empty((0, 2))] * len(order)
     for g in range(len(starts) - 1):
         region = region_points[region_starts[g] : region_starts[g + 1]]
-        _divide(region, order[starts[g] : starts[g + 1]], offsets, shares, rounds, centres, cells)
-    return centres, cells
+        _divide(region, order[starts[g] : starts[g + 1]], offsets, shares, rounds, centres, polygons)
+    return centres, polygons
 
 
 def _divide(
-    region: Array, ids: Array, offsets: Array, shares: Array, rounds: int, centres: Array, cells: list[Array]
+    region: Array, ids: Array, offsets: Array, shares: Array, rounds: int, centres: Array, polygons: list[Array]
 ) -> None:
     area, centre, covariance = moments(region)
     if area <= 0 or len(ids) == 1:
         for i in ids:
-            centres[i], cells[i] = (centre if area > 0 else region[0]), region
+            centres[i], polygons[i] = (centre if area > 0 else region[0]), region
         return
     sites = _place_sites(region, area, centre, covariance, offsets[ids], shares[ids])
     targets = area * shares[ids] / shares[ids].sum()
     if len(ids) > MOST:
         for part, half in _halve(region, covariance, sites, targets):
-            _divide(part, ids[half], offsets, shares, rounds, centres, cells)
+            _divide(part, ids[half], offsets, shares, rounds, centres, polygons)
         return
     found = _solve(region, sites, targets)
     for _ in range(rounds):
         found = _solve(region, np.array([_centre(c, s) for (c, _), s in zip(found, sites, strict=True)]), targets)
-    for i, (cell, _) in zip(ids, found, strict=True):
-        centres[i], cells[i] = _centre(cell, centre), cell
+    for i, (polygon, _) in zip(ids, found, strict=True):
+        centres[i], polygons[i] = _centre(polygon, centre), polygon
 
 
-def _centre(cell: Array, default: Array) -> Array:
-    area, centre, _ = moments(cell)
+def _centre(polygon: Array, default: Array) -> Array:
+    area, centre, _ = moments(polygon)
     return centre if area > 0 else default
 
 
@@ -175,25 +175,25 @@ def _halve(region: Array, covariance: Array, sites: Array, targets: Array) -> li
 
 
 def _diagram(region: Array, sites: Array, weights: Array) -> list[tuple[Array, Array]]:
-    """Cells with the neighbour behind each side (-1: the border)."""
+    """Polygons with the neighbour behind each side (-1: the border)."""
     found = []
     for i, site in enumerate(sites):
-        cell, edges = region, np.full(len(region), -1)
+        polygon, edges = region, np.full(len(region), -1)
         for j, other in enumerate(sites):
-            if j != i and len(cell):
+            if j != i and len(polygon):
                 limit = other @ other - site @ site - weights[j] + weights[i]
-                cell, edges = clip(cell, edges, 2 * (other - site), limit, j)
-        found.append((cell, edges))
+                polygon, edges = clip(polygon, edges, 2 * (other - site), limit, j)
+        found.append((polygon, edges))
     return found
 
 
 def _solve(region: Array, sites: Array, targets: Array) -> list[tuple[Array, Array]]:
-    """Cells whose areas are the targets."""
+    """Polygons whose areas are the targets."""
     weights = np.zeros(len(sites))
 
     def look(w: Array) -> tuple[list[tuple[Array, Array]], Array]:
         found = _diagram(region, sites, w)
-        return found, np.array([moments(cell)[0] for cell, _ in found])
+        return found, np.array([moments(polygon)[0] for polygon, _ in found])
 
     found, areas = look(weights)
     least = 0.5 * min(1.0, float((areas / targets).min()))
@@ -216,8 +216,8 @@ def _newton(found: list[tuple[Array, Array]], sites: Array, missing: Array) -> A
     """Solves H d = missing area; H_ij = -border_ij / (2 |s_i - s_j|), the derivative of areas by weights."""
     n = len(sites)
     h = np.zeros((n, n))
-    for i, (cell, edges) in enumerate(found):
-        sides = np.linalg.norm(np.roll(cell, -1, axis=0) - cell, axis=1)
+    for i, (polygon, edges) in enumerate(found):
+        sides = np.linalg.norm(np.roll(polygon, -1, axis=0) - polygon, axis=1)
         for j, side in zip(edges, sides, strict=True):
             if j >= 0:
                 slope = side / (2 * max(float(np.linalg.norm(sites[i] - sites[j])), 1e-300))

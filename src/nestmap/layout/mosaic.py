@@ -1,8 +1,8 @@
 """The mosaic: a space-filling layout in the plane.
 
 Every node owns a convex region. From the top down, a region is drawn in a little (the gap) and divided
-among the node's children: cells of a power diagram, area by number of rows, sites at the children's arrangement. Rows
-lie at the centres of the last cells. A cluster's rows stay inside its region on every level, by construction.
+among the node's children: polygons of a power diagram, area by number of rows, sites at the children's arrangement.
+Rows lie at the centres of the last polygons. A cluster's rows stay inside its region on every level, by construction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..hierarchy import Grouping, Hierarchy
 from .descent import lengths, neighbors_in_map
 from .regions import Regions
 
-ROUNDS = 1  # of moving sites to the centres of their cells: rounder cells, for a little of the arrangement
+ROUNDS = 1  # of moving sites to the centres of their polygons: rounder polygons, for a little of the arrangement
 GAPS = (0.4, 0.2, 0.1, 0.05)  # how far regions are drawn in, from leaves upwards; the last one for all above
 _PIECE = 400_000  # values that a thread works on: they stay in its cache
 _CORNERS = 3.0  # the outline is a superellipse: 2 is an ellipse, larger is more of a box
@@ -75,7 +75,7 @@ def lay_mosaic(
     progress = progress or Progress(0)
     top = hierarchy.levels[-1]
     all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
-    anchors, cells = kernels.divide_regions(
+    anchors, polygons = kernels.divide_regions(
         outline(spread), all_in_one, tops, top.sizes.astype(np.float64), ROUNDS, n_threads
     )
     regions: list[Regions] = []
@@ -85,11 +85,11 @@ def lay_mosaic(
         _, around = neighbors_in_map(anchors, n_threads)
         frames = arrangement.frames(hierarchy, k, anchors, around)
         gap = gaps(frames.centres, around, GAPS[min(k, len(GAPS) - 1)], n_threads)
-        regions.insert(0, cells.shrunk(1 - gap))
+        regions.insert(0, polygons.shrunk(1 - gap))
         shares = hierarchy.levels[k - 1].sizes.astype(np.float64) if k else np.ones(len(frames.offsets))
-        # rows stay where their arrangement puts them: it counts for more than round cells, which nobody draws
-        anchors, cells = kernels.divide_regions(
-            regions[0], level.grouping, frames.offsets, shares, ROUNDS if k else 0, n_threads, want_cells=k > 0
+        # rows stay where their arrangement puts them: it counts for more than round polygons, which nobody draws
+        anchors, polygons = kernels.divide_regions(
+            regions[0], level.grouping, frames.offsets, shares, ROUNDS if k else 0, n_threads, want_polygons=k > 0
         )
     return Mosaic(anchors, tuple(regions), _tiles(regions[0], frames, hierarchy), arrangement.kind)
 
