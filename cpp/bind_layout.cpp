@@ -12,7 +12,7 @@ const Point* as_points(const In<double, Mat>& a) { return reinterpret_cast<const
 void bind_mosaic(nb::module_& m) {
     m.def("divide_regions", [](In<int64_t, Vec> region_starts, In<double, Mat> region_points, In<int64_t, Vec> order,
                                In<int64_t, Vec> starts, In<double, Mat> offsets, In<double, Vec> shares, int rounds,
-                               bool want_cells, Out<double, Mat> centres, int n_threads) {
+                               bool want_polygons, Out<double, Mat> centres, int n_threads) {
         const int64_t n_groups = n_runs("starts", starts), n = length(order), n_points = length(region_points);
         check_shape("region_starts", region_starts, {n_groups + 1});
         check_shape("region_points", region_points, {n_points, 2});
@@ -32,7 +32,7 @@ void bind_mosaic(nb::module_& m) {
             check_finite("region_points", region_points.data(), 2 * n_points);
             check_finite("offsets", offsets.data(), 2 * n);
             check_shares("shares", shares.data(), n);
-            *found = divide_regions(in, want_cells, reinterpret_cast<Point*>(centres.data()),
+            *found = divide_regions(in, want_polygons, reinterpret_cast<Point*>(centres.data()),
                                     check_threads(n_threads), poll);
         }
         using Array = nb::ndarray<nb::numpy, double, Mat, nb::c_contig>;
@@ -41,7 +41,7 @@ void bind_mosaic(nb::module_& m) {
             Index(found->starts.data(), {found->starts.size()}, owner),
             Array(reinterpret_cast<double*>(found->points.data()), {found->points.size(), 2}, owner));
     }, array("region_starts"), array("region_points"), array("order"), array("starts"), array("offsets"),
-       array("shares"), nb::arg("rounds"), nb::arg("want_cells"), array("centres"), nb::arg("n_threads"));
+       array("shares"), nb::arg("rounds"), nb::arg("want_polygons"), array("centres"), nb::arg("n_threads"));
 
     m.def("outside", [](In<int64_t, Vec> starts, In<double, Mat> corners, In<int64_t, Vec> ids,
                         In<double, Mat> points, Out<double, Vec> out, int n_threads) {

@@ -91,27 +91,27 @@ Root root(double xx, double xy, double yy, double floor, bool inverse) {
     return {c * c * major + s * s * minor, c * s * (major - minor), s * s * major + c * c * minor};
 }
 
-// Cells in the order in which they were found.
-struct CellList {
+// Polygons in the order in which they were found.
+struct PolygonList {
     std::vector<Point> points;
     std::vector<int64_t> ids, counts;
-    void add(int64_t id, const Polygon& cell) {
-        for (const Vertex& v : cell) points.push_back(v.p);
+    void add(int64_t id, const Polygon& polygon) {
+        for (const Vertex& v : polygon) points.push_back(v.p);
         ids.push_back(id);
-        counts.push_back((int64_t)cell.size());
+        counts.push_back((int64_t)polygon.size());
     }
 };
 
 // One polygon per child, in the order of the children.
-Polygons collect(std::vector<CellList>& pieces, int64_t n_children, int n_threads, const Poll& poll) {
+Polygons collect(std::vector<PolygonList>& pieces, int64_t n_children, int n_threads, const Poll& poll) {
     Polygons out;
     out.starts.assign(n_children + 1, 0);
-    for (const CellList& piece : pieces)
+    for (const PolygonList& piece : pieces)
         for (size_t i = 0; i < piece.ids.size(); ++i) out.starts[piece.ids[i] + 1] = piece.counts[i];
     std::partial_sum(out.starts.begin(), out.starts.end(), out.starts.begin());
     out.points.resize(out.starts.back());
     parallel_for((int64_t)pieces.size(), n_threads, poll, [&](int64_t task, int) {
-        CellList piece = std::move(pieces[task]);  // gone when copied
+        PolygonList piece = std::move(pieces[task]);  // gone when copied
         const Point* from = piece.points.data();
         for (size_t i = 0; i < piece.ids.size(); from += piece.counts[i++])
             std::copy(from, from + piece.counts[i], out.points.data() + out.starts[piece.ids[i]]);
@@ -123,19 +123,20 @@ class Divider {
 public:
     explicit Divider(const MosaicInput& in) : in_(in) {}
 
-    // Divides a region among children (ids into the input), writing centres and cells.
-    void divide(const Polygon& region, const std::vector<int64_t>& ids, int rounds, Point* centres, CellList* cells) {
+    // Divides a region among children (ids into the input), writing centres and polygons.
+    void divide(const Polygon& region, const std::vector<int64_t>& ids, int rounds, Point* centres,
+                PolygonList* polygons) {
         const Moments m = moments(region);
         if (m.area <= 0 || ids.size() == 1) {
             const Point centre = m.area > 0 ? m.centre : region.empty() ? Point{0, 0} : region[0].p;
             for (int64_t id : ids) {
                 centres[id] = centre;
-                if (cells) cells->add(id, region);
+                if (polygons) polygons->add(id, region);
             }
             return;
         }
         place_sites(region, m, ids);
-        if ((int64_t)ids.size() > MOST) return halve(region, m, ids, rounds, centres, cells);
+        if ((int64_t)ids.size() > MOST) return halve(region, m, ids, rounds, centres, polygons);
         solve(region);
         for (int round = 0; round < rounds; ++round) {
             sites_ = centres_;
@@ -143,7 +144,7 @@ public:
         }
         for (size_t i = 0; i < ids.size(); ++i) {
             centres[ids[i]] = centres_[i];
-            if (cells) cells->add(ids[i], cells_[i]);
+            if (polygons) polygons->add(ids[i], polygons_[i]);
         }
     }
 
@@ -207,7 +208,7 @@ private:
 
     // More children than can be divided at once: two halves along the region's longer axis.
     void halve(const Polygon& region, const Moments& m, const std::vector<int64_t>& ids, int rounds, Point* centres,
-               CellList* cells) {
+               PolygonList* polygons) {
         const double angle = std::atan2(m.xy, (m.xx - m.yy) / 2) / 2;
         const Point axis{std::cos(angle), std::sin(angle)};
         std::vector<size_t> order(ids.size());
@@ -226,8 +227,8 @@ private:
         cut(region, axis, half, low, high);
         std::vector<int64_t> first, second;
         for (size_t i = 0; i < order.size(); ++i) (i < k ? first : second).push_back(ids[order[i]]);
-        divide(low, first, rounds, centres, cells);
-        divide(high, second, rounds, centres, cells);
+        divide(low, first, rounds, centres, polygons);
+        divide(high, second, rounds, centres, polygons);
     }
 
     // Cuts a polygon across an axis so that the low side has a given area.
@@ -247,27 +248,27 @@ private:
         clip(region, {-axis.x, -axis.y}, -(from + to) / 2, -1, high);
     }
 
-    // Cells for the current sites and weights; fills areas, centres and the lengths of common borders.
+    // Polygons for the current sites and weights; fills areas, centres and the lengths of common borders.
     void diagram(const Polygon& region) {
         const size_t n = sites_.size();
-        cells_.resize(n);
+        polygons_.resize(n);
         areas_.resize(n);
         centres_.resize(n);
         Polygon other;
         for (size_t i = 0; i < n; ++i) {
-            Polygon& cell = cells_[i];
-            cell = region;
-            for (Vertex& v : cell) v.edge = -1;
+            Polygon& polygon = polygons_[i];
+            polygon = region;
+            for (Vertex& v : polygon) v.edge = -1;
             const Point s = sites_[i];
-            for (size_t j = 0; j < n && !cell.empty(); ++j) {
+            for (size_t j = 0; j < n && !polygon.empty(); ++j) {
                 if (j == i) continue;
                 const Point t = sites_[j];
                 const Point normal{2 * (t.x - s.x), 2 * (t.y - s.y)};
                 const double limit = (t.x * t.x + t.y * t.y) - (s.x * s.x + s.y * s.y) - weights_[j] + weights_[i];
-                clip(cell, normal, limit, (int64_t)j, other);
-                cell.swap(other);
+                clip(polygon, normal, limit, (int64_t)j, other);
+                polygon.swap(other);
             }
-            const Moments m = moments(cell);
+            const Moments m = moments(polygon);
             areas_[i] = m.area;
             centres_[i] = m.area > 0 ? m.centre : s;
         }
@@ -285,7 +286,7 @@ private:
         return least;
     }
 
-    // Weights that give the cells their areas: damped Newton, from the plain Voronoi diagram.
+    // Weights that give the polygons their areas: damped Newton, from the plain Voronoi diagram.
     void solve(const Polygon& region) {
         const size_t n = sites_.size();
         weights_.assign(n, 0.0);
@@ -309,11 +310,11 @@ private:
         const size_t n = sites_.size();
         std::vector<double> h(n * n, 0.0), d(n);
         for (size_t i = 0; i < n; ++i) {
-            const Polygon& cell = cells_[i];
-            for (size_t v = 0; v < cell.size(); ++v) {
-                const int64_t j = cell[v].edge;
+            const Polygon& polygon = polygons_[i];
+            for (size_t v = 0; v < polygon.size(); ++v) {
+                const int64_t j = polygon[v].edge;
                 if (j < 0) continue;
-                const Point a = cell[v].p, b = cell[v + 1 < cell.size() ? v + 1 : 0].p;
+                const Point a = polygon[v].p, b = polygon[v + 1 < polygon.size() ? v + 1 : 0].p;
                 const double between = std::hypot(sites_[i].x - sites_[j].x, sites_[i].y - sites_[j].y);
                 const double slope = std::hypot(b.x - a.x, b.y - a.y) / (2 * std::max(between, 1e-300));
                 h[i * n + j] -= slope;
@@ -342,15 +343,15 @@ private:
     const MosaicInput& in_;
     std::vector<Point> sites_, centres_;
     std::vector<double> targets_, weights_, areas_;
-    std::vector<Polygon> cells_;
+    std::vector<Polygon> polygons_;
 };
 
 }  // namespace
 
-Polygons divide_regions(const MosaicInput& in, bool want_cells, Point* centres, int n_threads, const Poll& poll) {
+Polygons divide_regions(const MosaicInput& in, bool want_polygons, Point* centres, int n_threads, const Poll& poll) {
     constexpr int64_t BLOCK = 64;
     const int64_t n_tasks = (in.n_groups + BLOCK - 1) / BLOCK;
-    std::vector<CellList> cells(want_cells ? n_tasks : 0);
+    std::vector<PolygonList> polygons(want_polygons ? n_tasks : 0);
     parallel_for(n_tasks, n_threads, poll, [&](int64_t task, int) {
         Divider divider(in);
         Polygon region;
@@ -359,10 +360,10 @@ Polygons divide_regions(const MosaicInput& in, bool want_cells, Point* centres, 
             for (int64_t v = in.region_starts[g]; v < in.region_starts[g + 1]; ++v)
                 region.push_back({in.region_points[v], -1});
             divider.divide(region, {in.order + in.starts[g], in.order + in.starts[g + 1]}, in.rounds, centres,
-                           want_cells ? &cells[task] : nullptr);
+                           want_polygons ? &polygons[task] : nullptr);
         }
     });
-    return want_cells ? collect(cells, in.n_children, n_threads, poll) : Polygons{};
+    return want_polygons ? collect(polygons, in.n_children, n_threads, poll) : Polygons{};
 }
 
 void outside(const int64_t* starts, const Point* corners, const int64_t* ids, const Point* points, int64_t n,

@@ -1,8 +1,8 @@
 // Space-filling: a convex region is divided among the children of its node, area by number of rows.
 //
-// The cells are a power diagram whose weights make the areas right (semi-discrete optimal transport,
+// The polygons are a power diagram whose weights make the areas right (semi-discrete optimal transport,
 // solved by damped Newton steps); sites start at the children's arrangement and move to the centres
-// of their cells for a few rounds, which makes the cells round. What each step computes is said by
+// of their polygons for a few rounds, which makes the polygons round. What each step computes is said by
 // the twin in src/nestmap/_native/mosaic.py.
 #pragma once
 #include <cstdint>
@@ -30,11 +30,11 @@ struct MosaicInput {
     const int64_t* starts;  // n_groups + 1, into order
     const Point* offsets;   // n_children: arrangement around the parent
     const double* shares;   // n_children: rows below each
-    int rounds;             // of moving sites to the centres of their cells
+    int rounds;             // of moving sites to the centres of their polygons
 };
 
-// Centres of the children's cells and, if wanted, the cells.
-Polygons divide_regions(const MosaicInput& in, bool want_cells, Point* centres, int n_threads, const Poll& poll);
+// Centres of the children's polygons and, if wanted, the polygons.
+Polygons divide_regions(const MosaicInput& in, bool want_polygons, Point* centres, int n_threads, const Poll& poll);
 
 // How far point i lies outside polygon ids[i] of (starts, corners); negative: inside.
 void outside(const int64_t* starts, const Point* corners, const int64_t* ids, const Point* points, int64_t n,

@@ -81,7 +81,7 @@ def arguments(kernel: str) -> dict[str, Any]:
         regions = {"region_" + name.replace("corners", "points"): a for name, a in polygons().items()}
         groups = {"order": order, "starts": np.array([0, 20, N]), "offsets": rng.normal(size=(N, 2))}
         return regions | groups | {
-            "shares": np.ones(N), "rounds": 1, "want_cells": True, "centres": np.empty((N, 2)), **threads
+            "shares": np.ones(N), "rounds": 1, "want_polygons": True, "centres": np.empty((N, 2)), **threads
         }  # fmt: skip
     if kernel == "outside":
         return {

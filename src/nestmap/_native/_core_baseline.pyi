@@ -74,7 +74,7 @@ def divide_regions(
     offsets: F64,
     shares: F64,
     rounds: int,
-    want_cells: bool,
+    want_polygons: bool,
     centres: F64,
     n_threads: int,
 ) -> tuple[I64, F64]: ...
