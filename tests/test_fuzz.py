@@ -97,13 +97,13 @@ def test_checks_see_what_is_wrong(spoil: Callable[[Fitted], None], kind: str) ->
 
 
 def test_places_and_labels_by_chance_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted, rng = Fitted(plain_case(), fit(plain_case())), np.random.default_rng(0)
+    fitted, rng = Fitted(plain_case(200), fit(plain_case(200))), np.random.default_rng(0)
     with monkeypatch.context() as patch:
         patch.setattr(HNNE, "transform", lambda self, X: rng.normal(size=(X.shape[0], 2)))
         found = {kind for check in CHECKS for kind, _ in check(fitted)}
     assert {"new rows: the batch makes a difference", "pickle: other places of new rows"} <= found
     with monkeypatch.context() as patch:
-        patch.setattr(Hierarchy, "labels", lambda self, k: rng.integers(3, size=40))
+        patch.setattr(Hierarchy, "labels", lambda self, k: rng.integers(3, size=200))
         found = {kind for check in (*CHECKS, *REFITS) for kind, _ in check(fitted)}
     assert {"levels: not nested", "predict(X) is not the labels of X"} <= found
     assert "float32 and float64: other clusters on level 0 (perhaps ties)" in found

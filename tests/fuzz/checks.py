@@ -52,7 +52,7 @@ class Fitted:
         rng, n = np.random.default_rng(self.case.number), len(self.rows)
         a, b = rng.integers(n, size=(2, 6))
         rows = (self.rows[a] + 0.3 * (self.rows[b] - self.rows[a])).astype(self.case.X.dtype)
-        rows = np.rint(rows) if self.case.parameters["metric"] == "jaccard" else rows
+        rows = np.rint(rows) if self.case.parameters["metric"] in ("hamming", "jaccard") else rows
         return sparse.csr_matrix(rows) if sparse.issparse(self.case.X) else rows
 
 
