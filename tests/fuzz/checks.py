@@ -170,6 +170,8 @@ def check_order(fitted: Fitted) -> Iterator[Finding]:
         changes["preliminary"] = given[order]
     other = fit(case, case.X[order], **changes)
     k = other_level([labels[order] for labels in levels(fitted.model)], levels(other))
+    if k and case.parameters["metric"] in ("cosine", "correlation") and fitted.rows.shape[1] <= 2:
+        return  # all directions are equal or opposite, up to the rounding of centroids
     if k is not None:
         where = "level 0" if k == 0 else "upper levels"
         yield f"order of rows: other clusters on {where}{fitted.has_ties}", f"level {k}"
