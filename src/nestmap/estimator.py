@@ -103,7 +103,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         Clusters of the level `label_level_`: the one whose clusters stand farthest apart for what
         holds them together (`Hierarchy.default_level`).
     label_level_ : int
-    layout_ : Layout or Mosaic
+    layout_ : Descent or Mosaic
         Anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
     neighbor_report_ : NeighborReport
         How the first neighbours of the rows were found.
@@ -275,8 +275,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def transform(self, X: Any, return_distance: bool = False) -> Any:
         """Positions of new rows, each by itself: the batch makes no difference.
 
-        Rows of the training data come back exactly where the fit put them. (With given preliminary
-        coordinates, equal rows that were given different ones come back as the first of them.)
+        Rows of the training data come back exactly where the fit put them.
 
         Parameters
         ----------

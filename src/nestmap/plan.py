@@ -19,6 +19,7 @@ from .errors import MemoryBudgetError
 from .neighbors.approximate import LIST_EXACT, LIST_LOSSY, MOST_LISTED
 from .neighbors.cells import fine_size
 from .neighbors.choice import Search, is_exact, most_columns
+from .neighbors.row_metric import RowMetric
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
@@ -117,13 +118,16 @@ def plan_fit(
 def make_run(plan: Plan, options: Search, n_threads: int, progress: Progress, folder: Path | None) -> Run:
     """The plan's decisions as the stages take them; `options` are what was asked for."""
     nodes = replace(options, columns=plan.columns)
-    rows = replace(nodes, method=plan.method) if plan.method in ("exact", "approximate") else nodes
+    resolved = options.method == "auto" and plan.method in ("exact", "approximate")
+    rows = replace(nodes, method=plan.method) if resolved else nodes
     return Run(n_threads, progress, rows, nodes, folder, plan.disk > 0)
 
 
 def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> str:
     if given:
         return "given"
+    if isinstance(metric, RowMetric):  # euclidean after a change of the rows
+        return _method(metric.rows(X), "euclidean", options, given, n)
     if metric not in NATIVE_METRICS:
         return "brute force"
     return "exact" if is_exact(X, metric, options, n) else "approximate"

@@ -67,10 +67,8 @@ def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads
     found, rows = [], layout.positions * unit
     placements = [placement.scaled(unit) for placement in layout.placements]
     # a position is an anchor plus a shift: it cannot be nearer to its place than one rounding
-    rounding = (
+    rounding = 4e-16 * np.sqrt(rows.shape[1]) * max(np.abs(rows).max(), 1e-300)
     rounding += 2e-323 * unit  # positions of subnormal data are that coarse
-        4e-16 * np.sqrt(rows.shape[1]) * max(np.abs(rows).max(), 1e-300) + 2e-323
-    )  # subnormal positions are that coarse
     for k, placement in enumerate(placements):
         ball = placement.nearest / 3
         n_descendants = n_outside = n_crossing = 0
