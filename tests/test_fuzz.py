@@ -13,7 +13,7 @@ import pytest
 from fuzz.batches import Violation, as_code, run_batch, shrink
 from fuzz.brute import check_neighbors
 from fuzz.cases import Case, make_case
-from fuzz.checks import CHECKS, REFITS, Fitted, canonical, fit, other_level, run_case
+from fuzz.checks import CHECKS, REFITS, Fitted, canonical, check_scale, fit, other_level, run_case
 from scipy import sparse
 
 from nestmap import HNNE, _parallel, first_neighbors
@@ -21,14 +21,14 @@ from nestmap.hierarchy.tree import Hierarchy
 
 PLAIN = {
     "metric": "euclidean", "layout": "descent", "n_components": 2, "radius": 0.2, "neighbors": "auto", "n_jobs": 1,
-    "preliminary": "pca_centroids",
+    "preliminary": "pca_centroids", "standardize": False,
 }  # fmt: skip
 
 
 def plain_case(n: int = 40) -> Case:
     X = np.random.default_rng(0).normal(size=(n, 4)).astype(np.float32)
     X[5] = X[9]
-    return Case(1, "plain", X, PLAIN)
+    return Case(4, "plain", X, PLAIN)
 
 
 def values(X: object) -> bytes:
@@ -107,6 +107,16 @@ def test_places_and_labels_by_chance_are_seen(monkeypatch: pytest.MonkeyPatch) -
         found = {kind for check in (*CHECKS, *REFITS) for kind, _ in check(fitted)}
     assert {"levels: not nested", "predict(X) is not the labels of X"} <= found
     assert "float32 and float64: other clusters on level 0 (perhaps ties)" in found
+
+
+def test_maps_that_change_with_the_scale_are_seen() -> None:
+    case = replace(plain_case(), X=plain_case().X.astype(np.float64))
+    fitted = Fitted(case, fit(case))
+    assert not [*check_scale(fitted)]
+    fitted.model.embedding_[:, 0] *= -1
+    assert [kind for kind, _ in check_scale(fitted)] == ["scale: another map times 2^300, descent"]
+    fitted.model.hierarchy_.levels[0].members[0] ^= 1
+    assert [kind for kind, _ in check_scale(fitted)] == ["scale: other clusters times 2^300"]
 
 
 def test_changed_input_warnings_and_errors_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--batch", type=int, default=250, help="cases per process")
-    parser.add_argument("--seconds", type=float, default=600, help="most time for a batch")
+    parser.add_argument("--seconds", type=float, default=60, help="most time for a case")
     parser.add_argument("--case", type=int, help="run this one only, and tell everything about it")
     parser.add_argument("--shrink", action="store_true", help="with --case: look for a smaller one")
     parser.add_argument("--work", nargs=7, help=argparse.SUPPRESS)
