@@ -61,14 +61,13 @@ class _FirstCall:
 
 
 def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    import nestmap.hierarchy
+    import nestmap
 
-    kept = _FirstCall(nestmap.hierarchy, "components", lambda args, _: args[0], rows)
     model = nestmap.HNNE(metric=job["metric"], n_jobs=N_JOBS, random_state=0, **job["options"]).fit(X)
     measured: dict[str, Any] = _since_start(job)
     measured |= {"n_rows": len(X), "n_columns": X.shape[1], "level_sizes": list(model.hierarchy_.level_sizes)}
     measured["reports"] = [_report(report) for report in model.hierarchy_.reports]
-    return measured, kept.ids
+    return measured, model.hierarchy_.links[0].ids[rows].astype(np.int64)
 
 
 def _report(report: Any) -> dict[str, Any]:

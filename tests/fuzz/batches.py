@@ -46,16 +46,14 @@ Run = Callable[[Case], list[tuple[str, str]]]
 
 
 def prepared(everything: bool = False) -> Run:
-    """`run_case`, with imports done, and with libraries and cores counted once instead of several times per fit."""
+    """`run_case`, with imports done, and with cores counted once instead of several times per fit."""
     import scipy.linalg  # noqa: F401  # loads its own BLAS
     import sklearn.metrics  # noqa: F401
-    from threadpoolctl import ThreadpoolController
 
     from nestmap import _parallel
 
     from .checks import run_case
 
-    _parallel.threadpool_limits = ThreadpoolController().limit  # type: ignore[attr-defined]
     _parallel.cpu_count = lambda: 2  # type: ignore[attr-defined]
     return partial(run_case, everything=everything)
 

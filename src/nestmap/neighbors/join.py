@@ -10,7 +10,7 @@ With every pair of cells either joined or ruled out, the result is the brute-for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ _COMPARE_COST, _REFINE_COST = 10, 400
 _FIRST_HEAD = 96
 _NEAR_CELLS = 12
 _HUGE = 1e15
+_FAR_UNIT = 2.0**-333  # in which squares of the largest values that are allowed stay in range
 _SHARES = (0.0, 0.05, 0.2, 1.0)  # of the time, about, that own cells, near cells and the rest take
 
 
@@ -60,14 +61,12 @@ class Index:
         """
         queries = make_points(data, self.points.metric, self.points, n_threads)
         if core() is None or self.reduced is None:
-            return self._by_brute_force(queries)
+            return self._by_brute_force(data)
         huge = _huge_rows(queries)
         if len(huge):
             ids, distances = np.empty(queries.n, dtype=np.int64), np.empty(queries.n)
             rest = np.setdiff1d(np.arange(queries.n), huge)
-            ids[huge], distances[huge] = self._by_brute_force(
-                make_points(data[huge], queries.metric, self.points, n_threads)
-            )
+            ids[huge], distances[huge] = self._by_brute_force(data[huge])
             if len(rest):
                 ids[rest], distances[rest] = self.query(data[rest], n_threads)
             return ids, distances
@@ -84,9 +83,20 @@ class Index:
         ids[groups.order], distances[groups.order] = found, squared
         return ids, self.points.to_metric(distances)
 
-    def _by_brute_force(self, queries: PointSet) -> tuple[Array, Array]:
-        squared, ids = twins.nearest(queries, self.points, norm=queries.norm, exclude_self=False)
-        return ids, self.points.to_metric(squared)
+    def _by_brute_force(self, data: Any) -> tuple[Array, Array]:
+        queries = make_points(data, self.points.metric, self.points)
+        ids, distances = np.empty(queries.n, dtype=np.int64), np.empty(queries.n)
+        huge = _huge_rows(queries)
+        for some, unit in ((np.setdiff1d(np.arange(queries.n), huge), queries.unit), (huge, _FAR_UNIT)):
+            if len(some):
+                asked = make_points(data[some], queries.metric, self.points)
+                rows, asked = (
+                    replace(each, unit=unit, scale=np.broadcast_to(unit, each.n)) if unit != each.unit else each
+                    for each in (self.points, asked)
+                )
+                squared, ids[some] = twins.nearest(asked, rows, norm=asked.norm, exclude_self=False)
+                distances[some] = asked.to_metric(squared)
+        return ids, distances
 
 
 def _huge_rows(queries: PointSet) -> Array:
