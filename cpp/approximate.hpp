@@ -1,6 +1,6 @@
-// Approximate first neighbours: each row looks into the cells nearest to it (near_cells.cpp, probe.cpp), keeps the
-// few most promising rows (lists.hpp), asks those for theirs (repair.cpp), and verifies what is left by definition
-// (prove.cpp).
+// Approximate neighbours: each row looks into the cells nearest to it (near_cells.cpp, probe.cpp), keeps the most
+// promising rows (lists.hpp), meets the neighbours of its neighbours (graph.cpp), and what is left is ranked by
+// definition (rank_lists.cpp).
 #pragma once
 #include <cstdint>
 
@@ -11,9 +11,8 @@
 
 namespace nestmap {
 
-// The `m` cells nearest to each cell by their centres, itself first; beyond[c]: a lower bound of the
-// distance from the centre of c to any row of the cells that are not listed.
-void near_cells(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll);
+// The `m` cells nearest to each cell by their centres, itself first.
+void near_cells(const Cells& cells, int64_t m, int32_t* near, int n_threads, const Poll& poll);
 
 // Each row meets the rows of the cells that rank `from` to `to` among the listed ones by the distance
 // of their centres from the row (rank 0: its own cell). A list has one writer: no locks, and the same
@@ -21,18 +20,9 @@ void near_cells(const Cells& cells, int64_t m, int32_t* near, double* beyond, in
 int64_t probe(const Cells& cells, const int32_t* near, int64_t m, int64_t from, int64_t to, Lists lists,
               int n_threads, const Poll& poll);
 
-// Each row meets the rows that its first w rows list first: `known` holds the first w of every list (n x w)
-// as they were before, so that the result does not depend on who is improved when.
-void repair(const Cells& cells, const int32_t* known, int w, Lists lists, int n_threads, const Poll& poll);
-
-// Distances by definition along each list, most promising first, until nothing can be better: the
-// nearest of them, ties to the lower row number. For the positions given (null: all n).
-void verify_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t* positions, int64_t n,
-                  double* distances, int64_t* ids, int n_threads, const Poll& poll);
-
-// proved[i]: no row outside the first `to` cells of row i, and none that its list has dropped, can be
-// as near as distances[i] (squared for L2).
-void prove(const Cells& cells, const int32_t* near, const double* beyond, int64_t m, int64_t to, Lists lists,
-           const double* distances, uint8_t* proved, int n_threads, const Poll& poll);
+// Distances by definition along each list, most promising first, until nothing can be better: the `wanted` nearest of
+// them, ties to the lower key; -1 where a list has fewer. For the positions given (null: all n).
+void rank_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t* positions, int64_t n, int wanted,
+                double* distances, int64_t* ids, int n_threads, const Poll& poll);
 
 }  // namespace nestmap

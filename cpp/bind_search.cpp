@@ -4,6 +4,7 @@
 #include "approximate.hpp"
 #include "bindings.hpp"
 #include "cells.hpp"
+#include "graph.hpp"
 #include "join.hpp"
 
 namespace nestmap {
@@ -144,16 +145,14 @@ void check_near(const Cells& cells, const In<int32_t, Mat>& near) {
 }
 
 void bind_visits(nb::module_& m) {
-    m.def("near_cells", [](const Cells& cells, Out<int32_t, Mat> near, Out<double, Vec> beyond, int n_threads,
-                           nb::object progress) {
+    m.def("near_cells", [](const Cells& cells, Out<int32_t, Mat> near, int n_threads, nb::object progress) {
         const int64_t listed = (int64_t)near.shape(1);
         if (listed < 1) throw std::invalid_argument("near: must have at least one column");
         check_shape("near", near, {cells.n_cells, listed});
-        check_shape("beyond", beyond, {cells.n_cells});
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
-        near_cells(cells, listed, near.data(), beyond.data(), check_threads(n_threads), poll);
-    }, nb::arg("cells"), array("near"), array("beyond"), nb::arg("n_threads"), nb::arg("progress").none());
+        near_cells(cells, listed, near.data(), check_threads(n_threads), poll);
+    }, nb::arg("cells"), array("near"), nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("probe", [](const Cells& cells, In<int32_t, Mat> near, int64_t first, int64_t last, Out<int32_t, Mat> ids,
                       Out<float, Mat> bounds, int n_threads, nb::object progress) {
@@ -166,51 +165,49 @@ void bind_visits(nb::module_& m) {
                      check_threads(n_threads), poll);
     }, nb::arg("cells"), array("near"), nb::arg("first"), nb::arg("last"), array("ids"), array("bounds"),
        nb::arg("n_threads"), nb::arg("progress").none());
-
-    m.def("repair", [](const Cells& cells, In<int32_t, Mat> known, Out<int32_t, Mat> ids, Out<float, Mat> bounds,
-                       int n_threads, nb::object progress) {
-        const Lists lists = lists_of(cells, ids, bounds);
-        const int64_t w = (int64_t)known.shape(1);
-        check_shape("known", known, {cells.short_rows.n, std::min<int64_t>(w, 1 << 20)});
-        const Poll poll = make_poll(progress);
-        nb::gil_scoped_release release;
-        repair(cells, known.data(), (int)w, lists, check_threads(n_threads), poll);
-    }, nb::arg("cells"), array("known"), array("ids"), array("bounds"), nb::arg("n_threads"),
-       nb::arg("progress").none());
 }
 
-void bind_proof(nb::module_& m) {
-    m.def("verify_lists", [](const Cells& cells, const Rows& rows, Out<int32_t, Mat> ids, Out<float, Mat> bounds,
-                             In<int64_t, Vec> positions, Out<double, Vec> distances, Out<int64_t, Vec> found,
-                             int n_threads, nb::object progress) {
+void bind_graph(nb::module_& m) {
+    nb::class_<Graph>(m, "Graph")
+        .def("__init__", [](Graph* self, const Cells& cells, Out<int32_t, Mat> ids, Out<float, Mat> bounds, int most) {
+            const Lists lists = lists_of(cells, ids, bounds);
+            if (lists.k > Graph::MOST_LISTED)
+                throw std::invalid_argument("ids: lists must have at most " + std::to_string(Graph::MOST_LISTED) +
+                                            " places");
+            if (most < 1 || most > Graph::MOST_LISTED)
+                throw std::invalid_argument("most=" + std::to_string(most) + ": must be 1 to " +
+                                            std::to_string(Graph::MOST_LISTED));
+            nb::gil_scoped_release release;
+            new (self) Graph(cells, lists, most);
+        }, nb::arg("cells"), array("ids"), array("bounds"), nb::arg("most"), nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+        .def("improve", [](Graph& self, int n_threads, nb::object progress) {
+            const Poll poll = make_poll(progress);
+            nb::gil_scoped_release release;
+            return self.improve(check_threads(n_threads), poll);
+        }, nb::arg("n_threads"), nb::arg("progress").none())
+        .def("n_fresh", &Graph::n_fresh);
+}
+
+void bind_ranking(nb::module_& m) {
+    m.def("rank_lists", [](const Cells& cells, const Rows& rows, Out<int32_t, Mat> ids, Out<float, Mat> bounds,
+                           In<int64_t, Vec> positions, Out<double, Mat> distances, Out<int64_t, Mat> found,
+                           int n_threads, nb::object progress) {
         const Lists lists = lists_of(cells, ids, bounds);
         const bool all = length(positions) == 0;
-        const int64_t n = all ? cells.short_rows.n : length(positions);
-        check_shape("distances", distances, {n});
-        check_shape("found", found, {n});
+        const int64_t n = all ? cells.short_rows.n : length(positions), wanted = (int64_t)found.shape(1);
+        if (wanted < 1 || wanted > lists.k)
+            throw std::invalid_argument("found: must have 1 to " + std::to_string(lists.k) + " columns");
+        check_shape("found", found, {n, wanted});
+        check_shape("distances", distances, {n, wanted});
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         check_rows(cells, rows);
         check_indices("positions", positions.data(), length(positions), cells.short_rows.n);
-        verify_lists(cells, rows, lists, all ? nullptr : positions.data(), n, distances.data(), found.data(),
-                     check_threads(n_threads), poll);
+        rank_lists(cells, rows, lists, all ? nullptr : positions.data(), n, (int)wanted, distances.data(),
+                   found.data(), check_threads(n_threads), poll);
     }, nb::arg("cells"), nb::arg("rows"), array("ids"), array("bounds"), array("positions"),
        array("distances"), array("found"), nb::arg("n_threads"), nb::arg("progress").none());
-
-    m.def("prove", [](const Cells& cells, In<int32_t, Mat> near, In<double, Vec> beyond, int64_t last,
-                      Out<int32_t, Mat> ids, Out<float, Mat> bounds, In<double, Vec> distances,
-                      Out<uint8_t, Vec> proved, int n_threads, nb::object progress) {
-        const Lists lists = lists_of(cells, ids, bounds);
-        check_shape("beyond", beyond, {cells.n_cells});
-        check_shape("distances", distances, {cells.short_rows.n});
-        check_shape("proved", proved, {cells.short_rows.n});
-        const Poll poll = make_poll(progress);
-        nb::gil_scoped_release release;
-        check_near(cells, near);
-        prove(cells, near.data(), beyond.data(), (int64_t)near.shape(1), last, lists, distances.data(),
-              proved.data(), check_threads(n_threads), poll);
-    }, nb::arg("cells"), array("near"), array("beyond"), nb::arg("last"), array("ids"), array("bounds"),
-       array("distances"), array("proved"), nb::arg("n_threads"), nb::arg("progress").none());
 }
 
 }  // namespace
@@ -219,7 +216,8 @@ void bind_search(nb::module_& m) {
     bind_cells(m);
     bind_join(m);
     bind_visits(m);
-    bind_proof(m);
+    bind_graph(m);
+    bind_ranking(m);
 }
 
 }  // namespace nestmap

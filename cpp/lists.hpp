@@ -36,6 +36,13 @@ inline float short_distance(const ShortRows& r, int64_t a, int64_t b, float limi
     return total;
 }
 
+// Whether a number is among n others.
+inline bool contains(const int32_t* values, int n, int32_t value) {
+    int32_t found = 0;  // no bool: the loop becomes vectors
+    for (int j = 0; j < n; ++j) found |= -(int32_t)(values[j] == value);
+    return found != 0;
+}
+
 // One row's list.
 struct List {
     int k;
@@ -43,11 +50,7 @@ struct List {
     float* bounds;
     List(const Lists& l, int64_t i) : k(l.k), ids(l.ids + i * l.k), bounds(l.bounds + i * l.k) {}
     float limit() const { return bounds[k - 1]; }
-    bool has(int32_t id) const {
-        bool found = false;
-        for (int j = 0; j < k; ++j) found |= ids[j] == id;
-        return found;
-    }
+    bool has(int32_t id) const { return contains(ids, k, id); }
     template <Norm N>
     void meet(const ShortRows& r, int64_t own, int32_t id) {
         add(short_distance<N>(r, own, id, limit()), id);

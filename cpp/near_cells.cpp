@@ -53,30 +53,13 @@ void least(const float* distance, int64_t n, int64_t kept, std::vector<float>& c
     order.resize(kept);
 }
 
-// The least of distance - far, lane by lane so that the compiler needs no leave to reorder.
 template <Norm N>
-float least_gap(const float* distance, const float* far, int64_t n) {
-    constexpr int64_t WIDTH = 16;
-    float gap[WIDTH];
-    std::fill(gap, gap + WIDTH, std::numeric_limits<float>::infinity());
-    for (int64_t e = 0; e < n; e += WIDTH)
-        for (int64_t l = 0; l < std::min(WIDTH, n - e); ++l) {
-            const float d = std::max(0.0f, distance[e + l]);
-            const float g = (N == Norm::L2 ? __builtin_sqrtf(d) : d) * (1 - 0x1p-20f) - far[e + l];
-            gap[l] = g < gap[l] ? g : gap[l];
-        }
-    return *std::min_element(gap, gap + WIDTH);
-}
-
-template <Norm N>
-void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll) {
+void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, int n_threads, const Poll& poll) {
     struct Buffer {
         std::vector<float> distance, copy;
         std::vector<int32_t> order;
     };
     const int64_t n = cells.n_cells, kept = std::min(m, n);
-    std::vector<float> far(n);
-    for (int64_t e = 0; e < n; ++e) far[e] = (float)((cells.radius(e) + cells.cell_slack(e)) * (1 + 0x1p-20));
     const Centres<N> centres(cells);
     std::vector<Buffer> buffers(n_threads);
     parallel_for(RowGroups::number(n), n_threads, poll, [&](int64_t task, int id) {
@@ -91,17 +74,14 @@ void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, double* beyon
             least(d, n, kept, copy, order);
             std::copy(order.begin(), order.end(), near + c * m);
             std::fill(near + c * m + kept, near + (c + 1) * m, -1);
-            for (int32_t e : order) d[e] = std::numeric_limits<float>::infinity();
-            beyond[c] = least_gap<N>(d, far.data(), n) - cells.slack * cells.centre_norm(c);
         }
     });
 }
 
 }  // namespace
 
-void near_cells(const Cells& cells, int64_t m, int32_t* near, double* beyond, int n_threads, const Poll& poll) {
-    (cells.norm == Norm::L2 ? near_cells_norm<Norm::L2> : near_cells_norm<Norm::L1>)(cells, m, near, beyond,
-                                                                                      n_threads, poll);
+void near_cells(const Cells& cells, int64_t m, int32_t* near, int n_threads, const Poll& poll) {
+    (cells.norm == Norm::L2 ? near_cells_norm<Norm::L2> : near_cells_norm<Norm::L1>)(cells, m, near, n_threads, poll);
 }
 
 }  // namespace nestmap

@@ -28,8 +28,6 @@ public:
     }
     int64_t n_listed() const { return n_listed_; }
     int64_t cell(int64_t q) const { return own_[q]; }
-    // Lower bound of the distance of row i to the centre of listed cell q (squared for L2).
-    float away(int64_t i, int64_t q) const { return away_[i * m_ + q]; }
 
     // The first `to` listed cells for row i by rank: its own first, then by distance.
     const std::vector<std::pair<float, int32_t>>& order(int64_t i, int64_t to) {

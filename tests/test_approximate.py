@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from nestmap import HNNE, RecallWarning
 from nestmap._native import builds, core, using
 from nestmap._native import probe as twin
-from nestmap._points.point_set import PointSet, make_points
+from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer, reduce_rows
-from nestmap.neighbors import FirstNeighbors, first_neighbors
 from nestmap.neighbors import choice as choice_module
-from nestmap.neighbors.approximate import Candidates, _Search, approximate_neighbors
+from nestmap.neighbors import first_neighbors
+from nestmap.neighbors.approximate import Candidates, approximate_neighbors
 from nestmap.neighbors.cells import Partition, fine_partition
-from nestmap.neighbors.choice import Search, is_exact, predicted_pairs
+from nestmap.neighbors.choice import Search, decide, predicted_pairs
 from nestmap.neighbors.join import join_points, make_cells
 
 
@@ -43,8 +45,8 @@ def test_kernels_agree_with_twins(build: str, metric: str) -> None:
     with using(build):
         points, partition, cells, rows = small_cells(metric)
         n, n_cells, k, m = points.n, len(partition.starts) - 1, 5, 8
-        near, beyond = np.empty((n_cells, m), dtype=np.int32), np.empty(n_cells)
-        core().near_cells(cells, near, beyond, 2, None)
+        near = np.empty((n_cells, m), dtype=np.int32)
+        core().near_cells(cells, near, 2, None)
         np.testing.assert_array_equal(near, twin.near_cells(rows, m))
         lists = Candidates.empty(n, k)
         ids, bounds = lists.ids.astype(np.int64), lists.bounds.astype(np.float64)
@@ -53,18 +55,21 @@ def test_kernels_agree_with_twins(build: str, metric: str) -> None:
             ids, bounds = twin.probe(rows, near, first, last, ids, bounds)
             np.testing.assert_allclose(lists.bounds, bounds, rtol=1e-4)
             assert np.mean(lists.ids == ids) > 0.999  # near ties may swap in float32
-        known = np.ascontiguousarray(lists.ids[:, :3])
-        core().repair(cells, known, lists.ids, lists.bounds, 2, None)
-        ids, bounds = twin.repair(rows, known.astype(np.int64), ids, bounds)
-        np.testing.assert_allclose(lists.bounds, bounds, rtol=1e-4)
-        found, who = np.empty(n), np.empty(n, dtype=np.int64)
-        core().verify_lists(
+        graph, by_twin = core().Graph(cells, lists.ids, lists.bounds, 3), twin.Graph(rows, ids, bounds, 3)
+        for _ in range(3):
+            assert graph.improve(2, None) > 0
+            by_twin.improve()
+            np.testing.assert_allclose(lists.bounds, by_twin.bounds, rtol=1e-4)
+            assert np.mean(lists.ids == by_twin.ids) > 0.999
+            assert abs(graph.n_fresh() - by_twin.fresh.sum()) <= 0.002 * ids.size
+        found, who = np.empty((n, 3)), np.empty((n, 3), dtype=np.int64)
+        core().rank_lists(
             cells, points.native, lists.ids, lists.bounds, np.empty(0, dtype=np.int64), found, who, 2, None
         )
         i, j = np.meshgrid(partition.order, partition.order, indexing="ij")
         exact = points.pair_distances(i.ravel(), points, j.ravel(), points.norm).reshape(n, n)
-        by_twin, position = twin.verify_lists(exact, lists.ids.astype(np.int64))
-        np.testing.assert_allclose(found, by_twin, rtol=1e-12)
+        expected, position = twin.rank_lists(exact, lists.ids.astype(np.int64), 3)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
         np.testing.assert_array_equal(who, partition.order[position])
 
 
@@ -79,7 +84,7 @@ def test_recall_is_what_the_report_says(metric: str) -> None:
     assert abs(report.recall - recall) < 0.05, "the sample tells the truth"
     assert not report.exact and report.method == "approximate" and report.target == 0.8
     assert (found.distances >= exact.distances * (1 - 1e-12)).all()
-    assert {"cells", "visits", "verification", "sample"} <= report.seconds.keys()
+    assert {"cells", "visits", "ranking", "sample"} <= report.seconds.keys()
     assert "recall" in str(report)
 
 
@@ -97,45 +102,14 @@ def test_same_bits_for_any_number_of_threads() -> None:
     one, many = (approximate_neighbors(points, n, 0.9)[0] for n in (1, 3))
     np.testing.assert_array_equal(one.ids, many.ids)
     np.testing.assert_array_equal(one.distances, many.distances)
-    assert one.report.recall == many.report.recall and one.report.proved == many.report.proved
+    assert one.report.recall == many.report.recall and one.report.n_rounds == many.report.n_rounds > 0
 
 
 def test_a_higher_target_finds_more() -> None:
     points = make_points(mixture(40_000, 30, groups=5), "euclidean")
-    recalls = [approximate_neighbors(points, 2, target)[0].report for target in (0.3, 0.95)]
-    assert recalls[1].recall >= 0.95 > recalls[0].recall
-    assert recalls[1].n_probes > recalls[0].n_probes
-
-
-def with_proofs(
-    points: PointSet, target: float, monkeypatch: pytest.MonkeyPatch
-) -> tuple[FirstNeighbors, np.ndarray]:
-    """What the search finds, and which rows it counts as proved, of distinct rows."""
-    proved, finish = np.zeros(points.n, dtype=bool), _Search.finish
-
-    def and_keep(search: _Search) -> tuple[np.ndarray, np.ndarray, int]:
-        found, ids, n_proved = finish(search)
-        which = np.empty(len(found), dtype=np.uint8)
-        core().prove(
-            search.cells, search.near, search.beyond, search.n_probes, search.lists.ids, search.lists.bounds,
-            found, which, 2, None,
-        )  # fmt: skip
-        proved[search.partition.order] = which
-        return found, ids, n_proved
-
-    monkeypatch.setattr(_Search, "finish", and_keep)
-    return approximate_neighbors(points, 2, target)[0], proved
-
-
-def test_proofs_hold_and_easy_rows_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    tight = 100 * rng.standard_normal((400, 8)).repeat(60, axis=0) + 0.01 * rng.standard_normal((24_000, 8))
-    hard = 30 * rng.standard_normal((24_000, 8))
-    points = make_points(np.concatenate([tight, hard]), "euclidean")
-    found, proved = with_proofs(points, 0.5, monkeypatch)
-    wrong = found.distances > join_points(points, 2)[0].distances
-    assert wrong.any() and proved.mean() == found.report.proved > 0.1
-    assert not (proved & wrong).any()
+    low, high = (approximate_neighbors(points, 2, target)[0].report for target in (0.3, 0.95))
+    assert high.recall >= 0.93 > low.recall, "the rows that judge are others than those that steer"
+    assert high.n_rounds > low.n_rounds
 
 
 def test_duplicates_are_neighbours_of_each_other() -> None:
@@ -152,18 +126,6 @@ def test_equal_rows_only() -> None:
     assert found.ids[0] == 1 and (found.ids[1:] == 0).all() and (found.distances == 0).all()
 
 
-def test_no_proof_of_rows_that_float32_cannot_tell_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups far from the origin: wide ones can be proved, in tight ones the neighbour is a matter of luck."""
-    rng = np.random.default_rng(0)
-    width = np.where(np.arange(300) % 2, 1.0, 1e-4).repeat(80)[:, None]
-    X = 1e3 * rng.standard_normal((300, 20)).repeat(80, axis=0) + width * rng.standard_normal((24_000, 20))
-    points = make_points(X, "euclidean")
-    found, proved = with_proofs(points, 0.9, monkeypatch)
-    wrong = found.distances > join_points(points, 2)[0].distances
-    assert wrong.any() and proved.mean() == found.report.proved > 0.1
-    assert not (proved & wrong).any()
-
-
 def test_fine_cells_hold_every_row_once_and_stay_small() -> None:
     z = np.concatenate([mixture(20_000, 16), np.zeros((6_000, 16), dtype=np.float32)])
     found = fine_partition(z, 2)
@@ -172,16 +134,41 @@ def test_fine_cells_hold_every_row_once_and_stay_small() -> None:
     assert sizes.min() > 0 and sizes.max() <= 4 * 192, "even where k-means cannot divide"
 
 
+def method_of(X: np.ndarray, **options: Any) -> str:
+    return decide(X, "euclidean", Search(**options)).method
+
+
 def test_auto_is_exact_for_few_rows_and_where_bounds_rule_out_much(monkeypatch: pytest.MonkeyPatch) -> None:
     easy, hard = mixture(26_000, 3), np.random.default_rng(0).standard_normal((26_000, 60))
-    auto, metric = Search(), "euclidean"
-    assert is_exact(easy, metric, auto) and is_exact(hard, metric, auto)
-    assert predicted_pairs(easy, metric) < 0.2 * predicted_pairs(hard, metric)
+    assert method_of(easy) == method_of(hard) == "exact"
     monkeypatch.setattr(choice_module, "SURE", 21_000)
-    monkeypatch.setattr(choice_module, "MOST_PAIRS", predicted_pairs(hard, metric) / 2)
-    assert is_exact(easy, metric, auto) and not is_exact(hard, metric, auto)
-    assert is_exact(hard, metric, Search("exact")) and not is_exact(easy, metric, Search("approximate"))
-    assert is_exact(easy, metric, Search("approximate", target_recall=1))
+    cost = predicted_pairs(hard, "euclidean")
+    assert predicted_pairs(easy, "euclidean") < 0.2 * cost
+    monkeypatch.setattr(choice_module, "MOST_PAIRS", cost / 2)
+    assert method_of(easy) == "exact" and method_of(hard) == "approximate"
+    assert decide(hard, "euclidean", Search()).exact_pairs == cost
+    assert method_of(hard, method="exact") == "exact" and method_of(easy, method="approximate") == "approximate"
+    assert method_of(easy, method="approximate", target_recall=1) == "exact"
+
+
+def test_auto_knows_the_price_of_pairs_that_bounds_leave_over() -> None:
+    """Rows of many columns and no structure: the exact join would compute nearly all distances."""
+    rng = np.random.default_rng(0)
+    embeddings = rng.standard_normal((700, 768)).astype(np.float32)
+    chosen = decide(embeddings, "cosine", Search(), n=100_000)
+    assert chosen.method == "approximate" and chosen.exact_pairs > choice_module.MOST_PAIRS
+    few_directions = rng.standard_normal((700, 20)) @ rng.standard_normal((20, 768))
+    assert decide(few_directions, "cosine", Search(), n=100_000).method == "exact"
+
+
+def test_longer_lists_are_not_tried_where_all_pairs_are_cheaper() -> None:
+    X = np.random.default_rng(0).standard_normal((24_000, 40)).astype(np.float32)
+    points = make_points(X, "euclidean")
+    found, _ = approximate_neighbors(points, 2, 0.99, exact_pairs=lambda: 1e6)
+    assert found.report.exact and "longer than all pairs" in found.report.note
+    np.testing.assert_array_equal(found.ids, join_points(points, 2)[0].ids)
+    longer = approximate_neighbors(points, 2, 0.9)[0].report
+    assert longer.n_listed > 16 and longer.recall > 0.85
 
 
 def test_first_neighbors_takes_the_method_and_checks_it() -> None:
@@ -195,8 +182,7 @@ def test_first_neighbors_takes_the_method_and_checks_it() -> None:
 
 
 def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.neighbors.approximate._LISTED", 4)
-    monkeypatch.setattr("nestmap.neighbors.approximate.MOST_LISTED", 4)
+    monkeypatch.setattr("nestmap.neighbors.approximate._LENGTHS", (16,))
     X = np.random.default_rng(0).standard_normal((30_000, 50)).astype(np.float32)
     with pytest.warns(RecallWarning, match="was not reached"):
         first_neighbors(X, method="approximate", target_recall=0.99)
@@ -206,7 +192,12 @@ def test_the_estimator_reports_its_approximation() -> None:
     X = mixture(22_000, 12)
     model = HNNE(neighbors="approximate", target_recall=0.7).fit(X)
     report = model.neighbor_report_
-    assert report.method == "approximate" and 0.7 <= report.recall <= 1 and report.n_sampled >= 500
+    assert (
+        report.method == "approximate"
+        and 0.7 <= report.recall <= 1
+        and report.n_sampled >= 500
+        and report.n_listed >= 16
+    )
     assert len(model.hierarchy_.reports) >= model.hierarchy_.n_levels
     np.testing.assert_array_equal(model.transform(X[:50]), model.embedding_[:50])
     assert model.predict(X[:50] + np.float32(1e-3)).shape == (50,)

@@ -96,23 +96,28 @@ def arguments(kernel: str) -> dict[str, Any]:
         places = {"centres": x.astype(np.float32), "anchors": x[:, :2].copy(), "around": order.reshape(-1, 1)}
         return {"maps": maps, **places, "out": np.empty((N, 2, 2)), **threads}
     cells, near = core().Cells(**short_rows()), np.empty((N_CELLS, LISTED), dtype=np.int32)
-    beyond, native, best = np.empty(N_CELLS), rows_of(short_rows()["z"]), {"distances": np.full(N, np.inf)}
+    native, best = rows_of(short_rows()["z"]), {"distances": np.full(N, np.inf)}
     if kernel == "Cells.centres":
         return {"self": cells, "out": np.empty((N_CELLS, 9), dtype=np.float32)}
     if kernel == "near_cells":
-        return {"cells": cells, "near": near, "beyond": beyond, **search}
-    core().near_cells(cells, near, beyond, 1, None)
+        return {"cells": cells, "near": near, **search}
+    core().near_cells(cells, near, 1, None)
     if kernel == "probe":
         return {"cells": cells, "near": near, "first": 0, "last": LISTED, **lists(), **search}
-    if kernel == "repair":
-        return {"cells": cells, "known": np.tile(np.int32([3, 4]), (N, 1)), **lists(), **search}
-    if kernel == "verify_lists":
-        asked = {"positions": np.array([5, 7]), "distances": np.empty(2), "found": np.empty(2, dtype=np.int64)}
-        full = {"ids": np.tile(np.int32([3, 4]), (N, 1)), "bounds": np.zeros((N, KEPT), dtype=np.float32)}
+    full = {"ids": np.tile(np.int32([3, 4]), (N, 1)), "bounds": np.zeros((N, KEPT), dtype=np.float32)}
+    if kernel == "rank_lists":
+        asked = {
+            "positions": np.array([5, 7]),
+            "distances": np.empty((2, 1)),
+            "found": np.empty((2, 1), dtype=np.int64),
+        }
         return {"cells": cells, "rows": native, **full, **asked, **search}
-    if kernel == "prove":
-        proof = {"distances": np.ones(N), "proved": np.empty(N, dtype=np.uint8)}
-        return {"cells": cells, "near": near, "beyond": beyond, "last": LISTED, **lists(), **proof, **search}
+    if kernel == "Graph":
+        return {"cells": cells, **full, "most": 2}
+    if kernel == "Graph.improve":
+        return {"self": core().Graph(cells, *full.values(), 2), **search}
+    if kernel == "Graph.n_fresh":
+        return {"self": core().Graph(cells, *full.values(), 2)}
     best["ids"] = np.full(N, -1)
     if kernel == "self_join":
         done = core().PairSet(N_CELLS)
@@ -123,15 +128,16 @@ def arguments(kernel: str) -> dict[str, Any]:
 
 
 def call(kernel: str, given: dict[str, Any]) -> Any:
-    if kernel == "Cells.centres":
-        return core().Cells.centres(**given)
+    if "." in kernel:
+        kind, name = kernel.split(".")
+        return getattr(getattr(core(), kind), name)(given["self"], **{k: v for k, v in given.items() if k != "self"})
     return getattr(core(), kernel)(**given)
 
 
 KERNELS = (
     "Cells", "Cells.centres", "PairSet", "dense_rows", "csr_rows", "project", "group_means", "hash_rows", "largest",
     "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "near_cells",
-    "probe", "repair", "verify_lists", "prove", "self_join", "query",
+    "probe", "Graph", "Graph.improve", "Graph.n_fresh", "rank_lists", "self_join", "query",
 )  # fmt: skip
 
 
@@ -187,16 +193,15 @@ def test_arrays_are_taken_as_they_are(kernel: str) -> None:
 RESULTS = {
     "Cells.centres": ["out"], "project": ["z"], "group_means": ["means"], "hash_rows": ["hash"],
     "count_within": ["below", "upto"], "pair_distances": ["distances"], "divide_regions": ["centres"],
-    "outside": ["out"], "small_frames": ["offsets", "maps"], "alignments": ["out"], "near_cells": ["near", "beyond"],
-    "probe": ["ids", "bounds"], "repair": ["ids", "bounds"], "verify_lists": ["distances", "found"],
-    "prove": ["proved"], "self_join": ["distances", "ids"], "query": ["distances", "ids"],
+    "outside": ["out"], "small_frames": ["offsets", "maps"], "alignments": ["out"], "near_cells": ["near"],
+    "probe": ["ids", "bounds"], "Graph": ["ids", "bounds"], "rank_lists": ["distances", "found"],
+    "self_join": ["distances", "ids"], "query": ["distances", "ids"],
 }  # fmt: skip
 
 # no other array has to fit these
 FREE = {
     ("largest", "x", 0), ("dense_rows", "x", 1), ("hash_rows", "x", 1), ("count_within", "values", 1),
     ("outside", "starts", 0), ("alignments", "around", 1), ("near_cells", "near", 1), ("probe", "near", 1),
-    ("prove", "near", 1), ("repair", "known", 1),
 }  # fmt: skip
 
 
@@ -254,10 +259,12 @@ BAD = [
     ("near_cells", "near", np.empty((N_CELLS, 0), dtype=np.int32), ValueError, "near: must have"),
     ("probe", "near", put((1, 1), 4), IndexError, "near: 4"),
     ("probe", "near", put((1, 1), -1), IndexError, "near: -1"),
-    ("prove", "near", put((1, 1), 4), IndexError, "near: 4"),
-    ("repair", "known", put((1, 1), 60), IndexError, "known: 60"),
-    ("verify_lists", "ids", put((5, 1), 60), IndexError, "ids: 60"),
-    ("verify_lists", "positions", put(1, 60), IndexError, "positions: 60"),
+    ("Graph", "ids", put((5, 1), 60), IndexError, "ids: 60"),
+    ("Graph", "most", 0, ValueError, "most=0"),
+    ("Graph", "most", 65, ValueError, "most=65"),
+    ("rank_lists", "ids", put((5, 1), 60), IndexError, "ids: 60"),
+    ("rank_lists", "found", np.empty((2, 3), dtype=np.int64), ValueError, "found: must have 1 to 2"),
+    ("rank_lists", "positions", put(1, 60), IndexError, "positions: 60"),
     ("self_join", "n_visit", -1, ValueError, "n_visit=-1"),
 ]
 
@@ -284,7 +291,7 @@ def test_threads_are_at_least_one(kernel: str, n_threads: int) -> None:
 def test_objects_that_do_not_belong_together_are_errors() -> None:
     with using(builds()[0]):
         few, narrow = rows_of(np.ones((N - 1, DIMS))), rows_of(np.ones((N, DIMS - 1)))
-        for kernel in ("self_join", "query", "verify_lists"):
+        for kernel in ("self_join", "query", "rank_lists"):
             with pytest.raises(IndexError, match="ids of cells: 59 is out of range"):
                 call(kernel, {**arguments(kernel), "rows": few})
         with pytest.raises(IndexError, match="ids of cells: 59 is out of range"):
@@ -304,14 +311,24 @@ def test_bounds_that_overflow_break_nothing(build: str, norm: str) -> None:
     """Finite rows whose squares are infinite: bounds are NaN, which has no place in an order."""
     with using(build):
         cells = core().Cells(**short_rows(norm, scale=5e37 if norm == "L1" else 1e30))
-        near, beyond = np.empty((N_CELLS, N_CELLS), dtype=np.int32), np.empty(N_CELLS)
-        core().near_cells(cells, near, beyond, 2, None)
+        near = np.empty((N_CELLS, N_CELLS), dtype=np.int32)
+        core().near_cells(cells, near, 2, None)
         assert (near[:, 0] == np.arange(N_CELLS)).all(), "its own cell comes first"
         assert (np.sort(near, axis=1) == np.arange(N_CELLS)).all(), "each cell is listed once"
-        core().near_cells(cells, near[:, :2].copy(), beyond, 2, None)
+        core().near_cells(cells, near[:, :2].copy(), 2, None)
         found = lists()
         core().probe(cells, near, 0, N_CELLS, found["ids"], found["bounds"], 2, None)
+        core().Graph(cells, found["ids"], found["bounds"], 2).improve(2, None)
         assert found["ids"].min() >= -1 and found["ids"].max() < N
+
+
+def test_lists_that_change_between_rounds_are_checked_again() -> None:
+    with using(builds()[0]):
+        given = arguments("Graph")
+        graph = core().Graph(**given)
+        given["ids"][7, 0] = N
+        with pytest.raises(IndexError, match="ids: 60"):
+            graph.improve(2, None)
 
 
 @pytest.mark.parametrize("build", builds())
@@ -351,8 +368,8 @@ def test_empty_cells_change_nothing(build: str, norm: str, starts: list[int]) ->
         exact = np.abs(difference).sum(axis=2) if norm == "L1" else (difference**2).sum(axis=2)
         np.fill_diagonal(exact, np.inf)
         np.testing.assert_array_equal(ids, exact.argmin(axis=1))
-        near, beyond, found = np.empty((n_cells, n_cells), dtype=np.int32), np.empty(n_cells), lists()
-        core().near_cells(cells, near, beyond, 2, None)
+        near, found = np.empty((n_cells, n_cells), dtype=np.int32), lists()
+        core().near_cells(cells, near, 2, None)
         core().probe(cells, near, 0, n_cells, found["ids"], found["bounds"], 2, None)
         np.testing.assert_array_equal(found["ids"][:, 0], ids)
         again, who = np.full(N, np.inf), np.full(N, -1)
@@ -367,7 +384,7 @@ def test_no_rows_at_all(build: str) -> None:
         cells = core().Cells(**short_rows() | none | {"starts": np.zeros(1, dtype=np.int64)})
         empty = lists()
         ids, bounds, near = empty["ids"][:0], empty["bounds"][:0], np.empty((0, 1), dtype=np.int32)
-        core().near_cells(cells, near, np.empty(0), 2, None)
+        core().near_cells(cells, near, 2, None)
         assert core().probe(cells, near, 0, 1, ids, bounds, 2, None) == 0
 
 

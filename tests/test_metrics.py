@@ -22,8 +22,8 @@ from nestmap import HNNE, metrics
 from nestmap._native import using
 from nestmap.metrics._global import _random_triplets
 from nestmap.metrics._labels import _winner
-from nestmap.metrics._ranks import nearest_in_map, scan
-from nestmap.metrics._spaces import make_space
+from nestmap.neighbors.scan import nearest_in_map, scan
+from nestmap.neighbors.spaces import make_space
 
 RNG = np.random.default_rng(0)
 
@@ -77,10 +77,10 @@ def test_scan_is_brute_force(backend, dtype, columns):
 
 
 def test_scan_over_many_blocks_batches_and_crowds(monkeypatch):
-    monkeypatch.setattr("nestmap.metrics._ranks._BATCH", 64)
-    monkeypatch.setattr("nestmap.metrics._ranks._BLOCK", 50)
-    monkeypatch.setattr("nestmap.metrics._ranks._SAMPLE", 20)
-    monkeypatch.setattr("nestmap.metrics._ranks._CROWD", 10)
+    monkeypatch.setattr("nestmap.neighbors.scan._BATCH", 64)
+    monkeypatch.setattr("nestmap.neighbors.scan._BLOCK", 50)
+    monkeypatch.setattr("nestmap.neighbors.scan._SAMPLE", 20)
+    monkeypatch.setattr("nestmap.neighbors.scan._CROWD", 10)
     X = digits()[:400].copy()
     X[100:160] = X[0]  # a crowd: more equal rows than a block is willing to pass on
     rows = np.arange(400)

@@ -72,7 +72,7 @@ def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any]
 
 def _report(report: Any) -> dict[str, Any]:
     """How the neighbours of one level were found, as far as the library says."""
-    names = ("method", "exact", "proved", "recall", "n_sampled", "n_rows", "seconds")
+    names = ("method", "exact", "recall", "n_sampled", "n_rows", "seconds")
     values = {name: getattr(report, name) for name in names if hasattr(report, name)}
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
 

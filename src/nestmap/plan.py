@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from ._progress import Progress
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
-from .neighbors.approximate import LIST_EXACT, LIST_LOSSY, MOST_LISTED
+from .neighbors.approximate import LISTED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
-from .neighbors.choice import Search, is_exact, most_columns
+from .neighbors.choice import Search, decide, most_columns
 from .neighbors.row_metric import RowMetric
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
@@ -48,6 +49,8 @@ class Plan:
         The smallest max_memory that this fit could run with.
     stages : dict
         Bytes per stage.
+    exact_pairs : float
+        Pairs of rows that an exact search would have to bound, by prediction; NaN where that was not asked.
     """
 
     n_rows: int
@@ -59,6 +62,7 @@ class Plan:
     disk: int = 0
     smallest: int = 0
     stages: dict[str, int] = field(default_factory=dict)
+    exact_pairs: float = nan
 
     def __str__(self) -> str:
         text = (
@@ -89,7 +93,7 @@ def plan_fit(
     was given; the memory that happens to be free must not change the map.
     """
     n, n_features = n_rows or X.shape[0], X.shape[1]
-    method = _method(X, metric, options, given, n)
+    method, exact_pairs = _method(X, metric, options, given, n)
     whole = -(-n_features // 16) * 16
     most, least = min(most_columns(n), whole), whole if n_features <= 64 else 16  # few columns are all kept
     if method == "approximate" and not budget.given:
@@ -112,25 +116,27 @@ def plan_fit(
             f"max_memory: a fit of {n} x {n_features} rows needs about {format_size(smallest)} beyond X, and the "
             f"budget is {format_size(budget.size)}; give max_memory={enough!r} or more, or fewer rows"
         )
-    return replace(fitting[0], budget=budget.size, smallest=smallest)
+    return replace(fitting[0], budget=budget.size, smallest=smallest, exact_pairs=exact_pairs)
 
 
 def make_run(plan: Plan, options: Search, n_threads: int, progress: Progress, folder: Path | None) -> Run:
     """The plan's decisions as the stages take them; `options` are what was asked for."""
     nodes = replace(options, columns=plan.columns)
     resolved = options.method == "auto" and plan.method in ("exact", "approximate")
-    rows = replace(nodes, method=plan.method) if resolved else nodes
+    rows = replace(nodes, method=plan.method, exact_pairs=plan.exact_pairs) if resolved else nodes
     return Run(n_threads, progress, rows, nodes, folder, plan.disk > 0)
 
 
-def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> str:
+def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[str, float]:
+    """The name of the way, and the pairs of the exact one, if it had to be asked for."""
     if given:
-        return "given"
+        return "given", nan
     if isinstance(metric, RowMetric):  # euclidean after a change of the rows
         return _method(metric.rows(X), "euclidean", options, given, n)
     if metric not in NATIVE_METRICS:
-        return "brute force"
-    return "exact" if is_exact(X, metric, options, n) else "approximate"
+        return "brute force", nan
+    chosen = decide(X, metric, options, n)
+    return chosen.method, chosen.exact_pairs
 
 
 def _estimate(
@@ -140,8 +146,7 @@ def _estimate(
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 32  # hashes and their order, members, links
     panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
-    length = LIST_EXACT if columns >= n_features else LIST_LOSSY
-    lists = 24 if method == "exact" else 8 * length + 4 * LIST_EXACT
+    lists = 24 if method == "exact" else graph_bytes(longest_list(n))
     n_cells = 0 if method == "exact" else n / fine_size(n)
     sample = sample_size(n, n_features)
     leaves = _LEAVES * n
@@ -149,7 +154,7 @@ def _estimate(
     stages = {
         "short rows": n * (kept + 2 * short + 16),
         "directions": n * kept + 16 * sample * n_features + 24 * n_features * min(columns, sample),
-        "first neighbours": n * (kept + short + panels + lists + 24) + 5 * n_cells * min(n_cells, MOST_LISTED),
+        "first neighbours": n * (kept + short + panels + lists + 24) + 4 * n_cells * min(n_cells, LISTED),
         "centroids": n * (kept + 48) + (0 if on_disk else table),
         "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }

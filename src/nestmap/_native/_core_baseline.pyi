@@ -106,7 +106,6 @@ def alignments(
 def near_cells(
     cells: Cells,
     near: I32,
-    beyond: F64,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> None: ...
@@ -120,15 +119,7 @@ def probe(
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> int: ...
-def repair(
-    cells: Cells,
-    known: I32,
-    ids: I32,
-    bounds: F32,
-    n_threads: int,
-    progress: Callable[[float], None] | None,
-) -> None: ...
-def verify_lists(
+def rank_lists(
     cells: Cells,
     rows: Rows,
     ids: I32,
@@ -139,18 +130,11 @@ def verify_lists(
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> None: ...
-def prove(
-    cells: Cells,
-    near: I32,
-    beyond: F64,
-    last: int,
-    ids: I32,
-    bounds: F32,
-    distances: F64,
-    proved: NDArray[np.uint8],
-    n_threads: int,
-    progress: Callable[[float], None] | None,
-) -> None: ...
+
+class Graph:
+    def __init__(self, cells: Cells, ids: I32, bounds: F32, most: int) -> None: ...
+    def improve(self, n_threads: int, progress: Callable[[float], None] | None) -> int: ...
+    def n_fresh(self) -> int: ...
 
 class PairSet:
     def __init__(self, n_cells: int) -> None: ...

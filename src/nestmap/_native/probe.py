@@ -57,14 +57,58 @@ def probe(rows: ShortRows, near: Array, first: int, last: int, ids: Array, bound
     return ids, bounds
 
 
-def repair(rows: ShortRows, known: Array, ids: Array, bounds: Array) -> tuple[Array, Array]:
-    """Lists after each row has met the rows that the rows known to it know."""
-    ids, bounds = ids.copy(), bounds.copy()
-    for i in range(len(ids)):
-        through = known[i][known[i] >= 0]
-        met = known[through].ravel()
-        _improve(rows, i, met[met >= 0], ids, bounds)
-    return ids, bounds
+class Graph:
+    """Lists that are improved in rounds: who is near my neighbours may be near me."""
+
+    def __init__(self, rows: ShortRows, ids: Array, bounds: Array, most: int) -> None:
+        self.rows, self.ids, self.bounds, self.most = rows, ids.copy(), bounds.copy(), most
+        self.fresh, self.round = ids >= 0, 0  # entries that no round has looked at
+
+    def improve(self) -> None:
+        """One round: the rows that a row lists, and those that list it, meet; each fresh one all others."""
+        listed, chosen, others = self.ids >= 0, self._first(self.fresh), self._first(~self.fresh)
+        others &= listed
+        self.fresh &= ~chosen
+        fresh = self._partners(chosen, np.ones(len(listed), dtype=bool))
+        meets = np.array([len(rows) > 0 for rows in fresh])
+        known = self._partners(others, meets)
+        met: list[set[int]] = [set() for _ in listed]
+        for some, rest in zip(fresh, known, strict=True):
+            everybody = {*some, *rest}
+            for a in some:
+                for b in everybody - {a}:
+                    met[a].add(b)
+                    met[b].add(a)
+        before, was_fresh = self.ids.copy(), self.fresh.copy()
+        for i, others_met in enumerate(met):
+            _improve(self.rows, i, np.array(sorted(others_met), dtype=int), self.ids, self.bounds)
+            still = {int(id): bool(flag) for id, flag in zip(before[i], was_fresh[i], strict=True)}
+            self.fresh[i] = [still.get(int(id), True) and id >= 0 for id in self.ids[i]]
+        self.round += 1
+
+    def _first(self, entries: Array) -> Array:
+        """The first `most` of the entries of each row."""
+        return np.asarray(entries & (np.cumsum(entries, axis=1) <= self.most))
+
+    def _partners(self, entries: Array, wanted: Array) -> list[set[int]]:
+        """The rows that a row has in these entries, and up to `most` that have it in theirs, by lot."""
+        out: list[set[int]] = [set(self.ids[i][entries[i]].tolist()) for i in range(len(entries))]
+        listing: list[list[int]] = [[] for _ in out]
+        for i, partners in enumerate(out):
+            for j in partners:
+                listing[j].append(i)
+        for i, rows in enumerate(listing):
+            out[i] = {*out[i], *sorted(rows, key=lambda j: (lot(i, j, self.round), j))[: self.most]}
+        return [rows if want else set() for rows, want in zip(out, wanted, strict=True)]
+
+
+def lot(a: int, b: int, round: int) -> int:
+    """A number between 0 and 2^32 for a pair of rows and a round, the same either way round."""
+    mask = 2**64 - 1
+    x = ((min(a, b) << 32 | max(a, b)) + 0x9E3779B97F4A7C15 * (round + 1)) & mask
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & mask
+    return x >> 32
 
 
 def _improve(rows: ShortRows, i: int, met: Array, ids: Array, bounds: Array) -> None:
@@ -77,10 +121,9 @@ def _improve(rows: ShortRows, i: int, met: Array, ids: Array, bounds: Array) -> 
     ids[i, : len(best)], bounds[i, : len(best)] = pool[best], away[best]
 
 
-def verify_lists(distance: Array, ids: Array) -> tuple[Array, Array]:
-    """The nearest row of each list by the distances (n x n) between rows themselves, ties to the lower number."""
+def rank_lists(distance: Array, ids: Array, k: int) -> tuple[Array, Array]:
+    """The k nearest rows of each list by the distances (n x n) between rows themselves, ties to the lower number."""
     found = np.take_along_axis(distance, np.maximum(ids, 0), axis=1)
     found[ids < 0] = np.inf
-    best = np.lexsort((ids, found), axis=1)[:, 0]
-    each = np.arange(len(ids))
-    return found[each, best], ids[each, best]
+    best = np.lexsort((ids, found), axis=1)[:, :k]
+    return np.take_along_axis(found, best, axis=1), np.take_along_axis(ids, best, axis=1)

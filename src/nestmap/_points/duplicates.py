@@ -79,6 +79,13 @@ class Copies:
         keep[np.delete(self._rows, self._starts)] = False
         return np.flatnonzero(keep)
 
+    @property
+    def first(self) -> Array:
+        """For each row the first that equals it."""
+        first = np.arange(self.n)
+        first[self._rows] = np.repeat(self._rows[self._starts], np.diff(np.append(self._starts, len(self._rows))))
+        return first
+
     def settle(self, distances: Array, ids: Array) -> None:
         """Rows with copies have them as neighbours: distance 0, the lowest other one."""
         if len(self._rows) == 0:

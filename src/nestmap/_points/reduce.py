@@ -24,7 +24,7 @@ from .point_set import PointSet
 _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
 MOST_COLUMNS = 256
 FEW_COLUMNS = 64  # where rows are counted in millions
-_ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
+ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
 _SAMPLE_VALUES = 4_000_000
 _SAMPLE_ROWS, _LEAST_SAMPLE_ROWS = 2000, 64
 
@@ -92,7 +92,7 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     """About the leading principal directions, exactly orthonormal, as many as hold _ENERGY."""
     n_cols = sample.shape[1]
     total = float(row_squares(sample).sum())
-    if n_cols <= min(_ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
+    if n_cols <= min(ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
         _, vectors = np.linalg.eigh(sample.T @ sample)
         return np.ascontiguousarray(vectors[:, ::-1])
     most = min(most, n_cols, sample.shape[0])  # a few rows span no more directions

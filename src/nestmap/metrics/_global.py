@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state
 from .._arrays import Array, blocks
 from .._input.validate import check_number
 from .._points.point_set import canonical_metric
+from ..neighbors.spaces import Space, make_space
 from ._inputs import Estimate, as_answer, as_map, check_labels, check_map
-from ._spaces import Space, make_space
 
 
 def centroid_triplet_accuracy(

@@ -10,9 +10,9 @@ import numpy as np
 from .._arrays import Array
 from .._parallel import resolve_n_jobs
 from .._progress import Progress
+from ..neighbors.scan import nearest_in_map, scan
+from ..neighbors.spaces import make_space
 from ._inputs import Estimate, Sample, as_answer, check_map, check_n_neighbors, mean_estimate
-from ._ranks import nearest_in_map, scan
-from ._spaces import make_space
 
 
 def trustworthiness(

@@ -1,4 +1,4 @@
-"""First neighbours: for every row, its nearest other row, exact as long as that takes seconds."""
+"""First neighbours (for every row, its nearest other row, exact as long as that takes seconds) and k-NN graphs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from .._progress import Share
 from ..errors import NativeMissingWarning, RecallWarning
 from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
-from .choice import Search, is_exact
+from .choice import Search, decide, predicted_pairs
+from .graph import NeighborGraph, neighbor_graph
 from .join import Index, join_points
 from .metric import accepts_sparse, centroid_kind, check_metric
 from .report import FirstNeighbors, NeighborReport
@@ -32,6 +33,7 @@ _COLUMNS = 128  # reduced columns that the approximate search makes use of
 
 __all__ = [
     "FirstNeighbors",
+    "NeighborGraph",
     "NeighborReport",
     "accepts_sparse",
     "centroid_kind",
@@ -39,6 +41,7 @@ __all__ = [
     "first_neighbors",
     "given_distances",
     "given_neighbors",
+    "neighbor_graph",
 ]
 
 
@@ -137,15 +140,32 @@ def search(
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, keys, progress))
     points = make_points(X, metric, n_threads=n_threads, keys=keys)
-    if is_exact(X, metric, options):
+    chosen = decide(X, metric, options)
+    if chosen.method == "exact":
         neighbors, index = join_points(points, n_threads, reducer, progress, hashes, options.columns)
         if core() is None and options.method == "approximate":
             neighbors = replace(neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact()))
-        return Found(neighbors, index, index.reducer)
+        return Found(_with_prediction(neighbors, chosen.exact_pairs), index, index.reducer)
+
+    @cache
+    def exact_pairs() -> float:
+        return predicted_pairs(X, metric) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
+
     neighbors, reducer = approximate_neighbors(
-        points, n_threads, options.target_recall, reducer, progress, hashes, min(options.columns, _COLUMNS)
+        points,
+        n_threads,
+        options.target_recall,
+        reducer,
+        progress,
+        hashes,
+        min(options.columns, _COLUMNS),
+        exact_pairs,
     )
-    return Found(neighbors, None, reducer)
+    return Found(_with_prediction(neighbors, chosen.exact_pairs), None, reducer)
+
+
+def _with_prediction(neighbors: FirstNeighbors, pairs: float) -> FirstNeighbors:
+    return replace(neighbors, report=replace(neighbors.report, n_pairs_predicted=pairs))
 
 
 @cache
@@ -188,5 +208,5 @@ def given_neighbors(ids: Any, n: int) -> FirstNeighbors:
         what = "itself" if ids[bad[0]] == bad[0] else f"row {ids[bad[0]]}, which does not exist"
         raise ValueError(f"neighbors: row {bad[0]} names {what} as its nearest other row")
     nan = float("nan")
-    report = NeighborReport("given", False, n, n, "none", proved=nan, recall=nan, target=nan)
+    report = NeighborReport("given", False, n, n, "none", recall=nan, target=nan)
     return FirstNeighbors(ids.astype(np.int64), distances, report)

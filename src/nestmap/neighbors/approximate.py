@@ -1,22 +1,24 @@
-"""First neighbours of millions of rows: most of them the true ones, and an honest account of how many.
+"""Neighbours of millions of rows: most of them the true ones, and an honest account of how many.
 
 1. Reduce rows to short rows, put them into fine cells (`cells`).
-2. Each row looks into the cells nearest to it and keeps a list of the most promising rows.
-3. Each row asks the rows of its list for theirs: neighbours of neighbours.
-4. A random sample, compared with all rows, tells the recall. Below the target, more cells are visited: the
-   sample also tells how many it takes.
-5. The lists are verified by definition, and bounds tell which rows are proved to be exact.
-Every list has one writer, so the result is the same for any number of threads.
+2. Each row looks into the few cells nearest to it and keeps a list of the most promising rows.
+3. Descent on the graph of these lists, in rounds: rows that a row lists, and rows that list it, meet each other.
+4. Random rows, compared with all rows, tell after each round how far it has come. Lists that are too short for the
+   target are made longer.
+5. The lists are ranked by definition. Other random rows tell the recall: they had no say in the search.
+A list is the best of all that its row has met, in whatever order: the same for any number of threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
-from .._native import core
+from .._native import core, kernels
 from .._parallel import single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
@@ -25,23 +27,28 @@ from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .join import join_points, make_cells
 from .report import Clock, FirstNeighbors, NeighborReport
+from .scan import nearest_rows
+from .spaces import ProductSpace, SomeRows, Space, space_of
 
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
-_FIRST_PROBES = 6
-_LISTED = 256  # nearest cells that a cell's rows choose from, at first
-MOST_LISTED = 2048
-LIST_EXACT, LIST_LOSSY = 8, 16  # rows kept per row: more where short rows say less about the distance
-_ASKED = 8  # rows of a list that are asked for theirs
+_PROBES = 6  # cells that each row looks into
+LISTED = 64  # nearest cells that a cell's rows choose from
+_LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; more are tried if fewer will not do
+_FIRST_LENGTH, MOST_LISTED = 16, _LENGTHS[0]
+_ROOM = 2_000_000_000  # bytes of lists and the descent on them
+_SPARE = 9  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _NEARLY = 1.1  # times the least cost
-_SAMPLE_PAIRS, _MOST_SAMPLED, _LEAST_SAMPLED = 8_000_000_000, 1000, 500
-_MARGIN = 0.005  # above the target, for which visits are planned
-_THROUGH_NEIGHBORS = 0.2  # share of neighbours in other cells that asking finds, until it is measured
-_MOST_VISITED = 0.995  # of the sample's true neighbours in cells visited: what is missed then is missed by the lists
-_STEP = 2.5  # times the cells at most, before measuring again
-_CHOICE = 6  # times as many cells are listed as are visited: near a row is not always near its cell
-_WORTHWHILE = 1.1  # times the cells: fewer more are not worth a round
-_WORTH = 0.01  # gain of recall for which neighbours are asked once more
+_SAMPLED, _SAMPLED_LISTS = 1000, 128  # random rows: for first neighbours, and for all of k
+_MANY = 0.02  # share of pairs within the bounds: then a product of matrices finds true neighbours faster
+_SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
+_GAIN = 0.005  # of recall: a round that brings less is the last one
+_MOST_ROUNDS = 30
+_DESCENT_COST = 30  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
+
+
+class CheaperExact(Exception):
+    """Longer lists would cost more than all pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +62,22 @@ class Candidates:
     def empty(cls, n: int, k: int) -> Candidates:
         return cls(np.full((n, k), -1, dtype=np.int32), np.full((n, k), np.inf, dtype=np.float32))
 
+    def longer(self, k: int) -> Candidates:
+        """The same with room for k rows."""
+        out = Candidates.empty(len(self.ids), k)
+        out.ids[:, : self.ids.shape[1]], out.bounds[:, : self.ids.shape[1]] = self.ids, self.bounds
+        return out
 
-def list_length(reducer: Reducer) -> int:
-    """Rows kept per row."""
-    lossless = reducer.directions.shape[1] >= reducer.directions.shape[0]
-    return LIST_EXACT if lossless else LIST_LOSSY
+
+@dataclass(frozen=True, eq=False)
+class NearestRows:
+    """The k nearest distinct rows of each distinct row: row numbers and distances (squared for L2)."""
+
+    order: Array  # the distinct rows
+    ids: Array  # (n_distinct, k)
+    distances: Array
+    reducer: Reducer
+    report: NeighborReport
 
 
 def approximate_neighbors(
@@ -70,42 +88,81 @@ def approximate_neighbors(
     progress: Share | None = None,
     hashes: Array | None = None,
     columns: int = 64,
+    exact_pairs: Callable[[], float] = lambda: np.inf,
 ) -> tuple[FirstNeighbors, Reducer | None]:
     """First neighbours of all rows at about the target recall, and the directions that were used.
 
-    `columns`: reduced columns that are kept per row; `hashes`: what `hash_points` gives for these rows.
+    `columns`: reduced columns that are kept per row; `hashes`: what `hash_points` gives for these rows;
+    `exact_pairs` predicts what the exact join would bound; it is asked before lists are made longer.
     """
-    clock = Clock()
     with single_threaded_blas():
-        copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
-        distinct = copies.distinct
-        clock.stop("duplicates")
-        if distinct is not None and len(distinct) < _LEAST_DISTINCT:  # nothing to approximate
+        hashes = hash_points(points.data, n_threads) if hashes is None else hashes
+        copies = Copies(points, hashes)
+        try:
+            found = search_graph(
+                points, copies.distinct, 1, n_threads, target, reducer, progress, columns, exact_pairs
+            )
+        except CheaperExact as reason:
             neighbors, index = join_points(points, n_threads, reducer, progress, hashes, columns)
-            return neighbors, index.reducer
-        reducer = reducer or fit_reducer(points, most=columns)
-        clock.stop("directions")
-        reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1))
-        clock.stop("reduction")
-        partition = fine_partition(reduced.z, n_threads, part_of(progress, 0.1, 0.15))
-        reduced = reduced.take(partition.order, n_threads)
-        if distinct is not None:
-            partition = Partition(distinct[partition.order], partition.starts, partition.centres)
-        clock.stop("cells")
-        search = _Search(points, reduced, partition, list_length(reducer), n_threads, clock, progress)
-        search.reach(target)
-        squared, ids, proved = search.finish()
-    found, found_ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
-    found[partition.order], found_ids[partition.order] = squared, ids
-    n_copies = points.n - len(partition.order)
-    copies.settle(found, found_ids)
+            note = str(reason)
+            return replace(neighbors, report=replace(neighbors.report, note=note)), index.reducer
+    squared, ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
+    squared[found.order], ids[found.order] = found.distances[:, 0], found.ids[:, 0]
+    copies.settle(squared, ids)
+    return FirstNeighbors(ids, points.to_metric(squared), found.report), found.reducer
+
+
+def search_graph(
+    points: PointSet,
+    distinct: Array | None,
+    k: int,
+    n_threads: int,
+    target: float,
+    reducer: Reducer | None = None,
+    progress: Share | None = None,
+    columns: int = 64,
+    exact_pairs: Callable[[], float] = lambda: np.inf,
+) -> NearestRows:
+    """The k nearest of the distinct rows (None: all rows) for each of them."""
+    clock = Clock()
+    n = points.n if distinct is None else len(distinct)
+    if n < max(_LEAST_DISTINCT, 2 * k):
+        raise CheaperExact("few distinct rows: all distances were computed")
+    reducer = reducer or fit_reducer(points, most=columns)
+    clock.stop("directions")
+    reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1))
+    clock.stop("reduction")
+    partition = fine_partition(reduced.z, n_threads, part_of(progress, 0.1, 0.15))
+    reduced = reduced.take(partition.order, n_threads)
+    if distinct is not None:
+        partition = Partition(distinct[partition.order], partition.starts, partition.centres)
+    clock.stop("cells")
+    search = _Search(points, reduced, partition, reducer.mean, k, n_threads, clock, progress)
+    search.reach(target, exact_pairs)
+    distances, ids = search.rank(np.empty(0, dtype=np.int64), part_of(progress, 0.95, 1))
+    clock.stop("ranking")
+    recall, n_sampled = search.recall()
     report = NeighborReport(
-        "approximate", False, points.n, len(partition.order), core().isa, len(partition.starts) - 1,
-        reducer.n_dims, search.n_pairs, seconds=clock.seconds,
-        proved=(proved + n_copies) / points.n, recall=search.recall, n_sampled=len(search.sample),
-        target=target, n_probes=search.n_probes,
+        "approximate", False, points.n, n, core().isa, len(partition.starts) - 1, reducer.n_dims, search.n_pairs,
+        seconds=clock.seconds, recall=recall, n_sampled=n_sampled, target=target, n_rounds=search.n_rounds,
+        n_listed=search.lists.ids.shape[1],
     )  # fmt: skip
-    return FirstNeighbors(found_ids, points.to_metric(found), report), reducer
+    return NearestRows(partition.order, ids, distances, reducer, report)
+
+
+def graph_bytes(length: int) -> int:
+    """Memory per row of lists and of the descent on them (cpp/graph.hpp)."""
+    return 40 + 20 * length
+
+
+def longest_list(n: int) -> int:
+    """The longest lists that n rows have room for."""
+    return next((k for k in _LENGTHS if n * graph_bytes(k) <= _ROOM), _LENGTHS[-1])
+
+
+def list_length(k: int, n: int) -> int:
+    """Rows kept per row at first, where k are wanted: a multiple of 8, as vectors are."""
+    return min(_FIRST_LENGTH, longest_list(n)) if k == 1 else min(MOST_LISTED, -(-(k + _SPARE) // 8) * 8)
 
 
 def _choose_head(reduced: ShortRows, partition: Partition, norm: str, k: int) -> int:
@@ -133,165 +190,131 @@ def _choose_head(reduced: ShortRows, partition: Partition, norm: str, k: int) ->
 
 
 class _Search:
-    """Rounds of visiting cells and asking neighbours, until a sample says that it is enough."""
+    """Visits to cells, then rounds of descent, until random rows say that it is enough."""
 
     def __init__(
-        self, points: PointSet, reduced: ShortRows, partition: Partition, k: int, n_threads: int, clock: Clock,
-        progress: Share | None,
+        self, points: PointSet, reduced: ShortRows, partition: Partition, mean: Array, k: int, n_threads: int,
+        clock: Clock, progress: Share | None,
     ) -> None:  # fmt: skip
-        self.points, self.reduced, self.partition = points, reduced, partition
+        self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
-        self.head = _choose_head(reduced, partition, points.norm, k)
+        length = list_length(k, len(reduced.z))
+        self.head = _choose_head(reduced, partition, points.norm, length)
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
-        self.lists = Candidates.empty(len(reduced.z), k)
-        self.n_probes = self.n_pairs = 0
-        self.recall, self.asked, self.listed_anew = 0.0, False, False
-        self._list_cells(_LISTED)
+        self.lists = Candidates.empty(len(reduced.z), length)
+        self.n_pairs = self.n_rounds = 0
         self.sample = self._choose_sample()
-        self.truth = np.empty(0)
-        self.ranks = np.empty(0)
+        self.truth = np.empty((0, k))
 
-    @property
-    def n_cells(self) -> int:
-        return len(self.partition.starts) - 1
-
-    def reach(self, target: float) -> None:
-        """Visit and ask until the sample's recall is at least the target, or nothing more can be done about it."""
-        shares = iter(((0.4, 0.7), (0.7, 0.85), (0.85, 0.95)))
-        self._visit(_FIRST_PROBES, 0.2, 0.4)
-        self._measure()
-        while self.recall < target:
-            n_probes = self._enough_probes(target)
-            if n_probes > self.n_probes:  # as long as the sample says that asking will not do
-                self._visit(n_probes, *next(shares, (0.95, 0.97)))
-                self._measure()
+    def reach(self, target: float, exact_pairs: Callable[[], float]) -> None:
+        """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
+        self._visit()
+        graph = self._graph()
+        recall = self._steer()
+        while recall < target and self.n_rounds < _MOST_ROUNDS:
+            self.n_pairs += graph.improve(self.n_threads, self._share_of_round())
+            self.n_rounds += 1
+            self.clock.stop("descent")
+            before, recall = recall, self._steer()
+            gain, length = recall - before, self.lists.ids.shape[1]
+            longest = longest_list(len(self.lists.ids))
+            if recall >= target or graph.n_fresh() > _SETTLED * self.lists.ids.size:
                 continue
-            before = self.recall
-            self._ask()
-            if self.recall - before < _WORTH and self._enough_probes(target) <= self.n_probes:
+            if recall + gain < target and length < longest:  # the rounds to come will not do
+                if len(self.lists.ids) * _DESCENT_COST * (2 * length) ** 2 > exact_pairs():
+                    raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
+                self.lists = self.lists.longer(min(longest, 2 * length))
+                graph = self._graph()
+            elif gain < _GAIN:
                 break
 
-    def _enough_probes(self, target: float) -> int:
-        """Cells to visit for the target; 0 if those visited will do, or more would find next to nothing."""
-        n_probes = self._predict(target)
-        if n_probes > self.near.shape[1] // _CHOICE and self.near.shape[1] < min(self.n_cells, MOST_LISTED):
-            self._list_cells(min(MOST_LISTED, 4 * self.near.shape[1]))
-            self.listed_anew = True
-            self._rank()
-            n_probes = self._predict(target)
-        return n_probes if n_probes >= _WORTHWHILE * self.n_probes else 0
+    def _graph(self) -> Any:
+        return core().Graph(self.cells, self.lists.ids, self.lists.bounds, self.lists.ids.shape[1])
 
-    def _predict(self, target: float) -> int:
-        """The sample tells where its true neighbours are: how many cells have to be visited to see enough of them.
+    def _share_of_round(self) -> Share | None:
+        """How many rounds it will take is not known: each has half of what is left."""
+        left = 0.5**self.n_rounds
+        return part_of(self.progress, 0.95 - 0.6 * left, 0.95 - 0.3 * left)
 
-        Of those in cells that were visited a share is found (lists are short, and short rows not the whole
-        truth), and of the others as well, through neighbours.
-        """
-        visited = self.ranks < self.n_probes
-        inside = float(self.hits[visited].mean()) if visited.any() else 1.0
-        outside = float(self.hits[~visited].mean()) if self.asked and not visited.all() else _THROUGH_NEIGHBORS
-        if inside <= outside + 0.05:
-            return 0
-        wanted = np.clip((target + _MARGIN - outside) / (inside - outside), 0, max(target, _MOST_VISITED))
-        ranks = np.sort(self.ranks)
-        at = min(len(ranks) - 1, int(np.ceil(wanted * len(ranks))))
-        return int(min(ranks[at] + 1, self.near.shape[1], _STEP * self.n_probes))
-
-    def _list_cells(self, n: int) -> None:
-        """The cells that rows choose from."""
-        self.near = np.empty((self.n_cells, min(n, self.n_cells)), dtype=np.int32)
-        self.beyond = np.empty(self.n_cells)
-        core().near_cells(self.cells, self.near, self.beyond, self.n_threads, part_of(self.progress, 0.15, 0.2))
+    def _visit(self) -> None:
+        """Lists from the row's own cell and those nearest to it."""
+        n_cells = len(self.partition.starts) - 1
+        near = np.empty((n_cells, min(LISTED, n_cells)), dtype=np.int32)
+        core().near_cells(self.cells, near, self.n_threads, part_of(self.progress, 0.15, 0.2))
         self.clock.stop("near cells")
-
-    def _visit(self, n_probes: int, start: float, stop: float) -> None:
-        n_probes = min(n_probes, self.near.shape[1])
-        share = part_of(self.progress, start, stop)
-        # with more cells to choose from, other ones may rank first: all but the row's own are visited again
-        first = min(1, self.n_probes) if self.listed_anew else self.n_probes
-        self.listed_anew = False
+        last, share = min(_PROBES, near.shape[1]), part_of(self.progress, 0.2, 0.35)
         self.n_pairs += core().probe(
-            self.cells, self.near, first, n_probes, self.lists.ids, self.lists.bounds, self.n_threads, share
+            self.cells, near, 0, last, self.lists.ids, self.lists.bounds, self.n_threads, share
         )
-        self.n_probes = n_probes
         self.clock.stop("visits")
 
-    def _ask(self) -> None:
-        known = self.lists.ids[:, :_ASKED].copy()  # as they were before
-        core().repair(self.cells, known, self.lists.ids, self.lists.bounds, self.n_threads, None)
-        self.clock.stop("neighbours of neighbours")
-        self.asked = True
-        self._measure()
-
     def _choose_sample(self) -> Array:
+        """Random rows: every second one steers the search, the others tell the recall."""
         n = len(self.reduced.z)
-        size = min(n, _MOST_SAMPLED, max(_LEAST_SAMPLED, min(n // 400, _SAMPLE_PAIRS // n)))
+        size = min(n, _SAMPLED if self.k == 1 else _SAMPLED_LISTS)
         return np.sort(np.random.default_rng(2).choice(n, size, replace=False))
 
-    def _measure(self) -> None:
-        """Recall of the sample; the first time by comparing it with all rows."""
-        found, ids = self._verify(self.sample)
+    def _steer(self) -> float:
+        """Recall of the rows that steer; the first time all sampled rows are compared with all rows."""
         if len(self.truth) == 0:
-            self.truth, neighbors = self._compare_with_all(found.copy(), ids)
-            at = np.flatnonzero(np.isin(self.partition.order, neighbors))
-            at = at[np.argsort(self.partition.order[at])]
-            self.neighbors = at[np.searchsorted(self.partition.order[at], neighbors)]
-            self._rank()
-        self.hits = found <= self.truth
-        self.recall = float(np.mean(self.hits))
+            self.truth = self._compare_with_all()
+        recall = self._recall_of(slice(0, None, 2))
         self.clock.stop("sample")
+        return recall
 
-    def _compare_with_all(self, found: Array, ids: Array) -> tuple[Array, Array]:
-        """Distances and numbers of the sample's true neighbours; what was found is where the search starts."""
+    def recall(self) -> tuple[float, int]:
+        """Recall of the rows that did not steer, and how many those are; of all if the visits were enough."""
+        which = slice(1, None, 2) if self.n_rounds else slice(None)
+        return self._recall_of(which), len(self.sample[which])
+
+    def _recall_of(self, which: slice) -> float:
+        found = self.rank(np.ascontiguousarray(self.sample[which]))[0]
+        return float(np.mean(found <= self.truth[which, -1:]))
+
+    def _compare_with_all(self) -> Array:
+        """Distances of the sample's true neighbours."""
+        if self.k > 1 or self._share_within() > _MANY:
+            order = self.partition.order
+            ids, _ = nearest_rows(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
+            pairs = np.repeat(order[self.sample], self.k), order[ids].ravel()
+            return kernels.pair_distances(self.points, *pairs).reshape(ids.shape)
+        found, ids = (column[:, 0].copy() for column in self.rank(self.sample))  # where the search starts
         queries = self.reduced.take(self.sample, self.n_threads)
         starts = np.append(np.arange(0, len(self.sample), 48), len(self.sample)).astype(np.int64)
         groups = Partition(self.partition.order[self.sample], starts, self.partition.centres)
         cells = make_cells(self.points, queries, groups, self.head, self.n_threads)
         native = self.points.native
         core().query(cells, native, self.cells, native, found, ids, self.n_threads)
-        return found, ids
+        return found[:, None]
 
-    def _rank(self) -> None:
-        """How many listed cells are nearer to each sampled row than the cell of its true neighbour."""
-        centres = np.empty((self.n_cells, self.cells.width), dtype=np.float32)
-        self.cells.centres(centres)
-        own = np.searchsorted(self.partition.starts, self.sample, side="right") - 1
-        theirs = np.searchsorted(self.partition.starts, self.neighbors, side="right") - 1
-        head = self.cells.width - 1
-        rows = np.column_stack([self.reduced.z[self.sample, :head], self.reduced.tails[self.sample, head // 8 - 1]])
-        self.ranks = np.full(len(own), np.inf)
-        for i, (row, cell, other) in enumerate(zip(rows, own, theirs, strict=True)):
-            listed = self.near[cell]
-            away = self._norm(centres[listed] - row)
-            if cell == other:
-                self.ranks[i] = 0
-            elif (listed == other).any():
-                self.ranks[i] = np.count_nonzero(away[1:] < away[listed == other]) + 1  # the first is its own
-
-    def _norm(self, difference: Array) -> Array:
+    def _share_within(self) -> float:
+        """Of pairs of rows: how many short rows do not tell to be farther apart than neighbours."""
+        some = self.sample[:: max(1, len(self.sample) // 32)]
+        others = np.random.default_rng(5).integers(0, len(self.reduced.z), 2048)
+        x, rest = self.reduced.z, self.reduced.tails[:, -1]
+        steps = x[some, None] - x[others]
+        tails = rest[some, None] - rest[others]
         if self.points.norm == "L1":
-            return np.asarray(np.abs(difference).sum(axis=1))
-        return np.asarray((difference * difference).sum(axis=1))
+            away = np.abs(steps).sum(axis=2) + np.abs(tails)
+        else:
+            away = np.einsum("ijk,ijk->ij", steps, steps) + tails**2
+        return float(np.mean(away <= self.rank(np.ascontiguousarray(some))[0][:, :1]))
 
-    def _verify(self, positions: Array, share: Share | None = None) -> tuple[Array, Array]:
+    def _space(self) -> Space:
+        """All distances, with what the reduction knows already."""
+        if self.points.norm == "L1":
+            return space_of(self.points)
+        squares = np.zeros(self.points.n)
+        squares[self.partition.order] = self.reduced.sizes  # with the extra coordinate
+        squares -= np.square(self.points.extra)
+        return ProductSpace(self.points, None if self.points.is_sparse else self.mean, squares)
+
+    def rank(self, positions: Array, share: Share | None = None) -> tuple[Array, Array]:
+        """Distances (squared for L2) and row numbers of the k nearest listed rows, for some positions (none: all)."""
         n = len(positions) or len(self.reduced.z)
-        found, ids = np.empty(n), np.empty(n, dtype=np.int64)
-        core().verify_lists(
+        found, ids = np.empty((n, self.k)), np.empty((n, self.k), dtype=np.int64)
+        core().rank_lists(
             self.cells, self.points.native, self.lists.ids, self.lists.bounds, positions, found, ids,
             self.n_threads, share,
         )  # fmt: skip
         return found, ids
-
-    def finish(self) -> tuple[Array, Array, int]:
-        """Distances (squared for L2), row numbers, and how many rows are proved."""
-        if self.listed_anew:  # a proof counts the first cells of the list as visited
-            self._visit(self.n_probes, 0.95, 0.97)
-        found, ids = self._verify(np.empty(0, dtype=np.int64), part_of(self.progress, 0.97, 1))
-        self.clock.stop("verification")
-        proved = np.empty(len(found), dtype=np.uint8)
-        core().prove(
-            self.cells, self.near, self.beyond, self.n_probes, self.lists.ids, self.lists.bounds, found, proved,
-            self.n_threads, None,
-        )  # fmt: skip
-        self.clock.stop("proof")
-        return found, ids, int(proved.sum())

@@ -12,15 +12,16 @@ from .._arrays import Array
 class NeighborReport:
     """How first neighbours were found.
 
-    `exact` says that the result is proved to be the brute-force one. If it is not, `proved` is the
-    share of rows for which the bounds prove it all the same, and `recall` the share of `n_sampled`
-    random rows whose neighbour is the true one by brute force, `target` what was asked for, and
-    `n_probes` the number of cells that each row has looked into. Nothing is known of neighbours that
-    were given: all three are NaN. `note` tells what was done differently from what was asked for.
+    `exact` says that the result is proved to be the brute-force one. If it is not, `recall` is the share of true
+    neighbours, by brute force, that was found for `n_sampled` random rows, which had no say in the search; `target`
+    is what was asked for, `n_rounds` the number of rounds of descent on the graph of neighbours, and `n_listed`
+    the length of its lists. Nothing is known of neighbours that were given: recall and target are NaN. `note` tells
+    what was done differently from what was asked for.
 
     The counters tell how much work the bounds left over: pairs bounded in a few columns, in all
     reduced columns, and verified by definition. They may differ by a little from run to run with
-    several threads; the result does not.
+    several threads; the result does not. `n_pairs_predicted` is how many pairs the exact search was predicted to
+    bound, where method="auto" had to ask; it was chosen up to 30 billion.
     """
 
     method: str
@@ -34,11 +35,12 @@ class NeighborReport:
     n_pairs_refined: int = 0
     n_pairs_verified: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
-    proved: float = 1.0
     recall: float = 1.0
     n_sampled: int = 0
     target: float = 1.0
-    n_probes: int = 0
+    n_rounds: int = 0
+    n_listed: int = 0
+    n_pairs_predicted: float = float("nan")
     note: str = ""
 
     def __str__(self) -> str:
@@ -48,7 +50,7 @@ class NeighborReport:
         elif self.method == "approximate":
             text += (
                 f"; recall {self.recall:.3f} on {self.n_sampled} rows (target {self.target:g}), "
-                f"{100 * self.proved:.1f}% proved, {self.n_probes} of {self.n_cells} cells visited per row"
+                f"{self.n_rounds} rounds on lists of {self.n_listed}"
             )
         elif self.n_pairs_bounded:
             each = self.n_pairs_verified / max(1, self.n_distinct)

@@ -16,8 +16,7 @@ from scipy import sparse
 from .._arrays import Array, blocks
 from .._native import kernels
 from .._points.point_set import NATIVE_METRICS, PointSet, make_points
-from ..neighbors import check_metric
-from ..neighbors.metric import pairwise
+from .metric import check_metric, pairwise
 
 FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix product, and need no bound
 _ULP32, _ULP64 = 2.0**-24, 2.0**-53
@@ -69,6 +68,8 @@ class ProductSpace:
     """Squared distances |a|^2 + |b|^2 - 2ab of centred rows; in float32 unless sparse."""
 
     points: PointSet
+    centre: Array | None = None  # any vector in the middle of the rows, and
+    squares: Array | None = None  # the squared distances of the rows from it, as float32 or better, if known
 
     @property
     def n(self) -> int:
@@ -76,8 +77,8 @@ class ProductSpace:
 
     @cached_property
     def _centre(self) -> Any:
-        if self.points.is_sparse:
-            return None
+        if self.points.is_sparse or self.centre is not None:
+            return self.centre
         total = np.zeros(self.points.n_cols)
         for part in blocks(self.n, self.points.n_cols):
             total += self.points.block(part).sum(axis=0)
@@ -85,6 +86,8 @@ class ProductSpace:
 
     @cached_property
     def _squares(self) -> Array:
+        if self.squares is not None:
+            return self.squares
         out = np.empty(self.n)
         for part in blocks(self.n, self.points.n_cols):
             x = self.points.block(part)
@@ -154,11 +157,34 @@ class OtherSpace:
         return out
 
 
+@dataclass(frozen=True, eq=False)
+class SomeRows:
+    """Some rows of a space, with numbers of their own."""
+
+    space: Space
+    rows: Array
+
+    @property
+    def n(self) -> int:
+        return len(self.rows)
+
+    def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
+        return self.space.rough(self.rows[rows], self.rows[block])
+
+    def exact(self, i: Array, j: Array) -> Array:
+        return self.space.exact(self.rows[i], self.rows[j])
+
+
 def make_space(data: Any, metric: Any) -> Space:
     """The space of validated rows under a metric."""
     metric = check_metric(metric, data)
     if metric == "euclidean" and not sparse.issparse(data) and data.shape[1] <= FEW_COLUMNS:
         return FlatSpace(np.ascontiguousarray(data, dtype=np.float64))
-    if metric in NATIVE_METRICS and metric != "manhattan":
-        return ProductSpace(make_points(data, metric))
+    if metric in NATIVE_METRICS:
+        return space_of(make_points(data, metric))
     return OtherSpace(data, metric)
+
+
+def space_of(points: PointSet) -> Space:
+    """The space of points of a metric with kernels."""
+    return OtherSpace(points.data, points.metric) if points.metric == "manhattan" else ProductSpace(points)

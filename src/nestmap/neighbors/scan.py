@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from .._arrays import Array
 from .._native import kernels
 from .._parallel import map_blocks, single_threaded_blas
-from ._spaces import FEW_COLUMNS, Space, make_space
+from .spaces import FEW_COLUMNS, Space, make_space
 
 _BATCH, _BLOCK = 2048, 2048  # rows whose distances are held at a time, and how many to
 _SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
@@ -140,11 +140,19 @@ def _first_k(i: Array, exact: Array, ids: Array, rows: Array, k: int) -> Array:
     return np.asarray(ids[order][starts[:, None] + np.arange(k)])
 
 
+def nearest_rows(
+    space: Space, rows: Array, k: int, n_threads: int, report: Report | None = None
+) -> tuple[Array, Array]:
+    """The k nearest other rows of some rows by all distances: ids (ties by index), and distances as of the space."""
+    none = np.empty((len(rows), 0), dtype=np.int64)
+    ids = scan(space, rows, none, k, n_threads, report).neighbors
+    return ids, space.exact(np.repeat(rows, k), ids.ravel()).reshape(ids.shape)
+
+
 def nearest_in_map(Y: Array, rows: Array, k: int, n_threads: int) -> Array:
     """The k nearest other points of some points of a map, nearest first."""
     if Y.shape[1] > FEW_COLUMNS:
-        none = np.empty((len(rows), 0), dtype=np.int64)
-        return scan(make_space(Y, "euclidean"), rows, none, k, n_threads).neighbors
+        return nearest_rows(make_space(Y, "euclidean"), rows, k, n_threads)[0]
     _, found = cKDTree(Y).query(Y[rows], k + 1, workers=n_threads)
     own = found == rows[:, None]
     own[~own.any(axis=1), -1] = True  # among many equal points, the point itself may not be listed

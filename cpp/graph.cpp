@@ -1,0 +1,263 @@
+#include "graph.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "checks.hpp"
+
+namespace nestmap {
+
+namespace {
+
+constexpr auto RELAXED = std::memory_order_relaxed;
+
+// The same number for a pair either way round.
+inline uint32_t lot(int64_t a, int64_t b, uint32_t round) {
+    uint64_t x = ((uint64_t)std::min(a, b) << 32 | (uint64_t)std::max(a, b)) + 0x9e3779b97f4a7c15u * (round + 1);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)(x >> 32);
+}
+
+// The lowest n bits that are set.
+inline uint64_t lowest_bits(uint64_t bits, int n) {
+    uint64_t rest = bits;
+    for (; n > 0 && rest; --n) rest &= rest - 1;
+    return bits & ~rest;
+}
+
+template <class Body>
+void for_rows(int64_t n, int n_threads, const Poll& poll, Body&& body) {
+    constexpr int64_t BLOCK = 256;
+    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int id) {
+        for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i) body(i, id);
+    });
+}
+
+}  // namespace
+
+void Listing::clear(uint32_t round) {
+    round_ = round;
+    std::fill(ids_.begin(), ids_.end(), -1);
+    for (auto& limit : limits_) limit.store(std::numeric_limits<uint32_t>::max(), RELAXED);
+}
+
+void Listing::add(int64_t row, int32_t id, Locks& locks) {
+    const auto key = [&](int32_t other) { return std::pair(lot(row, other, round_), other); };
+    const auto own = key(id);
+    if (own.first > limits_[row].load(RELAXED)) return;
+    const auto held = locks.hold(row);
+    int32_t* ids = ids_.data() + row * most_;
+    int n = 0;
+    while (n < most_ && ids[n] >= 0) ++n;
+    if (n < most_) {
+        ids[n] = id;
+        return;
+    }
+    const auto highest = [&] { return std::max_element(ids, ids + n, [&](int32_t a, int32_t b) { return key(a) < key(b); }); };
+    int32_t* last = highest();
+    if (own < key(*last)) *last = id;
+    limits_[row].store(key(*highest()).first, RELAXED);
+}
+
+SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), limits_(n), fresh_(n) {
+    for (int64_t i = 0; i < n; ++i) {
+        const List list(lists, i);
+        limits_[i].store(list.limit(), RELAXED);
+        for (int j = 0; j < list.k && list.ids[j] >= 0; ++j) {
+            checked(list.ids[j], n, "ids");
+            fresh_[i] |= 1ull << j;
+        }
+    }
+}
+
+void SharedLists::prefetch(int64_t row) const {
+    __builtin_prefetch(lists_.ids + row * lists_.k);
+    __builtin_prefetch(lists_.bounds + row * lists_.k);
+    __builtin_prefetch(&limits_[row]);
+}
+
+void SharedLists::add(int64_t row, float distance, int32_t id, Locks& locks) {
+    if (distance > limit(row)) return;
+    const auto held = locks.hold(row);
+    const List list(lists_, row);
+    if (list.has(id)) return;
+    const auto behind = [&](int j) {
+        return list.bounds[j] > distance || (list.bounds[j] == distance && list.ids[j] > id);
+    };
+    int j = list.k - 1;
+    if (!behind(j)) return;
+    for (; j > 0 && behind(j - 1); --j) {
+        list.bounds[j] = list.bounds[j - 1];
+        list.ids[j] = list.ids[j - 1];
+    }
+    list.bounds[j] = distance;
+    list.ids[j] = id;
+    const uint64_t below = (1ull << j) - 1, all = ~0ull >> (64 - list.k), old = fresh_[row];
+    fresh_[row] = ((old & below) | 1ull << j | (old & ~below) << 1) & all;
+    limits_[row].store(list.limit(), RELAXED);
+}
+
+// All that know one row meet.
+template <Norm N>
+class Meeting {
+public:
+    explicit Meeting(Graph& graph)
+        : graph_(graph), rows_(graph.cells_.short_rows), ids_(4 * graph.most_),
+          limits_(padded((int)ids_.size())), tails_(limits_.size()), sums_(A * limits_.size()),
+          columns_(limits_.size()) {}
+    int64_t n_pairs = 0;
+
+    void hold(int64_t i) {
+        n_ = 0;
+        take(i, graph_.chosen_[i], graph_.listing_fresh_);
+        const int n_fresh = n_;
+        take(i, graph_.others_[i], graph_.listing_known_);
+        prepare();
+        for (int a = 0; a < n_fresh; a += A) {
+            const int some = std::min(A, n_fresh - a);
+            for (int b = (a + 1) / B * B; b < n_; b += B) add_columns(a, some, b);
+            for (int p = 0; p < some; ++p) compare(a + p, sums_.data() + p * limits_.size());
+        }
+        n_pairs += (int64_t)n_fresh * n_;
+    }
+
+private:
+    static constexpr int A = 3, B = 4;  // rows against rows at once: what fits into registers
+    Graph& graph_;
+    const ShortRows rows_;
+    std::vector<int32_t> ids_;
+    Floats limits_, tails_, sums_;
+    std::vector<const float*> columns_;
+    int n_ = 0;
+
+    static int padded(int n) { return (n + PANEL - 1) / PANEL * PANEL; }
+
+    void take(int64_t i, uint64_t listed, const Listing& listing) {
+        for (const int32_t* ids = graph_.ids_.data() + i * graph_.lists_.k; listed; listed &= listed - 1)
+            take(ids[__builtin_ctzll(listed)]);
+        const int32_t* ids = listing.of(i);
+        for (int j = 0; j < graph_.most_ && ids[j] >= 0; ++j) take(ids[j]);
+    }
+    void take(int32_t id) {
+        if (contains(ids_.data(), n_, id)) return;
+        ids_[n_++] = id;
+        graph_.shared_.prefetch(id);
+        const char* row = reinterpret_cast<const char*>(rows_.row(id));
+        for (int k = 0; k < rows_.dims * 4; k += 64) __builtin_prefetch(row + k);
+    }
+
+    void prepare() {
+        for (int j = 0; j < padded(n_); ++j) {
+            const int32_t id = ids_[std::min(j, n_ - 1)];
+            columns_[j] = rows_.row(id);
+            limits_[j] = j < n_ ? graph_.shared_.limit(id) : -1.0f;  // nobody is there
+            tails_[j] = graph_.tails_[id];
+        }
+    }
+
+    // Sums over the columns: `some` rows from the a-th against B rows from the b-th. By differences, without
+    // cancellation, and in the same order for each pair: the same bits wherever two rows meet.
+    void add_columns(int a, int some, int b) {
+        const float *x[A], *const *y = columns_.data() + b;
+        for (int p = 0; p < A; ++p) x[p] = columns_[a + std::min(p, some - 1)];
+        vfloat sum[A][B];
+        for (int p = 0; p < A; ++p)
+            for (int q = 0; q < B; ++q) sum[p][q] = vfloat{};
+        for (int k = 0; k < rows_.dims; k += LANES) {
+            vfloat row[A];
+            for (int p = 0; p < A; ++p) row[p] = load(x[p] + k);
+#pragma GCC unroll 4
+            for (int q = 0; q < B; ++q) {
+                const vfloat other = load(y[q] + k);
+#pragma GCC unroll 3
+                for (int p = 0; p < A; ++p) {
+                    const vfloat d = row[p] - other;
+                    sum[p][q] += N == Norm::L2 ? d * d : absolute(d);
+                }
+            }
+        }
+#pragma GCC unroll 3
+        for (int p = 0; p < A; ++p) sum_four(sum[p], sums_.data() + p * limits_.size() + b);
+    }
+
+    // The i-th row and those after it: who belongs on whose list?
+    void compare(int i, float* sums) {
+        const vfloat own = splat(limits_[i]), tail = splat(tails_[i]);
+        const int32_t id = ids_[i];
+        for (int b = (i + 1) / LANES * LANES; b < n_; b += LANES) {
+            const vfloat t = load(tails_.data() + b) - tail, other = load(limits_.data() + b);
+            const vfloat distance = load(sums + b) + (N == Norm::L2 ? t * t : absolute(t));
+            uint32_t bits = mask_le(distance, own > other ? own : other);
+            if (bits == 0) continue;
+            store(sums + b, distance);
+            for (; bits; bits &= bits - 1) {
+                const int j = b + __builtin_ctz(bits);
+                if (j <= i || j >= n_) continue;
+                graph_.shared_.add(id, sums[j], ids_[j], graph_.locks_);
+                graph_.shared_.add(ids_[j], sums[j], id, graph_.locks_);
+            }
+        }
+    }
+};
+
+Graph::Graph(const Cells& cells, Lists lists, int most)
+    : cells_(cells), lists_(lists), most_(most), n_(cells.short_rows.n), locks_(n_), shared_(n_, lists),
+      listing_fresh_(n_, most), listing_known_(n_, most), ids_(n_ * lists.k), chosen_(n_), others_(n_), meets_(n_),
+      tails_(n_) {
+    for (int64_t i = 0; i < n_; ++i) tails_[i] = cells.short_rows.tail(i, cells.short_rows.dims);
+}
+
+// The nearest of the fresh entries; a fresh one that is not chosen stays fresh.
+void Graph::draw_fresh(int64_t i) {
+    uint64_t listed = 0;
+    for (int j = 0; j < lists_.k && ids_[i * lists_.k + j] >= 0; ++j) {
+        checked(ids_[i * lists_.k + j], n_, "ids");  // the lists are the caller's
+        listed |= 1ull << j;
+    }
+    uint64_t& fresh = shared_.fresh(i);
+    chosen_[i] = lowest_bits(fresh & listed, most_);
+    others_[i] = lowest_bits(listed & ~fresh, most_);
+    fresh &= ~chosen_[i];
+    for (uint64_t bits = chosen_[i]; bits; bits &= bits - 1)
+        listing_fresh_.add(ids_[i * lists_.k + __builtin_ctzll(bits)], (int32_t)i, locks_);
+}
+
+void Graph::draw_known(int64_t i) {
+    for (uint64_t bits = others_[i]; bits; bits &= bits - 1) {
+        const int32_t id = ids_[i * lists_.k + __builtin_ctzll(bits)];
+        if (meets_[id]) listing_known_.add(id, (int32_t)i, locks_);
+    }
+}
+
+template <Norm N>
+int64_t Graph::meet(int n_threads, const Poll& poll) {
+    std::vector<Meeting<N>> meetings(n_threads, Meeting<N>(*this));
+    for_rows(n_, n_threads, poll, [&](int64_t i, int id) {
+        if (meets_[i]) meetings[id].hold(i);
+    });
+    int64_t n_pairs = 0;
+    for (const auto& meeting : meetings) n_pairs += meeting.n_pairs;
+    return n_pairs;
+}
+
+int64_t Graph::improve(int n_threads, const Poll& poll) {
+    std::copy(lists_.ids, lists_.ids + n_ * lists_.k, ids_.begin());
+    listing_fresh_.clear(round_);
+    listing_known_.clear(round_);
+    ++round_;
+    const Poll quiet = [&](double) { poll(0); };
+    for_rows(n_, n_threads, quiet, [&](int64_t i, int) { draw_fresh(i); });
+    for (int64_t i = 0; i < n_; ++i) meets_[i] = chosen_[i] || listing_fresh_.of(i)[0] >= 0;
+    for_rows(n_, n_threads, quiet, [&](int64_t i, int) { draw_known(i); });
+    return cells_.norm == Norm::L2 ? meet<Norm::L2>(n_threads, poll) : meet<Norm::L1>(n_threads, poll);
+}
+
+int64_t Graph::n_fresh() {
+    int64_t n = 0;
+    for (int64_t i = 0; i < n_; ++i) n += __builtin_popcountll(shared_.fresh(i));
+    return n;
+}
+
+}  // namespace nestmap

@@ -1,0 +1,105 @@
+// The k-nearest-neighbour graph, improved in rounds by descent.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "cells.hpp"
+#include "lists.hpp"
+#include "parallel.hpp"
+
+namespace nestmap {
+
+// Held while a row's entries are written: for moments, so waiting is spinning.
+class Locks {
+public:
+    explicit Locks(int64_t n) : held_(n) {}
+    class Guard {
+    public:
+        explicit Guard(std::atomic<uint8_t>& held) : held_(held) {
+            while (held_.exchange(1, std::memory_order_acquire))
+                while (held_.load(std::memory_order_relaxed)) {
+                }
+        }
+        ~Guard() { held_.store(0, std::memory_order_release); }
+        Guard(const Guard&) = delete;
+
+    private:
+        std::atomic<uint8_t>& held_;
+    };
+    Guard hold(int64_t i) { return Guard(held_[i]); }
+
+private:
+    std::vector<std::atomic<uint8_t>> held_;
+};
+
+// For each row up to `most` of the rows that list it. Where there are more, lots decide, which belong to a pair and a
+// round: who comes first makes no difference.
+class Listing {
+public:
+    Listing(int64_t n, int most) : most_(most), ids_(n * most), limits_(n) {}
+    void clear(uint32_t round);
+    void add(int64_t row, int32_t id, Locks& locks);
+    const int32_t* of(int64_t row) const { return ids_.data() + row * most_; }  // -1: no more
+
+private:
+    const int most_;
+    uint32_t round_ = 0;
+    std::vector<int32_t> ids_;
+    std::vector<std::atomic<uint32_t>> limits_;  // a higher lot is surely not taken
+};
+
+// Lists that rows of a graph write to from several threads. A list is the best of all that it has met, by distance and
+// then position: again, who comes first makes no difference. Bit j of fresh(i) says that no round has looked at entry j.
+class SharedLists {
+public:
+    SharedLists(int64_t n, Lists lists);
+    float limit(int64_t row) const { return limits_[row].load(std::memory_order_relaxed); }
+    void add(int64_t row, float distance, int32_t id, Locks& locks);
+    void prefetch(int64_t row) const;
+    uint64_t& fresh(int64_t row) { return fresh_[row]; }
+
+private:
+    const Lists lists_;
+    std::vector<std::atomic<float>> limits_;
+    std::vector<uint64_t> fresh_;
+};
+
+class Graph {
+public:
+    static constexpr int MOST_LISTED = 64;  // entries of a list: the bits of a mask
+
+    // Starts from lists with at most MOST_LISTED entries of rows that were met, all of them fresh.
+    Graph(const Cells& cells, Lists lists, int most);
+    Graph(const Graph&) = delete;
+
+    // One round: of the rows that a row lists, and of those that list it, up to `most` fresh and as many other ones
+    // each meet. Every fresh one meets all others: near rows have near neighbours. Returns the number of pairs.
+    int64_t improve(int n_threads, const Poll& poll);
+
+    int64_t n_fresh();  // entries that no round has looked at
+
+private:
+    const Cells& cells_;
+    const Lists lists_;
+    const int most_;
+    const int64_t n_;
+    uint32_t round_ = 0;
+    Locks locks_;
+    SharedLists shared_;
+    Listing listing_fresh_, listing_known_;
+    std::vector<int32_t> ids_;      // the lists as they were when the round began
+    std::vector<uint64_t> chosen_;  // which of their entries are met as fresh ones,
+    std::vector<uint64_t> others_;  // and which as known ones
+    std::vector<uint8_t> meets_;    // whether a row holds a meeting: it has a fresh partner
+    std::vector<float> tails_;
+
+    void draw_fresh(int64_t row);
+    void draw_known(int64_t row);
+    template <Norm N>
+    int64_t meet(int n_threads, const Poll& poll);
+    template <Norm N>
+    friend class Meeting;
+};
+
+}  // namespace nestmap

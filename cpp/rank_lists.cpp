@@ -1,0 +1,45 @@
+// What lists are worth: distances by definition.
+#include <algorithm>
+#include <limits>
+
+#include "approximate.hpp"
+#include "checks.hpp"
+
+namespace nestmap {
+
+void rank_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t* positions, int64_t n, int wanted,
+                double* distances, int64_t* ids, int n_threads, const Poll& poll) {
+    constexpr int64_t BLOCK = 256;
+    const int64_t* row_of = cells.short_rows.ids;
+    const int64_t n_rows = cells.short_rows.n;
+    const auto rank = [&](int64_t i, double* best, int64_t* best_ids) {
+        std::fill(best, best + wanted, std::numeric_limits<double>::infinity());
+        std::fill(best_ids, best_ids + wanted, -1);
+        const List list(lists, i);
+        for (int j = 0; j < list.k; ++j) {
+            double& last = best[wanted - 1];
+            if (list.ids[j] < 0 || cells.surely_beyond(i, list.bounds[j], last)) break;
+            const int32_t next = j + 1 < list.k ? list.ids[j + 1] : -1;
+            if (next >= 0 && next < n_rows) rows.prefetch(row_of[next]);
+            const int64_t id = row_of[checked(list.ids[j], n_rows, "ids")];
+            const double d = rows.distance(row_of[i], rows, id, last, cells.norm);
+            const auto behind = [&](int p) {
+                return d < best[p] || (d == best[p] && (best_ids[p] < 0 || rows.before(id, best_ids[p])));
+            };
+            int p = wanted - 1;
+            if (!behind(p)) continue;
+            for (; p > 0 && behind(p - 1); --p) {
+                best[p] = best[p - 1];
+                best_ids[p] = best_ids[p - 1];
+            }
+            best[p] = d;
+            best_ids[p] = id;
+        }
+    };
+    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int) {
+        for (int64_t t = task * BLOCK; t < std::min(n, (task + 1) * BLOCK); ++t)
+            rank(positions ? positions[t] : t, distances + t * wanted, ids + t * wanted);
+    });
+}
+
+}  // namespace nestmap
