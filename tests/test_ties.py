@@ -9,6 +9,7 @@ from scipy import sparse
 
 from nestmap import HNNE, Hierarchy, build_hierarchy, first_neighbors
 from nestmap._native import using
+from nestmap._points.duplicates import hash_points
 
 
 def integers(n: int = 1500, d: int = 5, most: int = 6, seed: int = 0) -> np.ndarray:
@@ -58,6 +59,22 @@ def test_native_and_numpy_decide_alike() -> None:
             found.append(first_neighbors(X).ids)
     for ids in found[1:]:
         np.testing.assert_array_equal(ids, found[0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_rows_without_direction_are_at_distance_one(metric: str, backend: str) -> None:
+    """Not up to rounding, which would choose their neighbour: of nodes another one for another order of the rows."""
+    X = np.random.default_rng(9).normal(size=(300, 7)).astype(np.float32)
+    X[0] = 0
+    lowest = 1 + np.argmin(hash_points(X, 1)[1:])
+    with using(backend):
+        for rows in (X, X.astype(np.float64), *([sparse.csr_matrix(X)] if metric == "cosine" else [])):
+            found = first_neighbors(rows, metric)
+            assert (found.ids[0], found.distances[0]) == (lowest, 1)
+        X[:9] = 0
+        order = np.random.default_rng(1).permutation(len(X))
+        assert_same_partitions(build_hierarchy(X, metric), build_hierarchy(X[order], metric), order)
 
 
 def test_of_precomputed_distances_the_lower_index_is_taken() -> None:

@@ -5,7 +5,7 @@ and scaled one by one; manhattan is another norm of the same differences. A `Poi
 user's array as it is, with three numbers per row: row i stands for the vector
 (scale[i] * (x_i - centre[i]), extra[i]). Rows that cannot be normalised (all zero under cosine,
 constant under correlation) become the unit vector of the extra coordinate: distance 1 to every
-other row, 0 to each other. docs/exactness.md says what "by definition" means to the last bit.
+other row, to the last bit, and 0 to each other. docs/exactness.md says what "by definition" means to the last bit.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class PointSet:
             total = (abs(diff) if norm == "L1" else diff.multiply(diff) if self.is_sparse else diff * diff).sum(
                 axis=1
             )
-            extra = np.abs(self.extra[i[part]] - other.extra[j[part]])
-            out[part] = np.asarray(total).ravel() + (extra if norm == "L1" else extra**2)
+            apart = self.extra[i[part]] != other.extra[j[part]]  # at distance 1, not up to rounding
+            out[part] = np.where(apart, 2.0, np.asarray(total).ravel())
         return out
 
 
