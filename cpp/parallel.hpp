@@ -35,8 +35,8 @@ public:
                 threads_.emplace_back([this, &worker, id = size()] {
                     if (!wait_for_start(id)) return;
                     // A thread's state of exceptions is allocated when it is first asked for; if memory is out
-                    // by then, the C library ends the process.
-                    std::uncaught_exceptions();
+                    // by then, the C library ends the process. Volatile: the answer is not used, but must be asked for.
+                    [[maybe_unused]] const volatile int state = std::uncaught_exceptions();
                     worker(id);
                 });
         } catch (const std::system_error&) {  // a limit of the system, or no room for a stack

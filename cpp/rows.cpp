@@ -32,13 +32,13 @@ inline V term(V diff) {
 }
 
 constexpr int64_t EXIT_EVERY = 64;  // columns between two looks at the limit
+constexpr double APART = 2;  // squared distance of a unit vector to a row without direction: not up to rounding
 
 // Plain skips centre and scale, which for euclidean and manhattan are 0 and one power of two, applied at the end.
 template <class T, Norm N, bool Plain>
 double dense_distance(const T* a, const T* b, int64_t cols, double sa, double ca, double sb, double cb,
-                      double start, double limit) {
+                      double limit) {
     Sum8 sum;
-    sum.add(0, start);
     int64_t k = 0;
     while (k + 8 <= cols) {
         const int64_t stop = std::min(cols - cols % 8, k + EXIT_EVERY);
@@ -60,14 +60,14 @@ template <class T, Norm N>
 double dispatch_dense(const T* a, const T* b, int64_t cols, const Affine& fa, int64_t i, const Affine& fb,
                       int64_t j, double limit) {
     const double sa = fa.scale[i], sb = fb.scale[j], ca = fa.centre[i], cb = fb.centre[j];
-    const double start = term<N>(fa.extra[i] - fb.extra[j]);
+    if (fa.extra[i] != fb.extra[j]) return APART;
     // |s a - s b| = s |a - b|, to the last bit, for a power of two that keeps the squares in range
     int exponent;
-    if (sa == sb && ca == 0 && cb == 0 && start == 0 && std::frexp(sa, &exponent) == 0.5 && std::abs(exponent) < 160) {
+    if (sa == sb && ca == 0 && cb == 0 && std::frexp(sa, &exponent) == 0.5 && std::abs(exponent) < 160) {
         const double factor = N == Norm::L2 ? sa * sa : sa;
-        return factor * dense_distance<T, N, true>(a, b, cols, 1, 0, 1, 0, 0, limit / factor * (1 + 1e-12));
+        return factor * dense_distance<T, N, true>(a, b, cols, 1, 0, 1, 0, limit / factor * (1 + 1e-12));
     }
-    return dense_distance<T, N, false>(a, b, cols, sa, ca, sb, cb, start, limit);
+    return dense_distance<T, N, false>(a, b, cols, sa, ca, sb, cb, limit);
 }
 
 // New rows are float, training rows may be narrower: both are read as double, which changes no value.
@@ -99,9 +99,9 @@ double CsrRows<T, I>::distance(int64_t i, const Rows& o, int64_t j, double limit
     if (o.storage() != &STORAGE) throw std::invalid_argument("sparse rows of different types cannot be compared");
     const auto& other = static_cast<const CsrRows<T, I>&>(o);
     const double sa = affine_.scale[i], sb = other.affine_.scale[j];
-    const double e = affine_.extra[i] - other.affine_.extra[j];
+    if (affine_.extra[i] != other.affine_.extra[j]) return APART;
     // summed in the lanes of Sum8, so that sparse and dense rows of the same values have the same distances
-    double lanes[8] = {norm == Norm::L2 ? e * e : std::fabs(e)}, rough = lanes[0];
+    double lanes[8] = {}, rough = 0;
     I k = starts_[i], m = other.starts_[j];
     const I k_end = starts_[i + 1], m_end = other.starts_[j + 1];
     while (k < k_end || m < m_end) {

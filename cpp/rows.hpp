@@ -11,7 +11,7 @@ enum class Norm { L2, L1 };
 // Each row i stands for the vector (scale[i] * (x_i - centre[i]), extra[i]): 1, 0, 0 for euclidean and
 // manhattan; 1/|x|, 0, 0 for cosine; 1/|x - mean|, mean, 0 for correlation. Subtracting comes first: no digits
 // are lost to a mean that is large for the spread. Rows that cannot be normalised (all zero, constant) become
-// the unit vector of the extra coordinate.
+// the unit vector of the extra coordinate: at distance 1 from every other row, to the last bit.
 struct PerRow {
     const double* values;
     int64_t step;  // 0: the same value for all rows

@@ -126,8 +126,8 @@ def test_pipeline_and_set_output() -> None:
 class TestRelayout:
     @pytest.mark.parametrize(
         "change",
-        [dict(n_components=3), dict(radius=0.2), dict(preliminary="pca"), dict(inflate=False),
-         dict(standardize=True), dict(preliminary="random", random_state=3)],
+        [dict(n_components=3), dict(radius=0.2), dict(preliminary="pca"), dict(standardize=True),
+         dict(arrangement="global", inflate=True), dict(preliminary="random", random_state=3)],
     )  # fmt: skip
     def test_equals_a_fit_with_those_parameters(self, change: dict) -> None:
         model = HNNE(random_state=0).fit(digits())
@@ -165,7 +165,8 @@ def test_given_neighbors() -> None:
         (dict(radius=float("nan")), "radius=nan"),
         (dict(preliminary="umap"), "preliminary='umap'.*'pca_centroids'"),
         (dict(preliminary=np.zeros((3, 2))), "shape .1797, 2."),
-        (dict(inflate="yes"), "inflate='yes'"),
+        (dict(inflate="auto"), "inflate='auto': use True or False"),
+        (dict(inflate=np.True_, n_components=9, arrangement="global"), "2 or 3 dimensions"),
         (dict(inflate=True, n_components=4, arrangement="global"), "2 or 3 dimensions"),
         (dict(inflate=True), "inflate=True is for arrangement='global'"),
         (dict(arrangement="radial"), "arrangement='radial'"),

@@ -130,6 +130,26 @@ def test_short_rows_are_apart_by_at_most_the_distance_and_the_slack(kind: str, m
         assert (apart <= D + slack * (lengths[:, None] + lengths) + 1e-15 * lengths.max()).all()
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rough_distances_of_the_twin_are_off_by_at_most_half_of_their_margin(kind: str, metric: str) -> None:
+    points = make_points(hard_rows(kind), metric)
+    rough, margin = points.rough_distances(slice(None), points, points.norm)
+    i, j = some_pairs(rough)
+    D, margin = points.pair_distances(i, points, j, points.norm), margin[i, 0]
+    if points.norm == "L1":  # in proportion to the distance: the margin is that of the nearest other row
+        margin = margin * D / np.partition(rough, 1, axis=1)[i, 1]
+    assert (np.abs(rough[i, j] - D) <= margin / 2).all()
+
+
+def test_without_the_margin_the_twin_would_be_wrong() -> None:
+    points = make_points(hard_rows("plane"), "euclidean")
+    rough, _ = points.rough_distances(slice(None), points, points.norm)
+    for distances in (rough, D := by_definition(points)):
+        np.fill_diagonal(distances, np.inf)
+    assert (D[np.arange(points.n), rough.argmin(axis=1)] > D.min(axis=1) * (1 + 1e-12)).any()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_directions_are_as_orthonormal_as_the_derivation_takes_them_to_be(kind: str) -> None:
     _, reducer, _ = reduced(kind, "euclidean")

@@ -13,7 +13,7 @@ import pytest
 from fuzz.batches import Violation, as_code, run_batch, shrink
 from fuzz.brute import check_neighbors
 from fuzz.cases import Case, make_case
-from fuzz.checks import CHECKS, REFITS, Fitted, canonical, check_scale, fit, other_level, run_case
+from fuzz.checks import CHECKS, REFITS, Fitted, canonical, check_scale, fit, other_level, run_case, tied
 from scipy import sparse
 
 from nestmap import HNNE, _parallel, first_neighbors
@@ -113,6 +113,18 @@ def test_places_and_labels_by_chance_are_seen(monkeypatch: pytest.MonkeyPatch) -
         found = {kind for check in (*CHECKS, *REFITS) for kind, _ in check(fitted)}
     assert {"levels: not nested", "predict(X) is not the labels of X"} <= found
     assert "float32 and float64: other clusters on level 0 (perhaps ties)" in found
+
+
+def test_links_of_equal_length_are_told_from_others() -> None:
+    rng = np.random.default_rng(0)
+    line = np.outer(rng.uniform(1, 2, 60), [0.3, 0.1, 0.7])  # under cosine all distances are rounding
+    for X, metric, is_tied in ((line, "cosine", True), (line + 1e-3 * rng.normal(size=line.shape), "cosine", False)):
+        case = replace(plain_case(), X=X, parameters={**PLAIN, "metric": metric})
+        model = fit(case)
+        other, rows = fit(case), np.arange(60)
+        links = writable(other.hierarchy_.links[1].ids)
+        links[0] = next(i for i in range(1, len(links)) if i != links[0])
+        assert tied(Fitted(case, model), other, rows, 1) is is_tied and not tied(Fitted(case, model), other, rows, 0)
 
 
 def test_maps_that_change_with_the_scale_are_seen() -> None:

@@ -459,7 +459,7 @@ for n_threads in (1, 2):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")
-@pytest.mark.skipif("NESTMAP_SANITIZER" in os.environ, reason="sanitizers take all of the address space")
+@pytest.mark.skipif("NESTMAP_SANITIZED" in os.environ, reason="sanitizers take all of the address space")
 @pytest.mark.parametrize(
     "program",
     [FEW_THREADS.format(room=200_000_000), FEW_THREADS.format(room=2_000_000), STOPPED.format(room=2_000_000),

@@ -108,12 +108,33 @@ def test_a_row_alone_has_the_bits_of_the_batch() -> None:
 
 
 def declared() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Functions of the stub, with the names and types of their arguments."""
+    """Functions and methods of the stub, with the names and types of their parameters."""
     for node in ast.parse(STUB.read_text()).body:
         for part in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(part, ast.FunctionDef):
+            if isinstance(part, ast.FunctionDef) and not part.decorator_list:  # properties have no signature
                 name = part.name if part is node else f"{node.name}.{part.name}"
-                yield name, [(a.arg, ast.unparse(a.annotation)) for a in part.args.args if a.annotation]
+                types = [ast.unparse(a.annotation) if a.annotation else "Any" for a in part.args.args]
+                yield name, [*zip((a.arg for a in part.args.args), types, strict=True)]
+
+
+def parameters_of(function: object) -> list[list[str]]:
+    """Names of the parameters of a compiled function, for each of its overloads."""
+    texts = [text for text, *_ in function.__nb_signature__]  # type: ignore[attr-defined]
+    while any("[" in text for text in texts):  # types of arrays are no Python
+        texts = [re.sub(r"\[[^][]*\]", "", text) for text in texts]
+    heads = [ast.parse(f"{text}: ...").body[0] for text in texts]
+    return [[a.arg for a in head.args.args] for head in heads if isinstance(head, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("build", builds())
+def test_stub_has_the_parameters_of_the_module(build: str) -> None:
+    """Callers pass positions, so that a name or an order that has drifted would not fail anywhere else."""
+    module, n_checked = _native._load(build), 0
+    for name, parameters in declared():
+        overloads = parameters_of(attrgetter(name)(module))
+        assert overloads and all(names == [name for name, _ in parameters] for names in overloads), name
+        n_checked += 1
+    assert n_checked > 20
 
 
 def test_stub_says_what_the_module_takes() -> None:

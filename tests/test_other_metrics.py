@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from threading import get_ident
 
 import numpy as np
 import pytest
@@ -17,14 +18,16 @@ from sklearn.metrics import adjusted_mutual_info_score, pairwise_distances
 from nestmap import FINCH, HNNE, NativeMissingWarning, build_hierarchy, first_neighbors
 from nestmap import neighbors as search_module
 from nestmap._native import using
+from nestmap._parallel import map_blocks
 from nestmap._points.duplicates import hash_points
 from nestmap.hierarchy.medoids import find_medoids
 from nestmap.hierarchy.tree import Grouping
-from nestmap.neighbors import accepts_sparse, centroid_kind, check_metric, given_distances, given_neighbors
+from nestmap.neighbors import accepts_sparse, blocked, centroid_kind, check_metric, given_distances, given_neighbors
 from nestmap.neighbors.blocked import MedoidDistances
-from nestmap.neighbors.metric import as_sets, metric_key, pairwise
+from nestmap.neighbors.metric import BoundMetric, as_sets, metric_key, pairwise
 
 RNG = np.random.default_rng(3)
+CUBIC = BoundMetric("minkowski", {"p": 3})
 SETS = ("jaccard", "dice", "matching", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 
 
@@ -54,6 +57,63 @@ def test_other_metrics_and_callables(metric: object) -> None:
     X = RNG.uniform(size=(60, 4))
     D = cdist(X, X, "chebyshev" if callable(metric) else metric)
     np.testing.assert_array_equal(first_neighbors(X, metric).ids, nearest(D, X))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["chebyshev", "canberra", "sqeuclidean", "hamming", CUBIC])
+def test_distances_are_those_of_scikit_learn(metric: object, dtype: type) -> None:
+    X = (3 * RNG.uniform(size=(30, 7))).astype(dtype)
+    name, params = (metric.name, metric.parameters) if isinstance(metric, BoundMetric) else (metric, {})
+    expected = pairwise_distances(X[:20], X, metric=name, **params)
+    np.testing.assert_array_equal(pairwise(X[:20], X, metric), expected)
+
+
+class TestThreads:
+    """Brute force in several threads, in small blocks."""
+
+    @pytest.fixture(autouse=True)
+    def threads(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """How many threads each map over blocks had."""
+        had: list[int] = []
+
+        def map_and_tell(function: Callable, parts: list, n_threads: int, progress: object = None) -> list:
+            had.append(n_threads)
+            return map_blocks(function, parts, n_threads, progress)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(blocked, "_BLOCK", 1000)
+        monkeypatch.setattr(blocked, "map_blocks", map_and_tell)
+        return had
+
+    @pytest.mark.parametrize("metric", ["chebyshev", "hamming", "jaccard", CUBIC])
+    def test_same_bits(self, metric: object, threads: list[int]) -> None:
+        X = some_sets(150) if metric == "jaccard" else RNG.integers(0, 9, (150, 5)).astype(np.float32)
+        keys = hash_points(X.astype(np.float64), 1)
+        shares: list[float] = []
+        one, several = (blocked.blocked_neighbors(X, metric, keys, n, shares.append) for n in (1, 3))
+        assert threads == [1, 3] and shares[-1] == 1
+        for a, b in zip(one[1].query(X[:40], 1), several[1].query(X[:40], 3), strict=True):
+            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(one[0].ids, several[0].ids)
+        np.testing.assert_array_equal(one[0].distances, several[0].distances)
+        np.testing.assert_array_equal(one[0].ids, nearest(pairwise(X, X, metric), X))
+
+    def test_callables_stay_in_the_thread_of_the_caller(self, threads: list[int]) -> None:
+        seen = set()
+
+        def metric(a: np.ndarray, b: np.ndarray) -> float:
+            seen.add(get_ident())
+            return float(np.abs(a - b).max())
+
+        X = RNG.uniform(size=(60, 4))
+        found = first_neighbors(X, metric, n_jobs=3)
+        np.testing.assert_array_equal(found.ids, first_neighbors(X, "chebyshev", n_jobs=3).ids)
+        assert seen == {get_ident()} and threads == [1, 3]
+
+    def test_bad_distances_are_told(self) -> None:
+        X = RNG.uniform(size=(100, 3))
+        X[70:] = np.nan
+        with pytest.raises(ValueError, match=r"gives nan for rows .*; distances must be numbers"):
+            blocked.blocked_neighbors(X, "sqeuclidean", n_threads=3)
 
 
 class TestSets:

@@ -112,7 +112,7 @@ def test_a_whole_map_without_inflation() -> None:
         np.testing.assert_allclose(model.embedding_[5 * g : 5 * g + 5], top + np.vstack([pair, three]), atol=1e-9)
 
 
-def test_auto_does_not_inflate() -> None:
+def test_maps_are_inflated_on_request_only() -> None:
     model = HNNE(arrangement="global").fit(digits())
     np.testing.assert_array_equal(model.relayout(inflate=False).embedding_, model.embedding_)
     inflated = model.relayout(inflate=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import numpy as np
@@ -198,6 +200,47 @@ def test_a_failure_on_the_way_in_is_made_good_by_the_next(monkeypatch: pytest.Mo
     with single_threaded_blas():
         pass
     assert (first.num_threads, second.num_threads) == (4, 6)
+
+
+def in_a_fork(check: Callable[[], bool]) -> bool:
+    """What a function says in a child process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that the child will not have
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if check() else 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_forks_are_not_limited_by_threads_that_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    library, inside, go_on = Library("one for all", 4), threading.Event(), threading.Event()
+    load(monkeypatch, [library])
+
+    def other() -> None:
+        with single_threaded_blas():
+            inside.set()
+            go_on.wait(30)
+
+    def inside_and_out() -> list[int]:
+        with single_threaded_blas():
+            seen = [library.num_threads]
+        return [*seen, library.num_threads]
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(30)
+    assert in_a_fork(lambda: library.num_threads == 4 and inside_and_out() == [1, 4])
+    with single_threaded_blas():  # now this thread is inside as well, and so is its child
+        assert in_a_fork(lambda: library.num_threads == 1 and inside_and_out() == [1, 1])
+    assert library.num_threads == 1
+    go_on.set()
+    thread.join()
+    assert library.num_threads == 4
 
 
 def test_numbers_of_threads() -> None:

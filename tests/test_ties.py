@@ -9,6 +9,7 @@ from scipy import sparse
 
 from nestmap import HNNE, Hierarchy, build_hierarchy, first_neighbors
 from nestmap._native import using
+from nestmap._points.duplicates import hash_points
 
 
 def integers(n: int = 1500, d: int = 5, most: int = 6, seed: int = 0) -> np.ndarray:
@@ -58,6 +59,45 @@ def test_native_and_numpy_decide_alike() -> None:
             found.append(first_neighbors(X).ids)
     for ids in found[1:]:
         np.testing.assert_array_equal(ids, found[0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_rows_without_direction_are_at_distance_one(metric: str, backend: str) -> None:
+    """Not up to rounding, which would choose their neighbour: of nodes another one for another order of the rows."""
+    X = np.random.default_rng(9).normal(size=(300, 7)).astype(np.float32)
+    X[0] = 0
+    lowest = 1 + np.argmin(hash_points(X, 1)[1:])
+    with using(backend):
+        for rows in (X, X.astype(np.float64), *([sparse.csr_matrix(X)] if metric == "cosine" else [])):
+            found = first_neighbors(rows, metric)
+            assert (found.ids[0], found.distances[0]) == (lowest, 1)
+        X[:9] = 0
+        order = np.random.default_rng(1).permutation(len(X))
+        assert_same_partitions(build_hierarchy(X, metric), build_hierarchy(X[order], metric), order)
+
+
+def test_of_precomputed_distances_the_lower_index_is_taken() -> None:
+    """The exception: there are no values to decide by."""
+    D = 1.0 - np.eye(6)
+    assert first_neighbors(D, "precomputed").ids.tolist() == [1, 0, 0, 0, 0, 0]
+    X = integers(200, seed=5)
+    D = np.abs(X[:, None] - X).sum(axis=2)
+    others = D + np.diag(np.full(200, 99.0))
+    np.testing.assert_array_equal(first_neighbors(D, "precomputed").ids, others.argmin(axis=1))
+    tree = build_hierarchy(D, "precomputed")
+    medoids = tree.levels[0].centroids.rows
+    new = np.abs(integers(50, seed=6)[:, None] - X).sum(axis=2)
+    assert ((new[:, medoids] == new[:, medoids].min(axis=1, keepdims=True)).sum(axis=1) > 1).any()
+    np.testing.assert_array_equal(tree.leaf_index().query(new, 1)[0], new[:, medoids].argmin(axis=1))
+
+
+def test_precomputed_distances_without_ties_have_the_same_leaves_in_any_order() -> None:
+    X = np.random.default_rng(7).normal(size=(300, 4))
+    D, order = np.linalg.norm(X[:, None] - X, axis=2), np.random.default_rng(8).permutation(300)
+    tree, other = (build_hierarchy(d, "precomputed") for d in (D, D[np.ix_(order, order)]))
+    pairs = np.unique(np.stack([tree.labels(0)[order], other.labels(0)]), axis=1)
+    assert pairs.shape[1] == tree.levels[0].n_nodes == other.levels[0].n_nodes
 
 
 def test_rows_that_float32_would_round_keep_their_neighbours() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from threading import Lock, local
+from threading import Lock, RLock, local
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -43,7 +44,7 @@ class _BlasLimit:
     """
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock = RLock()  # a signal may come, and fork, at any point
         self.n_inside, self.own = 0, _Own()
         self.before: dict[str, tuple[Any, int]] = {}  # libraries that are limited now, and their numbers, by path
         self.libraries: list[Any] = []
@@ -68,9 +69,18 @@ class _BlasLimit:
         with self.lock:
             self.own.n_inside -= 1
             self.n_inside -= 1
-            for limits in (self.own, self):
-                while limits.before and not limits.n_inside:
-                    _set_threads(*limits.before.popitem()[1])
+            self._restore()
+
+    def after_fork(self) -> None:
+        """In a child process only the thread that forked lives on: the others will not leave."""
+        self.lock = RLock()
+        self.n_inside = self.own.n_inside
+        self._restore()
+
+    def _restore(self) -> None:
+        for limits in (self.own, self):
+            while limits.before and not limits.n_inside:
+                _set_threads(*limits.before.popitem()[1])
 
     def _is_per_thread(self, library: Any) -> bool:
         """Whether another thread sees its own number; found out once, by trying."""
@@ -94,6 +104,12 @@ def _set_threads(library: Any, n_threads: int) -> None:
 
 
 _BLAS_LIMIT = _BlasLimit()
+if hasattr(os, "register_at_fork"):  # the lock: no fork while another thread is between two steps
+    os.register_at_fork(
+        before=lambda: _BLAS_LIMIT.lock.acquire(),
+        after_in_parent=lambda: _BLAS_LIMIT.lock.release(),
+        after_in_child=lambda: _BLAS_LIMIT.after_fork(),
+    )
 
 
 @contextmanager
@@ -101,7 +117,8 @@ def single_threaded_blas() -> Iterator[None]:
     """Inside: one BLAS thread per calling thread.
 
     The bits of a matrix product then do not depend on the number of cores, and idle BLAS threads
-    do not spin beside our own. Calls may nest and overlap, in any threads.
+    do not spin beside our own. Calls may nest and overlap, in any threads. A process that is forked by a thread
+    inside is inside, too, until it leaves; one that is forked by any other thread is not.
     """
     _BLAS_LIMIT.enter()
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -65,9 +65,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         centroids (the paper's), on all rows, a random projection, random coordinates, or given
         coordinates of shape (n_rows, n_components). With a local arrangement it only places the
         clusters of the top level.
-    inflate : bool or 'auto'
+    inflate : bool
         Stretch squeezed clusters, as the authors' code does (arrangement='global' in 2-D and 3-D only). It
-        fills more of the picture and is a little less faithful; 'auto': no (docs/arrangement.md).
+        fills more of the picture and is a little less faithful (docs/arrangement.md).
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring your
@@ -136,7 +136,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         radius: float = 1 / 3,
         arrangement: str = "auto",
         preliminary: Any = "pca_centroids",
-        inflate: bool | Literal["auto"] = "auto",
+        inflate: bool = False,
         neighbors: Any = "auto",
         target_recall: float = 0.9,
         max_memory: int | str | None = None,
@@ -256,7 +256,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def _settings(self, n_rows: int, seed: int) -> MapSettings:
         """What the map depends on, with every 'auto' resolved."""
         return MapSettings(
-            self.n_components, self.layout, self.radius, self._is_local(), self.inflate not in (False, "auto"),
+            self.n_components, self.layout, self.radius, self._is_local(), bool(self.inflate),
             self._kind(n_rows), self.standardize, seed,
         )  # fmt: skip
 
@@ -383,14 +383,14 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
                 f"layout='mosaic' divides the plane: it needs n_components=2, not {self.n_components}; "
                 "use layout='descent' for other dimensions"
             )
-        if self.inflate is True and self._is_local():
-            raise ValueError("inflate=True is for arrangement='global'; local frames need none: use inflate='auto'")
-        if self.inflate is True and self.n_components not in (2, 3):
+        if not isinstance(self.inflate, bool | np.bool_):
+            raise ValueError(f"inflate={self.inflate!r}: use True or False")
+        if self.inflate and self._is_local():
+            raise ValueError("inflate=True is for arrangement='global'; local frames need none: use inflate=False")
+        if self.inflate and self.n_components not in (2, 3):
             raise ValueError(
-                f"inflate=True works in 2 or 3 dimensions, not n_components={self.n_components}; use 'auto'"
+                f"inflate=True works in 2 or 3 dimensions, not n_components={self.n_components}; use inflate=False"
             )
-        if self.inflate not in (True, False, "auto"):
-            raise ValueError(f"inflate={self.inflate!r}: use True, False or 'auto'")
         self._kind(n_rows)
         resolve_n_jobs(self.n_jobs)
 

@@ -181,7 +181,7 @@ def shrink(case: Case, kind: str) -> Case:
 
     for name in [*case.parameters]:
         plain = {"layout": "descent", "arrangement": "auto", "preliminary": "pca_centroids", "neighbors": "auto",
-                 "new_points": "centroid", "standardize": False, "inflate": "auto", "n_jobs": 1}  # fmt: skip
+                 "new_points": "centroid", "standardize": False, "inflate": False, "n_jobs": 1}  # fmt: skip
         if name in plain and case.parameters[name] != plain[name]:
             simpler = replace(case, parameters={**case.parameters, name: plain[name]})
             case = simpler if still(simpler) else case

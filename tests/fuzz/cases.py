@@ -202,7 +202,8 @@ def make_parameters(rng: Rng, is_sparse: bool, n: int) -> dict[str, Any]:
     choose("neighbors", "auto", "exact", "approximate", *(["given"] if n > 1 else []), share=0.2)
     choose("new_points", "centroid", "neighbor")
     choose("standardize", False, True, share=0.15)
-    choose("inflate", "auto", False, share=0.15)
+    choose("inflate", False, True, share=0.5)
+    found["inflate"] &= found["arrangement"] == "global" and found["n_components"] in (2, 3)
     return found
 
 

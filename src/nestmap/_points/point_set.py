@@ -5,7 +5,7 @@ and scaled one by one; manhattan is another norm of the same differences. A `Poi
 user's array as it is, with three numbers per row: row i stands for the vector
 (scale[i] * (x_i - centre[i]), extra[i]). Rows that cannot be normalised (all zero under cosine,
 constant under correlation) become the unit vector of the extra coordinate: distance 1 to every
-other row, 0 to each other. docs/exactness.md says what "by definition" means to the last bit.
+other row, to the last bit, and 0 to each other. docs/exactness.md says what "by definition" means to the last bit.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 _FLAT = 1e-14  # a row whose spread is a smaller part of its mean than this counts as constant
 _TINY_SQUARE = 2.0**-900  # smaller sums of squares have lost digits to underflow
 _TINY_LENGTH = 2.0**-1000  # shorter rows cannot be scaled to length 1: the factor would overflow
+_ROUNDING = 8 * 2.0**-53  # per column: what two distances by matrix product may be off (docs/exactness.md)
 _LIFT = 2.0**120  # brings the smallest number to 2^-954, and the square of the largest that is let in to 2^906
 
 
@@ -105,14 +106,19 @@ class PointSet:
     # --- what the NumPy twins need -------------------------------------------------------------
 
     def rough_distances(self, rows: slice, other: PointSet, norm: str) -> tuple[Array, Array]:
-        """Distances of some rows to all rows of other, and a bound of their rounding error."""
+        """Distances of some rows to all rows of other, and a margin: the nearest by definition is within it.
+
+        It covers the rounding of two distances, that of the nearest and that which looks like it, each against its
+        value by definition.
+        """
         a, b = self.block(rows), other.block(slice(None))
+        margin = _ROUNDING * (self.n_cols + 8)
         if norm == "L1":
             from sklearn.metrics.pairwise import manhattan_distances  # dense rows or sparse ones
 
             distances = manhattan_distances(a, b)
             nearest = np.partition(distances, min(1, other.n - 1), axis=1)[:, :2].max(axis=1, keepdims=True)
-            return distances, 1e-15 * (self.n_cols + 8) * nearest  # the second: the first may be the row itself
+            return distances, margin * nearest  # the second: the first may be the row itself
         if self.is_sparse:
             na, nb = np.asarray(a.multiply(a).sum(axis=1)), np.asarray(b.multiply(b).sum(axis=1)).T
             product = (a @ b.T).toarray()
@@ -122,7 +128,7 @@ class PointSet:
             na, nb = (a * a).sum(axis=1, keepdims=True), (b * b).sum(axis=1)[None, :]
             product = a @ b.T
         distances = na + nb - 2 * product + (self.extra[rows, None] - other.extra) ** 2
-        return distances, 1e-13 * (self.n_cols + 8) * (na + nb.max())
+        return distances, margin * (na + nb.max())
 
     def pair_distances(self, i: Array, other: PointSet, j: Array, norm: str) -> Array:
         """Distances of row i[k] to row j[k] of other, by definition."""
@@ -132,8 +138,8 @@ class PointSet:
             total = (abs(diff) if norm == "L1" else diff.multiply(diff) if self.is_sparse else diff * diff).sum(
                 axis=1
             )
-            extra = np.abs(self.extra[i[part]] - other.extra[j[part]])
-            out[part] = np.asarray(total).ravel() + (extra if norm == "L1" else extra**2)
+            apart = self.extra[i[part]] != other.extra[j[part]]  # at distance 1, not up to rounding
+            out[part] = np.where(apart, 2.0, np.asarray(total).ravel())
         return out
 
 

@@ -17,7 +17,7 @@ from .._input.validate import dense_block
 from .._parallel import map_blocks
 from .._progress import Share
 from ..neighbors.blocked import MedoidDistances
-from ..neighbors.metric import pairwise, refuse_bad_distances
+from ..neighbors.metric import pairwise, refuse_bad_distances, runs_in_threads
 
 if TYPE_CHECKING:
     from .tree import Grouping
@@ -54,7 +54,7 @@ def find_medoids(
             sums = weights[rows[::-1]] if len(rows) == 2 else _sums(items, rows, weights[rows], metric)
             out[g] = rows[np.argmin(sums)]
 
-    map_blocks(find, blocks(n_groups, 1, values=_RUN), n_threads, progress)
+    map_blocks(find, blocks(n_groups, 1, values=_RUN), n_threads if runs_in_threads(metric) else 1, progress)
     return out
 
 

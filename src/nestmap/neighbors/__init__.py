@@ -138,7 +138,7 @@ def search(
         found = search(metric.rows(X, n_threads), "euclidean", n_threads, options, reducer, progress, hashes, keys)
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
-        return Found(*blocked_neighbors(X, metric, keys, progress))
+        return Found(*blocked_neighbors(X, metric, keys, n_threads, progress))
     points = make_points(X, metric, n_threads=n_threads, keys=keys)
     chosen = decide(X, metric, options)
     if chosen.method == "exact":

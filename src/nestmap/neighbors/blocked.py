@@ -13,9 +13,10 @@ from .._native import kernels
 from .._parallel import map_blocks
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._progress import Share
-from .metric import centroid_kind, check_sets, pairwise, refuse_bad_distances
+from .metric import centroid_kind, check_sets, distances_to, pairwise, refuse_bad_distances, runs_in_threads
 from .report import FirstNeighbors, NeighborReport
 
+_BLOCK = 1_000_000  # distances that a thread has at once
 _PAIRS = 64  # rows whose pairs are taken from a block of all of their distances
 
 
@@ -55,15 +56,15 @@ class BlockedIndex:
             return _least(distances)
         if centroid_kind(self.metric) == "majority":
             check_sets(data, self.metric)
-        return _nearest(self.data, data, self.metric, self.keys, exclude_self=False)
+        return _nearest(self.data, data, self.metric, self.keys, n_threads, exclude_self=False)
 
 
 def blocked_neighbors(
-    data: Any, metric: Any, keys: Array | None = None, progress: Share | None = None
+    data: Any, metric: Any, keys: Array | None = None, n_threads: int = 1, progress: Share | None = None
 ) -> tuple[FirstNeighbors, BlockedIndex]:
     """First neighbours by brute force; O(n^2) time."""
     start = perf_counter()
-    ids, distances = _nearest(data, data, metric, keys, exclude_self=True, progress=progress)
+    ids, distances = _nearest(data, data, metric, keys, n_threads, exclude_self=True, progress=progress)
     n = data.shape[0]
     seconds = {"brute force": perf_counter() - start}
     report = NeighborReport("exact (brute force)", True, n, n, "scikit-learn", seconds=seconds)
@@ -81,18 +82,27 @@ def nearest_in_matrix(D: Any) -> FirstNeighbors:
 
 
 def _nearest(
-    rows: Any, queries: Any, metric: Any, keys: Array | None, exclude_self: bool, progress: Share | None = None
+    rows: Any,
+    queries: Any,
+    metric: Any,
+    keys: Array | None,
+    n_threads: int,
+    exclude_self: bool,
+    progress: Share | None = None,
 ) -> tuple[Array, Array]:
-    n = queries.shape[0]
+    """Each pair by itself, so that blocks and threads make no difference to the bits."""
+    n, to_rows = queries.shape[0], distances_to(rows, metric)
     ids, found = np.empty(n, dtype=np.int64), np.empty(n)
     by_key = None if keys is None else np.argsort(keys, kind="stable")
-    for part in blocks(n, rows.shape[0]):
-        distances = pairwise(queries[part], rows, metric)
+
+    def find(part: slice) -> None:
+        distances = to_rows(queries[part])
         own = np.arange(part.start, part.stop)
         refuse_bad_distances(distances, own, range(rows.shape[0]), metric)
         ids[part], found[part] = _least(distances, own if exclude_self else None, by_key)
-        if progress:
-            progress(part.stop / n)
+
+    parts = blocks(n, rows.shape[0], values=_BLOCK)
+    map_blocks(find, parts, n_threads if runs_in_threads(metric) else 1, progress)
     return ids, found
 
 

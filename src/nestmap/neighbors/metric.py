@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -20,6 +20,14 @@ _PARAMETERS = {
     "minkowski": ("p", "w"), "chebyshev": ("w",), "canberra": ("w",), "braycurtis": ("w",), "sqeuclidean": ("w",),
     "mahalanobis": ("VI",), "seuclidean": ("V",),
 }  # fmt: skip
+_SCIPY = (
+    "braycurtis",
+    "canberra",
+    "chebyshev",
+    "hamming",
+    "minkowski",
+    "sqeuclidean",
+)  # pair by pair, without the GIL
 _ASYMMETRIC = 1e-6  # of the largest distance: more is no rounding
 _NEGATIVE = 1e-12  # of the largest distance: less is rounding
 
@@ -182,15 +190,40 @@ def centroid_kind(metric: Any) -> str:
 
 def pairwise(rows: Any, others: Any, metric: Any) -> Array:
     """Distances of each row to each of the others under a checked metric; O(n · m) memory."""
+    return distances_to(others, metric)(rows)
+
+
+def distances_to(others: Any, metric: Any) -> Callable[[Any], Array]:
+    """A function that gives the distances of each of some rows to each of the others; these are prepared once."""
     if isinstance(metric, RowMetric):
-        return metric.distances(rows, others)
+        return metric.distances_to(others)
     if isinstance(metric, str) and metric in _SETS:
-        return _set_distances(as_sets(rows), as_sets(others), metric)
+        sets = as_sets(others)
+        return lambda rows: _set_distances(as_sets(rows), sets, metric)
+    name, parameters = (metric.name, metric.parameters) if isinstance(metric, BoundMetric) else (metric, {})
+    if isinstance(name, str) and name in _SCIPY:
+        from scipy.spatial.distance import cdist
+
+        values = np.asarray(others, dtype=np.float64)
+        return lambda rows: cdist(np.asarray(rows, dtype=np.float64), values, name, **parameters)
     from sklearn.metrics import pairwise_distances  # heavy, and only other metrics need it
 
-    if isinstance(metric, BoundMetric):
-        return np.asarray(pairwise_distances(rows, others, metric=metric.name, **metric.parameters))
-    return np.asarray(pairwise_distances(rows, others, metric=metric))
+    return lambda rows: np.asarray(pairwise_distances(rows, others, metric=name, **parameters))
+
+
+def runs_in_threads(metric: Any) -> bool:
+    """Whether distances may be computed in several threads at once.
+
+    Not by callables: they need not be safe in threads, and hold the GIL anyway. Nor by scikit-learn: it changes the
+    filters of warnings for a moment, which are those of the process.
+
+    Examples
+    --------
+    >>> [runs_in_threads(m) for m in ("jaccard", "chebyshev", "haversine", max)]
+    [True, True, False, False]
+    """
+    name = metric.name if isinstance(metric, BoundMetric) else metric
+    return isinstance(name, str) and (name in _SETS or name in _SCIPY or name == "precomputed")
 
 
 def _set_distances(a: Any, b: Any, metric: str) -> Array:

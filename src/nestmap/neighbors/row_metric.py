@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,16 +48,14 @@ class RowMetric:
         map_blocks(change, blocks(X.shape[0], X.shape[1], values=_PIECE), n_threads)
         return out
 
-    def distances(self, a: Any, b: Any) -> Array:
-        """Of each row of a to each row of b."""
-        a, b = self.rows(a), self.rows(b)
-        if sparse.issparse(a):
-            from sklearn.metrics import euclidean_distances
-
-            return np.asarray(self.factor * euclidean_distances(a, b))
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(self.factor * cdist(a, b))
+    def distances_to(self, others: Any) -> Callable[[Any], Array]:
+        """A function that gives the distances of each of some rows to each of the others."""
+        changed = self.rows(others)
+        if sparse.issparse(changed):
+            from sklearn.metrics import euclidean_distances as euclidean
+        else:
+            from scipy.spatial.distance import cdist as euclidean
+        return lambda rows: np.asarray(self.factor * euclidean(self.rows(rows), changed))
 
     def __repr__(self) -> str:
         return repr(self.name)
