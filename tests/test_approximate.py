@@ -182,7 +182,7 @@ def test_first_neighbors_takes_the_method_and_checks_it() -> None:
 
 
 def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.neighbors.approximate._LENGTHS", (16,))
+    monkeypatch.setattr("nestmap.neighbors.approximate.LENGTHS", (16,))
     X = np.random.default_rng(0).standard_normal((30_000, 50)).astype(np.float32)
     with pytest.warns(RecallWarning, match="was not reached"):
         first_neighbors(X, method="approximate", target_recall=0.99)

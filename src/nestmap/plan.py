@@ -17,7 +17,7 @@ from ._progress import Progress
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
-from .neighbors.approximate import LISTED, graph_bytes, longest_list
+from .neighbors.approximate import LENGTHS, LISTED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
 from .neighbors.choice import Search, decide, most_columns
 from .neighbors.row_metric import RowMetric
@@ -49,6 +49,8 @@ class Plan:
         The smallest max_memory that this fit could run with.
     stages : dict
         Bytes per stage.
+    n_listed : int
+        Rows that an approximate search may list per row.
     exact_pairs : float
         Pairs of rows that an exact search would have to bound, by prediction; NaN where that was not asked.
     """
@@ -63,6 +65,7 @@ class Plan:
     smallest: int = 0
     stages: dict[str, int] = field(default_factory=dict)
     exact_pairs: float = nan
+    n_listed: int = 0
 
     def __str__(self) -> str:
         text = (
@@ -102,10 +105,13 @@ def plan_fit(
         table = int(X.data.nbytes + X.indices.nbytes)  # of centroids: at most the values of all rows
     else:
         table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
+    longest = longest_list(n)
+    lengths = [k for k in LENGTHS if k <= longest] if budget.given else [longest]
     plans = [
-        _estimate(n, n_features, method, columns, n_components, local, table, disk)
+        _estimate(n, n_features, method, columns, n_listed, n_components, local, table, disk)
         for disk in ((False,) if sparse.issparse(X) else (False, True))
         for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
+        for n_listed in lengths
     ]
     smallest = min(p.memory for p in plans)
     small = table <= _ON_DISK * budget.size or sparse.issparse(X)  # a CSR table stays in memory
@@ -121,7 +127,7 @@ def plan_fit(
 
 def make_run(plan: Plan, options: Search, n_threads: int, progress: Progress, folder: Path | None) -> Run:
     """The plan's decisions as the stages take them; `options` are what was asked for."""
-    nodes = replace(options, columns=plan.columns)
+    nodes = replace(options, columns=plan.columns, n_listed=plan.n_listed or options.n_listed)
     resolved = options.method == "auto" and plan.method in ("exact", "approximate")
     rows = replace(nodes, method=plan.method, exact_pairs=plan.exact_pairs) if resolved else nodes
     return Run(n_threads, progress, rows, nodes, folder, plan.disk > 0)
@@ -140,13 +146,13 @@ def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[
 
 
 def _estimate(
-    n: int, n_features: int, method: str, columns: int, d: int, local: bool, table: int, on_disk: bool
+    n: int, n_features: int, method: str, columns: int, n_listed: int, d: int, local: bool, table: int, on_disk: bool
 ) -> Plan:
     """Bytes per stage, from what the stages keep per row (docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 32  # hashes and their order, members, links
     panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
-    lists = 24 if method == "exact" else graph_bytes(longest_list(n))
+    lists = 24 if method == "exact" else graph_bytes(n_listed)
     n_cells = 0 if method == "exact" else n / fine_size(n)
     sample = sample_size(n, n_features)
     leaves = _LEAVES * n
@@ -163,4 +169,6 @@ def _estimate(
     if method in ("given", "brute force"):
         stages = {k: v for k, v in stages.items() if k in ("centroids", "layout")}
     whole = {k: int(v) + _FIXED for k, v in stages.items()}
-    return Plan(n, n_features, method, columns, max(whole.values()), 0, table if on_disk else 0, 0, whole)
+    return Plan(
+        n, n_features, method, columns, max(whole.values()), 0, table if on_disk else 0, 0, whole, n_listed=n_listed
+    )

@@ -35,6 +35,7 @@ def identity(X: Any, hashes: Array, metric: Any, run: Run, given: FirstNeighbors
         parameters["neighbors"] = f"given, {_checksum(given.ids)}"
     elif run.rows.method == "approximate":
         parameters["columns"] = run.rows.columns  # exact searches find the same with any
+        parameters["n_listed"] = run.rows.n_listed
     data = {"shape": list(X.shape), "dtype": str(X.dtype), "checksum": _checksum(hashes)}
     return {"data": data, **parameters, "nestmap": version("nestmap")}
 

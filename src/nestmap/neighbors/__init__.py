@@ -152,15 +152,9 @@ def search(
         return predicted_pairs(X, metric) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
 
     neighbors, reducer = approximate_neighbors(
-        points,
-        n_threads,
-        options.target_recall,
-        reducer,
-        progress,
-        hashes,
-        min(options.columns, _COLUMNS),
-        exact_pairs,
-    )
+        points, n_threads, options.target_recall, reducer, progress, hashes,
+        columns=min(options.columns, _COLUMNS), longest=options.n_listed, exact_pairs=exact_pairs,
+    )  # fmt: skip
     return Found(_with_prediction(neighbors, chosen.exact_pairs), None, reducer)
 
 

@@ -33,8 +33,8 @@ from .spaces import ProductSpace, SomeRows, Space, space_of
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
 _PROBES = 6  # cells that each row looks into
 LISTED = 64  # nearest cells that a cell's rows choose from
-_LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; more are tried if fewer will not do
-_FIRST_LENGTH, MOST_LISTED = 16, _LENGTHS[0]
+LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; more are tried if fewer will not do
+_FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
 _ROOM = 2_000_000_000  # bytes of lists and the descent on them
 _SPARE = 9  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
@@ -88,19 +88,21 @@ def approximate_neighbors(
     progress: Share | None = None,
     hashes: Array | None = None,
     columns: int = 64,
+    longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
 ) -> tuple[FirstNeighbors, Reducer | None]:
     """First neighbours of all rows at about the target recall, and the directions that were used.
 
-    `columns`: reduced columns that are kept per row; `hashes`: what `hash_points` gives for these rows;
-    `exact_pairs` predicts what the exact join would bound; it is asked before lists are made longer.
+    `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per row, `longest`:
+    rows that are listed per row, at most; `exact_pairs` predicts what the exact join would bound, and is asked before
+    lists are made longer.
     """
     with single_threaded_blas():
         hashes = hash_points(points.data, n_threads) if hashes is None else hashes
         copies = Copies(points, hashes)
         try:
             found = search_graph(
-                points, copies.distinct, 1, n_threads, target, reducer, progress, columns, exact_pairs
+                points, copies.distinct, 1, n_threads, target, reducer, progress, columns, longest, exact_pairs
             )
         except CheaperExact as reason:
             neighbors, index = join_points(points, n_threads, reducer, progress, hashes, columns)
@@ -121,6 +123,7 @@ def search_graph(
     reducer: Reducer | None = None,
     progress: Share | None = None,
     columns: int = 64,
+    longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
 ) -> NearestRows:
     """The k nearest of the distinct rows (None: all rows) for each of them."""
@@ -137,7 +140,9 @@ def search_graph(
     if distinct is not None:
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
-    search = _Search(points, reduced, partition, reducer.mean, k, n_threads, clock, progress)
+    search = _Search(
+        points, reduced, partition, reducer.mean, k, min(longest, longest_list(n)), n_threads, clock, progress
+    )
     search.reach(target, exact_pairs)
     distances, ids = search.rank(np.empty(0, dtype=np.int64), part_of(progress, 0.95, 1))
     clock.stop("ranking")
@@ -157,12 +162,12 @@ def graph_bytes(length: int) -> int:
 
 def longest_list(n: int) -> int:
     """The longest lists that n rows have room for."""
-    return next((k for k in _LENGTHS if n * graph_bytes(k) <= _ROOM), _LENGTHS[-1])
+    return next((k for k in LENGTHS if n * graph_bytes(k) <= _ROOM), LENGTHS[-1])
 
 
-def list_length(k: int, n: int) -> int:
+def list_length(k: int, longest: int) -> int:
     """Rows kept per row at first, where k are wanted: a multiple of 8, as vectors are."""
-    return min(_FIRST_LENGTH, longest_list(n)) if k == 1 else min(MOST_LISTED, -(-(k + _SPARE) // 8) * 8)
+    return min(_FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + _SPARE) // 8) * 8)
 
 
 def _choose_head(reduced: ShortRows, partition: Partition, norm: str, k: int) -> int:
@@ -193,12 +198,12 @@ class _Search:
     """Visits to cells, then rounds of descent, until random rows say that it is enough."""
 
     def __init__(
-        self, points: PointSet, reduced: ShortRows, partition: Partition, mean: Array, k: int, n_threads: int,
-        clock: Clock, progress: Share | None,
+        self, points: PointSet, reduced: ShortRows, partition: Partition, mean: Array, k: int, longest: int,
+        n_threads: int, clock: Clock, progress: Share | None,
     ) -> None:  # fmt: skip
         self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
-        length = list_length(k, len(reduced.z))
+        self.longest, length = longest, list_length(k, longest)
         self.head = _choose_head(reduced, partition, points.norm, length)
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), length)
@@ -217,13 +222,12 @@ class _Search:
             self.clock.stop("descent")
             before, recall = recall, self._steer()
             gain, length = recall - before, self.lists.ids.shape[1]
-            longest = longest_list(len(self.lists.ids))
             if recall >= target or graph.n_fresh() > _SETTLED * self.lists.ids.size:
                 continue
-            if recall + gain < target and length < longest:  # the rounds to come will not do
+            if recall + gain < target and length < self.longest:  # the rounds to come will not do
                 if len(self.lists.ids) * _DESCENT_COST * (2 * length) ** 2 > exact_pairs():
                     raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
-                self.lists = self.lists.longer(min(longest, 2 * length))
+                self.lists = self.lists.longer(min(self.longest, 2 * length))
                 graph = self._graph()
             elif gain < _GAIN:
                 break

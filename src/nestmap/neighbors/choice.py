@@ -27,13 +27,15 @@ _VERIFY_COST = 0.4  # per column of a pair that bounds leave over, in bounded pa
 class Search:
     """How first neighbours are to be found.
 
-    `columns` limits the reduced columns that are kept per row (a question of memory). `exact_pairs` is what the
+    `columns` limits the reduced columns that are kept per row, and `n_listed` the rows that the approximate search
+    lists for each row (questions of memory). `exact_pairs` is what the
     exact join would cost by prediction, where a decision has asked for it; the approximate search never takes more.
     """
 
     method: str = "auto"
     target_recall: float = 0.9
     columns: int = MOST_COLUMNS
+    n_listed: int = 64
     exact_pairs: float = float("nan")
 
     def __post_init__(self) -> None:
