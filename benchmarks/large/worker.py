@@ -13,18 +13,18 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.large.plan import N_JOBS
+from benchmarks.large.plan import N_JOBS, PACKAGES
 from benchmarks.methods import METHODS
 
 WARM_ROWS = 50_000  # enough for every function to be compiled
 REPEATS, LONG = 3, 60.0  # a warm measurement is repeated while that takes less than so many seconds
-PACKAGES = {"nestmap": "nestmap", "hnne": "hnne", "pynndescent": "pynndescent"}
 
 
 def main() -> None:
@@ -71,10 +71,9 @@ def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any]
 
 
 def _report(report: Any) -> dict[str, Any]:
-    """How the neighbours of one level were found, as far as the library says."""
-    names = ("method", "exact", "recall", "n_sampled", "n_rows", "seconds")
-    values = {name: getattr(report, name) for name in names if hasattr(report, name)}
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+    """How neighbours were found, all that the library says."""
+    values = {k: v.item() if isinstance(v, np.generic) else v for k, v in asdict(report).items()}
+    return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in values.items()}  # JSON has no NaN
 
 
 def _fit_hnne(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
@@ -106,22 +105,50 @@ def _search_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, A
 
 
 def _search_pynndescent(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    measured, found = _peer_graph(X, job)
+    return measured, _others(found, rows)[:, 0]
+
+
+def _graph_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    from nestmap.neighbors import neighbor_graph
+
+    options = {"metric": job["metric"], "n_jobs": N_JOBS, **job["options"]}
+    measured, found = _warm_times(lambda A: neighbor_graph(A, **options), X)
+    return {**measured, "reports": [_report(found.report)]}, found.ids[rows]
+
+
+def _graph_pynndescent(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    measured, found = _peer_graph(X, job)
+    return measured, _others(found, rows)
+
+
+def _peer_graph(X: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """pynndescent's neighbours of all rows, most of them with the row itself in front."""
     from pynndescent import NNDescent
 
     def search(A: Any) -> Any:
         index = NNDescent(A, metric=job["metric"], n_jobs=N_JOBS, random_state=0, **job["options"])
         return index.neighbor_graph[0]
 
-    measured, found = _warm_times(search, X)
+    return _warm_times(search, X)
+
+
+def _others(found: Any, rows: Any) -> Any:
+    """The neighbours of these rows without the rows themselves; where a row is not there, without the last."""
     chosen = found[rows].astype(np.int64)
-    return measured, np.where(chosen[:, 0] == rows, chosen[:, 1], chosen[:, 0])
+    dropped = chosen == rows[:, None]
+    dropped[~dropped.any(axis=1), -1] = True
+    return chosen[~dropped].reshape(len(rows), -1)
 
 
 TASKS = {
     ("fit", "nestmap"): _fit_nestmap,
     ("fit", "hnne"): _fit_hnne,
     ("neighbors", "nestmap"): _search_nestmap,
+    ("neighbors", "before"): _search_nestmap,
     ("neighbors", "pynndescent"): _search_pynndescent,
+    ("graph", "nestmap"): _graph_nestmap,
+    ("graph", "pynndescent"): _graph_pynndescent,
 }
 
 if __name__ == "__main__":
