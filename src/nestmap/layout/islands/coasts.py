@@ -1,0 +1,181 @@
+"""Outlines of clusters: where the nearest row belongs to the cluster and is not far.
+
+A raster says for each of its cells which row is the nearest, up to a distance; borders between cells of different
+clusters are chained to closed rings and rounded. What two clusters share is the same line for both, but for the
+corners where three meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..._arrays import Array, blocks
+from ..frozen import Frozen
+
+LINES = 400  # of the raster along the longer side of the map
+_REACH = 3.0  # how far a coast lies from the rows, in medians of the distance between neighbours
+_QUERIES = 100_000  # at once: in between, Ctrl-C works
+_ROUNDS = 3  # of averaging each corner of a ring with its neighbours
+_SAMPLE = 20_000  # rows that the usual distance between neighbours is measured on
+
+
+@dataclass(frozen=True, eq=False)
+class Coasts(Frozen):
+    """Polygons with holes and several parts, one set per cluster.
+
+    Ring r is points[ring_starts[r]:ring_starts[r + 1]]; the rings of cluster i are starts[i] to starts[i + 1].
+    Outer rings run counter-clockwise, those around holes clockwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nestmap.layout.islands.coasts import trace_coasts
+    >>> rng = np.random.default_rng(0)
+    >>> two = np.concatenate([rng.random((500, 2)), rng.random((500, 2)) + [5, 0]])
+    >>> coasts = trace_coasts(two, np.arange(1000) // 500, 2)
+    >>> len(coasts), [len(rings) for rings in coasts], bool(0.9 < coasts.areas[0] < 2)
+    (2, [1, 1], True)
+    """
+
+    starts: Array
+    ring_starts: Array
+    points: Array
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, i: int) -> list[Array]:
+        rings = range(int(self.starts[i]), int(self.starts[i + 1]))
+        return [self.points[self.ring_starts[r] : self.ring_starts[r + 1]] for r in rings]
+
+    def __iter__(self) -> Iterator[list[Array]]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def areas(self) -> Array:
+        """Of each cluster, without its holes."""
+        after = np.arange(1, len(self.points) + 1)
+        after[self.ring_starts[1:] - 1] = self.ring_starts[:-1]
+        x, y = self.points.T
+        total = np.concatenate([[0.0], np.cumsum(x * y[after] - x[after] * y) / 2])
+        return np.asarray(np.diff(total[self.ring_starts[self.starts]]))
+
+
+def trace_coasts(positions: Array, labels: Array, n_clusters: int) -> Coasts:
+    """The coasts of clusters of points in the plane; O(n log n + raster)."""
+    reach = _REACH * usual_distance(positions)
+    corner = positions.min(axis=0) - 1.5 * reach
+    width = positions.max(axis=0) + 1.5 * reach - corner
+    step = float(width.max()) / LINES
+    if not step > 0:  # a single place: a cell around it
+        reach, step = 1.0, 1.0
+        corner, width = corner - 1.5, width + 3.0
+    reach = max(reach, 1.5 * step)
+    corner, width = corner - 2 * step, width + 4 * step
+    raster = _rasterise(positions, labels, corner, step, np.ceil(width / step).astype(int), reach)
+    starts, ends, owners = _borders(raster)
+    order, ring_starts, ring_owners = _chain(starts, ends, owners, raster.shape[1] + 1)
+    rows, cols = np.divmod(starts[order], raster.shape[1] + 1)
+    points = corner + step * np.stack([rows, cols], axis=1)
+    by_cluster = np.searchsorted(ring_owners, np.arange(n_clusters + 1))
+    return Coasts(by_cluster, ring_starts, _rounded(points, ring_starts))
+
+
+def usual_distance(positions: Array) -> float:
+    """Median distance from a row to the nearest one elsewhere; of a sample, if there are many."""
+    some = positions[:: max(1, len(positions) // _SAMPLE)]
+    places = np.unique(positions, axis=0)
+    if len(places) < 2:
+        return 0.0
+    near = cKDTree(places).query(some, k=2)[0]
+    return float(np.median(near[:, 1]))
+
+
+def _rasterise(positions: Array, labels: Array, corner: Array, step: float, shape: Array, reach: float) -> Array:
+    """Cluster of the row nearest to the centre of each cell, -1 where none is within reach; (rows, cols)."""
+    tree = cKDTree(positions)
+    out = np.full(int(shape[0]) * int(shape[1]), -1, dtype=np.int64)
+    for part in blocks(len(out), 1, values=_QUERIES):
+        at = np.stack(np.divmod(np.arange(part.start, part.stop), int(shape[1])), axis=1)
+        _, ids = tree.query(corner + step * (at + 0.5), distance_upper_bound=reach)
+        found = ids < len(positions)
+        out[part][found] = labels[ids[found]]
+    return out.reshape(int(shape[0]), int(shape[1]))
+
+
+def _borders(raster: Array) -> tuple[Array, Array, Array]:
+    """Sides of cells that end a cluster, with the cluster on their left: corners at start and end, cluster.
+
+    The corner (r, c) has the number r * (cols + 1) + c; the outermost cells are empty.
+    """
+    cols = raster.shape[1] + 1
+    found: list[tuple[Array, Array, Array]] = []
+    # towards the cell beyond: the side from one corner of the cell to the next, counter-clockwise in (row, col)
+    for way, begin, end in (((-1, 0), (0, 1), (0, 0)), ((1, 0), (1, 0), (1, 1)),
+                            ((0, -1), (0, 0), (1, 0)), ((0, 1), (1, 1), (0, 1))):  # fmt: skip
+        beyond = np.roll(raster, (-way[0], -way[1]), axis=(0, 1))
+        r, c = np.nonzero((raster >= 0) & (beyond != raster))
+        first, last = ((r + dr) * cols + c + dc for dr, dc in (begin, end))
+        found.append((first, last, raster[r, c]))
+    starts, ends, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return starts, ends, owners
+
+
+def _chain(starts: Array, ends: Array, owners: Array, cols: int) -> tuple[Array, Array, Array]:
+    """Sides in the order of their rings, where each ring starts, and the cluster of each ring, ascending.
+
+    Where two parts of a cluster touch at a corner they stay apart: the side that turns left goes on.
+    """
+    order = np.lexsort((starts, owners))
+    starts, ends, owners = starts[order], ends[order], owners[order]
+    n = len(starts)
+    key = owners * (starts.max(initial=0) + 1) + starts
+    want = owners * (starts.max(initial=0) + 1) + ends
+    after = np.searchsorted(key, want)
+    twin = np.minimum(after + 1, n - 1)
+    is_double = (twin > after) & (key[twin] == want)
+    for side in np.flatnonzero(is_double):
+        way, options = _way(starts[side], ends[side], cols), (after[side], after[side] + 1)
+        turns = [_turn(way, _way(starts[o], ends[o], cols)) for o in options]
+        after[side] = options[int(np.argmax(turns))]
+    ring_starts, out, seen = [0], np.empty(n, dtype=np.int64), np.zeros(n, dtype=bool)
+    ring_owners, filled = [], 0
+    follow = after.tolist()
+    for side in range(n):
+        if seen[side]:
+            continue
+        at = side
+        while not seen[at]:
+            seen[at] = True
+            out[filled] = at
+            filled += 1
+            at = follow[at]
+        ring_starts.append(filled)
+        ring_owners.append(int(owners[side]))
+    return order[out], np.array(ring_starts), np.array(ring_owners, dtype=np.int64)
+
+
+def _way(start: int, end: int, cols: int) -> tuple[int, int]:
+    """Step in rows and columns."""
+    step = int(end) - int(start)
+    return (0, step) if abs(step) == 1 else (step // cols, 0)
+
+
+def _turn(a: tuple[int, int], b: tuple[int, int]) -> int:
+    """1 to the left, 0 straight on, -1 to the right."""
+    return a[0] * b[1] - a[1] * b[0]
+
+
+def _rounded(points: Array, ring_starts: Array) -> Array:
+    """Corners averaged with their neighbours on the ring, a few times."""
+    n = len(points)
+    before, after = np.arange(n) - 1, np.arange(n) + 1
+    before[ring_starts[:-1]] = ring_starts[1:] - 1
+    after[ring_starts[1:] - 1] = ring_starts[:-1]
+    for _ in range(_ROUNDS):
+        points = (points[before] + 2 * points + points[after]) / 4
+    return points

@@ -1,0 +1,189 @@
+"""Coarse to fine: optimise one level, put its children around it, optimise them, down to leaves or rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import Array
+from ..._progress import Progress
+from ...arrangement import Arrangement, DistinctRows
+from ...hierarchy.tree import Hierarchy
+from ...preliminary import Preliminary
+from ..descent import Placement, make_placement, separate
+from .graph import level_graph, weigh_neighbors
+from .leaves import fit_placement
+from .layout import Islands
+from .optimise import Phase, optimise
+
+FIRST_NODES = 3000  # at most, of the level that decides the large picture
+FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
+FIRST_PHASES = (Phase(100, 12.0), Phase(200))
+NODE_STEPS, ROW_STEPS = 50, 100
+MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
+MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
+_WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
+_BALL = 0.45  # of the distance to the nearest other node: where children start
+_SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
+_JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
+
+DETAILS = ("auto", "leaves", "rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The nodes of a level, or the rows, as the optimisation sees them."""
+
+    data: Any
+    metric: Any
+    keys: Array  # uint64: decide their order, which must not depend on the order of the rows
+    masses: Array  # rows that each of them stands for
+    rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
+
+
+def lay_islands(
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    preliminary: Preliminary,
+    X: Any,
+    *,
+    row_keys: Array,
+    radius: float = 1 / 3,
+    detail: str = "leaves",
+    tightness: float = 1.0,
+    start: Array | None = None,
+    first_equal: Array | None = None,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Islands:
+    """t-SNE's forces on the hierarchy, coarse to fine; linear in the number of rows, given neighbours.
+
+    Parameters
+    ----------
+    preliminary : Preliminary
+        Says where the nodes of the first level begin: the lowest one with at most 3000 nodes.
+    X : rows that the layout is made from
+    row_keys : ndarray of shape (n_rows,), uint64
+        Hashes of the rows: they decide in which order items are added up.
+    radius : float
+        Of a leaf's ball, as a fraction of the distance to the nearest other leaf (detail="leaves").
+    detail : {'leaves', 'rows'}
+    tightness : float
+        Attraction in the last phases, in t-SNE's units: more makes islands smaller and seas wider.
+    start : ndarray, optional
+        Positions of the first level, optimised: `Islands.first` of another layout of the same hierarchy.
+    first_equal : ndarray of shape (n_rows,), optional
+        For each row the first row that equals it: they get one place. None if all rows differ.
+    """
+    progress = progress or Progress(0)
+    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
+    first = first_level(hierarchy)
+    ranks = node_ranks(hierarchy)
+    items = _nodes(hierarchy, first, ranks)
+    if start is None:
+        progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
+        start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
+    positions = start
+    if tightness != 1:
+        phases = (Phase(NODE_STEPS, tightness),)
+        positions = improve(items, start, FIRST_PERPLEXITY, phases, n_threads, progress, rescale=False)
+    done = len(positions)
+    for k in reversed(range(first + 1)):
+        level = hierarchy.levels[k]
+        if k < first and min(level.n_nodes, MOST_NODES) >= (_WORTH if k else 1) * done and level.n_nodes <= MOST_NODES:
+            progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
+            done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
+            positions = improve(_nodes(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
+        ball = _BALL if k or detail == "rows" else radius
+        placement, offsets = make_placement(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
+        positions = placement.settle(level.members, offsets, n_threads)
+        if k:
+            positions = separate(positions, level.members, placement)
+    if detail == "rows":
+        rows = _rows(hierarchy, X, row_keys, distinct, ranks[0])
+        progress.begin(f"islands: {len(rows.keys)} rows")
+        own = positions if distinct is None else positions[distinct.rows]
+        own = improve(rows, own, PERPLEXITY, (Phase(ROW_STEPS, tightness),), n_threads, progress)
+        positions = own if distinct is None else own[distinct.of_row]
+        placement = fit_placement(placement, offsets, positions, hierarchy.levels[0], distinct, n_threads)
+    if first_equal is not None:
+        positions = positions[first_equal]
+    parents = tuple(level.members for level in hierarchy.levels)
+    return Islands(positions, placement, start, parents, detail, tightness, radius, arrangement.kind)
+
+
+def first_level(hierarchy: Hierarchy) -> int:
+    """The lowest level with at most 3000 nodes, or the top."""
+    few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= FIRST_NODES]
+    return few[0] if few else hierarchy.n_levels - 1
+
+
+def node_ranks(hierarchy: Hierarchy) -> list[Array]:
+    """Per level the place of each node in an order that does not depend on the order of the rows."""
+    ranks: list[Array] = []
+    for k in reversed(range(hierarchy.n_levels)):
+        keys = _keys(hierarchy, k)
+        ranks.append(_rank(keys, ranks[-1][hierarchy.levels[k + 1].members] if ranks else np.zeros_like(keys)))
+    return ranks[::-1]
+
+
+def _rank(keys: Array, above: Array) -> Array:
+    rank = np.empty(len(keys), dtype=np.int32)
+    rank[np.lexsort((keys, above))] = np.arange(len(keys), dtype=np.int32)
+    return rank
+
+
+def _keys(hierarchy: Hierarchy, k: int) -> Array:
+    keys = hierarchy.levels[k].keys
+    return np.arange(hierarchy.levels[k].n_nodes, dtype=np.uint64) if keys is None else keys
+
+
+def _nodes(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
+    level = hierarchy.levels[k]
+    return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k])
+
+
+def _rows(hierarchy: Hierarchy, X: Any, keys: Array, distinct: DistinctRows | None, leaf_rank: Array) -> Items:
+    """The rows, of equal ones the first, which counts for all of them."""
+    leaves = hierarchy.levels[0].members
+    if distinct is None:
+        return Items(X, hierarchy.metric, keys, np.ones(len(keys)), _rank(keys, leaf_rank[leaves]))
+    keys, leaves = keys[distinct.rows], leaves[distinct.rows]
+    return Items(X[distinct.rows], hierarchy.metric, keys, distinct.counts, _rank(keys, leaf_rank[leaves]))
+
+
+def improve(
+    items: Items,
+    positions: Array,
+    perplexity: float,
+    phases: tuple[Phase, ...],
+    n_threads: int,
+    progress: Progress,
+    rescale: bool = True,
+) -> Array:
+    """Positions of one level after gradient descent on its neighbour graph; float64."""
+    n = len(positions)
+    if n < 3:
+        return spread_out(positions, n)
+    ids, distances = level_graph(items.data, items.metric, min(n - 1, int(3 * perplexity)), n_threads)
+    order = np.argsort(items.rank)
+    masses = items.masses[order].astype(np.float64)
+    attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
+    begin = (spread_out(positions, n) if rescale else positions) + _jitter(items.keys)
+    found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
+    return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
+
+
+def spread_out(positions: Array, n: int) -> Array:
+    """Centred, and as wide as t-SNE's equilibrium for n nodes would be."""
+    centred = positions - positions.mean(axis=0)
+    size = float(np.sqrt((centred**2).mean()))
+    return centred * (_SPREAD * n**0.5 / size) if size > 0 else centred
+
+
+def _jitter(keys: Array) -> Array:
+    """A small offset by key, (n, 2)."""
+    halves = np.stack([keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)], axis=1)
+    return _JITTER * (halves / 2.0**32 - 0.5)
