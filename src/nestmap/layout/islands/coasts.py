@@ -20,6 +20,7 @@ from ..frozen import Frozen
 LINES = 400  # of the raster along the longer side of the map
 _AROUND, _REACH = 10, 1.2  # land goes as far beyond rows as 1.2 times the median distance to the tenth neighbour
 _DRAWN_IN = 0.5  # of the reach, afterwards
+_LEAST_AREA = 4.0  # of a part or a hole that is drawn, in squares of the reach
 _VOTES = 7  # nearest rows that decide whose a cell is
 _QUERIES = 100_000  # at once: in between, Ctrl-C works
 _ROUNDS = 3  # of averaging each corner of a ring with its neighbours
@@ -61,11 +62,36 @@ class Coasts(Frozen):
     @property
     def areas(self) -> Array:
         """Of each cluster, without its holes."""
-        after = np.arange(1, len(self.points) + 1)
-        after[self.ring_starts[1:] - 1] = self.ring_starts[:-1]
-        x, y = self.points.T
-        total = np.concatenate([[0.0], np.cumsum(x * y[after] - x[after] * y) / 2])
-        return np.asarray(np.diff(total[self.ring_starts[self.starts]]))
+        return self._sums(ring_areas(self.points, self.ring_starts))
+
+    @property
+    def centres(self) -> Array:
+        """Centre of the area of each cluster: where to write its name."""
+        middle = self.points.mean(axis=0)
+        x, y = a = (self.points - middle).T
+        b = a[:, _after(self.ring_starts, len(self.points))]
+        cross = (x * b[1] - b[0] * y) / 6
+        rings = np.repeat(np.arange(len(self.ring_starts) - 1), np.diff(self.ring_starts))
+        moments = [self._sums(np.bincount(rings, cross * (a[i] + b[i]), len(self.ring_starts) - 1)) for i in (0, 1)]
+        return np.asarray(middle + np.stack(moments, axis=1) / self.areas[:, None])
+
+    def _sums(self, of_rings: Array) -> Array:
+        return np.bincount(np.repeat(np.arange(len(self)), np.diff(self.starts)), of_rings, len(self))
+
+
+def _after(ring_starts: Array, n: int) -> Array:
+    """The next point on the ring of each of n points."""
+    after = np.arange(1, n + 1)
+    after[ring_starts[1:] - 1] = ring_starts[:-1]
+    return after
+
+
+def ring_areas(points: Array, ring_starts: Array) -> Array:
+    """Area inside each ring, negative where it runs clockwise."""
+    after = _after(ring_starts, len(points))
+    x, y = (points - points.mean(axis=0)).T
+    owners = np.repeat(np.arange(len(ring_starts) - 1), np.diff(ring_starts))
+    return np.bincount(owners, (x * y[after] - x[after] * y) / 2, len(ring_starts) - 1)
 
 
 def trace_coasts(positions: Array, labels: Array, n_clusters: int) -> Coasts:
@@ -84,8 +110,21 @@ def trace_coasts(positions: Array, labels: Array, n_clusters: int) -> Coasts:
     order, ring_starts, ring_owners = _chain(starts, ends, owners, raster.shape[1] + 1)
     rows, cols = np.divmod(starts[order], raster.shape[1] + 1)
     points = corner + step * np.stack([rows, cols], axis=1)
-    by_cluster = np.searchsorted(ring_owners, np.arange(n_clusters + 1))
-    return Coasts(by_cluster, ring_starts, _rounded(points, ring_starts))
+    kept = _large_rings(points, ring_starts, ring_owners, _LEAST_AREA * reach**2)
+    sizes = np.diff(ring_starts)
+    points, ring_owners = points[np.repeat(kept, sizes)], ring_owners[kept]
+    ring_starts = np.concatenate([[0], np.cumsum(sizes[kept])])
+    return Coasts(np.searchsorted(ring_owners, np.arange(n_clusters + 1)), ring_starts, _rounded(points, ring_starts))
+
+
+def _large_rings(points: Array, ring_starts: Array, owners: Array, least: float) -> Array:
+    """Which rings to keep: not those around little, unless it is the largest of its cluster."""
+    areas = np.abs(ring_areas(points, ring_starts))
+    order = np.lexsort((areas, owners))
+    largest = order[np.flatnonzero(np.append(owners[order][1:] != owners[order][:-1], True))]
+    kept = areas >= least
+    kept[largest] = True
+    return kept
 
 
 def usual_distance(positions: Array) -> float:
@@ -179,9 +218,8 @@ def _turn(a: tuple[int, int], b: tuple[int, int]) -> int:
 def _rounded(points: Array, ring_starts: Array) -> Array:
     """Corners averaged with their neighbours on the ring, a few times."""
     n = len(points)
-    before, after = np.arange(n) - 1, np.arange(n) + 1
+    before, after = np.arange(n) - 1, _after(ring_starts, n)
     before[ring_starts[:-1]] = ring_starts[1:] - 1
-    after[ring_starts[1:] - 1] = ring_starts[:-1]
     for _ in range(_ROUNDS):
         points = (points[before] + 2 * points + points[after]) / 4
     return points

@@ -34,10 +34,11 @@ class Attraction:
         return np.asarray(1 / np.maximum(pull, 1), dtype=np.float32)
 
 
-def level_graph(data: Any, metric: Any, k: int, n_threads: int) -> tuple[Array, Array]:
+def level_graph(data: Any, metric: Any, k: int, n_threads: int, keys: Array) -> tuple[Array, Array]:
     """The k nearest other rows of each row: ids (n, k) int32 and distances (n, k) float32, nearest first.
 
-    Rows by cosine and correlation as those metrics see them, by any other metric as they are, euclidean. O(n^2).
+    Rows by cosine and correlation as those metrics see them, by any other metric as they are, euclidean. Of equal
+    distances that of the lowest key comes first. O(n^2).
     """
     metric = metric if isinstance(metric, str) and metric in ("cosine", "correlation") else "euclidean"
     points = make_points(data, metric, n_threads=n_threads)
@@ -53,10 +54,10 @@ def level_graph(data: Any, metric: Any, k: int, n_threads: int) -> tuple[Array, 
         products = x[part] @ x.T
         rough = squares - 2 * (products.toarray() if points.is_sparse else products)
         rough[np.arange(len(rough)), np.arange(part.start, part.stop)] = np.inf
-        near = np.sort(np.argpartition(rough, found - 1, axis=1)[:, :found], axis=1)
+        near = np.argpartition(rough, found - 1, axis=1)[:, :found]
         own = np.repeat(np.arange(part.start, part.stop), found)
         exact = kernels.pair_distances(points, own, near.reshape(-1)).reshape(near.shape)
-        order = np.argsort(exact, axis=1, kind="stable")[:, :k]
+        order = np.lexsort((keys[near], exact), axis=1)[:, :k]
         ids[part] = np.take_along_axis(near, order, axis=1)
         distances[part] = np.sqrt(np.take_along_axis(exact, order, axis=1))
 

@@ -27,6 +27,7 @@ MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
 _BALL = 0.45  # of the distance to the nearest other node: where children start
 _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
+_SNAP = 1 / 32  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
 _JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
 
 DETAILS = ("auto", "leaves", "rows")
@@ -167,11 +168,11 @@ def improve(
     n = len(positions)
     if n < 3:
         return spread_out(positions, n)
-    ids, distances = level_graph(items.data, items.metric, min(n - 1, int(3 * perplexity)), n_threads)
+    ids, distances = level_graph(items.data, items.metric, min(n - 1, int(3 * perplexity)), n_threads, items.keys)
     order = np.argsort(items.rank)
     masses = items.masses[order].astype(np.float64)
     attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
-    begin = (spread_out(positions, n) if rescale else positions) + _jitter(items.keys)
+    begin = np.round((spread_out(positions, n) if rescale else positions) / _SNAP) * _SNAP + _jitter(items.keys)
     found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
