@@ -198,7 +198,9 @@ def test_new_rows_of_one_column_follow_their_frames() -> None:
     """In one dimension, too, a frame may be turned: a row next to a training row lands next to it."""
     X = np.random.default_rng(0).normal(size=(300, 1))
     for seed in range(4):
-        model = HNNE(1, layout="descent", new_points="neighbor", preliminary="random_projection", random_state=seed).fit(X)
+        model = HNNE(
+            1, layout="descent", new_points="neighbor", preliminary="random_projection", random_state=seed
+        ).fit(X)
         placed = model.transform(X * (1 + 1e-7))
         np.testing.assert_allclose(placed, model.embedding_, atol=1e-5 * np.ptp(model.embedding_))
 
@@ -209,7 +211,9 @@ def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -
     X = np.array([[3.0, 1, 0], [2, 5, 1], [7, 0, 0], [1, 1, 2]])
     for factor in (1e-30, 1.0, 3.0, 1e30):
         for arrangement in ("local", "global"):
-            model = HNNE(layout="descent", preliminary=kind, arrangement=arrangement, random_state=0, inflate=False).fit(X * factor)
+            model = HNNE(
+                layout="descent", preliminary=kind, arrangement=arrangement, random_state=0, inflate=False
+            ).fit(X * factor)
             assert model.hierarchy_.level_sizes == (1,)
             pre = make_preliminary(X * factor, model.hierarchy_, 2, kind, seed=model._fitted.seed)
             size = np.linalg.norm(pre.rows - pre.nodes[0], axis=1).max() / pre.unit

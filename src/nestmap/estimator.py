@@ -252,7 +252,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def _plan(self, X: Any, metric: Any, budget: Budget, n_rows: int | None = None) -> Plan:
         return plan_fit(
             X, metric, self._options(), n_components=self.n_components, local=self._is_local(),
-            detail=self._detail(n_rows or X.shape[0]) if self._layout() == "islands" else None, given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows,
+            detail=self._detail(n_rows or X.shape[0]) if self._layout() == "islands" else None,
+            given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows,
         )  # fmt: skip
 
     def _options(self) -> Search:

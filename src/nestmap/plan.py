@@ -25,7 +25,9 @@ from .neighbors.row_metric import RowMetric
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
 _CHOICES = (256, 128, 64, 48, 32, 16)
-_PER_NODE = 30 * 8 + 2 * 50 * 12 + 200  # bytes of the islands: neighbours, weights both ways while they are added, grid
+_PER_NODE = (
+    30 * 8 + 2 * 50 * 12 + 200
+)  # bytes of the islands: neighbours, weights both ways while they are added, grid
 _ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
 
 

@@ -132,16 +132,11 @@ def _audit_islands(hierarchy: Hierarchy, islands: Islands, n_threads: int) -> Au
         share = np.maximum(away - rounding, 0) / np.maximum(radii[owner], 1e-300)
         nearest = _distances_to(centres, rows, n_threads)
         crossing = int((nearest < away * (1 - _TOLERANCE) - rounding).sum())
-        found.append(
-            LevelAudit(
-                k, level.n_nodes, len(rows), int((share > 1 + _TOLERANCE).sum()), float(share.max()), crossing,
-                len(rows), promised=k == 0 and islands.detail == "leaves",
-            )  # fmt: skip
-        )
-    return Audit(
-        "rows inside the balls of their leaves" if islands.detail == "leaves" else "rows near their own",
-        tuple(found),
-    )
+        outside, worst = int((share > 1 + _TOLERANCE).sum()), float(share.max())
+        promised = k == 0 and islands.detail == "leaves"
+        found.append(LevelAudit(k, level.n_nodes, len(rows), outside, worst, crossing, len(rows), promised))
+    promise = "rows inside the balls of their leaves" if islands.detail == "leaves" else "rows nearest to their own"
+    return Audit(promise, tuple(found))
 
 
 def _distances_to(centres: Array, positions: Array, n_threads: int) -> Array:

@@ -183,7 +183,7 @@ def _chain(starts: Array, ends: Array, owners: Array, cols: int) -> tuple[Array,
     after = np.searchsorted(key, want)
     twin = np.minimum(after + 1, n - 1)
     is_double = (twin > after) & (key[twin] == want)
-    for side in np.flatnonzero(is_double):
+    for side in np.flatnonzero(is_double).tolist():
         way, options = _way(starts[side], ends[side], cols), (after[side], after[side] + 1)
         turns = [_turn(way, _way(starts[o], ends[o], cols)) for o in options]
         after[side] = options[int(np.argmax(turns))]

@@ -20,6 +20,7 @@ from ..._native import kernels
 SPACINGS = (0.4, 0.5, 0.6)
 _FINE_LINES = 400  # in each direction, up to which a finer grid costs little
 MOST_LINES = 4096  # a wider map gets a coarser grid
+EVENLY = np.array([0.7548776662466927, 0.5698402909980532])  # multiples, modulo 1, cover the unit square (R2)
 _MARGIN = 4  # grid lines beyond the outermost nodes: splines reach two, the shift of the origin takes one
 _SLACK = 1.08  # a grid is made a little larger than needed, so that it serves for more than one step
 
@@ -52,7 +53,7 @@ def fit_grid(bounds: Array, n: int, step: int, before: Grid | None = None) -> Gr
     if grid is None or spacing != grid.spacing or not _fits(grid, lines):
         rows, cols = (int(fft.next_fast_len(int(np.ceil(2 * _SLACK * n)), real=True)) // 2 for n in lines)
         grid = Grid(rows, cols, spacing)
-    shift = np.array([step * 0.7548776662466927 % 1, step * 0.5698402909980532 % 1])  # R2 sequence: even coverage
+    shift = step * EVENLY % 1
     middle = (bounds[0].astype(np.float64) + bounds[1]) / 2
     corner = middle - spacing * ((np.array([grid.rows, grid.cols]) - 1) // 2 - 0.5 + shift)
     return replace(grid, x=float(np.float32(corner[0])), y=float(np.float32(corner[1])))

@@ -37,8 +37,8 @@ class Attraction:
 def level_graph(data: Any, metric: Any, k: int, n_threads: int, keys: Array) -> tuple[Array, Array]:
     """The k nearest other rows of each row: ids (n, k) int32 and distances (n, k) float32, nearest first.
 
-    Rows by cosine and correlation as those metrics see them, by any other metric as they are, euclidean. Of equal
-    distances that of the lowest key comes first. O(n^2).
+    In units of `PointSet`, which keep squares in range. Rows by cosine and correlation as those metrics see them,
+    by any other metric as they are, euclidean. Of equal distances that of the lowest key comes first. O(n^2).
     """
     metric = metric if isinstance(metric, str) and metric in ("cosine", "correlation") else "euclidean"
     points = make_points(data, metric, n_threads=n_threads)

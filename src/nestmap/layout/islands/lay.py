@@ -12,10 +12,11 @@ from ..._progress import Progress
 from ...arrangement import Arrangement, DistinctRows
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
-from ..descent import Placement, make_placement, separate
+from ..descent import make_placement, separate
+from .forces import EVENLY
 from .graph import level_graph, weigh_neighbors
-from .leaves import fit_placement
 from .layout import Islands
+from .leaves import fit_placement
 from .optimise import Phase, optimise
 
 FIRST_NODES = 3000  # at most, of the level that decides the large picture
@@ -39,7 +40,7 @@ class Items:
 
     data: Any
     metric: Any
-    keys: Array  # uint64: decide their order, which must not depend on the order of the rows
+    keys: Array  # uint64: decide between equal distances
     masses: Array  # rows that each of them stands for
     rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
 
@@ -81,7 +82,7 @@ def lay_islands(
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
     first = first_level(hierarchy)
-    ranks = node_ranks(hierarchy)
+    ranks = node_ranks(hierarchy, preliminary)
     items = _nodes(hierarchy, first, ranks)
     if start is None:
         progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
@@ -93,7 +94,11 @@ def lay_islands(
     done = len(positions)
     for k in reversed(range(first + 1)):
         level = hierarchy.levels[k]
-        if k < first and min(level.n_nodes, MOST_NODES) >= (_WORTH if k else 1) * done and level.n_nodes <= MOST_NODES:
+        if (
+            k < first
+            and min(level.n_nodes, MOST_NODES) >= (_WORTH if k else 1) * done
+            and level.n_nodes <= MOST_NODES
+        ):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
             positions = improve(_nodes(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
@@ -103,7 +108,7 @@ def lay_islands(
         if k:
             positions = separate(positions, level.members, placement)
     if detail == "rows":
-        rows = _rows(hierarchy, X, row_keys, distinct, ranks[0])
+        rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
         own = improve(rows, own, PERPLEXITY, (Phase(ROW_STEPS, tightness),), n_threads, progress)
@@ -121,18 +126,20 @@ def first_level(hierarchy: Hierarchy) -> int:
     return few[0] if few else hierarchy.n_levels - 1
 
 
-def node_ranks(hierarchy: Hierarchy) -> list[Array]:
-    """Per level the place of each node in an order that does not depend on the order of the rows."""
+def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
+    """Per level the place of each node in an order that does not depend on the order or the unit of the rows."""
     ranks: list[Array] = []
     for k in reversed(range(hierarchy.n_levels)):
         keys = _keys(hierarchy, k)
-        ranks.append(_rank(keys, ranks[-1][hierarchy.levels[k + 1].members] if ranks else np.zeros_like(keys)))
+        above = ranks[-1][hierarchy.levels[k + 1].members] if ranks else np.zeros_like(keys)
+        ranks.append(_rank(keys, preliminary.nodes[k], above))
     return ranks[::-1]
 
 
-def _rank(keys: Array, above: Array) -> Array:
+def _rank(keys: Array, coordinates: Array, above: Array) -> Array:
+    """By the rank of the parent, then from left to right; of the same place, by key."""
     rank = np.empty(len(keys), dtype=np.int32)
-    rank[np.lexsort((keys, above))] = np.arange(len(keys), dtype=np.int32)
+    rank[np.lexsort((keys, coordinates[:, 0], above))] = np.arange(len(keys), dtype=np.int32)
     return rank
 
 
@@ -146,13 +153,15 @@ def _nodes(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
     return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k])
 
 
-def _rows(hierarchy: Hierarchy, X: Any, keys: Array, distinct: DistinctRows | None, leaf_rank: Array) -> Items:
+def _rows(
+    hierarchy: Hierarchy, X: Any, keys: Array, coordinates: Array, distinct: DistinctRows | None, leaf_ranks: Array
+) -> Items:
     """The rows, of equal ones the first, which counts for all of them."""
-    leaves = hierarchy.levels[0].members
-    if distinct is None:
-        return Items(X, hierarchy.metric, keys, np.ones(len(keys)), _rank(keys, leaf_rank[leaves]))
-    keys, leaves = keys[distinct.rows], leaves[distinct.rows]
-    return Items(X[distinct.rows], hierarchy.metric, keys, distinct.counts, _rank(keys, leaf_rank[leaves]))
+    above, masses = leaf_ranks[hierarchy.levels[0].members], np.ones(len(keys))
+    if distinct is not None:
+        some, masses = distinct.rows, distinct.counts
+        X, keys, coordinates, above = X[some], keys[some], coordinates[some], above[some]
+    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above))
 
 
 def improve(
@@ -172,7 +181,7 @@ def improve(
     order = np.argsort(items.rank)
     masses = items.masses[order].astype(np.float64)
     attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
-    begin = np.round((spread_out(positions, n) if rescale else positions) / _SNAP) * _SNAP + _jitter(items.keys)
+    begin = np.round((spread_out(positions, n) if rescale else positions) / _SNAP) * _SNAP + _jitter(items.rank)
     found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
@@ -181,10 +190,9 @@ def spread_out(positions: Array, n: int) -> Array:
     """Centred, and as wide as t-SNE's equilibrium for n nodes would be."""
     centred = positions - positions.mean(axis=0)
     size = float(np.sqrt((centred**2).mean()))
-    return centred * (_SPREAD * n**0.5 / size) if size > 0 else centred
+    return np.asarray(centred * (_SPREAD * n**0.5 / size) if size > 0 else centred)
 
 
-def _jitter(keys: Array) -> Array:
-    """A small offset by key, (n, 2)."""
-    halves = np.stack([keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)], axis=1)
-    return _JITTER * (halves / 2.0**32 - 0.5)
+def _jitter(rank: Array) -> Array:
+    """A small offset for each rank, (n, 2): points that cover a square evenly."""
+    return np.asarray(_JITTER * (rank[:, None] * EVENLY % 1 - 0.5))

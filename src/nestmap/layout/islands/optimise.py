@@ -44,7 +44,7 @@ def optimise(
     n = len(positions)
     threads = 1 if n < _FEW else n_threads
     masses = np.asarray(masses / masses.mean(), dtype=np.float32)
-    here, there = np.array(positions, dtype=np.float32), np.empty((n, 2), dtype=np.float32)
+    here, there = np.array(positions, dtype=np.float32, order="C"), np.empty((n, 2), dtype=np.float32)
     velocities, gains = np.zeros_like(here), np.ones_like(here)
     rates = attraction.rates()
     bounds = np.stack([here.min(axis=0), here.max(axis=0)])
