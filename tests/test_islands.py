@@ -18,7 +18,7 @@ from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.layout.islands.graph import level_graph, weigh_neighbors
 from nestmap.layout.islands.lay import first_level, node_ranks, spread_out
-from nestmap.layout.islands.optimise import MOMENTUM, RATE, Phase, optimise
+from nestmap.layout.islands.optimise import MOMENTUM, Phase, optimise
 from nestmap.metrics import trustworthiness
 from nestmap.preliminary import make_preliminary
 
@@ -201,7 +201,7 @@ def exact_optimise(y, masses, attraction, phases):
     masses = masses / masses.mean()
     velocities, gains = np.zeros_like(y), np.ones_like(y)
     for phase in phases:
-        rate = RATE / max(1.0, phase.exaggeration)
+        rate = phase.rate / max(1.0, phase.exaggeration)
         for _ in range(phase.n_steps):
             push, z = exact_repulsion(y, masses)
             pull = forces.pulls(attraction.starts, attraction.ids, attraction.weights, y)
@@ -463,11 +463,9 @@ class TestNewRows:
         assert (away <= leaf.radii[leaves] * (1 + 1e-9) + 1e-12).all()
         if detail == "leaves":
             assert (cdist(Y, leaf.anchors).argmin(axis=1) == leaves).all()
-        else:  # as far as the leaf's own rows
-            farthest = np.zeros(len(leaf.radii))
-            own = model.hierarchy_.labels(0)
-            np.maximum.at(farthest, own, np.linalg.norm(model.embedding_ - leaf.anchors[own], axis=1))
-            np.testing.assert_allclose(leaf.radii, farthest, atol=1e-9)
+        else:  # the nearest row is one of its leaf
+            nearest = cdist(Y, model.embedding_).argmin(axis=1)
+            assert (model.hierarchy_.labels(0)[nearest] == leaves).all()
 
     @pytest.mark.parametrize("detail", ["leaves", "rows"])
     def test_classes_as_well_as_the_descent(self, detail: str) -> None:
@@ -480,16 +478,12 @@ class TestNewRows:
         for model in (islands, islands.relayout(layout="descent")):
             nearest = KNeighborsClassifier(1).fit(model.embedding_, y[::2])
             score[model.layout_.kind] = nearest.score(model.transform(self.new), y[1::2])
-        assert score["islands"] >= score["descent"] - 0.01
+        assert score["islands"] >= score["descent"]
 
     def test_rows_next_to_training_rows_lie_next_to_them(self) -> None:
-        """The frame of a leaf is turned and scaled to where its rows lie."""
         model = HNNE(new_points="neighbor").fit(self.train)
         near = model.transform(self.train * np.float32(1 + 1e-5))
-        own = model.hierarchy_.labels(0)
-        shuffled = model.layout_.leaf.anchors[own]
-        away = np.linalg.norm(near - model.embedding_, axis=1)
-        assert np.mean(away) < 0.8 * np.mean(np.linalg.norm(shuffled - model.embedding_, axis=1))
+        np.testing.assert_allclose(near, model.embedding_, atol=1e-3 * model.embedding_.std())
 
 
 class TestAudit:

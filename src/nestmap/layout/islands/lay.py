@@ -12,16 +12,17 @@ from ..._progress import Progress
 from ...arrangement import Arrangement, DistinctRows
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
-from ..descent import make_placement, separate
+from ..descent import Placement, make_placement, separate
 from .forces import EVENLY
 from .graph import level_graph, weigh_neighbors
 from .layout import Islands
-from .leaves import fit_placement
+from .leaves import RowPlacement, fit_rows
 from .optimise import Phase, optimise
 
 FIRST_NODES = 3000  # at most, of the level that decides the large picture
 FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
-FIRST_PHASES = (Phase(100, 12.0), Phase(200))
+# Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
+FIRST_PHASES = (Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS, ROW_STEPS = 50, 100
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
@@ -107,17 +108,18 @@ def lay_islands(
         positions = placement.settle(level.members, offsets, n_threads)
         if k:
             positions = separate(positions, level.members, placement)
+    leaf: Placement | RowPlacement = placement
     if detail == "rows":
         rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
         own = improve(rows, own, PERPLEXITY, (Phase(ROW_STEPS, tightness),), n_threads, progress)
         positions = own if distinct is None else own[distinct.of_row]
-        placement = fit_placement(placement, offsets, positions, hierarchy.levels[0], distinct, n_threads)
+        leaf = fit_rows(placement, offsets, positions, hierarchy.levels[0], distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)
-    return Islands(positions, placement, start, parents, detail, tightness, radius, arrangement.kind)
+    return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind)
 
 
 def first_level(hierarchy: Hierarchy) -> int:

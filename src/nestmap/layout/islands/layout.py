@@ -8,6 +8,7 @@ from ..._arrays import Array
 from ..descent import Placement
 from ..frozen import Frozen
 from .coasts import Coasts, trace_coasts
+from .leaves import RowPlacement
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +16,7 @@ class Islands(Frozen):
     """The map: positions of all rows, and what places new ones."""
 
     positions: Array  # (n_rows, 2) float64, in t-SNE's units: the potential of a row is 1 wide
-    leaf: Placement
+    leaf: Placement | RowPlacement
     first: Array  # positions of the first level before `tightness`: what `relayout` goes on from
     parents: tuple[Array, ...]  # per level, the node of each item of the level below
     detail: str  # 'leaves' or 'rows'

@@ -13,7 +13,6 @@ from .forces import fit_grid, repulsion
 from .graph import Attraction
 
 MOMENTUM = 0.8
-RATE = 2.0  # length of a step where the forces are of size 1
 _LONGEST = 5.0  # step of a node: t-SNE's limit
 _FEW = 4000  # nodes that are not worth a second thread
 
@@ -24,6 +23,7 @@ class Phase:
 
     n_steps: int
     exaggeration: float = 1.0
+    rate: float = 2.0  # length of a step where the forces are of size 1
 
 
 def optimise(
@@ -50,7 +50,7 @@ def optimise(
     bounds = np.stack([here.min(axis=0), here.max(axis=0)])
     grid, done, total = None, 0, sum(phase.n_steps for phase in phases)
     for phase in phases:
-        rate = RATE / max(1.0, phase.exaggeration)
+        rate = phase.rate / max(1.0, phase.exaggeration)
         for _ in range(phase.n_steps):
             grid = fit_grid(bounds, n, done, grid)
             potential, z = repulsion(here, masses, grid, threads)
