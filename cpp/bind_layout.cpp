@@ -1,5 +1,6 @@
-// Polygons of the mosaic, and frames of small groups.
+// Polygons of the mosaic, frames of small groups, forces of the islands.
 #include "bindings.hpp"
+#include "forces.hpp"
 #include "frames.hpp"
 #include "mosaic.hpp"
 
@@ -93,11 +94,80 @@ void bind_frames(nb::module_& m) {
        nb::arg("n_threads"));
 }
 
+// Like check_indices, but fast: they are looked at in every step.
+void check_neighbors(const int32_t* ids, int64_t n_ids, int64_t n) {
+    bool bad = false;
+    for (int64_t e = 0; e < n_ids; ++e) bad |= (uint32_t)ids[e] >= (uint32_t)n;
+    if (bad) check_indices("ids", ids, n_ids, n);
+}
+
+Grid grid_of(int64_t rows, int64_t cols, double x, double y, double spacing) {
+    if (rows < 4 || cols < 4) throw std::invalid_argument("grid: must have at least 4 rows and 4 columns");
+    if (!(spacing > 0)) throw std::invalid_argument("spacing=" + std::to_string(spacing) + ": must be positive");
+    return {rows, cols, {(float)x, (float)y}, (float)(1 / spacing)};
+}
+
+void bind_forces(nb::module_& m) {
+    m.def("calibrate", [](In<float, Mat> distances, double perplexity, Out<float, Mat> weights, int n_threads) {
+        const int64_t n = length(distances), k = (int64_t)distances.shape(1);
+        check_shape("weights", weights, {n, k});
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        check_finite("distances", distances.data(), n * k);
+        calibrate(distances.data(), n, k, perplexity, weights.data(), check_threads(n_threads), poll);
+    }, array("distances"), nb::arg("perplexity"), array("weights"), nb::arg("n_threads"));
+
+    m.def("spread", [](In<float, Mat> positions, In<float, Vec> masses, double x, double y, double spacing,
+                       Out<float, Mat> charges, int n_threads) {
+        const int64_t n = length(positions);
+        check_shape("positions", positions, {n, 2});
+        check_shape("masses", masses, {n});
+        check_positions("nodes", n);
+        const Grid grid = grid_of(length(charges), (int64_t)charges.shape(1), x, y, spacing);
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        check_finite("positions", positions.data(), 2 * n);
+        spread(positions.data(), masses.data(), n, grid, charges.data(), check_threads(n_threads), poll);
+    }, array("positions"), array("masses"), nb::arg("x"), nb::arg("y"), nb::arg("spacing"), array("charges"),
+       nb::arg("n_threads"));
+
+    m.def("move", [](In<int64_t, Vec> starts, In<int32_t, Vec> ids, In<float, Vec> weights, double x, double y,
+                     double spacing, In<float, Mat> potential, double attraction, double repulsion, double momentum,
+                     double longest, In<float, Vec> rates, In<float, Mat> positions, Out<float, Mat> velocities,
+                     Out<float, Mat> gains, Out<float, Mat> moved, Out<float, Mat> bounds, int n_threads) {
+        const int64_t n = length(positions);
+        check_shape("starts", starts, {n + 1});
+        check_shape("weights", weights, {length(ids)});
+        check_shape("rates", rates, {n});
+        check_shape("positions", positions, {n, 2});
+        check_shape("velocities", velocities, {n, 2});
+        check_shape("gains", gains, {n, 2});
+        check_shape("moved", moved, {n, 2});
+        check_shape("bounds", bounds, {2, 2});
+        if (n < 1) throw std::invalid_argument("positions: must not be empty");
+        check_positions("nodes", n);
+        const Grid grid = grid_of(length(potential), (int64_t)potential.shape(1), x, y, spacing);
+        const Graph graph{n, starts.data(), ids.data(), weights.data()};
+        const Motion motion{(float)attraction, (float)repulsion, (float)momentum, (float)longest};
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        check_cover("starts", starts.data(), n, length(ids));
+        check_neighbors(ids.data(), length(ids), n);
+        check_finite("positions", positions.data(), 2 * n);
+        move(graph, grid, potential.data(), motion, rates.data(), positions.data(), velocities.data(), gains.data(),
+             moved.data(), bounds.data(), check_threads(n_threads), poll);
+    }, array("starts"), array("ids"), array("weights"), nb::arg("x"), nb::arg("y"), nb::arg("spacing"),
+       array("potential"), nb::arg("attraction"), nb::arg("repulsion"), nb::arg("momentum"), nb::arg("longest"),
+       array("rates"), array("positions"), array("velocities"), array("gains"), array("moved"), array("bounds"),
+       nb::arg("n_threads"));
+}
+
 }  // namespace
 
 void bind_layout(nb::module_& m) {
     bind_mosaic(m);
     bind_frames(m);
+    bind_forces(m);
 }
 
 }  // namespace nestmap

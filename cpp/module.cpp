@@ -24,6 +24,6 @@ NB_MODULE(NESTMAP_MODULE, m) {
     bind_rows(m);
     // Cells, PairSet, self_join, query, near_cells, probe, repair, verify_lists, prove
     bind_search(m);
-    // divide_regions, outside; small_frames, alignments
+    // divide_regions, outside; small_frames, alignments; calibrate, spread, move
     bind_layout(m);
 }

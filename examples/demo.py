@@ -33,7 +33,7 @@ def main() -> None:
     for stage, seconds in model.neighbor_report_.seconds.items():
         print(f"  {stage}: {1e3 * seconds:.0f} ms")
     print(f"neighbours: {model.neighbor_report_}")
-    print(model.relayout(radius=0.2).audit())
+    print(model.relayout(layout="descent", radius=0.2).audit())
     mosaic = model.relayout(layout="mosaic")
     for name, each in (("descent", model), ("mosaic", mosaic)):
         print(f"\n{name}\n{map_quality(X, each.embedding_, y)}")
@@ -60,7 +60,7 @@ def draw(descent: HNNE, mosaic: HNNE, y: np.ndarray, out: Path) -> Path:
                 text, place, ha="center", va="center", fontsize=13 if level == -1 else 10, weight="bold",
                 bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": colours[node], "alpha": 0.8},
             )  # fmt: skip
-        axis.set_title(f"layout={model.layout!r}: the {n} clusters of level {level}", fontsize=13)
+        axis.set_title(f"layout={model.layout_.kind!r}: the {n} clusters of level {level}", fontsize=13)
         axis.set_aspect("equal")
         axis.axis("off")
     for level, width in ((-1, 1.6), (-2, 0.6)):

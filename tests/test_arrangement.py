@@ -161,7 +161,7 @@ def test_many_rows_have_fewer_directions(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_local_maps_are_more_faithful() -> None:
     X, y = load_digits(return_X_y=True)
-    local = HNNE().fit(X)
+    local = HNNE(layout="descent").fit(X)
     paper = local.relayout(arrangement="global")
     assert trustworthiness(X, local.embedding_) > trustworthiness(X, paper.embedding_) + 0.003
     assert neighborhood_recall(X, local.embedding_) > neighborhood_recall(X, paper.embedding_) + 0.04
@@ -187,7 +187,7 @@ def test_auto_is_local_in_few_dimensions() -> None:
 def test_any_metric_places_new_rows_where_their_twins_are(metric: str) -> None:
     """A row that differs from a training row by next to nothing lands next to it."""
     X = RNG.normal(size=(300, 20)) + 0.3
-    model = HNNE(metric=metric, new_points="neighbor").fit(X)
+    model = HNNE(layout="descent", metric=metric, new_points="neighbor").fit(X)
     new = X[:50] * (1 + 1e-9)
     placed = model.transform(new)
     assert not np.array_equal(placed, model.embedding_[:50])

@@ -66,7 +66,7 @@ def test_duplicates_stay_together_and_leave_the_tree_right() -> None:
 @pytest.mark.parametrize("n_components", [1, 2, 3])
 def test_one_column(n_components: int) -> None:
     X = RNG.normal(size=(200, 1))
-    model = HNNE(n_components).fit(X)
+    model = HNNE(n_components, layout="descent").fit(X)
     check(model, X)
     np.testing.assert_allclose(model.embedding_[:, 1:], 0, atol=1e-12)
 
@@ -167,7 +167,7 @@ class TestEqualRows:
     @pytest.mark.parametrize("arrangement", ["local", "global"])
     def test_alone_in_their_leaf_lie_at_its_anchor(self, arrangement: str) -> None:
         X = np.repeat(np.random.default_rng(0).normal(size=(9, 6)), 40, axis=0)
-        model = HNNE(arrangement=arrangement).fit(X)
+        model = HNNE(layout="descent", arrangement=arrangement).fit(X)
         place = model.layout_.placements[0]
         np.testing.assert_array_equal(model.embedding_, place.anchors[model.hierarchy_.labels(0)])
         assert not place.scales.any()

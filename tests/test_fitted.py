@@ -28,7 +28,7 @@ def stop_at(stage: str):
     return callback
 
 
-@pytest.mark.parametrize("stage", ["reading", "first neighbours of 90 rows", "preliminary", "arrangement", "layout"])
+@pytest.mark.parametrize("stage", ["reading", "first neighbours of 90 rows", "preliminary", "arrangement", "islands"])
 def test_a_fit_that_does_not_finish_changes_nothing(stage: str) -> None:
     frame = pd.DataFrame(digits()[:300], columns=[f"pixel{i}" for i in range(64)])
     model = HNNE().fit(frame)
@@ -57,7 +57,7 @@ def test_names_of_an_earlier_frame_are_forgotten() -> None:
     assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 64
 
 
-@pytest.mark.parametrize("layout", ["descent", "mosaic"])
+@pytest.mark.parametrize("layout", ["islands", "descent", "mosaic"])
 def test_what_a_model_hands_out_cannot_damage_it(layout: str) -> None:
     model = HNNE(layout=layout).fit(digits()[:300])
     expected = model.transform(digits()[:300]).copy()
@@ -139,7 +139,7 @@ class TestPlanDecides:
             monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
             columns.add(HNNE(neighbors="approximate").plan(X).columns)
         assert columns == {64}
-        assert HNNE(neighbors="approximate", max_memory="350MB").plan(X).columns < 64
+        assert HNNE(layout="descent", neighbors="approximate", max_memory="350MB").plan(X).columns < 64
 
 
 class TestFinch:

@@ -24,7 +24,7 @@ RNG = np.random.default_rng(2)
 @pytest.mark.parametrize("d", [1, 2, 3, 12])
 @pytest.mark.parametrize("kind", KINDS)
 def test_lemma_1(d: int, kind: str) -> None:
-    model = HNNE(d, radius=0.2, preliminary=kind, random_state=0).fit(digits())
+    model = HNNE(d, layout="descent", radius=0.2, preliminary=kind, random_state=0).fit(digits())
     audit = model.audit()
     assert audit.ok and bool(audit)
     assert all(level.n_crossing == 0 and level.worst <= 1 + 1e-9 for level in audit.levels)
@@ -32,7 +32,7 @@ def test_lemma_1(d: int, kind: str) -> None:
 
 
 def test_audit_tells_when_the_guarantee_is_given_up() -> None:
-    model = HNNE(radius=0.5).fit(digits())
+    model = HNNE(layout="descent", radius=0.5).fit(digits())
     audit = model.audit()
     assert not audit.ok
     assert "is violated" in str(audit) and "level 0" in str(audit)
@@ -46,7 +46,7 @@ def test_audit_tells_when_the_guarantee_is_given_up() -> None:
 
 def test_nearest_neighbours_in_the_map_stay_in_the_cluster() -> None:
     """What Lemma 1 is for: at radius 0.2 the nearest point in the map is of the same leaf."""
-    model = HNNE(radius=0.2).fit(digits() + RNG.normal(scale=1e-3, size=digits().shape))
+    model = HNNE(layout="descent", radius=0.2).fit(digits() + RNG.normal(scale=1e-3, size=digits().shape))
     D = cdist(model.embedding_, model.embedding_)
     np.fill_diagonal(D, np.inf)
     leaf = model.hierarchy_.labels(0)
@@ -54,7 +54,7 @@ def test_nearest_neighbours_in_the_map_stay_in_the_cluster() -> None:
 
 
 def test_members_fill_their_ball_exactly() -> None:
-    model = HNNE(radius=0.3).fit(digits())
+    model = HNNE(layout="descent", radius=0.3).fit(digits())
     place = model.layout_.placements[0]
     leaf = model.hierarchy_.labels(0)
     away = np.linalg.norm(model.embedding_ - place.anchors[leaf], axis=1)
@@ -110,14 +110,14 @@ def test_equal_centroids_do_not_swallow_what_is_below() -> None:
     far = RNG.normal(size=(30, 2)) + 500
     X = np.vstack([*rings, far])
     for d in (1, 2):
-        model = HNNE(d, radius=0.2).fit(X)
+        model = HNNE(d, layout="descent", radius=0.2).fit(X)
         assert len(np.unique(model.embedding_, axis=0)) > (0.9 if d == 2 else 0.3) * len(X)
         assert np.isfinite(model.embedding_).all()
         assert model.audit().ok
 
 
 def separate_one_by_one(anchors: np.ndarray, parents: np.ndarray, above: Placement) -> np.ndarray:
-    """What `_separate` does, spot by spot."""
+    """What `separate` does, spot by spot."""
     out = anchors.copy()
     for spot in np.unique(anchors, axis=0):
         nodes = np.flatnonzero((anchors == spot).all(axis=1))
@@ -143,29 +143,29 @@ def test_many_coincident_anchors_move_apart(d: int) -> None:
     anchors[:5] = np.where(np.arange(5) % 2, 0.0, -0.0)[:, None]  # equal, too
     ones, empty = np.full(40, 0.9), np.empty((40, 1, 1))
     above = Placement(tops, ones, ones, ones, empty, tops)
-    found = descent._separate(anchors, parents, above)
+    found = descent.separate(anchors, parents, above)
     np.testing.assert_allclose(found, separate_one_by_one(anchors, parents, above), atol=1e-12)
     assert len(np.unique(found, axis=0)) > len(np.unique(anchors, axis=0))
     alone = rng.normal(size=(50, d))
-    assert descent._separate(alone, parents[:50], above) is alone
+    assert descent.separate(alone, parents[:50], above) is alone
 
 
 def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     anchors = RNG.normal(size=(500, 2))
     nearest, around = neighbors_in_map(anchors, 1)
-    model, positions = HNNE().fit(digits()), HNNE().fit_transform(digits())
+    model, positions = HNNE(layout="descent").fit(digits()), HNNE(layout="descent").fit_transform(digits())
     audit = str(model.audit())
     for name in ("_QUERIES", "_PIECE"):
         monkeypatch.setattr(descent, name, 37)
     monkeypatch.setattr("nestmap.layout.audit._QUERIES", 37)
     for found, expected in zip(neighbors_in_map(anchors, 2), (nearest, around), strict=True):
         np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(HNNE().fit_transform(digits()), positions)
+    np.testing.assert_array_equal(HNNE(layout="descent").fit_transform(digits()), positions)
     assert str(model.audit()) == audit
 
 
 def test_audit_counts_rows_that_are_nearer_to_another_anchor() -> None:
-    model = HNNE(radius=0.5).fit(digits())
+    model = HNNE(layout="descent", radius=0.5).fit(digits())
     rng = np.random.default_rng(1)
     positions = model.embedding_ + rng.normal(size=(1797, 2)) * np.ptp(model.embedding_) / 50
     audit = audit_layout(model.hierarchy_, replace(model.layout_, positions=positions))
@@ -189,7 +189,7 @@ def test_layouts_cannot_be_changed_in_place() -> None:
 
 
 def test_a_layout_is_a_descent_or_a_mosaic() -> None:
-    model = HNNE().fit(digits()[:100])
+    model = HNNE(layout="descent").fit(digits()[:100])
     assert isinstance(model.layout_, Descent) and isinstance(model.layout_, Layout)
     assert isinstance(model.relayout(layout="mosaic").layout_, Layout)
 
@@ -198,7 +198,9 @@ def test_new_rows_of_one_column_follow_their_frames() -> None:
     """In one dimension, too, a frame may be turned: a row next to a training row lands next to it."""
     X = np.random.default_rng(0).normal(size=(300, 1))
     for seed in range(4):
-        model = HNNE(1, new_points="neighbor", preliminary="random_projection", random_state=seed).fit(X)
+        model = HNNE(
+            1, layout="descent", new_points="neighbor", preliminary="random_projection", random_state=seed
+        ).fit(X)
         placed = model.transform(X * (1 + 1e-7))
         np.testing.assert_allclose(placed, model.embedding_, atol=1e-5 * np.ptp(model.embedding_))
 
@@ -209,7 +211,9 @@ def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -
     X = np.array([[3.0, 1, 0], [2, 5, 1], [7, 0, 0], [1, 1, 2]])
     for factor in (1e-30, 1.0, 3.0, 1e30):
         for arrangement in ("local", "global"):
-            model = HNNE(preliminary=kind, arrangement=arrangement, random_state=0, inflate=False).fit(X * factor)
+            model = HNNE(
+                layout="descent", preliminary=kind, arrangement=arrangement, random_state=0, inflate=False
+            ).fit(X * factor)
             assert model.hierarchy_.level_sizes == (1,)
             pre = make_preliminary(X * factor, model.hierarchy_, 2, kind, seed=model._fitted.seed)
             size = np.linalg.norm(pre.rows - pre.nodes[0], axis=1).max() / pre.unit
@@ -219,5 +223,5 @@ def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -
 
 def test_scale_of_the_data_only_scales_the_map() -> None:
     X = digits() + np.random.default_rng(0).normal(size=digits().shape).astype(np.float32)  # no ties
-    a, b = HNNE().fit(X), HNNE().fit(X * np.float32(2.0**20))
+    a, b = HNNE(layout="descent").fit(X), HNNE(layout="descent").fit(X * np.float32(2.0**20))
     np.testing.assert_allclose(b.embedding_, a.embedding_ * 2.0**20, rtol=1e-6)

@@ -149,9 +149,9 @@ def test_area_is_the_number_of_rows() -> None:
 
 
 def test_the_mosaic_fills_the_picture_and_stays_faithful() -> None:
-    descent = HNNE().fit(digits())
+    descent = HNNE(layout="descent").fit(digits())
     full = descent.relayout(layout="mosaic")
-    assert map_fill(full.embedding_) > 0.7 > 5 * map_fill(HNNE(radius=0.2).fit_transform(digits()))
+    assert map_fill(full.embedding_) > 0.7 > 5 * map_fill(HNNE(layout="descent", radius=0.2).fit_transform(digits()))
     paper = trustworthiness(digits(), descent.relayout(arrangement="global").embedding_)
     assert trustworthiness(digits(), full.embedding_) > paper
 
@@ -218,7 +218,7 @@ def test_outline_follows_the_data_within_a_factor_of_two() -> None:
 
 
 def test_outlines_of_both_layouts_are_polygons() -> None:
-    model = HNNE().fit(digits())
+    model = HNNE(layout="descent").fit(digits())
     balls = model.layout_.outlines(0)
     assert len(balls) == len(model.relayout(layout="mosaic").layout_.outlines(0)) == model.hierarchy_.level_sizes[0]
     anchor = model.layout_.placements[0].anchors

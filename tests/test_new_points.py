@@ -22,7 +22,7 @@ GIVEN = TRAIN[:, [20, 43, 28]].astype(np.float64) + np.linspace(0, 1, 1500)[:, N
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_preliminary_embedding_and_dimension(rule: str, d: int, kind: str) -> None:
-    model = HNNE(d, preliminary=kind, new_points=rule, radius=0.2, random_state=1).fit(TRAIN)
+    model = HNNE(d, layout="descent", preliminary=kind, new_points=rule, radius=0.2, random_state=1).fit(TRAIN)
     np.testing.assert_array_equal(model.transform(TRAIN), model.embedding_)
     Y = model.transform(NEW)
     np.testing.assert_array_equal(Y[10:13], model.transform(NEW[10:13]))

@@ -23,7 +23,8 @@ from ._progress import Progress
 from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
 from .fitted import FittedMap, MapSettings, fit_map, fit_tree
-from .layout import LAYOUTS, Audit, audit_layout
+from .layout import DETAILS, LAYOUTS, Audit, Islands, audit_layout
+from .layout.islands import MOST_ROWS
 from .neighbors import accepts_sparse, check_metric, given_neighbors
 from .neighbors.choice import METHODS, Search
 from .placement import RULES
@@ -37,7 +38,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     """Hierarchical nearest-neighbour graph embedding (h-NNE).
 
     A map of the rows of X in a few dimensions, and a hierarchy of clusters that is the skeleton of
-    the map. No gradient descent; the same data give the same map.
+    the map. The same data give the same map.
 
     Parameters
     ----------
@@ -50,12 +51,21 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         training rows.
     metric_params : dict or None
         Parameters of the metric: 'p' of 'minkowski', 'VI' of 'mahalanobis', 'V' of 'seuclidean', ….
-    layout : {'descent', 'mosaic'}
-        How much room clusters get: balls around their centres (the paper's, the most faithful), or
-        regions that fill the picture, area by number of rows (2-D only). docs/layouts.md compares them.
+    layout : {'auto', 'islands', 'descent', 'mosaic'}
+        How much room clusters get: islands by t-SNE's forces, coarse to fine along the hierarchy (2-D only); balls
+        around their centres (the paper's, the strongest promise); or regions that fill the picture, area by number
+        of rows (2-D only). 'auto': islands in 2-D, else descent. docs/layouts.md compares them. The paper's own map
+        is layout='descent', arrangement='global'.
+    detail : {'auto', 'leaves', 'rows'}
+        For the islands. The finest that forces act on: leaves, whose rows lie around them in balls as in the
+        descent, or rows. 'auto': rows up to 250,000 of them.
+    tightness : float
+        For the islands. 1 is t-SNE's balance of attraction and repulsion; more makes smaller islands with wider
+        seas, as UMAP's are; `relayout` changes it in moments.
     radius : float
-        For layout='descent'. A cluster's members move into a ball with this fraction of the distance to the nearest
-        other cluster. At most 0.2 guarantees that nothing crosses over (Lemma 1; see `audit`).
+        For layout='descent', and for leaves of islands. A cluster's members move into a ball with this fraction of
+        the distance to the nearest other cluster. At most 0.2 guarantees that nothing crosses over in a descent
+        (Lemma 1; see `audit`).
     arrangement : {'auto', 'local', 'global'}
         How the members of a cluster lie relative to each other: by the cluster's own principal
         components, turned towards its neighbours, or by the preliminary embedding (the paper's map).
@@ -103,8 +113,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         Clusters of the level `label_level_`: the one whose clusters stand farthest apart for what
         holds them together (`Hierarchy.default_level`).
     label_level_ : int
-    layout_ : Descent or Mosaic
-        Anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
+    layout_ : Islands, Descent or Mosaic
+        Leaves, anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
     neighbor_report_ : NeighborReport
         How the first neighbours of the rows were found.
     far_distance_ : float
@@ -132,7 +142,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         *,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        layout: str = "descent",
+        layout: str = "auto",
+        detail: str = "auto",
+        tightness: float = 1.0,
         radius: float = 1 / 3,
         arrangement: str = "auto",
         preliminary: Any = "pca_centroids",
@@ -152,6 +164,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         self.metric = metric
         self.metric_params = metric_params
         self.layout = layout
+        self.detail = detail
+        self.tightness = tightness
         self.radius = radius
         self.arrangement = arrangement
         self.preliminary = preliminary
@@ -238,6 +252,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def _plan(self, X: Any, metric: Any, budget: Budget, n_rows: int | None = None) -> Plan:
         return plan_fit(
             X, metric, self._options(), n_components=self.n_components, local=self._is_local(),
+            detail=self._detail(n_rows or X.shape[0]) if self._layout() == "islands" else None,
             given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows,
         )  # fmt: skip
 
@@ -253,12 +268,22 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _settings(self, n_rows: int, seed: int) -> MapSettings:
+    def _settings(self, n_rows: int, seed: int, start: Array | None = None) -> MapSettings:
         """What the map depends on, with every 'auto' resolved."""
         return MapSettings(
-            self.n_components, self.layout, self.radius, self._is_local(), bool(self.inflate),
-            self._kind(n_rows), self.standardize, seed,
+            self.n_components, self._layout(), self.radius, self._is_local(), bool(self.inflate),
+            self._kind(n_rows), self.standardize, seed, self._detail(n_rows), float(self.tightness), start,
         )  # fmt: skip
+
+    def _layout(self) -> str:
+        if self.layout == "auto":
+            return "islands" if self.n_components == 2 else "descent"
+        return self.layout
+
+    def _detail(self, n_rows: int) -> str:
+        if self.detail == "auto":
+            return "rows" if n_rows <= MOST_ROWS else "leaves"
+        return self.detail
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -314,8 +339,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         X : the training rows
             Needed only by a model that was loaded from a pickle.
         **parameters
-            New values for n_components, layout, radius, arrangement, preliminary, inflate, standardize or
-            random_state.
+            New values for n_components, layout, detail, tightness, radius, arrangement, preliminary, inflate,
+            standardize or random_state.
 
         Examples
         --------
@@ -326,8 +351,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """
         check_is_fitted(self)
         allowed = (
-            *("n_components", "layout", "radius", "arrangement", "preliminary", "inflate", "standardize"),
-            *("random_state", "verbose", "callback"),
+            *("n_components", "layout", "detail", "tightness", "radius", "arrangement", "preliminary", "inflate"),
+            *("standardize", "random_state", "verbose", "callback"),
         )
         wrong = [name for name in parameters if name not in allowed]
         if wrong:
@@ -342,9 +367,16 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             )
         other._check_parameters(X.shape[0])
         seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
-        fitted = fit_map(X, self._fitted.tree, other._settings(X.shape[0], seed), Run(n_threads, progress))
+        settings = other._settings(X.shape[0], seed, self._known_start(parameters))
+        fitted = fit_map(X, self._fitted.tree, settings, Run(n_threads, progress))
         other._assign(fitted, {name: value for name, value in vars(self).items() if name in _FEATURES})
         return other
+
+    def _known_start(self, changed: dict[str, Any]) -> Array | None:
+        """Where the islands' first level lies, unless what it depends on has changed."""
+        decisive = ("n_components", "preliminary", "standardize", "random_state")
+        known = isinstance(self.layout_, Islands) and not any(name in changed for name in decisive)
+        return self.layout_.first if known else None
 
     def _training_rows(self, X: Any, n_threads: int) -> Any:
         """X, checked to be the rows of the fit."""
@@ -358,7 +390,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         return X
 
     def audit(self) -> Audit:
-        """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level."""
+        """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level.
+
+        Islands promise it for leaves only; on all levels the audit measures which share of the rows lies nearest to
+        the centre of its own cluster (`LevelAudit.share_own`).
+        """
         check_is_fitted(self)
         return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
@@ -378,9 +414,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         check_option("new_points", self.new_points, RULES)
         check_option("arrangement", self.arrangement, ARRANGEMENTS)
         check_option("layout", self.layout, LAYOUTS)
-        if self.layout == "mosaic" and self.n_components != 2:
+        check_option("detail", self.detail, DETAILS)
+        check_number("tightness", self.tightness, 0.1, 100)
+        if self.layout in ("mosaic", "islands") and self.n_components != 2:
             raise ValueError(
-                f"layout='mosaic' divides the plane: it needs n_components=2, not {self.n_components}; "
+                f"layout={self.layout!r} is for the plane: it needs n_components=2, not {self.n_components}; "
                 "use layout='descent' for other dimensions"
             )
         if not isinstance(self.inflate, bool | np.bool_):

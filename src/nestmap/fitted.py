@@ -18,7 +18,7 @@ from ._work.directory import WorkDir
 from .arrangement import Arrangement, Coordinates, GlobalArrangement, make_local
 from .hierarchy.build import build_levels
 from .hierarchy.resume import Steps, identity
-from .layout import Layout, descend, lay_mosaic
+from .layout import Layout, descend, lay_islands, lay_mosaic
 from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex
@@ -40,6 +40,9 @@ class MapSettings:
     preliminary: Any  # the name of a kind, or coordinates
     standardize: bool
     seed: int
+    detail: str = "leaves"
+    tightness: float = 1.0
+    start: Array | None = None  # positions of the islands' first level, if they are known
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,11 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
     layout: Layout
     if settings.layout == "mosaic":
         layout = lay_mosaic(tree.hierarchy, arrangement, preliminary, **options)
+    elif settings.layout == "islands":
+        layout = lay_islands(
+            tree.hierarchy, arrangement, preliminary, X, row_keys=tree.table.in_order(), radius=settings.radius,
+            detail=settings.detail, tightness=settings.tightness, start=settings.start, **options,
+        )  # fmt: skip
     else:
         layout = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
     run.progress.done()

@@ -40,6 +40,12 @@ class RowTable:
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.where(self.hashes[at] == hashes, self.rows[at], -1)
 
+    def in_order(self) -> Array:
+        """The hash of each training row."""
+        hashes = np.empty_like(self.hashes)
+        hashes[self.rows] = self.hashes
+        return hashes
+
     def first_equal(self) -> Array | None:
         """For each training row the first that equals it; None if all differ."""
         return first_equal(self.hashes, self.rows)

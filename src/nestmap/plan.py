@@ -17,6 +17,7 @@ from ._progress import Progress
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
+from .layout.islands import MOST_NODES
 from .neighbors.approximate import LENGTHS, LISTED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
 from .neighbors.choice import Search, decide, most_columns
@@ -25,6 +26,9 @@ from .neighbors.row_metric import RowMetric
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
 _CHOICES = (256, 128, 64, 48, 32, 16)
+_PER_NODE = (
+    30 * 8 + 2 * 50 * 12 + 200
+)  # bytes of the islands: neighbours, weights both ways while they are added, grid
 _ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
 
 
@@ -87,10 +91,12 @@ def plan_fit(
     given: bool,
     budget: Budget,
     n_rows: int | None = None,
+    detail: str | None = None,
 ) -> Plan:
     """Method and memory of a fit on validated rows; reads at most 20,000 of them.
 
-    `n_components`: of the map, 0 for none. `n_rows`: of the fit, where X is only a sample of them.
+    `n_components`: of the map, 0 for none. `n_rows`: of the fit, where X is only a sample of them. `detail`: of
+    the islands; None for other layouts.
 
     Reduced columns decide what an approximate search finds. They follow from the data and from a max_memory that
     was given; the memory that happens to be free must not change the map.
@@ -108,7 +114,7 @@ def plan_fit(
     longest = longest_list(n)
     lengths = [k for k in LENGTHS if k <= longest] if budget.given else [longest]
     plans = [
-        _estimate(n, n_features, method, columns, n_listed, n_components, local, table, disk)
+        _estimate(n, n_features, method, columns, n_listed, n_components, local, table, disk, detail)
         for disk in ((False,) if sparse.issparse(X) else (False, True))
         for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
         for n_listed in lengths
@@ -146,7 +152,16 @@ def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[
 
 
 def _estimate(
-    n: int, n_features: int, method: str, columns: int, n_listed: int, d: int, local: bool, table: int, on_disk: bool
+    n: int,
+    n_features: int,
+    method: str,
+    columns: int,
+    n_listed: int,
+    d: int,
+    local: bool,
+    table: int,
+    on_disk: bool,
+    detail: str | None,
 ) -> Plan:
     """Bytes per stage, from what the stages keep per row (docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
@@ -164,10 +179,13 @@ def _estimate(
         "centroids": n * (kept + 48) + (0 if on_disk else table),
         "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }
+    if detail is not None:
+        nodes = n if detail == "rows" else min(leaves, MOST_NODES)
+        stages["islands"] = stages["layout"] + nodes * _PER_NODE
     if d == 0:
         del stages["layout"]
     if method in ("given", "brute force"):
-        stages = {k: v for k, v in stages.items() if k in ("centroids", "layout")}
+        stages = {k: v for k, v in stages.items() if k in ("centroids", "layout", "islands")}
     whole = {k: int(v) + _FIXED for k, v in stages.items()}
     return Plan(
         n, n_features, method, columns, max(whole.values()), 0, table if on_disk else 0, 0, whole, n_listed=n_listed

@@ -103,6 +103,28 @@ def alignments(
     out: F64,
     n_threads: int,
 ) -> None: ...
+def calibrate(distances: F32, perplexity: float, weights: F32, n_threads: int) -> None: ...
+def spread(positions: F32, masses: F32, x: float, y: float, spacing: float, charges: F32, n_threads: int) -> None: ...
+def move(
+    starts: I64,
+    ids: I32,
+    weights: F32,
+    x: float,
+    y: float,
+    spacing: float,
+    potential: F32,
+    attraction: float,
+    repulsion: float,
+    momentum: float,
+    longest: float,
+    rates: F32,
+    positions: F32,
+    velocities: F32,
+    gains: F32,
+    moved: F32,
+    bounds: F32,
+    n_threads: int,
+) -> None: ...
 def near_cells(
     cells: Cells,
     near: I32,

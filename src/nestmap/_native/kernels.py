@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from . import core, frames, mosaic, twins
+from . import core, forces, frames, mosaic, twins
 
 
 def _index(values: Array) -> Array:
@@ -126,3 +126,42 @@ def outside(starts: Array, corners: Array, ids: Array, points: Array, n_threads:
     out = np.empty(len(ids))
     native.outside(_index(starts), _points(corners), _index(ids), _points(points), out, n_threads)
     return out
+
+
+def calibrate(distances: Array, perplexity: float, n_threads: int) -> Array:
+    """Weights of each row's neighbours with a given perplexity, float32 (see the twin)."""
+    if (native := core()) is None:
+        return forces.calibrate(distances, perplexity)
+    weights = np.empty(distances.shape, dtype=np.float32)
+    native.calibrate(np.ascontiguousarray(distances), perplexity, weights, n_threads)
+    return weights
+
+
+def spread(positions: Array, masses: Array, grid: Any, charges: Array, n_threads: int) -> None:
+    """Masses of nodes onto the points of a grid, which has x, y and spacing (see the twin)."""
+    if (native := core()) is None:
+        return forces.spread(positions, masses, grid.x, grid.y, grid.spacing, charges)
+    native.spread(positions, masses, grid.x, grid.y, grid.spacing, charges, n_threads)
+
+
+def move(
+    graph: Any,
+    grid: Any,
+    potential: Array,
+    motion: tuple[float, float, float, float],
+    rates: Array,
+    positions: Array,
+    velocities: Array,
+    gains: Array,
+    moved: Array,
+    bounds: Array,
+    n_threads: int,
+) -> None:
+    """One step of all nodes into `moved`, whose bounds go into `bounds` (see the twin)."""
+    arguments = (
+        graph.starts, graph.ids, graph.weights, grid.x, grid.y, grid.spacing, potential, *motion,
+        rates, positions, velocities, gains, moved, bounds,
+    )  # fmt: skip
+    if (native := core()) is None:
+        return forces.move(*arguments)
+    native.move(*arguments, n_threads)

@@ -2,13 +2,14 @@
 
 from .audit import Audit, LevelAudit, audit_layout
 from .descent import Descent, descend
+from .islands import DETAILS, Coasts, Islands, lay_islands
 from .mosaic import Mosaic, lay_mosaic
 from .regions import Regions
 
-LAYOUTS = ("descent", "mosaic")
-Layout = Descent | Mosaic
+LAYOUTS = ("auto", "islands", "descent", "mosaic")
+Layout = Descent | Islands | Mosaic
 
 __all__ = [
-    "LAYOUTS", "Audit", "Descent", "Layout", "LevelAudit", "Mosaic", "Regions", "audit_layout", "descend",
-    "lay_mosaic",
+    "DETAILS", "LAYOUTS", "Audit", "Coasts", "Descent", "Islands", "Layout", "LevelAudit", "Mosaic", "Regions",
+    "audit_layout", "descend", "lay_islands", "lay_mosaic",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Does the map keep its promise? Lemma 1, or nested regions, checked on every node of a fitted map."""
+"""Does the map keep its promise? Lemma 1, nested regions, leaves that do not mix: checked on every node."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .._arrays import Array, blocks
 from .._points.point_set import power_of_two
 from ..hierarchy.tree import Hierarchy
 from .descent import Descent, Placement, lengths
+from .islands import Islands
 from .mosaic import Mosaic
 from .regions import Regions
 
@@ -28,37 +29,50 @@ class LevelAudit:
     n_outside: int  # descendants outside their ball (a third of the distance to the next anchor) or region
     worst: float  # farthest descendant: in radii of that ball, or in widths of the region beyond its border
     n_crossing: int  # rows that lie nearer to another anchor of the level, or inside another region
+    n_rows: int
+    promised: bool = True  # False: measured, but no promise of the layout
+
+    @property
+    def share_own(self) -> float:
+        """Share of the rows that lie nearest to their own cluster (its anchor, centre or region)."""
+        return 1 - self.n_crossing / self.n_rows
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Truthy if every descendant lies inside its ball (Lemma 1) or region (mosaic), at every level."""
+    """Truthy if every descendant lies inside its ball or region, at every level that the layout promises it for."""
 
     promise: str
     levels: tuple[LevelAudit, ...]
 
     @property
     def ok(self) -> bool:
-        return all(level.n_outside == 0 for level in self.levels)
+        return all(level.n_outside == 0 for level in self.levels if level.promised)
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __str__(self) -> str:
-        lines = [f"{self.promise}: {'holds' if self.ok else 'is violated'}"]
-        lines += [
-            f"  level {a.level}: {a.n_nodes} nodes, {a.n_outside} of {a.n_descendants} descendants outside "
-            f"(worst {a.worst:.3f}), {a.n_crossing} rows nearer to or inside another"
-            for a in self.levels
-        ]
-        return "\n".join(lines)
+        verdict = ("holds" if self.ok else "is violated") if any(a.promised for a in self.levels) else "measured"
+        return "\n".join([f"{self.promise}: {verdict}", *map(_in_words, self.levels)])
 
 
-def audit_layout(hierarchy: Hierarchy, layout: Descent | Mosaic, n_threads: int = 1) -> Audit:
+def _in_words(a: LevelAudit) -> str:
+    if not a.promised:
+        return f"  level {a.level}: {a.n_nodes} nodes, {a.share_own:.2%} of the rows nearest to their own (measured)"
+    return (
+        f"  level {a.level}: {a.n_nodes} nodes, {a.n_outside} of {a.n_descendants} descendants outside "
+        f"(worst {a.worst:.3f}), {a.n_crossing} rows nearer to or inside another"
+    )
+
+
+def audit_layout(hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int = 1) -> Audit:
     """Check every descendant of every node; O(n · levels · (levels + log n))."""
     unit = power_of_two(layout.positions, n_threads)  # keeps squares of huge and tiny positions in range
     if isinstance(layout, Mosaic):
         return _audit_mosaic(hierarchy, layout, unit, n_threads)
+    if isinstance(layout, Islands):
+        return _audit_islands(hierarchy, layout, n_threads)
     return _audit_descent(hierarchy, layout, unit, n_threads)
 
 
@@ -85,7 +99,7 @@ def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads
             worst = max(worst, float(share.max()))
             if below < 0:
                 n_crossing = _nearer_to_others(placement, owner, positions, away, rounding, n_threads)
-        found.append(LevelAudit(k, len(ball), n_descendants, n_outside, worst, n_crossing))
+        found.append(LevelAudit(k, len(ball), n_descendants, n_outside, worst, n_crossing, len(rows)))
     return Audit(f"Lemma 1 (radius {layout.radius:g})", tuple(found))
 
 
@@ -101,6 +115,36 @@ def _nearer_to_others(
         nearest = tree.query(positions[rows], workers=n_threads)[0]
         crossing += int((nearest < away[rows] * (1 - _TOLERANCE) - rounding).sum())
     return crossing
+
+
+def _audit_islands(hierarchy: Hierarchy, islands: Islands, n_threads: int) -> Audit:
+    """Rows inside the balls of their leaves (detail="leaves"); on upper levels, rows nearest to their own centre."""
+    found, rows = [], islands.positions
+    for k, level in enumerate(hierarchy.levels):
+        owner = _owner(hierarchy, -1, k)
+        if k == 0 and islands.detail == "leaves":
+            centres, radii = islands.leaf.anchors, islands.leaf.radii
+        else:
+            total = np.stack([np.bincount(owner, along, level.n_nodes) for along in rows.T], axis=1)
+            centres, radii = total / level.sizes[:, None], np.full(level.n_nodes, np.inf)
+        away = lengths(rows - centres[owner])
+        rounding = 4e-16 * max(float(np.abs(rows).max()), 1e-300)
+        share = np.maximum(away - rounding, 0) / np.maximum(radii[owner], 1e-300)
+        nearest = _distances_to(centres, rows, n_threads)
+        crossing = int((nearest < away * (1 - _TOLERANCE) - rounding).sum())
+        outside, worst = int((share > 1 + _TOLERANCE).sum()), float(share.max())
+        promised = k == 0 and islands.detail == "leaves"
+        found.append(LevelAudit(k, level.n_nodes, len(rows), outside, worst, crossing, len(rows), promised))
+    promise = "rows inside the balls of their leaves" if islands.detail == "leaves" else "rows nearest to their own"
+    return Audit(promise, tuple(found))
+
+
+def _distances_to(centres: Array, positions: Array, n_threads: int) -> Array:
+    """From each position to the nearest of some centres."""
+    tree, nearest = cKDTree(centres), np.empty(len(positions))
+    for part in blocks(len(positions), 1, values=_QUERIES):
+        nearest[part] = tree.query(positions[part], workers=n_threads)[0]
+    return nearest
 
 
 def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, unit: float, n_threads: int) -> Audit:
@@ -122,7 +166,7 @@ def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, unit: float, n_threads: 
             n_outside += int((away > _TOLERANCE).sum())
             worst = max(worst, float(away.max()))
         crossing = _crossing(regions, _owner(hierarchy, -1, k), rows, order, n_threads)
-        found.append(LevelAudit(k, len(regions), n_descendants, n_outside, worst, crossing))
+        found.append(LevelAudit(k, len(regions), n_descendants, n_outside, worst, crossing, len(rows)))
     return Audit("regions are nested", tuple(found))
 
 

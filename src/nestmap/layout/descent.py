@@ -121,23 +121,43 @@ def descend(
         level = hierarchy.levels[k]
         progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
         if placements:
-            anchors = _separate(anchors, hierarchy.levels[k + 1].members, placements[0])
-        nearest, around = neighbors_in_map(anchors, n_threads)
-        frames = arrangement.frames(hierarchy, k, anchors, around)
-        extent = level.grouping.maximum(lengths(frames.offsets))
-        extent[extent < _LEAST_EXTENT] = 0.0
-        if k == 0 and distinct is not None:
-            extent[distinct.alone] = 0.0  # what they are offset by is rounding
-        radii = radius * nearest
+            anchors = separate(anchors, hierarchy.levels[k + 1].members, placements[0])
+        size = 0.0
         if level.n_nodes == 1:  # no neighbour to keep clear of: the map is as large as the preliminary embedding
-            size = lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max(keepdims=True)
-            radii = np.where(size > 0, size, extent)
-        scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
-        placements.insert(0, Placement(anchors, nearest, radii, scales, frames.maps, frames.centres))
-        anchors = placements[0].settle(level.members, frames.offsets, n_threads)
+            size = float(lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max())
+        placement, offsets = make_placement(hierarchy, k, arrangement, anchors, radius, size, distinct, n_threads)
+        placements.insert(0, placement)
+        anchors = placement.settle(level.members, offsets, n_threads)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor
     return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
+
+
+def make_placement(
+    hierarchy: Hierarchy,
+    k: int,
+    arrangement: Arrangement,
+    anchors: Array,
+    radius: float,
+    size: float,
+    distinct: DistinctRows | None,
+    n_threads: int,
+) -> tuple[Placement, Array]:
+    """How the anchors of level k place what is below them, and the offsets of their members before scaling.
+
+    `size`: radius of the ball of a single anchor, which has no neighbour to keep clear of; 0: as its members lie.
+    """
+    nearest, around = neighbors_in_map(anchors, n_threads)
+    frames = arrangement.frames(hierarchy, k, anchors, around)
+    extent = hierarchy.levels[k].grouping.maximum(lengths(frames.offsets))
+    extent[extent < _LEAST_EXTENT] = 0.0
+    if k == 0 and distinct is not None:
+        extent[distinct.alone] = 0.0  # what they are offset by is rounding
+    radii = radius * nearest
+    if len(anchors) == 1:
+        radii = np.full(1, size) if size > 0 else extent
+    scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
+    return Placement(anchors, nearest, radii, scales, frames.maps, frames.centres), frames.offsets
 
 
 def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
@@ -166,7 +186,7 @@ def lengths(vectors: Array) -> Array:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
 
 
-def _separate(anchors: Array, parents: Array, above: Placement) -> Array:
+def separate(anchors: Array, parents: Array, above: Placement) -> Array:
     """Anchors that fell on the same spot (equal centroids, flat projections) move a little apart.
 
     Otherwise their distance, and with it everything below them, would be zero.

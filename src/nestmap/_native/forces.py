@@ -1,0 +1,112 @@
+"""NumPy twins of the kernels in cpp/forces.cpp: weights of neighbours, charges on a grid, one step of all nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._arrays import Array
+
+_HALVINGS = 100
+_GROW, _SHRINK, _LEAST = np.float32(0.2), np.float32(0.8), np.float32(0.01)  # of gains
+
+
+def calibrate(distances: Array, perplexity: float) -> Array:
+    """Weights exp(-beta d^2) of each row's neighbours, sum 1, with beta such that exp(entropy) is the perplexity.
+
+    distances (n, k) -> weights (n, k) float32; O(n k). Equal distances get equal weights.
+    """
+    gaps = distances.astype(np.float64) ** 2
+    gaps -= gaps.min(axis=1, keepdims=True)
+    mean = gaps.mean(axis=1)
+    flat = mean == 0
+    low = np.log(1 / np.where(flat, 1.0, mean)) - 50
+    high = low + 100
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        p = np.exp(-np.exp(middle)[:, None] * gaps)
+        total = p.sum(axis=1)
+        entropy = np.log(total) + np.exp(middle) * (p * gaps).sum(axis=1) / total
+        above = entropy > np.log(perplexity)
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    weights = np.exp(-np.where(flat, 0.0, np.exp(low))[:, None] * gaps)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def _places(along: Array, origin: float, spacing: float, n: int) -> tuple[Array, Array]:
+    """The four grid lines that each position meets, (n, 4), and where between the middle two it lies."""
+    at = np.clip((along - np.float32(origin)) * np.float32(1 / spacing), np.float32(1), np.float32(n - 3))
+    cell = np.minimum(at.astype(np.int64), n - 3)
+    return cell[:, None] + np.arange(-1, 3), at - cell.astype(np.float32)
+
+
+def _spline(t: Array) -> Array:
+    """Cubic B-spline at four grid lines, (n, 4)."""
+    s = 1 - t
+    return np.stack([s**3, 4 + t * t * (3 * t - 6), 4 + s * s * (3 * s - 6), t**3], axis=1) / 6
+
+
+def _slope(t: Array) -> Array:
+    s = 1 - t
+    return np.stack([-s * s, t * (3 * t - 4), -s * (3 * s - 4), t * t], axis=1) / 2
+
+
+def spread(positions: Array, masses: Array, x: float, y: float, spacing: float, charges: Array) -> None:
+    """Masses onto a grid that begins at (x, y), each to 4 x 4 points by cubic B-splines: O(n + grid)."""
+    charges[:] = 0
+    rows, r = _places(positions[:, 0], x, spacing, charges.shape[0])
+    cols, c = _places(positions[:, 1], y, spacing, charges.shape[1])
+    shares = masses[:, None, None] * _spline(r)[:, :, None] * _spline(c)[:, None, :]
+    np.add.at(charges, (rows[:, :, None], cols[:, None, :]), shares)
+
+
+def slopes(potential: Array, positions: Array, x: float, y: float, spacing: float) -> Array:
+    """Slope of a potential that is given on a grid, by cubic B-splines, (n, 2)."""
+    rows, r = _places(positions[:, 0], x, spacing, potential.shape[0])
+    cols, c = _places(positions[:, 1], y, spacing, potential.shape[1])
+    near = potential[rows[:, :, None], cols[:, None, :]]
+    along_r = np.einsum("nij,ni,nj->n", near, _slope(r), _spline(c))
+    along_c = np.einsum("nij,ni,nj->n", near, _spline(r), _slope(c))
+    return np.stack([along_r, along_c], axis=1) / np.float32(spacing)
+
+
+def pulls(starts: Array, ids: Array, weights: Array, positions: Array) -> Array:
+    """Sum of w (y_j - y_i) / (1 + |y_j - y_i|^2) over the neighbours j of each node i, (n, 2); O(edges)."""
+    own = np.repeat(np.arange(len(positions)), np.diff(starts))
+    way = positions[ids] - positions[own]
+    way *= (weights / (1 + (way * way).sum(axis=1)))[:, None]
+    return np.stack([np.bincount(own, along, len(positions)) for along in way.T], axis=1)
+
+
+def move(
+    starts: Array,
+    ids: Array,
+    weights: Array,
+    x: float,
+    y: float,
+    spacing: float,
+    potential: Array,
+    attraction: float,
+    repulsion: float,
+    momentum: float,
+    longest: float,
+    rates: Array,
+    positions: Array,
+    velocities: Array,
+    gains: Array,
+    moved: Array,
+    bounds: Array,
+) -> None:
+    """One step of gradient descent with momentum for all nodes, from `positions` to `moved`; O(nodes + edges).
+
+    The force is attraction * pulls - repulsion / 2 * slope of the potential, times the node's rate. A node's gain
+    grows as long as its way stays the same and shrinks where it turns (delta-bar-delta). No step is longer than
+    `longest`. Changes `velocities`, `gains` and `bounds`, the lowest and the highest of the new positions.
+    """
+    push = slopes(potential, positions, x, y, spacing) * np.float32(-repulsion / 2)
+    force = rates[:, None] * (np.float32(attraction) * pulls(starts, ids, weights, positions) + push)
+    gains[:] = np.where(force * velocities > 0, gains + _GROW, np.maximum(gains * _SHRINK, _LEAST))
+    step = np.float32(momentum) * velocities + gains * force
+    length = np.sqrt((step * step).sum(axis=1, keepdims=True))
+    velocities[:] = step * np.where(length > longest, longest / np.maximum(length, 1e-30), 1)
+    np.add(positions, velocities, out=moved)
+    bounds[0], bounds[1] = moved.min(axis=0), moved.max(axis=0)

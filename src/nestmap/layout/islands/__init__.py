@@ -1,0 +1,11 @@
+"""The islands: t-SNE's forces on the hierarchy, coarse to fine.
+
+The lowest level with at most 3000 nodes starts at the preliminary embedding and is laid out as t-SNE would; it
+decides the large picture. Each level below starts around its parents, nearly right, so that a few steps do.
+"""
+
+from .coasts import Coasts
+from .lay import DETAILS, MOST_NODES, MOST_ROWS, lay_islands
+from .layout import Islands
+
+__all__ = ["DETAILS", "MOST_NODES", "MOST_ROWS", "Coasts", "Islands", "lay_islands"]

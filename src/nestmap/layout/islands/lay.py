@@ -1,0 +1,200 @@
+"""Coarse to fine: optimise one level, put its children around it, optimise them, down to leaves or rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import Array
+from ..._progress import Progress
+from ...arrangement import Arrangement, DistinctRows
+from ...hierarchy.tree import Hierarchy
+from ...preliminary import Preliminary
+from ..descent import Placement, make_placement, separate
+from .forces import EVENLY
+from .graph import level_graph, weigh_neighbors
+from .layout import Islands
+from .leaves import RowPlacement, fit_rows
+from .optimise import Phase, optimise
+
+FIRST_NODES = 3000  # at most, of the level that decides the large picture
+FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
+# Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
+FIRST_PHASES = (Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0), Phase(200, rate=1.0))
+NODE_STEPS, ROW_STEPS = 50, 100
+MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
+MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
+_WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
+_BALL = 0.45  # of the distance to the nearest other node: where children start
+_SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
+_SNAP = 1 / 32  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
+_JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
+
+DETAILS = ("auto", "leaves", "rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The nodes of a level, or the rows, as the optimisation sees them."""
+
+    data: Any
+    metric: Any
+    keys: Array  # uint64: decide between equal distances
+    masses: Array  # rows that each of them stands for
+    rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
+
+
+def lay_islands(
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    preliminary: Preliminary,
+    X: Any,
+    *,
+    row_keys: Array,
+    radius: float = 1 / 3,
+    detail: str = "leaves",
+    tightness: float = 1.0,
+    start: Array | None = None,
+    first_equal: Array | None = None,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Islands:
+    """t-SNE's forces on the hierarchy, coarse to fine; linear in the number of rows, given neighbours.
+
+    Parameters
+    ----------
+    preliminary : Preliminary
+        Says where the nodes of the first level begin: the lowest one with at most 3000 nodes.
+    X : rows that the layout is made from
+    row_keys : ndarray of shape (n_rows,), uint64
+        Hashes of the rows: they decide in which order items are added up.
+    radius : float
+        Of a leaf's ball, as a fraction of the distance to the nearest other leaf (detail="leaves").
+    detail : {'leaves', 'rows'}
+    tightness : float
+        Attraction in the last phases, in t-SNE's units: more makes islands smaller and seas wider.
+    start : ndarray, optional
+        Positions of the first level, optimised: `Islands.first` of another layout of the same hierarchy.
+    first_equal : ndarray of shape (n_rows,), optional
+        For each row the first row that equals it: they get one place. None if all rows differ.
+    """
+    progress = progress or Progress(0)
+    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
+    first = first_level(hierarchy)
+    ranks = node_ranks(hierarchy, preliminary)
+    items = _nodes(hierarchy, first, ranks)
+    if start is None:
+        progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
+        start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
+    positions = start
+    if tightness != 1:
+        phases = (Phase(NODE_STEPS, tightness),)
+        positions = improve(items, start, FIRST_PERPLEXITY, phases, n_threads, progress, rescale=False)
+    done = len(positions)
+    for k in reversed(range(first + 1)):
+        level = hierarchy.levels[k]
+        if (
+            k < first
+            and min(level.n_nodes, MOST_NODES) >= (_WORTH if k else 1) * done
+            and level.n_nodes <= MOST_NODES
+        ):
+            progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
+            done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
+            positions = improve(_nodes(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
+        ball = _BALL if k or detail == "rows" else radius
+        placement, offsets = make_placement(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
+        positions = placement.settle(level.members, offsets, n_threads)
+        if k:
+            positions = separate(positions, level.members, placement)
+    leaf: Placement | RowPlacement = placement
+    if detail == "rows":
+        rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
+        progress.begin(f"islands: {len(rows.keys)} rows")
+        own = positions if distinct is None else positions[distinct.rows]
+        own = improve(rows, own, PERPLEXITY, (Phase(ROW_STEPS, tightness),), n_threads, progress)
+        positions = own if distinct is None else own[distinct.of_row]
+        leaf = fit_rows(placement, offsets, positions, hierarchy.levels[0], distinct, n_threads)
+    if first_equal is not None:
+        positions = positions[first_equal]
+    parents = tuple(level.members for level in hierarchy.levels)
+    return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind)
+
+
+def first_level(hierarchy: Hierarchy) -> int:
+    """The lowest level with at most 3000 nodes, or the top."""
+    few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= FIRST_NODES]
+    return few[0] if few else hierarchy.n_levels - 1
+
+
+def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
+    """Per level the place of each node in an order that does not depend on the order or the unit of the rows."""
+    ranks: list[Array] = []
+    for k in reversed(range(hierarchy.n_levels)):
+        keys = _keys(hierarchy, k)
+        above = ranks[-1][hierarchy.levels[k + 1].members] if ranks else np.zeros_like(keys)
+        ranks.append(_rank(keys, preliminary.nodes[k], above))
+    return ranks[::-1]
+
+
+def _rank(keys: Array, coordinates: Array, above: Array) -> Array:
+    """By the rank of the parent, then from left to right; of the same place, by key."""
+    rank = np.empty(len(keys), dtype=np.int32)
+    rank[np.lexsort((keys, coordinates[:, 0], above))] = np.arange(len(keys), dtype=np.int32)
+    return rank
+
+
+def _keys(hierarchy: Hierarchy, k: int) -> Array:
+    keys = hierarchy.levels[k].keys
+    return np.arange(hierarchy.levels[k].n_nodes, dtype=np.uint64) if keys is None else keys
+
+
+def _nodes(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
+    level = hierarchy.levels[k]
+    return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k])
+
+
+def _rows(
+    hierarchy: Hierarchy, X: Any, keys: Array, coordinates: Array, distinct: DistinctRows | None, leaf_ranks: Array
+) -> Items:
+    """The rows, of equal ones the first, which counts for all of them."""
+    above, masses = leaf_ranks[hierarchy.levels[0].members], np.ones(len(keys))
+    if distinct is not None:
+        some, masses = distinct.rows, distinct.counts
+        X, keys, coordinates, above = X[some], keys[some], coordinates[some], above[some]
+    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above))
+
+
+def improve(
+    items: Items,
+    positions: Array,
+    perplexity: float,
+    phases: tuple[Phase, ...],
+    n_threads: int,
+    progress: Progress,
+    rescale: bool = True,
+) -> Array:
+    """Positions of one level after gradient descent on its neighbour graph; float64."""
+    n = len(positions)
+    if n < 3:
+        return spread_out(positions, n)
+    ids, distances = level_graph(items.data, items.metric, min(n - 1, int(3 * perplexity)), n_threads, items.keys)
+    order = np.argsort(items.rank)
+    masses = items.masses[order].astype(np.float64)
+    attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
+    begin = np.round((spread_out(positions, n) if rescale else positions) / _SNAP) * _SNAP + _jitter(items.rank)
+    found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
+    return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
+
+
+def spread_out(positions: Array, n: int) -> Array:
+    """Centred, and as wide as t-SNE's equilibrium for n nodes would be."""
+    centred = positions - positions.mean(axis=0)
+    size = float(np.sqrt((centred**2).mean()))
+    return np.asarray(centred * (_SPREAD * n**0.5 / size) if size > 0 else centred)
+
+
+def _jitter(rank: Array) -> Array:
+    """A small offset for each rank, (n, 2): points that cover a square evenly."""
+    return np.asarray(_JITTER * (rank[:, None] * EVENLY % 1 - 0.5))

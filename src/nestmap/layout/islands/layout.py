@@ -1,0 +1,38 @@
+"""The islands as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._arrays import Array
+from ..descent import Placement
+from ..frozen import Frozen
+from .coasts import Coasts, trace_coasts
+from .leaves import RowPlacement
+
+
+@dataclass(frozen=True, eq=False)
+class Islands(Frozen):
+    """The map: positions of all rows, and what places new ones."""
+
+    positions: Array  # (n_rows, 2) float64, in t-SNE's units: the potential of a row is 1 wide
+    leaf: Placement | RowPlacement
+    first: Array  # positions of the first level before `tightness`: what `relayout` goes on from
+    parents: tuple[Array, ...]  # per level, the node of each item of the level below
+    detail: str  # 'leaves' or 'rows'
+    tightness: float
+    radius: float
+    arrangement: str
+    kind: str = "islands"
+
+    def labels(self, level: int) -> Array:
+        """Node of each row on a level."""
+        found = self.parents[0]
+        for parents in self.parents[1 : level % len(self.parents) + 1]:
+            found = parents[found]
+        return found
+
+    def outlines(self, level: int) -> Coasts:
+        """The coasts of the clusters of a level: 0 the finest, -1 the top."""
+        labels = self.labels(level)
+        return trace_coasts(self.positions, labels, int(labels.max()) + 1)

@@ -1,0 +1,97 @@
+"""New rows on a map whose rows were optimised one by one: beside the row of their leaf that they are most like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._arrays import Array, blocks
+from ..._native import kernels
+from ...arrangement import DistinctRows, frame_offsets
+from ...arrangement.local import nearest_orthogonal
+from ...hierarchy.tree import Grouping, Level
+from ..descent import Placement, lengths, neighbors_in_map
+from ..frozen import Frozen
+
+_PIECE = 1_000_000  # pairs of a new row and a row of its leaf that are compared at once
+_REACH = 1 / 3  # of the distance to the nearest other row: whoever is placed beside a row has it as nearest
+
+
+@dataclass(frozen=True, eq=False)
+class RowPlacement(Frozen):
+    """Leaves of a map of rows: where their rows lie, and how they lay in the leaf's own arrangement.
+
+    A new row with coordinates z has the offset map @ (z - centre) in its leaf; it goes beside the row with the
+    nearest offset, in the direction and by the length that the leaf is stretched with.
+    """
+
+    anchors: Array  # (n_leaves, d): means of their rows
+    radii: Array  # (n_leaves,): how far the rows of a leaf, and new ones, lie from its anchor at most
+    scales: Array  # (n_leaves,)
+    maps: Array  # (n_leaves, d, p)
+    centres: Array  # (n_leaves, p)
+    positions: Array  # (n_rows, d)
+    offsets: Array  # (n_rows, d)
+    reach: Array  # (n_rows,)
+    order: Array  # rows by leaf, those of leaf g are order[starts[g]:starts[g + 1]]
+    starts: Array
+
+    def place(self, parents: Array, z: Array) -> Array:
+        """Positions of new rows with coordinates z below the given leaves; each by itself."""
+        offsets = frame_offsets(self.maps, self.centres, parents, z)
+        beside = np.empty(len(parents), dtype=np.int64)
+        widest = int(np.diff(self.starts).max())
+        for part in blocks(len(parents), widest, values=_PIECE):
+            beside[part] = self._nearest(parents[part], offsets[part])
+        step = self.scales[parents, None] * (offsets - self.offsets[beside])
+        long, reach = lengths(step), self.reach[beside]
+        step *= np.divide(reach, long, out=np.ones(len(long)), where=long > reach)[:, None]
+        return np.asarray(self.positions[beside] + step)
+
+    def _nearest(self, parents: Array, offsets: Array) -> Array:
+        """The row of its leaf that has the nearest offset, the first of several."""
+        rows = Grouping(self.order, self.starts).items_of(parents)
+        sizes = self.starts[parents + 1] - self.starts[parents]
+        first = np.cumsum(sizes) - sizes
+        own = np.repeat(np.arange(len(parents)), sizes)
+        away = lengths(offsets[own] - self.offsets[rows])
+        best = np.minimum.reduceat(away, first)
+        hits = np.flatnonzero(away == best[own])
+        return np.asarray(rows[hits[np.searchsorted(own[hits], np.arange(len(parents)))]])
+
+
+def fit_rows(
+    start: Placement, offsets: Array, positions: Array, leaf: Level, distinct: DistinctRows | None, n_threads: int
+) -> RowPlacement:
+    """What places new rows beside rows that have moved from where `start` had put them; O(n log n).
+
+    The frame of each leaf is turned, mirrored and scaled to fit its rows best (Procrustes).
+    """
+    group, n = leaf.grouping, leaf.n_nodes
+    anchors = kernels.group_means(positions, group.order, group.starts, np.ones(len(positions)), n_threads)
+    away = positions - anchors[leaf.members]
+    products = np.empty((n, 2, 2))
+    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        products[:, i, j] = np.bincount(leaf.members, away[:, i] * offsets[:, j], n)
+    turns = nearest_orthogonal(products)
+    size = np.bincount(leaf.members, (offsets * offsets).sum(axis=1), n)
+    scales = np.divide((turns * products).sum(axis=(1, 2)), size, out=np.zeros(n), where=size > 0)
+    if distinct is not None:
+        scales[distinct.alone] = 0.0  # what their rows are offset by is rounding
+    maps = start.maps if start.maps.shape[1] == 2 else start.maps * np.eye(2)
+    maps = np.einsum("gde,gep->gdp", turns, maps).astype(start.maps.dtype)
+    turned = np.einsum("nde,ne->nd", turns[leaf.members], offsets)
+    reach = _REACH * _nearest_other(positions, distinct, n_threads)
+    radii = group.maximum(lengths(away) + reach)
+    return RowPlacement(
+        anchors, radii, scales, maps, start.centres, positions, turned, reach, group.order, group.starts
+    )
+
+
+def _nearest_other(positions: Array, distinct: DistinctRows | None, n_threads: int) -> Array:
+    """Distance from each row to the nearest one that does not equal it; 0 where there is none."""
+    places = positions if distinct is None else positions[distinct.rows]
+    nearest = neighbors_in_map(places, n_threads)[0]
+    nearest[np.isinf(nearest)] = 0.0
+    return nearest if distinct is None else nearest[distinct.of_row]
