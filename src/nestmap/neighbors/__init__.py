@@ -171,12 +171,13 @@ def _warn_that_search_is_exact() -> str:
 
 
 def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
-    """Say so if an approximate search ended below its target."""
-    if not report.recall < report.target:  # neighbours that were given have no recall: NaN
+    """Say so if an approximate search ended below its target, by more than the luck of the sample."""
+    luck = 2 * np.sqrt(report.recall * (1 - report.recall) / max(1, report.n_sampled))
+    if not report.recall + luck < report.target:  # neighbours that were given have no recall: NaN
         return
     warnings.warn(
-        f"target_recall={report.target:g} was not reached: {report.recall:.3f} of {report.n_sampled} sampled rows "
-        "have their true neighbour. neighbors='exact' finds all of them, in longer time",
+        f"target_recall={report.target:g} was not reached: {report.recall:.3f} of the true neighbours of "
+        f"{report.n_sampled} sampled rows were found. An exact search finds all of them, in longer time",
         RecallWarning,
         stacklevel=stacklevel,
     )

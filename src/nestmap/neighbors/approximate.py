@@ -22,7 +22,7 @@ from .._native import core, kernels
 from .._parallel import single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
-from .._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows
+from .._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows, sample_size
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .join import join_points, make_cells
@@ -125,13 +125,17 @@ def search_graph(
     columns: int = 64,
     longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
+    n_rounds: int | None = None,
 ) -> NearestRows:
-    """The k nearest of the distinct rows (None: all rows) for each of them."""
+    """The k nearest of the distinct rows (None: all rows) for each of them.
+
+    `n_rounds`: so many rounds, whatever they find. Nothing is sampled then, and the report knows no recall.
+    """
     clock = Clock()
     n = points.n if distinct is None else len(distinct)
     if n < max(_LEAST_DISTINCT, 2 * k):
         raise CheaperExact("few distinct rows: all distances were computed")
-    reducer = reducer or fit_reducer(points, most=columns)
+    reducer = reducer or fit_reducer(points, _sample_of(points, distinct), columns)
     clock.stop("directions")
     reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1))
     clock.stop("reduction")
@@ -143,16 +147,27 @@ def search_graph(
     search = _Search(
         points, reduced, partition, reducer.mean, k, min(longest, longest_list(n)), n_threads, clock, progress
     )
-    search.reach(target, exact_pairs)
+    if n_rounds is None:
+        search.reach(target, exact_pairs)
+    else:
+        search.run(n_rounds)
     distances, ids = search.rank(np.empty(0, dtype=np.int64), part_of(progress, 0.95, 1))
     clock.stop("ranking")
-    recall, n_sampled = search.recall()
+    recall, n_sampled = search.recall() if n_rounds is None else (np.nan, 0)
     report = NeighborReport(
         "approximate", False, points.n, n, core().isa, len(partition.starts) - 1, reducer.n_dims, search.n_pairs,
         seconds=clock.seconds, recall=recall, n_sampled=n_sampled, target=target, n_rounds=search.n_rounds,
         n_listed=search.lists.ids.shape[1],
     )  # fmt: skip
     return NearestRows(partition.order, ids, distances, reducer, report)
+
+
+def _sample_of(points: PointSet, distinct: Array | None) -> Array | None:
+    """Rows that directions are fitted on, by their places among the distinct ones."""
+    if distinct is None:
+        return None
+    size = sample_size(len(distinct), points.n_cols)
+    return distinct[np.sort(np.random.default_rng(0).choice(len(distinct), size, replace=False))]
 
 
 def graph_bytes(length: int) -> int:
@@ -211,15 +226,20 @@ class _Search:
         self.sample = self._choose_sample()
         self.truth = np.empty((0, k))
 
+    def run(self, n_rounds: int) -> None:
+        """Visit cells, then a given number of rounds."""
+        self._visit()
+        graph = self._graph()
+        while self.n_rounds < n_rounds:
+            self._improve(graph)
+
     def reach(self, target: float, exact_pairs: Callable[[], float]) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
         self._visit()
         graph = self._graph()
         recall = self._steer()
         while recall < target and self.n_rounds < _MOST_ROUNDS:
-            self.n_pairs += graph.improve(self.n_threads, self._share_of_round())
-            self.n_rounds += 1
-            self.clock.stop("descent")
+            self._improve(graph)
             before, recall = recall, self._steer()
             gain, length = recall - before, self.lists.ids.shape[1]
             if recall >= target or graph.n_fresh() > _SETTLED * self.lists.ids.size:
@@ -231,6 +251,11 @@ class _Search:
                 graph = self._graph()
             elif gain < _GAIN:
                 break
+
+    def _improve(self, graph: Any) -> None:
+        self.n_pairs += graph.improve(self.n_threads, self._share_of_round())
+        self.n_rounds += 1
+        self.clock.stop("descent")
 
     def _graph(self) -> Any:
         return core().Graph(self.cells, self.lists.ids, self.lists.bounds, self.lists.ids.shape[1])

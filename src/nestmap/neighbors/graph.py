@@ -16,7 +16,6 @@ from .._native import core, kernels
 from .._parallel import resolve_n_jobs, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
-from .._points.reduce import Reducer
 from .._progress import Share
 from .approximate import MOST_LISTED, CheaperExact, search_graph
 from .metric import check_metric
@@ -27,6 +26,7 @@ from .spaces import OtherSpace, space_of
 
 METHODS = ("auto", "exact", "approximate")
 _FEW = 4096  # rows up to which all distances are the faster way
+_TIED = 8  # equal distances that are told apart by keys
 _COLUMNS = 256  # reduced columns that the search makes use of
 
 
@@ -128,46 +128,56 @@ def _warn_of_recall(report: NeighborReport) -> None:
 
 
 def build_graph(
-    X: Any,
+    X: Any, k: int, metric: Any, n_threads: int, *, method: str = "auto", target_recall: float = 0.95
+) -> NeighborGraph:
+    """The graph of validated rows under a metric that `check_metric` gave back."""
+    metric = canonical_metric(metric)
+    if isinstance(metric, RowMetric):
+        rows = metric.rows(X, n_threads)
+        graph = build_graph(rows, k, "euclidean", n_threads, method=method, target_recall=target_recall)
+        return replace(graph, distances=graph.distances * metric.factor)
+    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
+        return NeighborGraph(*_all_distances(OtherSpace(X, metric), k, n_threads))
+    points = make_points(X, metric, n_threads=n_threads, keys=hash_points(X, n_threads))
+    ids, distances, report = nearest_points(points, k, n_threads, method=method, target_recall=target_recall)
+    return NeighborGraph(ids, points.to_metric(distances), report)
+
+
+def nearest_points(
+    points: PointSet,
     k: int,
-    metric: Any,
     n_threads: int,
     *,
     method: str = "auto",
     target_recall: float = 0.95,
-    reducer: Reducer | None = None,
-    hashes: Array | None = None,
+    columns: int = _COLUMNS,
+    n_rounds: int | None = None,
     progress: Share | None = None,
-) -> NeighborGraph:
-    """The graph of validated rows (or centroids) under a metric that `check_metric` gave back.
+) -> tuple[Array, Array, NeighborReport]:
+    """The k nearest others of points with keys: ids, distances as kernels give them (squared for L2), and a report.
 
-    `reducer`: directions of an earlier search; `hashes`: what `hash_points` gives for the rows.
+    `columns`: reduced columns per row; `n_rounds`: of descent, instead of a target. Work goes by the order of the keys, so that the order of the rows makes no difference.
     """
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
-        options: dict[str, Any] = dict(method=method, target_recall=target_recall, hashes=hashes, progress=progress)
-        graph = build_graph(metric.rows(X, n_threads), k, "euclidean", n_threads, **options)
-        return replace(graph, distances=graph.distances * metric.factor)
-    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
-        return _all_distances(OtherSpace(X, metric), k, n_threads, progress)
-    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
     few = points.n <= _FEW if method == "auto" else method == "exact" or target_recall >= 1
     if few or core() is None or k + 8 > MOST_LISTED:
         return _exact(points, k, n_threads, progress)
+    assert points.keys is not None
     with single_threaded_blas():
-        copies = Copies(points, hash_points(X, n_threads) if hashes is None else hashes)
+        copies = Copies(points, hash_points(points.data, n_threads))
+        distinct = np.arange(points.n) if copies.distinct is None else copies.distinct
+        distinct = distinct[np.argsort(points.keys[distinct], kind="stable")]
         try:
             found = search_graph(
-                points, copies.distinct, k, n_threads, target_recall, reducer, progress, columns=_COLUMNS
+                points, distinct, k, n_threads, target_recall, None, progress, columns, n_rounds=n_rounds
             )
         except CheaperExact as reason:
-            graph = _exact(points, k, n_threads, progress)
-            return replace(graph, report=replace(graph.report, note=str(reason)))
-    ids, squared = np.empty((points.n, k), dtype=np.int64), np.empty((points.n, k))
-    ids[found.order], squared[found.order] = found.ids, found.distances
+            ids, distances, report = _exact(points, k, n_threads, progress)
+            return ids, distances, replace(report, note=str(reason))
+    ids, distances = np.empty((points.n, k), dtype=np.int64), np.empty((points.n, k))
+    ids[found.order], distances[found.order] = found.ids, found.distances
     if copies.distinct is not None:
-        ids, squared = _with_copies(ids, squared, copies.first)
-    return NeighborGraph(ids, points.to_metric(squared), found.report)
+        ids, distances = _with_copies(ids, distances, copies.first)
+    return ids, distances, found.report
 
 
 def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Array]:
@@ -197,17 +207,22 @@ def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Arr
     return out, away
 
 
-def _exact(points: PointSet, k: int, n_threads: int, progress: Share | None) -> NeighborGraph:
-    """By all distances, in the metric's own units."""
-    graph = _all_distances(space_of(points), k, n_threads, progress)
-    rows = np.repeat(np.arange(points.n), k)
-    squared = kernels.pair_distances(points, rows, graph.ids.ravel()).reshape(graph.ids.shape)
-    return replace(graph, distances=points.to_metric(squared))
+def _exact(points: PointSet, k: int, n_threads: int, progress: Share | None) -> tuple[Array, Array, NeighborReport]:
+    """By all distances; of equal ones the lowest key comes first, as far as a few more than k can tell."""
+    wanted = min(points.n - 1, k + _TIED)
+    ids, _, report = _all_distances(space_of(points), wanted, n_threads, progress)
+    rows = np.repeat(np.arange(points.n), wanted)
+    distances = kernels.pair_distances(points, rows, ids.ravel()).reshape(ids.shape)
+    keys = ids if points.keys is None else points.keys[ids]
+    order = np.lexsort((keys, distances), axis=1)[:, :k]
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1), report
 
 
-def _all_distances(space: Any, k: int, n_threads: int, progress: Share | None) -> NeighborGraph:
+def _all_distances(
+    space: Any, k: int, n_threads: int, progress: Share | None = None
+) -> tuple[Array, Array, NeighborReport]:
     clock = Clock()
     ids, distances = nearest_rows(space, np.arange(space.n), k, n_threads, progress)
     backend = core().isa if core() is not None else "numpy"
     report = NeighborReport("exact", True, space.n, space.n, backend, seconds=clock.stop("all distances"))
-    return NeighborGraph(ids, distances, report)
+    return ids, distances, report

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._arrays import Array, blocks
+from ..._arrays import Array
 from ..._native import kernels
-from ..._parallel import map_blocks
-from ..._points.point_set import make_points
+from ..._points.point_set import NATIVE_METRICS, make_points
+from ..._progress import Share
+from ...neighbors.graph import nearest_points
 
-_CANDIDATES = 8  # beyond k: distances by definition decide among what float32 has found
-_PIECE = 16_000_000  # distances of a block
+_RECALL = 0.9  # of the neighbours: forces do not change with the last few
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,35 +34,18 @@ class Attraction:
         return np.asarray(1 / np.maximum(pull, 1), dtype=np.float32)
 
 
-def level_graph(data: Any, metric: Any, k: int, n_threads: int, keys: Array) -> tuple[Array, Array]:
+def level_graph(
+    data: Any, metric: Any, k: int, n_threads: int, keys: Array, progress: Share | None = None
+) -> tuple[Array, Array]:
     """The k nearest other rows of each row: ids (n, k) int32 and distances (n, k) float32, nearest first.
 
-    In units of `PointSet`, which keep squares in range. Rows by cosine and correlation as those metrics see them,
-    by any other metric as they are, euclidean. Of equal distances that of the lowest key comes first. O(n^2).
+    In units of `PointSet`, which keep squares in range. By the metrics with kernels as those see the rows, by any
+    other as they are, euclidean. Of equal distances that of the lowest key comes first.
     """
-    metric = metric if isinstance(metric, str) and metric in ("cosine", "correlation") else "euclidean"
-    points = make_points(data, metric, n_threads=n_threads)
-    x = points.block(slice(None))
-    if not points.is_sparse:
-        x -= x.mean(axis=0)
-    x = x.astype(np.float32)
-    squares = np.asarray((x.multiply(x) if points.is_sparse else x * x).sum(axis=1)).ravel()
-    n, found = points.n, min(points.n - 1, k + _CANDIDATES)
-    ids, distances = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
-
-    def search(part: slice) -> None:
-        products = x[part] @ x.T
-        rough = squares - 2 * (products.toarray() if points.is_sparse else products)
-        rough[np.arange(len(rough)), np.arange(part.start, part.stop)] = np.inf
-        near = np.argpartition(rough, found - 1, axis=1)[:, :found]
-        own = np.repeat(np.arange(part.start, part.stop), found)
-        exact = kernels.pair_distances(points, own, near.reshape(-1)).reshape(near.shape)
-        order = np.lexsort((keys[near], exact), axis=1)[:, :k]
-        ids[part] = np.take_along_axis(near, order, axis=1)
-        distances[part] = np.sqrt(np.take_along_axis(exact, order, axis=1))
-
-    map_blocks(search, blocks(n, n, values=_PIECE), n_threads)
-    return ids, distances
+    metric = metric if isinstance(metric, str) and metric in NATIVE_METRICS else "euclidean"
+    points = make_points(data, metric, n_threads=n_threads, keys=keys)
+    ids, distances, _ = nearest_points(points, k, n_threads, target_recall=_RECALL, progress=progress)
+    return ids.astype(np.int32), (distances if points.norm == "L1" else np.sqrt(distances)).astype(np.float32)
 
 
 def weigh_neighbors(ids: Array, distances: Array, masses: Array, perplexity: float, n_threads: int) -> Attraction:
