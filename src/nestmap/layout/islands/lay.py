@@ -22,7 +22,7 @@ from .optimise import Phase, optimise
 FIRST_NODES = 3000  # at most, of the level that decides the large picture
 FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
 # Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
-FIRST_PHASES = (Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0), Phase(200, rate=1.0))
+FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS, ROW_STEPS = 50, 100
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
