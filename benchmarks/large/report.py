@@ -51,7 +51,8 @@ DATA = """
 ## The data
 
 Synthetic, or made from the images of Fashion-MNIST, by `python -m benchmarks.large generate`, because the originals
-cannot be fetched everywhere. So these are not the paper's Higgs and MNIST-8M, nor any model's embeddings, and times on those may differ.
+cannot be fetched everywhere. So these are not the paper's Higgs and MNIST-8M, nor any model's embeddings, and times
+on those may differ.
 
 - **higgs**, 11,000,000 × 28, float32: the columns of the Higgs set (momenta with heavy tails, pseudorapidities,
   uniform angles, tags of three values, seven masses computed from them), drawn from a mixture of Gaussians.
