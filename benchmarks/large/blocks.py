@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from threadpoolctl import threadpool_limits
 
 Block = NDArray[np.generic]
 MakeBlock = Callable[[int], Block]  # number of the block -> its rows; no rows at all: the source is used up
@@ -46,7 +47,7 @@ def write_rows(path: Path, make: MakeBlock, n_rows: int, n_columns: int, dtype: 
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False}
     progress = _Progress(path.name, n_rows)
     written = 0
-    with part.open("wb") as file:
+    with part.open("wb") as file, threadpool_limits(1, user_api="blas"):  # threads of BLAS would wait for each other
         np.lib.format.write_array_header_1_0(file, {**header, "shape": (n_rows, n_columns)})
         for block in in_order(make):
             if not len(block):

@@ -50,8 +50,9 @@ the measurements at hand; `python -m benchmarks.large --help` says how to repeat
 DATA = """
 ## The data
 
-Synthetic, made by `python -m benchmarks.large generate`, because the originals cannot be fetched everywhere. So these
-are not the paper's Higgs and MNIST-8M, nor any model's embeddings, and times on those may differ.
+Synthetic, or made from the images of Fashion-MNIST, by `python -m benchmarks.large generate`, because the originals
+cannot be fetched everywhere. So these are not the paper's Higgs and MNIST-8M, nor any model's embeddings, and times
+on those may differ.
 
 - **higgs**, 11,000,000 × 28, float32: the columns of the Higgs set (momenta with heavy tails, pseudorapidities,
   uniform angles, tags of three values, seven masses computed from them), drawn from a mixture of Gaussians.
@@ -231,10 +232,10 @@ def _growth(rows: Rows) -> str:
         ratio = ok[-1]["seconds"] / ok[0]["seconds"] if ok[0] and ok[-1] else None
         said = NOT_MEASURED if ratio is None else f"{ratio:.2f}{_verdict(ratio, MOST_GROWTH[data])}"
         memory = [f"{row['own_gigabytes']:.2f}" for row in ok if row]
-        recalls = [f"{own:.3f}" for row in ok if row and (own := _own_recall(row)) is not None]
+        recalls = [f"{r['recall']:.3f} {r['method']}" for row in ok if row for r in row.get("reports", [])[:1]]
         bar = f"≤ {MOST_GROWTH[data]:g}"
         lines.append([data, " → ".join(times), said, bar, " → ".join(memory), " → ".join(recalls)])
-    head = ("data", "start to map", "last / first", "bar", "memory, GB", "recall, own estimate")
+    head = ("data", "start to map", "last / first", "bar", "memory, GB", "recall, own estimate, and method")
     return "\n## Growth\n\nThe first rows of the same files, from the start of the process.\n\n" + _table(head, lines)
 
 
