@@ -237,18 +237,19 @@ class _Search:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
         self._visit()
         graph = self._graph()
-        recall = self._steer()
+        recall, filled = self._steer(), True
         while recall < target and self.n_rounds < _MOST_ROUNDS:
             self._improve(graph)
             before, recall = recall, self._steer()
             gain, length = recall - before, self.lists.ids.shape[1]
-            if recall >= target or graph.n_fresh() > _SETTLED * self.lists.ids.size:
+            if recall >= target or not filled or graph.n_fresh() > _SETTLED * self.lists.ids.size:
+                filled = True
                 continue
             if recall + gain < target and length < self.longest:  # the rounds to come will not do
                 if len(self.lists.ids) * _DESCENT_COST * (2 * length) ** 2 > exact_pairs():
                     raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
                 self.lists = self.lists.longer(min(self.longest, 2 * length))
-                graph = self._graph()
+                graph, filled = self._graph(), False  # a first round fills them, the second one tells
             elif gain < _GAIN:
                 break
 

@@ -17,6 +17,7 @@ METHODS = ("auto", "exact", "approximate")
 MOST_PAIRS = 30_000_000_000  # about half a minute on two cores
 SURE = int(np.sqrt(2 * MOST_PAIRS))  # rows up to which even all pairs are no more than that: 244,948
 _FEW = 20_000  # rows up to which the exact join is the faster one; a prediction is made from as many
+_MANY = 2_000_000  # rows from which on columns are counted
 _TRIAL = 500  # rows that a first guess is made from
 _TOLERANCE = 2  # times the cost: a guess from so few rows is too high
 _HOPELESS = 8  # times the cost: no need to look closer
@@ -45,7 +46,7 @@ class Search:
 
 def most_columns(n: int) -> int:
     """Reduced columns that n rows are given at most."""
-    return MOST_COLUMNS if n <= SURE else FEW_COLUMNS
+    return MOST_COLUMNS if n <= SURE else ALL_COLUMNS if n <= _MANY else FEW_COLUMNS
 
 
 def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Search:

@@ -14,7 +14,7 @@ from ..._points.point_set import NATIVE_METRICS, make_points
 from ..._progress import Share
 from ...neighbors.graph import nearest_points
 
-_RECALL = 0.9  # of the neighbours: forces do not change with the last few
+_COLUMNS, _ROUNDS = 128, 1  # of the search: nine of ten neighbours will do, forces do not change with the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def level_graph(
     """
     metric = metric if isinstance(metric, str) and metric in NATIVE_METRICS else "euclidean"
     points = make_points(data, metric, n_threads=n_threads, keys=keys)
-    ids, distances, _ = nearest_points(points, k, n_threads, target_recall=_RECALL, progress=progress)
+    ids, distances, _ = nearest_points(points, k, n_threads, columns=_COLUMNS, n_rounds=_ROUNDS, progress=progress)
     return ids.astype(np.int32), (distances if points.norm == "L1" else np.sqrt(distances)).astype(np.float32)
 
 
