@@ -14,30 +14,53 @@ METRICS = {
     "patches4m": "euclidean",
     "fashion_mnist": "euclidean",
     "glove100_200k": "cosine",
+    "embeddings": "cosine",
+    "words": "cosine",
+}
+PACKAGES = {  # method -> what its interpreter has; "before" is nestmap as it was
+    "nestmap": "nestmap",
+    "before": "nestmap",
+    "numpy": "numpy",
+    "hnne": "hnne",
+    "pynndescent": "pynndescent",
 }
 
 # What nestmap's fits are asked for, unless the command line says otherwise.
 DEFAULT_OPTIONS: dict[str, Any] = {"neighbors": "auto", "target_recall": 0.9}
 
 FIT_SAMPLE, CURVE_SAMPLE = 1000, 2000  # rows whose true first neighbours are found by brute force
-GROWTH_DATA = ("patches4m", "higgs")
-GROWTH_ROWS = (1_000_000, 2_000_000, 4_000_000)
-CURVE_DATA = ("fashion_mnist", "glove100_200k", "patches")
-TARGETS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
-PEER_NEIGHBORS = (2, 5, 10)
+GROWTH = {  # the first so many rows of each
+    "patches4m": (1_000_000, 2_000_000, 4_000_000),
+    "higgs": (1_000_000, 2_000_000, 4_000_000),
+    "embeddings": (100_000, 1_000_000),
+}
+CURVE_DATA = ("fashion_mnist", "glove100_200k", "patches", "embeddings")
+CURVE_ROWS = {"embeddings": 500_000}  # of the others, all
+NO_EXACT = ("embeddings",)  # would take many minutes
+TARGETS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99)
+BEFORE_TARGETS = (0.3, 0.5, 0.7, 0.8, 0.9)
+PEER_NEIGHBORS = (2, 5, 10, 15, 20, 30)
+DIMENSION_SAMPLE, DIMENSION_NEIGHBORS = 500, 20
+
+GRAPH_DATA, GRAPH_NEIGHBORS = "fashion_mnist", 15
+GRAPH_TARGETS = (0.8, 0.9, 0.95, 0.98)
+GRAPH_ROUNDS = (1, 2, 3, 4)  # of pynndescent, beside as many as it takes by default
 
 
 @dataclass(frozen=True)
 class Job:
     """What is asked of one process."""
 
-    task: str  # "fit": a map, from the start of the process; "neighbors": first neighbours, in a warm process
+    # "fit": a map, from the start of the process; "neighbors": first neighbours, in a warm process; "graph": `k`
+    # neighbours, likewise; "dimension": the intrinsic dimension of the data, which is not timed
+    task: str
     data: str
     method: str
     label: str = ""  # tells jobs of the same task, data and method apart
     rows: int | None = None  # the first so many
     mapped: bool = False  # read the file in place instead of into memory
     sample: int = 0  # rows whose neighbours are compared with brute force
+    k: int = 1  # how many neighbours of each
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -56,13 +79,18 @@ def _mapped_fit(data: str, options: dict[str, Any]) -> list[Job]:
 def _growth(options: dict[str, Any]) -> list[Job]:
     return [
         Job("fit", data, "nestmap", growth_label(rows), rows=rows, mapped=True, options=options)
-        for data in GROWTH_DATA
-        for rows in GROWTH_ROWS
+        for data, sizes in GROWTH.items()
+        for rows in sizes
     ]
 
 
 def growth_label(rows: int) -> str:
-    return f"{rows // 1_000_000}M"
+    return f"{rows // 1_000_000}M" if rows >= 1_000_000 else f"{rows // 1000}k"
+
+
+def _words(_: dict[str, Any]) -> list[Job]:
+    """By default options, whatever is asked of the other fits."""
+    return [Job("fit", "words", "nestmap", sample=CURVE_SAMPLE)]
 
 
 def _versus(options: dict[str, Any]) -> list[Job]:
@@ -72,28 +100,53 @@ def _versus(options: dict[str, Any]) -> list[Job]:
     ]
 
 
+def _search(data: str, method: str, label: str, options: dict[str, Any]) -> Job:
+    return Job("neighbors", data, method, label, rows=CURVE_ROWS.get(data), sample=CURVE_SAMPLE, options=options)
+
+
+def _targets(data: str, method: str, targets: Iterable[float]) -> list[Job]:
+    return [_search(data, method, f"{t}", {"method": "approximate", "target_recall": t}) for t in targets]
+
+
 def _curves(_: dict[str, Any]) -> list[Job]:
     jobs = []
     for data in CURVE_DATA:
-        for target in TARGETS:
-            options = {"method": "approximate", "target_recall": target}
-            jobs.append(Job("neighbors", data, "nestmap", f"{target}", sample=CURVE_SAMPLE, options=options))
-        jobs.append(
-            Job("neighbors", data, "nestmap", "exact", sample=CURVE_SAMPLE, options={"method": "exact"}),
-        )
-        jobs += [
-            Job("neighbors", data, "pynndescent", f"{k}", sample=CURVE_SAMPLE, options={"n_neighbors": k})
-            for k in PEER_NEIGHBORS
-        ]
+        k = DIMENSION_NEIGHBORS
+        jobs.append(Job("dimension", data, "numpy", rows=CURVE_ROWS.get(data), sample=DIMENSION_SAMPLE, k=k))
+        jobs += _targets(data, "nestmap", TARGETS)
+        if data not in NO_EXACT:
+            jobs.append(_search(data, "nestmap", "exact", {"method": "exact"}))
+        jobs += [_search(data, "pynndescent", f"{k}", {"n_neighbors": k}) for k in PEER_NEIGHBORS]
     return jobs
+
+
+def _before(_: dict[str, Any]) -> list[Job]:
+    return [job for data in CURVE_DATA for job in _targets(data, "before", BEFORE_TARGETS)]
+
+
+def _graph(_: dict[str, Any]) -> list[Job]:
+    k = GRAPH_NEIGHBORS
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("nestmap", f"{t}", {"k": k, "target_recall": t}) for t in GRAPH_TARGETS
+    ]
+    peer = {"n_neighbors": k + 1}  # a row is its own neighbour there
+    asked.append(("pynndescent", "default", peer))
+    asked += [("pynndescent", f"{n}", {**peer, "n_iters": n}) for n in GRAPH_ROUNDS]
+    return [
+        Job("graph", GRAPH_DATA, method, label, sample=FIT_SAMPLE, k=k, options=options)
+        for method, label, options in asked
+    ]
 
 
 TASKS = {
     "higgs": lambda options: _mapped_fit("higgs", options),
     "deformed": lambda options: _mapped_fit("deformed", options),
+    "words": _words,
     "growth": _growth,
     "versus": _versus,
     "curves": _curves,
+    "before": _before,
+    "graph": _graph,
 }
 
 

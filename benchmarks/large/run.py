@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.large.generate import RECIPES
-from benchmarks.large.plan import Job
+from benchmarks.large.plan import PACKAGES, Job
 from benchmarks.large.truth import cached_truth, recall
 from benchmarks.runner import ENVIRONMENT_FOLDER, Results, install, last_line, machine, prepare
 from nestmap import datasets
 
 ROOT = Path(__file__).parents[2]
 EVERY = 0.05  # seconds between two looks at a process's memory
+PEERS = ("hnne", "pynndescent")
 SETTLED = ("ok", "timeout", "out of memory")  # others are tried again
 
 
@@ -38,14 +39,19 @@ class Setup:
     gigabytes: float
 
 
-def interpreters(nestmap: str, peers: str | None, say: Callable[[str], None]) -> dict[str, str]:
-    """The interpreter of each method; makes the peers' environment if none is given."""
-    if peers is None:
+def interpreters(
+    methods: set[str], nestmap: str, before: str | None, peers: str | None, say: Callable[[str], None]
+) -> dict[str, str]:
+    """The interpreter of each of these methods; makes the peers' environment if none is given."""
+    if "before" in methods and before is None:
+        raise SystemExit("the task before needs --before-python: an interpreter with nestmap as it was")
+    if peers is None and methods & set(PEERS):
         why = install("hnne", say)
         if why is not None:
             say(f"hnne and pynndescent: {why}")
         peers = str(ENVIRONMENT_FOLDER / "hnne" / "bin" / "python")
-    return {"nestmap": nestmap, "hnne": peers, "pynndescent": peers}
+    known = {"nestmap": nestmap, "numpy": nestmap, "before": before, **dict.fromkeys(PEERS, peers)}
+    return {method: python for method, python in known.items() if python is not None}
 
 
 def run_jobs(jobs: Iterable[Job], setup: Setup, again: bool, say: Callable[[str], None]) -> None:
@@ -66,6 +72,8 @@ def measure(job: Job, setup: Setup) -> dict[str, Any]:
     row: dict[str, Any] = {"key": job.key, **asdict(job), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
     path = data_path(setup.folder, job.data)
     X = np.load(path, mmap_mode="r")[: job.rows]
+    if job.rows is not None and len(X) < job.rows:
+        raise SystemExit(f"{job.key} needs {job.rows:,} rows, {path} has {len(X):,}; generate {job.data} again")
     rows, distances = _truth(job, X, setup.folder)
     folder = setup.folder / "jobs" / job.key.replace(" ", "_")
     shutil.rmtree(folder, ignore_errors=True)
@@ -95,7 +103,8 @@ def data_path(folder: Path, name: str) -> Path:
 def _truth(job: Job, X: Any, folder: Path) -> tuple[Any, Any]:
     if not job.sample:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    return cached_truth(folder / "truth" / f"{job.data}.npz", X, job.sample, job.metric)
+    name = job.data + (f"-{job.rows}" if job.rows else "") + (f"-k{job.k}" if job.k > 1 else "")
+    return cached_truth(folder / "truth" / f"{name}.npz", X, job.sample, job.metric, job.k)
 
 
 def _import_once(python: str, package: str) -> None:
@@ -106,7 +115,7 @@ def _import_once(python: str, package: str) -> None:
 def _watch(asked: dict[str, Any], folder: Path, setup: Setup) -> tuple[str, str, dict[str, float]]:
     """Run the worker; status, reason, and the peaks of its memory."""
     python = setup.pythons[asked["method"]]
-    _import_once(python, asked["method"])
+    _import_once(python, PACKAGES[asked["method"]])
     job, log = folder / "job.json", folder / "log.txt"
     start = time.monotonic()  # the same clock in every process
     job.write_text(json.dumps({**asked, "started": start}))

@@ -1,4 +1,4 @@
-"""True first neighbours of a sample of rows, by brute force, and how many of some found ones are true."""
+"""True neighbours of a sample of rows, by brute force, and how many of some found ones are true."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def sample_rows(n: int, size: int) -> Array:
     return np.sort(np.random.default_rng(SEED).choice(n, min(size, n), replace=False))
 
 
-def true_distances(X: Array, rows: Array, metric: str) -> Array:
-    """Distance of each of these rows to its nearest other row.
+def true_distances(X: Array, rows: Array, metric: str, k: int = 1) -> Array:
+    """Distances of each of these rows to its k nearest other rows, nearest first, (len(rows), k).
 
     Float32 products pick the candidates, with slack for their rounding; float64 differences decide.
     """
@@ -30,8 +30,8 @@ def true_distances(X: Array, rows: Array, metric: str) -> Array:
     centre = queries.mean(axis=0)  # shorter rows, smaller rounding
     queries -= centre
     lengths = np.einsum("ij,ij->i", queries, queries)
-    lowest = np.full(len(rows), np.inf, dtype=np.float32)
-    best = np.full(len(rows), np.inf)
+    lowest = np.full((len(rows), k), np.inf, dtype=np.float32)
+    best = np.full((len(rows), k), np.inf)
     for start in range(0, len(X), CHUNK):
         chunk = _points(X[start : start + CHUNK], metric, np.float32) - centre
         squares = np.einsum("ij,ij->i", chunk, chunk)
@@ -40,10 +40,21 @@ def true_distances(X: Array, rows: Array, metric: str) -> Array:
         scores += squares
         own = np.flatnonzero((rows >= start) & (rows < start + len(chunk)))
         scores[own, rows[own] - start] = np.inf
-        lowest = np.minimum(lowest, scores.min(axis=1))
-        query, near = np.nonzero(scores <= (lowest + SLACK * (lengths + squares.max()))[:, None])
-        np.minimum.at(best, query, pair_distances(X, rows[query], near + start, metric))
+        lowest = np.partition(np.hstack([lowest, scores]), k - 1, axis=1)[:, :k]
+        enough = lowest.max(axis=1) + SLACK * (lengths + squares.max())
+        query, near = np.nonzero(scores <= enough[:, None])
+        best = _k_lowest(best, query, pair_distances(X, rows[query], near + start, metric))
     return best
+
+
+def _k_lowest(best: Array, query: Array, distances: Array) -> Array:
+    """The lowest of each row of `best` and of the distances that belong to it, in order."""
+    n, k = best.shape
+    query = np.concatenate([np.repeat(np.arange(n), k), query])
+    distances = np.concatenate([best.ravel(), distances])
+    order = np.lexsort((distances, query))
+    begins = np.searchsorted(query[order], np.arange(n))
+    return distances[order[begins[:, None] + np.arange(k)]]
 
 
 def pair_distances(X: Array, a: Array, b: Array, metric: str) -> Array:
@@ -65,19 +76,37 @@ def _points(X: Array, metric: str, dtype: DTypeLike = np.float64) -> Array:
 
 
 def recall(X: Array, rows: Array, ids: Array, distances: Array, metric: str) -> float:
-    """Share of `rows` whose found neighbour is another row and as near as the true one."""
-    found = pair_distances(X, rows, ids, metric)
-    return float(np.mean((ids != rows) & (found <= distances * (1 + TOLERANCE))))
+    """Share of the true neighbours of `rows` that were found.
+
+    Row i of `distances` has the true distances of rows[i], row i of `ids` as many found neighbours. Found is
+    another row that is as near as the last of the true ones; the same one twice counts once, and a negative id is none.
+    """
+    k = distances.shape[1]
+    ids = np.sort(ids.reshape(len(rows), k), axis=1)
+    found = pair_distances(X, np.repeat(rows, k), ids.ravel(), metric).reshape(ids.shape)
+    other = (ids != rows[:, None]) & (ids >= 0)
+    other[:, 1:] &= ids[:, 1:] != ids[:, :-1]
+    return float(np.mean(other & (found <= distances[:, -1:] * (1 + TOLERANCE))))
 
 
-def cached_truth(path: Path, X: Array, size: int, metric: str) -> tuple[Array, Array]:
-    """Sampled rows and their true distances; found once per file."""
+def intrinsic_dimension(distances: Array) -> float:
+    """Maximum-likelihood estimate by Levina and Bickel (2004) from rows of distances, nearest first; the median row.
+
+    Rows that have an equal one are left out: they say nothing about the dimension.
+    """
+    distances = distances[distances[:, 0] > 0]
+    logs = np.log(distances[:, -1:] / distances[:, :-1])
+    return float(np.median(1 / logs.mean(axis=1)))
+
+
+def cached_truth(path: Path, X: Array, size: int, metric: str, k: int = 1) -> tuple[Array, Array]:
+    """Sampled rows and the true distances of their k nearest; found once per file."""
     rows = sample_rows(len(X), size)
     if path.exists():
         known = np.load(path)
         if np.array_equal(known["rows"], rows) and int(known["n"]) == len(X):
-            return rows, known["distances"]
-    distances = true_distances(X, rows, metric)
+            return rows, known["distances"].reshape(len(rows), k)
+    distances = true_distances(X, rows, metric, k)
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, rows=rows, distances=distances, n=len(X))
     return rows, distances
