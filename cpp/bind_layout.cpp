@@ -147,7 +147,7 @@ void bind_forces(nb::module_& m) {
         if (n < 1) throw std::invalid_argument("positions: must not be empty");
         check_positions("nodes", n);
         const Grid grid = grid_of(length(potential), (int64_t)potential.shape(1), x, y, spacing);
-        const Graph graph{n, starts.data(), ids.data(), weights.data()};
+        const Attraction graph{n, starts.data(), ids.data(), weights.data()};
         const Motion motion{(float)attraction, (float)repulsion, (float)momentum, (float)longest};
         const Poll poll = make_poll(nb::none());
         nb::gil_scoped_release release;

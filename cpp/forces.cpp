@@ -76,7 +76,7 @@ double find_beta(const double* gaps, int64_t k, double wanted, double start) {
 
 class Walker {
 public:
-    Walker(const Graph& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
+    Walker(const Attraction& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
            const float* positions)
         : graph_(graph), grid_(grid), potential_(potential), motion_(motion), rates_(rates), positions_(positions) {}
 
@@ -148,7 +148,7 @@ private:
         push[1] = -0.5f * grid_.inverse * along_c;
     }
 
-    const Graph& graph_;
+    const Attraction& graph_;
     const Grid& grid_;
     const float* potential_;
     const Motion motion_;
@@ -212,7 +212,7 @@ void spread(const float* positions, const float* masses, int64_t n, const Grid& 
         });
 }
 
-void move(const Graph& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
+void move(const Attraction& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
           const float* positions, float* velocities, float* gains, float* moved, float* bounds, int n_threads,
           const Poll& poll) {
     const Walker walker(graph, grid, potential, motion, rates, positions);

@@ -13,7 +13,7 @@ struct Grid {
 };
 
 // Neighbours of node i: ids[starts[i]] to ids[starts[i + 1] - 1].
-struct Graph {
+struct Attraction {
     int64_t n;
     const int64_t* starts;
     const int32_t* ids;
@@ -29,7 +29,7 @@ void calibrate(const float* distances, int64_t n, int64_t k, double perplexity, 
                const Poll& poll);
 void spread(const float* positions, const float* masses, int64_t n, const Grid& grid, float* charges, int n_threads,
             const Poll& poll);
-void move(const Graph& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
+void move(const Attraction& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
           const float* positions, float* velocities, float* gains, float* moved, float* bounds, int n_threads,
           const Poll& poll);
 

@@ -95,6 +95,22 @@ def arguments(kernel: str) -> dict[str, Any]:
         maps = rng.normal(size=(N, 2, DIMS)).astype(np.float32)
         places = {"centres": x.astype(np.float32), "anchors": x[:, :2].copy(), "around": order.reshape(-1, 1)}
         return {"maps": maps, **places, "out": np.empty((N, 2, 2)), **threads}
+    if kernel == "calibrate":
+        near = np.sort(np.abs(x[:, :6]), axis=1).astype(np.float32)
+        return {"distances": near, "perplexity": 2.0, "weights": np.empty((N, 6), dtype=np.float32), **threads}
+    places, grid = x[:, :2].astype(np.float32), {"x": -10.0, "y": -10.0, "spacing": 0.5}
+    if kernel == "spread":
+        charges = np.zeros((48, 48), dtype=np.float32)
+        return {"positions": places, "masses": np.ones(N, dtype=np.float32), **grid, "charges": charges, **threads}
+    if kernel == "move":
+        ones = {name: np.ones((N, 2), dtype=np.float32) for name in ("velocities", "gains", "moved")}
+        graph = {"starts": np.arange(N + 1), "ids": order.astype(np.int32), "weights": np.ones(N, dtype=np.float32)}
+        motion = {"attraction": 1.0, "repulsion": 1.0, "momentum": 0.8, "longest": 5.0}
+        return {
+            **graph, **grid, "potential": np.zeros((48, 48), dtype=np.float32), **motion,
+            "rates": np.ones(N, dtype=np.float32), "positions": places, **ones,
+            "bounds": np.zeros((2, 2), dtype=np.float32), **threads,
+        }  # fmt: skip
     cells, near = core().Cells(**short_rows()), np.empty((N_CELLS, LISTED), dtype=np.int32)
     native, best = rows_of(short_rows()["z"]), {"distances": np.full(N, np.inf)}
     if kernel == "Cells.centres":
@@ -136,8 +152,8 @@ def call(kernel: str, given: dict[str, Any]) -> Any:
 
 KERNELS = (
     "Cells", "Cells.centres", "PairSet", "dense_rows", "csr_rows", "project", "group_means", "hash_rows", "largest",
-    "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "near_cells",
-    "probe", "Graph", "Graph.improve", "Graph.n_fresh", "rank_lists", "self_join", "query",
+    "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "calibrate",
+    "spread", "move", "near_cells", "probe", "Graph", "Graph.improve", "Graph.n_fresh", "rank_lists", "self_join", "query",
 )  # fmt: skip
 
 
@@ -194,6 +210,7 @@ RESULTS = {
     "Cells.centres": ["out"], "project": ["z"], "group_means": ["means"], "hash_rows": ["hash"],
     "count_within": ["below", "upto"], "pair_distances": ["distances"], "divide_regions": ["centres"],
     "outside": ["out"], "small_frames": ["offsets", "maps"], "alignments": ["out"], "near_cells": ["near"],
+    "calibrate": ["weights"], "spread": ["charges"], "move": ["velocities", "gains", "moved", "bounds"],
     "probe": ["ids", "bounds"], "Graph": ["ids", "bounds"], "rank_lists": ["distances", "found"],
     "self_join": ["distances", "ids"], "query": ["distances", "ids"],
 }  # fmt: skip
@@ -202,6 +219,7 @@ RESULTS = {
 FREE = {
     ("largest", "x", 0), ("dense_rows", "x", 1), ("hash_rows", "x", 1), ("count_within", "values", 1),
     ("outside", "starts", 0), ("alignments", "around", 1), ("near_cells", "near", 1), ("probe", "near", 1),
+    ("spread", "charges", 0), ("spread", "charges", 1), ("move", "potential", 0), ("move", "potential", 1),
 }  # fmt: skip
 
 
@@ -256,6 +274,10 @@ BAD = [
     ("small_frames", "order", np.zeros(N, dtype=np.int64), ValueError, "order: 0 is there twice"),
     ("small_frames", "starts", put(1, 61), ValueError, "starts"),
     ("alignments", "around", put((5, 0), 60), IndexError, "around: 60"),
+    ("move", "ids", put(3, 60), IndexError, "ids: "),
+    ("move", "positions", put((3, 0), np.nan), ValueError, "positions: "),
+    ("spread", "positions", put((3, 0), np.inf), ValueError, "positions: "),
+    ("calibrate", "distances", put((3, 0), np.nan), ValueError, "distances: "),
     ("near_cells", "near", np.empty((N_CELLS, 0), dtype=np.int32), ValueError, "near: must have"),
     ("probe", "near", put((1, 1), 4), IndexError, "near: 4"),
     ("probe", "near", put((1, 1), -1), IndexError, "near: -1"),
