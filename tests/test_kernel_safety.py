@@ -153,7 +153,8 @@ def call(kernel: str, given: dict[str, Any]) -> Any:
 KERNELS = (
     "Cells", "Cells.centres", "PairSet", "dense_rows", "csr_rows", "project", "group_means", "hash_rows", "largest",
     "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "calibrate",
-    "spread", "move", "near_cells", "probe", "Graph", "Graph.improve", "Graph.n_fresh", "rank_lists", "self_join", "query",
+    "spread", "move", "near_cells", "probe", "Graph", "Graph.improve", "Graph.n_fresh", "rank_lists", "self_join",
+    "query",
 )  # fmt: skip
 
 

@@ -156,8 +156,8 @@ def nearest_points(
 ) -> tuple[Array, Array, NeighborReport]:
     """The k nearest others of points with keys: ids, distances as kernels give them (squared for L2), and a report.
 
-    `columns`: reduced columns per row; `n_rounds`: of descent, instead of a target. Work goes by the order of the keys,
-    so that the order of the rows makes no difference.
+    `columns`: reduced columns per row; `n_rounds`: of descent, instead of a target. Work goes by the order of the
+    keys, so that the order of the rows makes no difference.
     """
     few = points.n <= _FEW if method == "auto" else method == "exact" or target_recall >= 1
     if few or core() is None or k + 8 > MOST_LISTED:
