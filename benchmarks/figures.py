@@ -17,7 +17,8 @@ from benchmarks.runner import Job
 from benchmarks.tables import Book, _k
 
 COLOURS = {
-    "nestmap": "#c1121f", "nestmap-mosaic": "#ff4d9d", "hnne-v1": "#f4845f", "hnne-v2": "#f7b267",
+    "nestmap": "#c1121f", "nestmap-leaves": "#e85d75", "nestmap-descent": "#9d0208", "nestmap-mosaic": "#ff4d9d",
+    "hnne-v1": "#f4845f", "hnne-v2": "#f7b267",
     "t-sne": "#1d4e89", "fit-sne": "#00a6fb", "umap": "#2b9348", "pacmap": "#80b918", "trimap": "#7b2cbf",
     "pca": "#6c757d", "original": "#000000",
 }  # fmt: skip

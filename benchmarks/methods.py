@@ -38,7 +38,7 @@ def _nestmap(**defaults: Any) -> Callable[[], Factory]:
     return make
 
 
-_mosaic = _nestmap(layout="mosaic")
+_leaves, _descent, _mosaic = _nestmap(detail="leaves"), _nestmap(layout="descent"), _nestmap(layout="mosaic")
 
 
 def _hnne(version: str) -> Callable[[], Factory]:
@@ -125,6 +125,8 @@ METHODS = {
     m.name: m
     for m in (
         Method("nestmap", "nestmap", "nestmap", _nestmap(), transforms=True, package="nestmap"),
+        Method("nestmap-leaves", "nestmap leaves", "nestmap", _leaves, transforms=True, package="nestmap"),
+        Method("nestmap-descent", "nestmap descent", "nestmap", _descent, transforms=True, package="nestmap"),
         Method("nestmap-mosaic", "nestmap mosaic", "nestmap", _mosaic, transforms=True, package="nestmap"),
         Method("hnne-v1", "hnne v1", "hnne", _hnne("v1"), transforms=True, package="hnne"),
         Method("hnne-v2", "hnne v2", "hnne", _hnne("v2"), transforms=True, package="hnne"),

@@ -53,7 +53,11 @@ def make_figures(maps: Maps, work: Path, say: Callable[[str], None]) -> dict[str
     labelled = [d for d in book.data if maps.data[d].y is not None]
     show = max(labelled, key=lambda d: len(maps.data[d].X)) if labelled else book.data[0]
     kinds = {
-        k: Job(show, "nestmap", options={"arrangement": "global", "preliminary": k, "random_state": 0})
+        k: Job(
+            show,
+            "nestmap",
+            options={"layout": "descent", "arrangement": "global", "preliminary": k, "random_state": 0},
+        )
         for k in PRELIMINARY
     }
     inside = {label: Job(show, "nestmap", options=options) for label, options in INSIDE.items()}

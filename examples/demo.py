@@ -1,10 +1,11 @@
-"""Embed scikit-learn's digits, print what came out, and draw both layouts: the faithful one and the full one."""
+"""Embed scikit-learn's digits, print what came out, and draw two layouts: the islands and the mosaic."""
 
 from __future__ import annotations
 
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -35,40 +36,41 @@ def main() -> None:
     print(f"neighbours: {model.neighbor_report_}")
     print(model.relayout(layout="descent", radius=0.2).audit())
     mosaic = model.relayout(layout="mosaic")
-    for name, each in (("descent", model), ("mosaic", mosaic)):
+    for name, each in (("islands", model), ("mosaic", mosaic)):
         print(f"\n{name}\n{map_quality(X, each.embedding_, y)}")
     print(f"\nwrote {draw(model, mosaic, y, out)}")
 
 
-def draw(descent: HNNE, mosaic: HNNE, y: np.ndarray, out: Path) -> Path:
-    """Both layouts, coloured by cluster, with the regions of two levels on the right; digits written on clusters."""
+def draw(islands: HNNE, mosaic: HNNE, y: np.ndarray, out: Path) -> Path:
+    """Two layouts of one hierarchy, with coasts or borders; digits written on clusters."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from matplotlib.collections import PolyCollection
+    from matplotlib.patches import PathPatch
 
-    figure, axes = plt.subplots(1, 2, figsize=(15, 7.2), layout="constrained")
-    for axis, model, level in zip(axes, (descent, mosaic), (-1, -2), strict=True):
-        labels = model.hierarchy_.labels(level)
-        n = len(np.unique(labels))
-        colours = plt.get_cmap("turbo")(np.random.default_rng(1).permutation(n) / max(1, n - 1))
-        axis.scatter(*model.embedding_.T, c=colours[labels], s=9, linewidths=0)
-        for node, place in enumerate(model.layout_.outlines(level).centres):
-            text = name_cluster(y[labels == node])
+    level = -2
+    labels = islands.hierarchy_.labels(level)
+    n = len(np.unique(labels))
+    colours = plt.get_cmap("turbo")(np.random.default_rng(1).permutation(n) / max(1, n - 1))
+    figure, axes = plt.subplots(1, 2, figsize=(15, 7.4), layout="constrained")
+    for axis, model in zip(axes, (islands, mosaic), strict=True):
+        outlines = model.layout_.outlines(level)
+        for node in range(n):
+            rings = outlines[node] if model is islands else [outlines[node]]
+            axis.add_patch(PathPatch(as_path(rings), fc=(*colours[node][:3], 0.15), ec="#444444", lw=0.8))
+        axis.scatter(*model.embedding_.T, c=colours[labels], s=7, linewidths=0)
+        for node, place in enumerate(outlines.centres):
             axis.annotate(
-                text, place, ha="center", va="center", fontsize=13 if level == -1 else 10, weight="bold",
+                name_cluster(y[labels == node]), place, ha="center", va="center", fontsize=10, weight="bold",
                 bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": colours[node], "alpha": 0.8},
             )  # fmt: skip
-        axis.set_title(f"layout={model.layout_.kind!r}: the {n} clusters of level {level}", fontsize=13)
+        axis.set_title(f"layout={model.layout_.kind!r}", fontsize=13)
         axis.set_aspect("equal")
         axis.axis("off")
-    for level, width in ((-1, 1.6), (-2, 0.6)):
-        outlines = PolyCollection(
-            list(mosaic.layout_.outlines(level)), facecolors="none", edgecolors="#333333", lw=width
-        )
-        axes[1].add_collection(outlines)
-    figure.suptitle("1,797 handwritten digits; clusters named by the digits that they hold (labels were not used)")
+    figure.suptitle(
+        f"1,797 handwritten digits, {n} clusters of one level, named by the digits they hold (labels were not used)"
+    )
     out.mkdir(parents=True, exist_ok=True)
     path = out / "digits.png"
     temporary = out / ".digits.png"
@@ -76,6 +78,15 @@ def draw(descent: HNNE, mosaic: HNNE, y: np.ndarray, out: Path) -> Path:
     temporary.replace(path)
     plt.close(figure)
     return path
+
+
+def as_path(rings: list[np.ndarray]) -> Any:
+    """Rings as matplotlib draws them: those that run the other way are holes."""
+    from matplotlib.path import Path as Outline
+
+    closed = [np.vstack([ring, ring[:1]]) for ring in rings]
+    codes = [[Outline.MOVETO, *[Outline.LINETO] * (len(ring) - 2), Outline.CLOSEPOLY] for ring in closed]
+    return Outline(np.concatenate(closed), np.concatenate(codes))
 
 
 def name_cluster(digits: np.ndarray) -> str:
