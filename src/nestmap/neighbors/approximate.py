@@ -229,7 +229,7 @@ class _Search:
     def run(self, n_rounds: int) -> None:
         """Visit cells, then a given number of rounds."""
         self._visit()
-        graph = self._graph()
+        graph = self._graph(_FIRST_LENGTH)  # a single round finds nearly as much with few partners
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
@@ -258,8 +258,9 @@ class _Search:
         self.n_rounds += 1
         self.clock.stop("descent")
 
-    def _graph(self) -> Any:
-        return core().Graph(self.cells, self.lists.ids, self.lists.bounds, self.lists.ids.shape[1])
+    def _graph(self, most: int = MOST_LISTED) -> Any:
+        most = min(most, self.lists.ids.shape[1])
+        return core().Graph(self.cells, self.lists.ids, self.lists.bounds, most)
 
     def _share_of_round(self) -> Share | None:
         """How many rounds it will take is not known: each has half of what is left."""
