@@ -138,8 +138,8 @@ class TestPlanDecides:
         for available in (4_000_000_000, 40_000_000_000):
             monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
             columns.add(HNNE(neighbors="approximate").plan(X).columns)
-        assert columns == {64}
-        assert HNNE(layout="descent", neighbors="approximate", max_memory="350MB").plan(X).columns < 64
+        assert columns == {128}
+        assert HNNE(layout="descent", neighbors="approximate", max_memory="350MB").plan(X).columns < 128
 
 
 class TestFinch:

@@ -209,4 +209,4 @@ def test_a_case_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     (kind,) = dict(run_case(case))
     small = shrink(case, kind)
     assert small.X.tolist() == [[7, 0], [0, 8]] and small.parameters["layout"] == "descent"
-    assert as_code(small).endswith("model = HNNE(radius=0.4).fit(X)")
+    assert as_code(small).endswith("model = HNNE(layout='descent', radius=0.4).fit(X)")

@@ -125,7 +125,7 @@ def test_forms_of_other_programs() -> None:
 
 def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nestmap.neighbors.approximate.LENGTHS", (24,))
-    X = np.random.default_rng(0).standard_normal((6_000, 50)).astype(np.float32)
+    X = np.random.default_rng(0).standard_normal((6_000, 120)).astype(np.float32)
     with pytest.warns(RecallWarning, match="was not reached"):
         neighbor_graph(X, 15, target_recall=0.999)
 

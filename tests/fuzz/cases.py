@@ -192,9 +192,9 @@ def make_parameters(rng: Rng, is_sparse: bool, n: int) -> dict[str, Any]:
     else:
         choose("metric", "euclidean", *KERNEL_METRICS[1:], share=0.5)
         choose("metric", "euclidean", *OTHER_METRICS, share=0.04)
-    choose("layout", "descent", "mosaic")
+    choose("layout", "descent", "mosaic", "islands")
     choose("n_components", 2, 1, 3, 4)
-    if found["layout"] == "mosaic":
+    if found["layout"] != "descent":
         found["n_components"] = 2
     choose("arrangement", "auto", "local", "global", share=0.4)
     choose("preliminary", "pca_centroids", "pca", "random_projection", "random", "given")
