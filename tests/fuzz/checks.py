@@ -241,7 +241,8 @@ def check_scale(fitted: Fitted) -> Iterator[Finding]:
     with_units &= min(fitted.model.hierarchy_.level_sizes) > case.parameters["n_components"]
     if with_units and case.parameters["preliminary"] in ("pca_centroids", "pca", "random_projection"):
         Y = fitted.model.embedding_
-        moved = np.linalg.norm(np.ldexp(other.embedding_, -power) - Y, axis=1)
+        in_own_units = case.parameters["layout"] == "islands"
+        moved = np.linalg.norm(np.ldexp(other.embedding_, 0 if in_own_units else -power) - Y, axis=1)
         if not np.median(moved) <= 1e-3 * np.ptp(Y):
             details = f"rows move by {np.median(moved) / np.ptp(Y):.1e} of the map (median)"
             yield f"scale: another map {size}, {case.parameters['layout']}", details
