@@ -302,6 +302,10 @@ private:
                 diagram(region);
                 if (smallest() > least && worst() < (1 - length / 4) * before) break;
             }
+            if (smallest() > 0) continue;
+            weights_ = start;  // no way on: a polygon that is lost has no borders to find it by
+            diagram(region);
+            break;
         }
     }
 

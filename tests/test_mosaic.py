@@ -83,6 +83,23 @@ def test_equal_and_collinear_places_are_divided_too(backend: str) -> None:
         assert len(np.unique(centres.round(9), axis=0)) == 6
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("seed", [24, 66])
+def test_no_polygon_is_lost(seed: int, backend: str) -> None:
+    """Most places in a clump on a line, two far from it: the way to the right areas led through empty polygons."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(20, 48))
+    along = -1 / random.integers(5, 45, n)
+    offsets = np.column_stack([1e-16 * random.normal(size=n), along])
+    offsets[:2] = [[-0.7, 0.65], [0.7, 0.65]]
+    shares = random.integers(2, 9, n).astype(float)
+    region, all_in_one = Regions(np.array([0, 12]), ring(12)), Grouping.of(np.zeros(n, dtype=np.int64), 1)
+    with using(backend):
+        found = [kernels.divide_regions(region, all_in_one, offsets, shares, rounds, 1)[1] for rounds in (0, 1)]
+    assert all((polygons.areas > 0).all() for polygons in found)
+    np.testing.assert_allclose(found[1].areas / region.areas, shares / shares.sum(), rtol=0.02)
+
+
 def test_regions_know_their_moments() -> None:
     polygon = np.array([[0.0, 0], [4, 0], [4, 1], [0, 1]])
     regions = Regions(np.array([0, 4, 16]), np.vstack([polygon, ring(12)]))

@@ -190,6 +190,8 @@ def _solve(region: Array, sites: Array, targets: Array) -> list[tuple[Array, Arr
             if (areas / targets).min() > least and error < (1 - length / 4) * before:
                 break
             length /= 2
+        if areas.min() <= 0:  # no way on: a polygon that is lost has no borders to find it by
+            return look(start)[0]
     return found
 
 
