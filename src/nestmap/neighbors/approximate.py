@@ -144,11 +144,11 @@ def search_graph(
     if distinct is not None:
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
-    search = _Search(
-        points, reduced, partition, reducer.mean, k, min(longest, longest_list(n)), n_threads, clock, progress
-    )
+    longest = min(longest, longest_list(n))
+    length = list_length(k, longest, 0 if n_rounds else _SPARE)
+    search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
     if n_rounds is None:
-        search.reach(target, exact_pairs)
+        search.reach(target, longest, exact_pairs)
     else:
         search.run(n_rounds)
     distances, ids = search.rank(np.empty(0, dtype=np.int64), part_of(progress, 0.95, 1))
@@ -180,9 +180,9 @@ def longest_list(n: int) -> int:
     return next((k for k in LENGTHS if n * graph_bytes(k) <= _ROOM), LENGTHS[-1])
 
 
-def list_length(k: int, longest: int) -> int:
-    """Rows kept per row at first, where k are wanted: a multiple of 8, as vectors are."""
-    return min(_FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + _SPARE) // 8) * 8)
+def list_length(k: int, longest: int, spare: int) -> int:
+    """Rows kept per row at first, where k are wanted and some more are kept: a multiple of 8, as vectors are."""
+    return min(_FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
 
 
 def _choose_head(reduced: ShortRows, partition: Partition, norm: str, k: int) -> int:
@@ -213,12 +213,11 @@ class _Search:
     """Visits to cells, then rounds of descent, until random rows say that it is enough."""
 
     def __init__(
-        self, points: PointSet, reduced: ShortRows, partition: Partition, mean: Array, k: int, longest: int,
+        self, points: PointSet, reduced: ShortRows, partition: Partition, mean: Array, k: int, length: int,
         n_threads: int, clock: Clock, progress: Share | None,
     ) -> None:  # fmt: skip
         self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
-        self.longest, length = longest, list_length(k, longest)
         self.head = _choose_head(reduced, partition, points.norm, length)
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), length)
@@ -233,7 +232,7 @@ class _Search:
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
-    def reach(self, target: float, exact_pairs: Callable[[], float]) -> None:
+    def reach(self, target: float, longest: int, exact_pairs: Callable[[], float]) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
         self._visit()
         graph = self._graph()
@@ -245,10 +244,10 @@ class _Search:
             if recall >= target or not filled or graph.n_fresh() > _SETTLED * self.lists.ids.size:
                 filled = True
                 continue
-            if recall + gain < target and length < self.longest:  # the rounds to come will not do
+            if recall + gain < target and length < longest:  # the rounds to come will not do
                 if len(self.lists.ids) * _DESCENT_COST * (2 * length) ** 2 > exact_pairs():
                     raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
-                self.lists = self.lists.longer(min(self.longest, 2 * length))
+                self.lists = self.lists.longer(min(longest, 2 * length))
                 graph, filled = self._graph(), False  # a first round fills them, the second one tells
             elif gain < _GAIN:
                 break
