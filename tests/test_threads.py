@@ -40,7 +40,7 @@ def test_searches(metric: str, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS[:-1])
-@pytest.mark.parametrize("layout", ["descent", "mosaic"])
+@pytest.mark.parametrize("layout", ["islands", "descent", "mosaic"])
 def test_maps_and_new_rows(layout: str, backend: str) -> None:
     with using(backend):
         models = [HNNE(layout=layout, n_jobs=n).fit(rows()) for n in (1, 2, 8)]
