@@ -48,17 +48,23 @@ void Listing::add(int64_t row, int32_t id, Locks& locks) {
     const auto own = key(id);
     if (own.first > limits_[row].load(RELAXED)) return;
     const auto held = locks.hold(row);
-    int32_t* ids = ids_.data() + row * most_;
-    int n = 0;
-    while (n < most_ && ids[n] >= 0) ++n;
-    if (n < most_) {
-        ids[n] = id;
-        return;
+    const auto lower = [&](int32_t a, int32_t b) { return key(a) < key(b); };
+    int32_t *ids = ids_.data() + row * most_, *end = ids;
+    while (end < ids + most_ && *end >= 0) ++end;
+    if (end < ids + most_) {
+        *end++ = id;
+        std::push_heap(ids, end, lower);  // the highest lot comes first
+    } else if (own < key(*ids)) {
+        std::pop_heap(ids, end, lower);
+        end[-1] = id;
+        std::push_heap(ids, end, lower);
     }
-    const auto highest = [&] { return std::max_element(ids, ids + n, [&](int32_t a, int32_t b) { return key(a) < key(b); }); };
-    int32_t* last = highest();
-    if (own < key(*last)) *last = id;
-    limits_[row].store(key(*highest()).first, RELAXED);
+    if (end == ids + most_) limits_[row].store(key(*ids).first, RELAXED);
+}
+
+void Listing::prefetch(int64_t row) const {
+    for (int j = 0; j < most_; j += 16) __builtin_prefetch(ids_.data() + row * most_ + j);
+    __builtin_prefetch(&limits_[row]);
 }
 
 SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), limits_(n), fresh_(n) {
@@ -73,9 +79,12 @@ SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), limits_(n), fr
 }
 
 void SharedLists::prefetch(int64_t row) const {
-    __builtin_prefetch(lists_.ids + row * lists_.k);
-    __builtin_prefetch(lists_.bounds + row * lists_.k);
+    for (int j = 0; j < lists_.k; j += 16) {  // a cache line
+        __builtin_prefetch(lists_.ids + row * lists_.k + j);
+        __builtin_prefetch(lists_.bounds + row * lists_.k + j);
+    }
     __builtin_prefetch(&limits_[row]);
+    __builtin_prefetch(&fresh_[row]);
 }
 
 void SharedLists::add(int64_t row, float distance, int32_t id, Locks& locks) {
@@ -221,10 +230,14 @@ void Graph::draw_fresh(int64_t i) {
     others_[i] = lowest_bits(listed & ~fresh, most_);
     fresh &= ~chosen_[i];
     for (uint64_t bits = chosen_[i]; bits; bits &= bits - 1)
+        listing_fresh_.prefetch(ids_[i * lists_.k + __builtin_ctzll(bits)]);
+    for (uint64_t bits = chosen_[i]; bits; bits &= bits - 1)
         listing_fresh_.add(ids_[i * lists_.k + __builtin_ctzll(bits)], (int32_t)i, locks_);
 }
 
 void Graph::draw_known(int64_t i) {
+    for (uint64_t bits = others_[i]; bits; bits &= bits - 1)
+        listing_known_.prefetch(ids_[i * lists_.k + __builtin_ctzll(bits)]);
     for (uint64_t bits = others_[i]; bits; bits &= bits - 1) {
         const int32_t id = ids_[i * lists_.k + __builtin_ctzll(bits)];
         if (meets_[id]) listing_known_.add(id, (int32_t)i, locks_);

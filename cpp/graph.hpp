@@ -40,6 +40,7 @@ public:
     Listing(int64_t n, int most) : most_(most), ids_(n * most), limits_(n) {}
     void clear(uint32_t round);
     void add(int64_t row, int32_t id, Locks& locks);
+    void prefetch(int64_t row) const;
     const int32_t* of(int64_t row) const { return ids_.data() + row * most_; }  // -1: no more
 
 private:

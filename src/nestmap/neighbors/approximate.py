@@ -35,6 +35,7 @@ _PROBES = 6  # cells that each row looks into
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; more are tried if fewer will not do
 _FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
+_PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
 _ROOM = 2_000_000_000  # bytes of lists and the descent on them
 _SPARE = 9  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
@@ -44,6 +45,8 @@ _MANY = 0.02  # share of pairs within the bounds: then a product of matrices fin
 _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
 _GAIN = 0.005  # of recall: a round that brings less is the last one
 _MOST_ROUNDS = 30
+# of what visits miss, the share that rounds on lists of a length miss in the end (word vectors, the hardest data)
+_MISSED = {16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
 _DESCENT_COST = 30  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
 
 
@@ -172,7 +175,7 @@ def _sample_of(points: PointSet, distinct: Array | None) -> Array | None:
 
 def graph_bytes(length: int) -> int:
     """Memory per row of lists and of the descent on them (cpp/graph.hpp)."""
-    return 40 + 20 * length
+    return 40 + 12 * length + 8 * min(length, _PARTNERS)
 
 
 def longest_list(n: int) -> int:
@@ -183,6 +186,12 @@ def longest_list(n: int) -> int:
 def list_length(k: int, longest: int, spare: int) -> int:
     """Rows kept per row at first, where k are wanted and some more are kept: a multiple of 8, as vectors are."""
     return min(_FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+
+
+def _length_for(recall: float, target: float, longest: int) -> int:
+    """The length of lists on which rounds are expected to reach the target, by what visits have found."""
+    will_do = [length for length, missed in _MISSED.items() if missed * (1 - recall) <= 1 - target]
+    return min(longest, min(will_do, default=max(_MISSED)))
 
 
 def _choose_head(reduced: ShortRows, partition: Partition, norm: str, k: int) -> int:
@@ -235,8 +244,9 @@ class _Search:
     def reach(self, target: float, longest: int, exact_pairs: Callable[[], float]) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
         self._visit()
-        graph = self._graph()
         recall, filled = self._steer(), True
+        self._lengthen(_length_for(recall, target, longest), target, exact_pairs)
+        graph = self._graph()
         while recall < target and self.n_rounds < _MOST_ROUNDS:
             self._improve(graph)
             before, recall = recall, self._steer()
@@ -245,19 +255,25 @@ class _Search:
                 filled = True
                 continue
             if recall + gain < target and length < longest:  # the rounds to come will not do
-                if len(self.lists.ids) * _DESCENT_COST * (2 * length) ** 2 > exact_pairs():
-                    raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
-                self.lists = self.lists.longer(min(longest, 2 * length))
+                self._lengthen(min(longest, 2 * length), target, exact_pairs)
                 graph, filled = self._graph(), False  # a first round fills them, the second one tells
             elif gain < _GAIN:
                 break
+
+    def _lengthen(self, length: int, target: float, exact_pairs: Callable[[], float]) -> None:
+        """Make room for more entries per row, if rounds on such lists cost less than all pairs."""
+        if length <= self.lists.ids.shape[1]:
+            return
+        if len(self.lists.ids) * _DESCENT_COST * length**2 > exact_pairs():
+            raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
+        self.lists = self.lists.longer(length)
 
     def _improve(self, graph: Any) -> None:
         self.n_pairs += graph.improve(self.n_threads, self._share_of_round())
         self.n_rounds += 1
         self.clock.stop("descent")
 
-    def _graph(self, most: int = MOST_LISTED) -> Any:
+    def _graph(self, most: int = _PARTNERS) -> Any:
         most = min(most, self.lists.ids.shape[1])
         return core().Graph(self.cells, self.lists.ids, self.lists.bounds, most)
 
