@@ -14,7 +14,7 @@ from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
 from ..descent import Placement, make_placement, separate
 from .forces import EVENLY
-from .graph import level_graph, weigh_neighbors
+from .graph import REACH, level_graph, weigh_neighbors
 from .layout import Islands
 from .leaves import RowPlacement, fit_rows
 from .optimise import Phase, optimise
@@ -23,7 +23,9 @@ FIRST_NODES = 3000  # at most, of the level that decides the large picture
 FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
 # Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
 FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
-NODE_STEPS, ROW_STEPS = 50, 100
+NODE_STEPS = 50
+FEW_ROWS = 20_000  # get three times the steps and the larger perplexity, in a second or two
+FEW_ROWS_PERPLEXITY, ROW_STEPS = 15.0, (300, 100)
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
@@ -113,7 +115,8 @@ def lay_islands(
         rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
-        own = improve(rows, own, PERPLEXITY, (Phase(ROW_STEPS, tightness),), n_threads, progress)
+        perplexity, phases = _row_phases(len(own), tightness)
+        own = improve(rows, own, perplexity, phases, n_threads, progress)
         positions = own if distinct is None else own[distinct.of_row]
         leaf = fit_rows(placement, offsets, positions, hierarchy.levels[0], distinct, n_threads)
     if first_equal is not None:
@@ -126,6 +129,13 @@ def first_level(hierarchy: Hierarchy) -> int:
     """The lowest level with at most 3000 nodes, or the top."""
     few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= FIRST_NODES]
     return few[0] if few else hierarchy.n_levels - 1
+
+
+def _row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
+    """Perplexity and steps for n rows: fewer steps the more rows there are."""
+    most, least = ROW_STEPS
+    steps = round(min(most, max(least, most * FEW_ROWS / n)))
+    return FEW_ROWS_PERPLEXITY if n <= FEW_ROWS else PERPLEXITY, (Phase(steps, tightness),)
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
@@ -179,7 +189,7 @@ def improve(
     n = len(positions)
     if n < 3:
         return spread_out(positions, n)
-    ids, distances = level_graph(items.data, items.metric, min(n - 1, int(3 * perplexity)), n_threads, items.keys)
+    ids, distances = level_graph(items.data, items.metric, min(n - 1, int(REACH * perplexity)), n_threads, items.keys)
     order = np.argsort(items.rank)
     masses = items.masses[order].astype(np.float64)
     attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
