@@ -83,7 +83,7 @@ def _score(row: dict[str, Any], dataset: Any, folder: Path) -> dict[str, Any]:
         return _score_new(dataset, np.load(folder / "train.npy"), np.load(folder / "placed.npy"))
     Y = np.load(folder / "map.npy")
     if row["task"] == "part":
-        return _score_part(folder, Y, len(dataset.X))
+        return _score_part(folder, Y, kept_rows(len(dataset.X), row["draw"]), row["draw"])
     if not np.isfinite(Y).all():
         return {"why": f"{(~np.isfinite(Y)).any(axis=1).sum()} rows of the map are NaN"}
     if row["n_components"] != 2:
@@ -91,12 +91,13 @@ def _score(row: dict[str, Any], dataset: Any, folder: Path) -> dict[str, Any]:
     return score_map(dataset, Y, n_sample=ABLATION_SAMPLE if row["options"] else None)
 
 
-def _score_part(folder: Path, part: Any, n: int) -> dict[str, Any]:
+def _score_part(folder: Path, part: Any, kept: Any, draw: int) -> dict[str, Any]:
     """Where the other rows went when 1% was left out, up to a similarity (Procrustes)."""
     from scipy.spatial import procrustes
 
-    whole = np.load(folder.with_name(folder.name.replace("_part_", "_map_")) / "map.npy")
-    first, second, disparity = procrustes(whole[kept_rows(n)], part)
+    of_whole = folder.name.replace("_part_", "_map_").removesuffix(f"_draw{draw}")
+    whole = np.load(folder.with_name(of_whole) / "map.npy")
+    first, second, disparity = procrustes(whole[kept], part)
     moved = np.sqrt(((first - second) ** 2).sum(axis=1))
     spread = np.sqrt((first**2).sum(axis=1).mean())
     return {"disparity": float(disparity), "median_moved": float(np.median(moved) / spread)}

@@ -16,6 +16,7 @@ SLOW = ("fit-sne", "t-sne")  # last, so that a report is worth reading before th
 
 STABLE = ("nestmap", "nestmap-descent", "nestmap-mosaic", "hnne-v1", "umap", "fit-sne")
 STABLE_ROWS = 20_000  # stability is measured on data sets of up to this size
+DRAWS = range(5)  # of the rows that are left out
 
 
 def make_plan(shapes: dict[str, tuple[int, int]], labelled: set[str], methods: tuple[str, ...]) -> list[Job]:
@@ -38,7 +39,7 @@ def make_plan(shapes: dict[str, tuple[int, int]], labelled: set[str], methods: t
         if d <= shapes[data][1] and method in methods
     ]
     small = [data for data, (n_rows, _) in shapes.items() if n_rows <= STABLE_ROWS]
-    jobs += [Job(data, m, task="part") for data in small for m in STABLE if m in methods]
+    jobs += [Job(data, m, task="part", draw=i) for data in small for m in STABLE if m in methods for i in DRAWS]
     for method in (m for m in SLOW if m in methods):
         jobs += [Job(data, method) for data in shapes]
         jobs += [Job(data, method, task="new") for data in known if METHODS[method].transforms]

@@ -36,11 +36,13 @@ class Job:
     task: str = "map"  # or "new": fit on the training rows, place the others; "part": fit on 99% of the rows
     n_components: int = 2
     options: dict[str, Any] = field(default_factory=dict)
+    draw: int = 0  # of the rows that a "part" leaves out
 
     @property
     def key(self) -> str:
         options = ",".join(f"{k}={v}" for k, v in sorted(self.options.items()))
-        parts = [self.data, self.method, self.task, f"{self.n_components}d", options]
+        draw = f"draw{self.draw}" if self.draw else ""
+        parts = [self.data, self.method, self.task, f"{self.n_components}d", options, draw]
         return " ".join(p for p in parts if p)
 
     @property

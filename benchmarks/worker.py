@@ -66,7 +66,7 @@ def main() -> None:
         return factory(job["n_components"], job["metric"], job["options"])
 
     if job["task"] == "part":
-        X = X[kept_rows(len(X))]
+        X = X[kept_rows(len(X), job["draw"])]
     if job["task"] == "new":
         _place(job, record, X, new_model, path.parent)
     else:

@@ -115,8 +115,7 @@ def lay_islands(
         rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
-        perplexity, phases = _row_phases(len(own), tightness)
-        own = improve(rows, own, perplexity, phases, n_threads, progress)
+        own = improve(rows, own, *_row_phases(len(own), tightness), n_threads, progress)
         positions = own if distinct is None else own[distinct.of_row]
         leaf = fit_rows(placement, offsets, positions, hierarchy.levels[0], distinct, n_threads)
     if first_equal is not None:
