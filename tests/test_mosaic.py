@@ -292,3 +292,11 @@ def test_odd_input(X: np.ndarray, arrangement: str) -> None:
     assert np.isfinite(model.embedding_).all()
     assert model.audit().ok
     assert np.isfinite(model.transform(X + 1)).all()
+
+
+def test_an_empty_polygon_has_no_area() -> None:
+    """The last one began behind the last corner: IndexError."""
+    square = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])
+    regions = Regions(np.array([0, 0, 4, 4]), square)
+    assert regions.areas.tolist() == [0.0, 4.0, 0.0]
+    assert regions.centres[1].tolist() == [1.0, 1.0]

@@ -78,7 +78,8 @@ class Regions(Frozen):
         """Moments of some polygons as sums over their sides."""
         n = part.stop - part.start
         row, vertex, after = self._sides(np.arange(part.start, part.stop))
-        origin = points[self.starts[:-1][part]]
+        origin = np.zeros((n, 2))
+        origin[row] = points[self.starts[:-1][part][row]]  # an empty polygon has no corner
         a, b = points[vertex] - origin[row], points[after] - origin[row]
         t = _cross(a, b) / 2
         areas = np.bincount(row, t, n)
