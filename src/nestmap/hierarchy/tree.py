@@ -11,14 +11,19 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
+from .._input.source import load_rows
+from .._input.validate import as_rows, check_number
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._points.reduce import fit_reducer
+from ..describe import LevelDescription, describe_clusters
+from ..describe.tables import named_columns
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex, MedoidDistances
 from ..neighbors.choice import most_columns
 from ..neighbors.join import Index, build_index
 from .merge import Links, join_shortest
 from .summary import HierarchySummary, pick_level, summarize_levels
+from .typical import find_typical
 
 
 def _read_only(array: Any) -> Any:
@@ -336,6 +341,62 @@ class Hierarchy:
             3         7        74     182      616     23.92       27.51      0.926  0.802
         """
         return summarize_levels(self)
+
+    def describe(
+        self,
+        level: int | None = None,
+        X: Any = None,
+        *,
+        metadata: Any = None,
+        texts: Any = None,
+        names: Any = None,
+        feature_names: Any = None,
+        n_typical: int = 5,
+    ) -> LevelDescription:
+        """What the clusters of a level hold: size, typical rows, what distinguishes each, and a short name.
+
+        Parameters
+        ----------
+        level : int, optional
+            Default: the level of `labels_`.
+        X : the training rows, optional
+            Typical rows are then those nearest to the centroid, by the metric; without X, rows of the leaf whose
+            centroid is the nearest. Columns with names (of a DataFrame, or `feature_names`) are described, too.
+        metadata : DataFrame or dict of columns, optional
+            Text, bool and whole numbers of at most 20 kinds are categories (over-represented ones are named), other
+            numbers and times are compared by their means.
+        texts : sequence of str, optional
+            One text per row: distinctive words by class-based TF-IDF.
+        names : sequence, optional
+            One name per row, such as words or titles: clusters are named by their typical rows.
+        feature_names : sequence of str, optional
+            Names of the columns of X.
+        n_typical : int
+            Rows that are given as typical.
+
+        Returns
+        -------
+        LevelDescription
+            `names`, no two alike; by number a `ClusterDescription` (name, size, typical, traits).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from nestmap import build_hierarchy
+        >>> iris = load_iris()
+        >>> told = build_hierarchy(iris.data).describe(metadata={"species": iris.target_names[iris.target]})
+        >>> sorted(told.names)
+        ['setosa', 'versicolor', 'virginica']
+        """
+        number = self.default_level() if level is None else self.check_level(level)
+        check_number("n_typical", n_typical, 1, np.inf, integer=True)
+        columns, rows = named_columns(X, feature_names, self.n_rows), None
+        if X is not None:
+            rows = as_rows(load_rows(X))
+        typical = find_typical(self, number, rows, int(n_typical))
+        return describe_clusters(
+            self.labels(number), typical, level=number, columns=columns, metadata=metadata, texts=texts, names=names
+        )
 
     def edges(self) -> Array:
         """The tree as a table: level and number of the parent, number of the child, rows below it.
