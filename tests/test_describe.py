@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_digits, load_iris
 
 from nestmap import HNNE, build_hierarchy
+from nestmap.describe import describe_clusters
 from nestmap.describe.names import LONGEST, make_unique
 from nestmap.describe.tables import read_columns
 from nestmap.describe.traits import find_word_traits
@@ -47,10 +48,6 @@ def test_typical_rows_of_a_matrix_of_distances_begin_with_the_medoid() -> None:
     X = digits()[:200].astype(np.float64)
     D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
     tree = build_hierarchy(D, "precomputed")
-    for told in (tree.describe(1, D), tree.describe(1)):
-        assert [cluster.typical[0] for cluster in told][:3] == tree.levels[1].centroids.rows[:3].tolist() or (
-            told[0].size > 1
-        )
     for cluster in tree.describe(1, D):
         assert D[cluster.typical[0], tree.levels[1].centroids.rows[cluster.number]] == 0
 
@@ -82,10 +79,9 @@ def test_categories_name_the_clusters_of_digits() -> None:
 
 
 def test_numbers_are_named_where_they_are_shifted() -> None:
-    X = np.concatenate([RNG.normal(size=(200, 3)), RNG.normal(size=(200, 3)) + [9, 0, 0], RNG.normal(size=(200, 3))])
+    X = RNG.normal(size=(600, 3))
+    X[200:400, 0] += 9
     labels = np.repeat([0, 1, 2], 200)
-    from nestmap.describe import describe_clusters
-
     told = describe_clusters(labels, [np.array([0])] * 3, metadata={"first": X[:, 0], "second": X[:, 1]})
     assert [t.column for t in told[1].traits] == ["first"] and told[1].name == "high first"
     assert told[1].traits[0].inside == pytest.approx(X[200:400, 0].mean())
@@ -96,8 +92,6 @@ def test_numbers_are_named_where_they_are_shifted() -> None:
 def test_pure_chance_is_no_trait() -> None:
     labels = RNG.integers(0, 5, 2000)
     labels[:5] = np.arange(5)
-    from nestmap.describe import describe_clusters
-
     noise = {
         "a": RNG.choice(["x", "y", "z"], 2000),
         "b": RNG.normal(size=2000),
