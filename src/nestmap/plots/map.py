@@ -1,0 +1,235 @@
+"""The map as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from .._input.validate import check_number
+from ..describe.tables import Column, read_columns
+from ..hierarchy import Hierarchy
+from .backend import clear, frame_map, load_matplotlib, new_axes, size_in_points
+from .colors import NUMBERS, Theme, color_levels, get_theme, hue_level
+from .outlines import draw_outlines, get_outlines
+from .rows import QUALITIES, RowColors, color_by_column, color_by_quality, find_column
+from .shading import Window, shade_points
+from .text import choose_names, write_names
+
+SHADED = 100_000  # rows: beyond, a picture is shaded by density
+_PIXELS = 1400  # of a shaded picture, along the longer side
+_RASTERIZED = 5000  # points: beyond, they are pixels in a PDF or SVG, too
+
+
+def plot(
+    model: Any,
+    color: Any = None,
+    *,
+    labels: Any = True,
+    level: int | None = None,
+    metadata: Any = None,
+    X: Any = None,
+    outlines: bool = True,
+    theme: str = "light",
+    size: float | None = None,
+    alpha: float | None = None,
+    shade: bool | None = None,
+    legend: bool = True,
+    title: str | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw a map: rows, coasts or regions of clusters, and their names.
+
+    Parameters
+    ----------
+    model : HNNE
+        Fitted, with a map in the plane; or anything with `embedding_` and `hierarchy_`.
+    color : int, str or array, optional
+        A level of the hierarchy (default: that of `labels_`), with children in shades of their parent's colour; a
+        column of `metadata`; one value per row (text and few whole numbers are categories, other numbers a scale);
+        or 'trustworthiness' or 'recall': how well each row's neighbourhood is kept.
+    labels : optional
+        Names of clusters. True: by `metadata` or a colour of categories, else numbers. False: none. What
+        `Hierarchy.describe` gives, or a list of such for two levels; a dict of level to names; a sequence of names.
+    level : int, optional
+        The level whose clusters are outlined and named; default: that of `color`, or of `labels_`.
+    metadata : DataFrame or dict of columns, optional
+    X : the training rows, optional
+        For 'trustworthiness' and 'recall' of a model that was loaded.
+    outlines : bool
+        Draw coasts, regions or balls.
+    theme : {'light', 'dark'}
+    size, alpha : float, optional
+        Area of a point in square points of paper, and opacity; by default from the number of rows.
+    shade : bool, optional
+        Shade by density instead of drawing points; default: beyond 100,000 rows.
+    legend : bool
+        A legend for categories, a colour bar for numbers.
+    title : str, optional
+    ax : matplotlib Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import nestmap
+    >>> from sklearn.datasets import load_digits
+    >>> digits = load_digits()
+    >>> model = nestmap.HNNE().fit(digits.data)
+    >>> axes = nestmap.plot(model, metadata={"digit": digits.target})
+    >>> axes.figure.savefig("digits.png")  # doctest: +SKIP
+    """
+    load_matplotlib()
+    look, hierarchy, positions = get_theme(theme), model.hierarchy_, _check_positions(model)
+    is_level = color is None or (isinstance(color, int | np.integer) and not isinstance(color, bool))
+    number = _choose_level(model, color if is_level and level is None else level)
+    shades = color_levels(hierarchy, number, look)
+    rows = _color_rows(model, color, is_level, number, shades, metadata, X, look)
+    axes = new_axes(look) if ax is None else ax
+    clear(axes, look, title)
+    if legend and (rows.entries or rows.limits):
+        _draw_key(axes, rows, look)
+    unit = frame_map(axes, positions)
+    coarse = _coarser(hierarchy, number)
+    if outlines:
+        _draw_land(axes, model, number, coarse, shades if is_level else None, look)
+    if len(positions) > SHADED if shade is None else shade:
+        _draw_density(axes, positions, rows)
+    else:
+        _draw_points(axes, positions, rows, size, alpha)
+    columns = _naming_columns(metadata, rows, hierarchy.n_rows) if labels is True else ()
+    names = choose_names(hierarchy, labels, (number, coarse), columns)
+    write_names(axes, model, names, look, unit)
+    return axes
+
+
+def _check_positions(model: Any) -> Array:
+    from sklearn.utils.validation import check_is_fitted
+
+    if hasattr(model, "get_params"):
+        check_is_fitted(model)
+    positions = np.asarray(model.embedding_)
+    if positions.ndim != 2 or positions.shape[1] != 2:
+        raise ValueError(
+            f"plot draws maps in the plane; this one has {positions.shape[1]} dimensions: "
+            "use model.relayout(n_components=2)"
+        )
+    return positions
+
+
+def _choose_level(model: Any, level: Any) -> int:
+    if level is None:
+        return int(getattr(model, "label_level_", model.hierarchy_.default_level()))
+    return int(model.hierarchy_.check_level(level))
+
+
+def _color_rows(
+    model: Any, color: Any, is_level: bool, number: int, shades: dict[int, Array], metadata: Any, X: Any, theme: Theme
+) -> RowColors:
+    hierarchy: Hierarchy = model.hierarchy_
+    if is_level:
+        own = number if color is None else hierarchy.check_level(color)
+        colors = shades[own] if own in shades else color_levels(hierarchy, own, theme)[own]
+        return RowColors(hierarchy.labels(own), colors)
+    if isinstance(color, str) and color in QUALITIES:
+        return color_by_quality(model, color, X, theme)
+    return color_by_column(find_column(color, metadata, hierarchy.n_rows), theme)
+
+
+def _coarser(hierarchy: Hierarchy, level: int) -> int | None:
+    """The level with the hues, if it has at least two clusters and clearly fewer than `level`."""
+    above = hue_level(hierarchy, level)
+    if above > level and 1 < hierarchy.level_sizes[above] <= hierarchy.level_sizes[level] / 1.5:
+        return above
+    return None
+
+
+def _naming_columns(metadata: Any, rows: RowColors, n_rows: int) -> Sequence[Column]:
+    if metadata is not None:
+        return read_columns(metadata, n_rows)
+    return () if rows.column is None else (rows.column,)
+
+
+def _draw_land(
+    axes: Any, model: Any, level: int, coarse: int | None, shades: dict[int, Array] | None, theme: Theme
+) -> None:
+    """Clusters filled faintly and outlined, in their own colours or grey; a stronger line around the coarser ones."""
+    from matplotlib.colors import to_rgb
+
+    rings = get_outlines(model, level)
+    own = np.tile(to_rgb(theme.quiet), (len(rings), 1)) if shades is None else shades[level]
+    if rings:
+        faces, edges = (np.hstack([own, np.full((len(own), 1), a)]) for a in (0.13, 0.75))
+        draw_outlines(axes, rings, faces, edges, 0.7, 1)
+    if coarse is not None:
+        draw_outlines(axes, get_outlines(model, coarse), "none", (*to_rgb(theme.line), 0.8), 1.1, 4)
+
+
+def _draw_points(axes: Any, positions: Array, rows: RowColors, size: float | None, alpha: float | None) -> None:
+    """Dots whose area falls with the number of rows, in an order that favours no cluster."""
+    n = len(positions)
+    width, height = size_in_points(axes)
+    room = width * height / 400_000
+    area = float(np.clip(16 * room * (1800 / n) ** 0.75, 0.35, 44)) if size is None else size
+    opacity = float(np.clip(1.05 - 0.09 * np.log10(n), 0.5, 0.9)) if alpha is None else alpha
+    check_number("size", area, 1e-3, 1e6)
+    check_number("alpha", opacity, 0, 1)
+    order = np.random.RandomState(0).permutation(n)
+    axes.scatter(
+        *positions[order].T, c=rows.colors[rows.codes[order]], s=area, alpha=opacity, linewidths=0,
+        rasterized=n > _RASTERIZED, zorder=3,
+    )  # fmt: skip
+
+
+def _draw_density(axes: Any, positions: Array, rows: RowColors) -> None:
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    longer = max(right - left, top - bottom)
+    width, height = (max(1, round(_PIXELS * side / longer)) for side in (right - left, top - bottom))
+    image = shade_points(positions, rows.colors, rows.codes, Window(left, right, bottom, top, width, height))
+    axes.imshow(
+        image,
+        extent=(left, right, bottom, top),
+        origin="lower",
+        interpolation="antialiased",
+        zorder=3,
+        aspect="equal",
+    )
+
+
+def _draw_key(axes: Any, rows: RowColors, theme: Theme) -> None:
+    """A legend on the right for categories, a colour bar for numbers."""
+    if rows.limits is not None:
+        _draw_bar(axes, rows, theme)
+        return
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], marker="o", ls="", ms=7, mec="none", color=rows.colors[code], label=name)
+        for name, code in rows.entries
+    ]
+    drawn = axes.legend(
+        handles=handles, title=rows.title, loc="upper right", frameon=True, framealpha=0.8, labelcolor=theme.text,
+        facecolor=theme.background, edgecolor="none", fontsize=9,
+    )  # fmt: skip
+    drawn.get_title().set_color(theme.text)
+    drawn.set_zorder(10)
+
+
+def _draw_bar(axes: Any, rows: RowColors, theme: Theme) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    place = axes.inset_axes((0.70, 0.045, 0.27, 0.016), zorder=10)
+    bar = axes.figure.colorbar(
+        ScalarMappable(Normalize(*rows.limits), NUMBERS), cax=place, orientation="horizontal", extend="both"
+    )
+    bar.ax.xaxis.set_ticks_position("top")
+    bar.ax.xaxis.set_label_position("top")
+    bar.set_label(rows.title, color=theme.text, fontsize=9)
+    bar.ax.tick_params(colors=theme.text, labelsize=8)
+    bar.outline.set_visible(False)
