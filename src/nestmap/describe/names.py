@@ -15,7 +15,7 @@ def name_parts(traits: Sequence[Trait], typical: Sequence[str]) -> list[str]:
     """What a name may consist of, the most telling first: words, categories, typical rows, numbers."""
     words = [t.value for t in traits if t.kind == "word"]
     categories = [t for t in traits if t.kind == "category"]
-    numbers = [f"{t.value} {t.column}" for t in traits if t.kind == "number"]
+    numbers = [f"{t.value} {t.column}".strip() for t in traits if t.kind == "number"]
     parts = [" · ".join(words[:3])] if words else []
     columns = dict.fromkeys(t.column for t in categories)
     parts.extend(_mixture([t for t in categories if t.column == column]) for column in columns)
@@ -31,7 +31,7 @@ def _mixture(traits: Sequence[Trait]) -> str:
     named = [first, *(t for t in traits if t is not first and t.inside >= _MIXED)]
     text = " / ".join(t.value for t in named)
     is_bare = all(_is_bare(t.value) for t in named)
-    return f"{first.column} {text}" if is_bare and first.column != "value" else text
+    return f"{first.column} {text}" if is_bare and first.column not in ("", "value") else text
 
 
 def _is_bare(value: str) -> bool:

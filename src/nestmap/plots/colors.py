@@ -10,10 +10,15 @@ from .._arrays import Array
 from .._input.validate import check_option
 from ..hierarchy import Hierarchy
 
-# Okabe and Ito (2008), without black
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5CA8")
+# The seven of Okabe and Ito (2008), and four that keep the greatest distance from them and from each other, as people
+# with any kind of colour blindness see them: chosen by computation, checked by a test
+PALETTE = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#961E1E", "#A569FF", "#F0E442"),
+    *("#A5D2A5", "#4BF0FF"),
+)
+_HUES = 9  # clusters of the level that has a hue each, at most
 NUMBERS = "cividis"  # from dark blue to yellow, the same for colour-blind people
-_SPREAD, _TURN = 0.30, 0.6  # of the shades of a parent's children: in lightness, and in hue (radians)
+_SPREAD, _TURN = 0.32, 0.3  # of the shades of a parent's children: in lightness, and in hue (radians)
 
 _TO_LMS = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
                     [0.2119034982, 0.6806995451, 0.1073969566],
@@ -100,13 +105,13 @@ def shade_children(parents: Array, parent_of: Array, spread: float, theme: Theme
 
 
 def hue_level(hierarchy: Hierarchy, level: int) -> int:
-    """The level whose clusters have a hue each: the finest with at most as many as the palette, not below `level`."""
-    few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= len(PALETTE)]
+    """The level whose clusters have a hue each: the finest with at most nine, not below `level`."""
+    few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= _HUES]
     return max(level, few[0] if few else hierarchy.n_levels - 1)
 
 
 def color_levels(hierarchy: Hierarchy, level: int, theme: Theme) -> dict[int, Array]:
-    """Colours of the nodes of `level` and of all levels above it, up to the one that has the hues (and beyond: grey)."""
+    """Colours of the nodes of `level` and of all above: hues on one level, shades below it, grey beyond."""
     first = hue_level(hierarchy, level)
     by_size = np.argsort(-hierarchy.levels[first].sizes, kind="stable")
     base = np.empty((len(by_size), 3))

@@ -161,13 +161,16 @@ def _draw_land(
     """Clusters filled faintly and outlined, in their own colours or grey; a stronger line around the coarser ones."""
     from matplotlib.colors import to_rgb
 
+    if coarse is not None:
+        land, line = get_outlines(model, coarse), (*to_rgb(theme.line), 0.6)
+        color = np.tile(to_rgb(theme.quiet), (len(land), 1)) if shades is None else shades[coarse]
+        draw_outlines(axes, land, np.hstack([color, np.full((len(color), 1), 0.07)]), "none", 0, 1)
+        draw_outlines(axes, land, "none", line, 0.9, 4)
     rings = get_outlines(model, level)
     own = np.tile(to_rgb(theme.quiet), (len(rings), 1)) if shades is None else shades[level]
     if rings:
-        faces, edges = (np.hstack([own, np.full((len(own), 1), a)]) for a in (0.13, 0.75))
-        draw_outlines(axes, rings, faces, edges, 0.7, 1)
-    if coarse is not None:
-        draw_outlines(axes, get_outlines(model, coarse), "none", (*to_rgb(theme.line), 0.8), 1.1, 4)
+        faces, edges = (np.hstack([own, np.full((len(own), 1), a)]) for a in (0.10, 0.75))
+        draw_outlines(axes, rings, faces, edges, 0.7, 2)
 
 
 def _draw_points(axes: Any, positions: Array, rows: RowColors, size: float | None, alpha: float | None) -> None:
@@ -175,8 +178,8 @@ def _draw_points(axes: Any, positions: Array, rows: RowColors, size: float | Non
     n = len(positions)
     width, height = size_in_points(axes)
     room = width * height / 400_000
-    area = float(np.clip(16 * room * (1800 / n) ** 0.75, 0.35, 44)) if size is None else size
-    opacity = float(np.clip(1.05 - 0.09 * np.log10(n), 0.5, 0.9)) if alpha is None else alpha
+    area = float(np.clip(15 * room * (1800 / n) ** 0.55, 0.35, 40)) if size is None else size
+    opacity = float(np.clip(1.15 - 0.1 * np.log10(n), 0.5, 0.9)) if alpha is None else alpha
     check_number("size", area, 1e-3, 1e6)
     check_number("alpha", opacity, 0, 1)
     order = np.random.RandomState(0).permutation(n)
@@ -204,7 +207,7 @@ def _draw_density(axes: Any, positions: Array, rows: RowColors) -> None:
 def _draw_key(axes: Any, rows: RowColors, theme: Theme) -> None:
     """A legend on the right for categories, a colour bar for numbers."""
     if rows.limits is not None:
-        _draw_bar(axes, rows, theme)
+        _draw_bar(axes, rows.limits, rows.title, theme)
         return
     from matplotlib.lines import Line2D
 
@@ -220,16 +223,16 @@ def _draw_key(axes: Any, rows: RowColors, theme: Theme) -> None:
     drawn.set_zorder(10)
 
 
-def _draw_bar(axes: Any, rows: RowColors, theme: Theme) -> None:
+def _draw_bar(axes: Any, limits: tuple[float, float], title: str, theme: Theme) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     place = axes.inset_axes((0.70, 0.045, 0.27, 0.016), zorder=10)
     bar = axes.figure.colorbar(
-        ScalarMappable(Normalize(*rows.limits), NUMBERS), cax=place, orientation="horizontal", extend="both"
+        ScalarMappable(Normalize(*limits), NUMBERS), cax=place, orientation="horizontal", extend="both"
     )
     bar.ax.xaxis.set_ticks_position("top")
     bar.ax.xaxis.set_label_position("top")
-    bar.set_label(rows.title, color=theme.text, fontsize=9)
+    bar.set_label(title, color=theme.text, fontsize=9)
     bar.ax.tick_params(colors=theme.text, labelsize=8)
     bar.outline.set_visible(False)

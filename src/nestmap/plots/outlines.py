@@ -10,7 +10,7 @@ from .._arrays import Array
 from ..hierarchy import Hierarchy
 from ..layout.islands.coasts import trace_coasts
 
-_TRACED = 200_000  # rows that coasts are traced from
+_TRACED = 25_000  # rows that coasts are traced from: of more they would be ragged
 _MOST = 2000  # clusters that are outlined
 
 

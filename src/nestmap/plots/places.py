@@ -10,6 +10,7 @@ import numpy as np
 from .._arrays import Array
 
 _RINGS = (0.0, 0.7, 1.4, 2.2, 3.2)  # distances to try, in heights of the text
+_HALVINGS = 3  # of a cluster's rows, to find where most of them are
 _WAYS = 12  # directions to try on each
 
 
@@ -72,13 +73,18 @@ def _overlap(centres: Array, half: Array, boxes: Array) -> Array:
 
 
 def find_anchors(positions: Array, labels: Array, n_clusters: int) -> Array:
-    """A row in the thick of each cluster: the one nearest to the median of its rows; nan for clusters without rows."""
+    """A row in the thick of each cluster, nan for clusters without rows.
+
+    The median of the half of the rows that lies nearest to the median, and so on: where most of them are.
+    """
     anchors = np.full((n_clusters, 2), np.nan)
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=n_clusters))
     for i, rows in enumerate(np.split(order, ends[:-1])):
         if len(rows):
             own = positions[rows]
-            away = ((own - np.median(own, axis=0)) ** 2).sum(axis=1)
-            anchors[i] = own[np.argmin(away)]
+            for _ in range(_HALVINGS):
+                away = ((own - np.median(own, axis=0)) ** 2).sum(axis=1)
+                own = own[np.argsort(away, kind="stable")[: max(1, len(own) // 2)]]
+            anchors[i] = own[0]
     return anchors

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,17 @@ def choose_names(
         of one value per row.
     levels : the level of the clusters, and the coarser one or None
     """
-    fine, coarse = levels
+    fine = levels[0]
     if labels is False or labels is None:
         return []
     found: dict[int, Sequence[str]] = {}
     if isinstance(labels, LevelDescription):
         labels = [labels]
     if isinstance(labels, Mapping):
-        found = {hierarchy.check_level(k): getattr(v, "names", v) for k, v in labels.items()}
+        found = {
+            hierarchy.check_level(k): list(v.names if isinstance(v, LevelDescription) else v)
+            for k, v in labels.items()
+        }
     elif labels is True:
         found = _from_columns(hierarchy, levels, columns) if columns else {fine: _numbers(hierarchy, fine)}
     elif all(isinstance(each, LevelDescription) for each in labels):
@@ -63,6 +67,10 @@ def choose_names(
     return [Names(k, found[k], is_coarse=len(order) > 1 and k == order[0]) for k in order]
 
 
+def names_of(names: Any) -> list[str]:
+    return list(names.names) if isinstance(names, LevelDescription) else [str(name) for name in names]
+
+
 def _numbers(hierarchy: Hierarchy, level: int) -> list[str]:
     return [str(i) for i in range(hierarchy.level_sizes[level])]
 
@@ -70,18 +78,24 @@ def _numbers(hierarchy: Hierarchy, level: int) -> list[str]:
 def _from_columns(
     hierarchy: Hierarchy, levels: tuple[int, int | None], columns: Sequence[Column]
 ) -> dict[int, Sequence[str]]:
-    """Names of both levels by the same columns; numbers that only tell clusters apart are left out."""
+    """Names of both levels by the same columns, as on a map: without numbers, and no name inside its own."""
     found: dict[int, Sequence[str]] = {}
+    if len(columns) == 1:  # the values of a single column say enough
+        columns = [replace(columns[0], name="")]
     for level in levels:
         if level is not None:
             nobody = [np.empty(0, dtype=np.int64)] * hierarchy.level_sizes[level]
             told = describe_clusters(hierarchy.labels(level), nobody, level=level, columns=columns)
-            found[level] = [name.rsplit(" (", 1)[0] for name in told.names]
+            found[level] = [re.sub(r" \(\d+\)$|^cluster \d+$", "", name) for name in told.names]
+    if len(found) == 2:
+        fine, coarse = sorted(found)
+        parent = hierarchy.climb(np.arange(hierarchy.level_sizes[fine]), coarse, fine)
+        found[fine] = [name if name != found[coarse][p] else "" for name, p in zip(found[fine], parent, strict=True)]
     return found
 
 
 def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, unit: float) -> None:
-    """Write names near their clusters, those of large clusters first; `unit` is that of the map per point of paper."""
+    """Write names near their clusters, those of large clusters first; `unit` of the map is a point of paper."""
     positions, hierarchy = model.embedding_, model.hierarchy_
     step = -(-len(positions) // _SAMPLE)
     frame = (*axes.get_xlim(), *axes.get_ylim())
@@ -106,8 +120,8 @@ def _write(
     texts = [wrap(names.names[i]) for i in chosen]
     boxes = np.array([measure_text(text, size, names.is_coarse) for text in texts]) * unit
     placed = place_boxes(anchors, boxes, frame, taken)
-    for text, i, anchor, centre, shown, moved, box in zip(
-        texts, chosen, anchors, placed.centres, placed.shown, placed.moved, boxes, strict=True
+    for text, anchor, centre, shown, moved, box in zip(
+        texts, anchors, placed.centres, placed.shown, placed.moved, boxes, strict=True
     ):
         if not shown:
             continue

@@ -57,9 +57,10 @@ def plot_tree(
     for band, k in enumerate(shown):
         left, width = starts[k], tree.levels[k].sizes
         corners = np.stack([left, left + width], axis=1)
+        line = 0.6 if len(left) < 150 else 0.0
         boxes = [[(a, band), (b, band), (b, band + 0.96), (a, band + 0.96)] for a, b in corners]
-        axes.add_collection(PolyCollection(boxes, facecolors=colors[k], edgecolors=look.background, linewidths=0.4))
-        star = "labels_" if k == default else ""
+        axes.add_collection(PolyCollection(boxes, facecolors=colors[k], edgecolors=look.background, linewidths=line))
+        star = "(labels_)" if k == default else ""
         axes.annotate(
             f"level {k}: {len(left):,} clusters {star}", (0, band + 0.5), xytext=(-6, 0), textcoords="offset points",
             ha="right", va="center", fontsize=9, color=look.text, weight="bold" if star else "normal",
@@ -98,7 +99,7 @@ def _write_labels(
         if names.level not in shown:
             continue
         left, width = starts[names.level], tree.levels[names.level].sizes
-        for i in np.flatnonzero(width > 12 * unit):
+        for i in np.flatnonzero(width > 12 * unit).tolist():
             if measure_text(names.names[i], 8)[0] * unit < width[i]:
                 dark = colors[names.level][i] @ [0.299, 0.587, 0.114] < 0.55
                 axes.text(
