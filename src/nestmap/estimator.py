@@ -451,6 +451,19 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             return self.preliminary
         return check_coordinates(self.preliminary, n_rows, self.n_components)
 
+    def _repr_html_(self) -> str:
+        """In a notebook: a small map, the levels and the neighbour report; parameters before the fit."""
+        if not hasattr(self, "hierarchy_"):
+            return str(super()._repr_html_())
+        from .plots.notebook import model_html
+
+        return model_html(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """What notebooks ask for first."""
+        found: dict[str, str] = super()._repr_mimebundle_(**options)
+        return {**found, "text/html": self._repr_html_()} if "text/html" in found else found
+
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "callback": None}  # functions of a session do not travel
 

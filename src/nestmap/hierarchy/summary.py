@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .tree import Hierarchy
 
 _SAMPLE = 2000  # leaves that stability is measured on
+_MEASURED = 20_000  # clusters of a level whose stability is measured: more would take seconds
 _DOUBT = 0.75  # a contrast of n clusters is lowered by the factor exp(-0.75 / sqrt(n))
 _MOST = 5.0  # times the square root of the number of rows: levels with more clusters are not picked
 _SQUARED = ("cosine", "correlation", "sqeuclidean")  # these distances grow as squares of lengths
@@ -33,7 +34,7 @@ class LevelSummary:
     largest: int
     cohesion: float  # mean length of the links inside clusters: small is tight
     separation: float  # mean distance from a cluster's centroid to the nearest other one; nan for one cluster
-    stability: float  # share of the rows whose leaf is nearest to the centroid of its own cluster
+    stability: float  # share of the rows whose leaf is nearest to the centroid of its own cluster; nan beyond 20,000
     score: float  # what `labels_` is picked by; 0 for a single cluster
 
 
@@ -118,9 +119,11 @@ def measure_stability(hierarchy: Hierarchy, k: int, n_threads: int = 1) -> float
     So many would stay if all leaves were put anew to the nearest centroid. Measured on 2,000 leaves at most, which
     the values of their rows decide, not their order.
     """
-    leaf = hierarchy.levels[0]
-    if k == 0 or hierarchy.levels[k].n_nodes == 1:
+    leaf, n_nodes = hierarchy.levels[0], hierarchy.levels[k].n_nodes
+    if k == 0 or n_nodes == 1:
         return 1.0
+    if n_nodes > _MEASURED:
+        return float("nan")
     some = np.arange(leaf.n_nodes)
     if leaf.n_nodes > _SAMPLE:
         some = some[:: leaf.n_nodes // _SAMPLE][:_SAMPLE] if leaf.keys is None else np.argsort(leaf.keys)[:_SAMPLE]
@@ -138,14 +141,24 @@ def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: i
         columns = order[np.searchsorted(leaf.centroids.rows[order], centroids.rows)]
         return np.asarray(leaf.centroids.distances[np.ix_(leaves, columns)].argmin(axis=1))
     distances = _distances_to_centroids(leaf.centroids[leaves], centroids, hierarchy.metric, n_threads)
-    parts = blocks(len(leaves), centroids.shape[0])
-    return np.concatenate([distances(part).argmin(axis=1) for part in parts])
+    found, least = np.zeros(len(leaves), dtype=np.int64), np.full(len(leaves), np.inf)
+    for part in blocks(centroids.shape[0], len(leaves)):
+        away = distances(part)
+        nearest = away.argmin(axis=1)
+        away = np.take_along_axis(away, nearest[:, None], axis=1)[:, 0]
+        closer = away < least
+        found[closer], least[closer] = nearest[closer] + part.start, away[closer]
+    return found
 
 
 def _distances_to_centroids(rows: Any, centroids: Any, metric: Any, n_threads: int) -> Callable[[slice], Array]:
-    """Distances of some rows to all centroids, or what grows with them, up to rounding."""
+    """Distances of all rows to some centroids, or what grows with them, up to rounding."""
     if metric not in NATIVE_METRICS:
-        return lambda part: pairwise(rows[part], centroids, metric)
-    others = make_points(centroids, metric, n_threads=n_threads)
-    points = make_points(rows, metric, others, n_threads)
-    return lambda part: points.rough_distances(part, others, points.norm)[0]
+        return lambda part: pairwise(rows, centroids[part], metric)
+    whole = make_points(centroids, metric, n_threads=n_threads)
+    points = make_points(rows, metric, whole, n_threads)
+
+    def measure(part: slice) -> Array:
+        return points.rough_distances(slice(None), make_points(centroids[part], metric, whole), points.norm)[0]
+
+    return measure

@@ -38,11 +38,12 @@ class Theme:
     quiet: str  # rows without a colour
     lightest: float  # in OKLab
     darkest: float
+    scale: tuple[float, float]  # the part of a scale of numbers that stands out
 
 
 THEMES = {
-    "light": Theme("#ffffff", "#1a1a1a", "#4a4a4a", "#b5b5b5", 0.86, 0.42),
-    "dark": Theme("#12151a", "#f2f2f2", "#c8c8c8", "#5a5f66", 0.92, 0.52),
+    "light": Theme("#ffffff", "#1a1a1a", "#4a4a4a", "#b5b5b5", 0.83, 0.42, (0.0, 0.95)),
+    "dark": Theme("#12151a", "#f2f2f2", "#c8c8c8", "#5a5f66", 0.92, 0.52, (0.22, 1.0)),
 }
 
 
@@ -92,12 +93,12 @@ def shade_children(parents: Array, parent_of: Array, spread: float, theme: Theme
     rank = np.empty(len(parent_of))
     rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     siblings = counts[parent_of]
+    # neighbours in number are often neighbours in the map: the darkest, the lightest, the second darkest, and so on
+    rank = np.where(rank % 2 == 0, rank // 2, siblings - 1 - rank // 2)
     place = np.where(siblings > 1, rank / np.maximum(siblings - 1, 1) - 0.5, 0.0)
-    # neighbours in number are often neighbours in the map: far shades for them
-    place = np.where(rank % 2 == 1, -place, place)
     lab = to_oklab(parents)[parent_of]
-    room = np.minimum(theme.lightest - lab[:, 0], lab[:, 0] - theme.darkest).clip(0.04)
-    lab[:, 0] += place * np.minimum(2 * room, spread)
+    middle = np.clip(lab[:, 0], theme.darkest + spread / 2, theme.lightest - spread / 2)
+    lab[:, 0] = np.where(siblings > 1, middle + place * spread, lab[:, 0])
     turn = place * _TURN * spread / _SPREAD
     cos, sin = np.cos(turn), np.sin(turn)
     lab[:, 1], lab[:, 2] = cos * lab[:, 1] - sin * lab[:, 2], sin * lab[:, 1] + cos * lab[:, 2]

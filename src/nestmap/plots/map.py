@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
 from .._input.validate import check_number
-from ..describe.tables import Column, read_columns
+from ..describe import LevelDescription
+from ..describe.tables import Column, read_column, read_columns
 from ..hierarchy import Hierarchy
 from .backend import clear, frame_map, load_matplotlib, new_axes, size_in_points
-from .colors import NUMBERS, Theme, color_levels, get_theme, hue_level
+from .colors import Theme, color_levels, get_theme, hue_level
 from .outlines import draw_outlines, get_outlines
 from .rows import QUALITIES, RowColors, color_by_column, color_by_quality, find_column
 from .shading import Window, shade_points
@@ -51,8 +52,9 @@ def plot(
         column of `metadata`; one value per row (text and few whole numbers are categories, other numbers a scale);
         or 'trustworthiness' or 'recall': how well each row's neighbourhood is kept.
     labels : optional
-        Names of clusters. True: by `metadata` or a colour of categories, else numbers. False: none. What
-        `Hierarchy.describe` gives, or a list of such for two levels; a dict of level to names; a sequence of names.
+        Names of clusters. True: by `metadata` or a colour of categories, else numbers. False: none. A column of
+        `metadata`, or one value per row: by what is over-represented. What `Hierarchy.describe` gives, or a list of
+        such for two levels; a dict of level to names; a sequence of one name per cluster.
     level : int, optional
         The level whose clusters are outlined and named; default: that of `color`, or of `labels_`.
     metadata : DataFrame or dict of columns, optional
@@ -85,7 +87,8 @@ def plot(
     >>> axes.figure.savefig("digits.png")  # doctest: +SKIP
     """
     load_matplotlib()
-    look, hierarchy, positions = get_theme(theme), model.hierarchy_, _check_positions(model)
+    look, positions = get_theme(theme), _check_positions(model)
+    hierarchy: Hierarchy = model.hierarchy_
     is_level = color is None or (isinstance(color, int | np.integer) and not isinstance(color, bool))
     number = _choose_level(model, color if is_level and level is None else level)
     shades = color_levels(hierarchy, number, look)
@@ -94,15 +97,17 @@ def plot(
     clear(axes, look, title)
     if legend and (rows.entries or rows.limits):
         _draw_key(axes, rows, look)
-    unit = frame_map(axes, positions)
     coarse = _coarser(hierarchy, number)
-    if outlines:
-        _draw_land(axes, model, number, coarse, shades if is_level else None, look)
+    levels = [k for k in (coarse, number) if k is not None]
+    land = {k: get_outlines(model, k) for k in levels if outlines}
+    corners = [ring for clusters in land.values() for rings in clusters for ring in rings]
+    unit = frame_map(axes, np.concatenate([[positions.min(axis=0), positions.max(axis=0)], *corners]))
+    _draw_land(axes, land, coarse, shades if is_level else None, look)
     if len(positions) > SHADED if shade is None else shade:
         _draw_density(axes, positions, rows)
     else:
         _draw_points(axes, positions, rows, size, alpha)
-    columns = _naming_columns(metadata, rows, hierarchy.n_rows) if labels is True else ()
+    columns, labels = _naming_columns(labels, metadata, rows, hierarchy, number)
     names = choose_names(hierarchy, labels, (number, coarse), columns)
     write_names(axes, model, names, look, unit)
     return axes
@@ -149,28 +154,36 @@ def _coarser(hierarchy: Hierarchy, level: int) -> int | None:
     return None
 
 
-def _naming_columns(metadata: Any, rows: RowColors, n_rows: int) -> Sequence[Column]:
+def _naming_columns(
+    labels: Any, metadata: Any, rows: RowColors, hierarchy: Hierarchy, level: int
+) -> tuple[Sequence[Column], Any]:
+    """The columns that clusters are named by, and `labels` where names are given."""
+    if isinstance(labels, str):
+        return (find_column(labels, metadata, hierarchy.n_rows, "labels"),), True
+    is_long = hasattr(labels, "__len__") and len(labels) == hierarchy.n_rows != hierarchy.level_sizes[level]
+    if is_long and not isinstance(labels, Mapping | LevelDescription):
+        return (read_column("", labels, hierarchy.n_rows),), True
+    if labels is not True:
+        return (), labels
     if metadata is not None:
-        return read_columns(metadata, n_rows)
-    return () if rows.column is None else (rows.column,)
+        return read_columns(metadata, hierarchy.n_rows), True
+    return (() if rows.column is None else (rows.column,)), True
 
 
 def _draw_land(
-    axes: Any, model: Any, level: int, coarse: int | None, shades: dict[int, Array] | None, theme: Theme
+    axes: Any, land: dict[int, list[list[Array]]], coarse: int | None, shades: dict[int, Array] | None, theme: Theme
 ) -> None:
     """Clusters filled faintly and outlined, in their own colours or grey; a stronger line around the coarser ones."""
     from matplotlib.colors import to_rgb
 
-    if coarse is not None:
-        land, line = get_outlines(model, coarse), (*to_rgb(theme.line), 0.6)
-        color = np.tile(to_rgb(theme.quiet), (len(land), 1)) if shades is None else shades[coarse]
-        draw_outlines(axes, land, np.hstack([color, np.full((len(color), 1), 0.07)]), "none", 0, 1)
-        draw_outlines(axes, land, "none", line, 0.9, 4)
-    rings = get_outlines(model, level)
-    own = np.tile(to_rgb(theme.quiet), (len(rings), 1)) if shades is None else shades[level]
-    if rings:
-        faces, edges = (np.hstack([own, np.full((len(own), 1), a)]) for a in (0.10, 0.75))
-        draw_outlines(axes, rings, faces, edges, 0.7, 2)
+    for level, rings in land.items():
+        own = np.tile(to_rgb(theme.quiet), (len(rings), 1)) if shades is None else shades[level]
+        faces, edges = (np.hstack([own[: len(rings)], np.full((len(rings), 1), a)]) for a in (0.08, 0.75))
+        if level == coarse:
+            draw_outlines(axes, rings, faces, "none", 0, 1)
+            draw_outlines(axes, rings, "none", (*to_rgb(theme.line), 0.6), 0.9, 4)
+        else:
+            draw_outlines(axes, rings, faces, edges, 0.7, 2)
 
 
 def _draw_points(axes: Any, positions: Array, rows: RowColors, size: float | None, alpha: float | None) -> None:
@@ -207,7 +220,7 @@ def _draw_density(axes: Any, positions: Array, rows: RowColors) -> None:
 def _draw_key(axes: Any, rows: RowColors, theme: Theme) -> None:
     """A legend on the right for categories, a colour bar for numbers."""
     if rows.limits is not None:
-        _draw_bar(axes, rows.limits, rows.title, theme)
+        _draw_bar(axes, rows.limits, rows, theme)
         return
     from matplotlib.lines import Line2D
 
@@ -223,16 +236,15 @@ def _draw_key(axes: Any, rows: RowColors, theme: Theme) -> None:
     drawn.set_zorder(10)
 
 
-def _draw_bar(axes: Any, limits: tuple[float, float], title: str, theme: Theme) -> None:
+def _draw_bar(axes: Any, limits: tuple[float, float], rows: RowColors, theme: Theme) -> None:
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import ListedColormap, Normalize
 
     place = axes.inset_axes((0.70, 0.045, 0.27, 0.016), zorder=10)
-    bar = axes.figure.colorbar(
-        ScalarMappable(Normalize(*limits), NUMBERS), cax=place, orientation="horizontal", extend="both"
-    )
+    scale = ScalarMappable(Normalize(*limits), ListedColormap(rows.colors[:-1]))
+    bar = axes.figure.colorbar(scale, cax=place, orientation="horizontal", extend="both")
     bar.ax.xaxis.set_ticks_position("top")
     bar.ax.xaxis.set_label_position("top")
-    bar.set_label(title, color=theme.text, fontsize=9)
+    bar.set_label(rows.title, color=theme.text, fontsize=9)
     bar.ax.tick_params(colors=theme.text, labelsize=8)
     bar.outline.set_visible(False)

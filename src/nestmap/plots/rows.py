@@ -61,7 +61,7 @@ def _color_numbers(values: Array, title: str, theme: Theme) -> RowColors:
     low, high = np.quantile(values[known], [_CUT, 1 - _CUT]) if known.any() else (0.0, 1.0)
     if not high > low:
         low, high = low - 0.5, low + 0.5
-    scale = load_matplotlib().colormaps[NUMBERS](np.arange(_STEPS) / (_STEPS - 1))[:, :3]
+    scale = load_matplotlib().colormaps[NUMBERS](np.linspace(*theme.scale, _STEPS))[:, :3]
     share = np.where(known, (values - low) / (high - low), 0.0)
     codes = np.where(known, (np.clip(share, 0, 1) * (_STEPS - 1)).astype(np.int64), _STEPS)
     return RowColors(codes, np.concatenate([scale, parse(theme.quiet)]), title, limits=(float(low), float(high)))
@@ -84,12 +84,15 @@ def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
     return _color_numbers(scores[near].mean(axis=1), f"{name} (measured on {_SCORED:,} rows)", theme)
 
 
-def find_column(color: Any, metadata: Any, n_rows: int) -> Column:
+def find_column(values: Any, metadata: Any, n_rows: int, argument: str = "color") -> Column:
     """The column that a name or an array means."""
-    if not isinstance(color, str):
-        return read_column(str(getattr(color, "name", None) or "value"), color, n_rows)
-    columns = [] if metadata is None else [str(c) for c in getattr(metadata, "columns", metadata)]
-    if color not in columns:
+    if not isinstance(values, str):
+        return read_column(str(getattr(values, "name", None) or "value"), values, n_rows)
+    columns = [] if metadata is None else [str(name) for name in getattr(metadata, "columns", metadata)]
+    if values not in columns:
         known = f"metadata has {', '.join(map(repr, columns))}" if columns else "metadata= has the columns"
-        raise ValueError(f"color={color!r}: give a level, a column, values or one of {', '.join(QUALITIES)}; {known}")
-    return read_column(color, metadata[color], n_rows)
+        raise ValueError(
+            f"{argument}={values!r}: give a level, a column of metadata, values, "
+            f"{' or '.join(map(repr, QUALITIES))}; {known}"
+        )
+    return read_column(values, metadata[values], n_rows)
