@@ -451,6 +451,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
             return self.preliminary
         return check_coordinates(self.preliminary, n_rows, self.n_components)
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        lines = super().__repr__(N_CHAR_MAX).split("\n")
+        return "\n".join(lines if len(lines) <= 20 else [*lines[:18], "…", lines[-1]])  # parameters may be arrays
+
     def _repr_html_(self) -> str:
         """In a notebook: a small map, the levels and the neighbour report; parameters before the fit."""
         if not hasattr(self, "hierarchy_"):

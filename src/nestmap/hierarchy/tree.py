@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._arrays import Array
+from .._arrays import Array, brief_repr
 from .._input.source import load_rows
 from .._input.validate import as_rows, check_number
 from .._points.point_set import NATIVE_METRICS, make_points
@@ -46,6 +46,8 @@ class Grouping:
     order: Array
     starts: Array
 
+    __repr__ = brief_repr
+
     @classmethod
     def of(cls, labels: Array, n_groups: int) -> Grouping:
         starts = np.zeros(n_groups + 1, dtype=np.int64)
@@ -73,6 +75,8 @@ class Level:
     link: float  # mean distance of the first-neighbour links inside the nodes
     gap: float  # mean distance from a node to its nearest other node (nan for a single node)
     keys: Array | None = None  # uint64, from the values of their rows: decide between equal distances
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         for name in ("centroids", "sizes", "members", "keys"):
