@@ -87,7 +87,7 @@ def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
 def find_column(values: Any, metadata: Any, n_rows: int, argument: str = "color") -> Column:
     """The column that a name or an array means."""
     if not isinstance(values, str):
-        return read_column(str(getattr(values, "name", None) or "value"), values, n_rows)
+        return read_column(str(getattr(values, "name", None) or ""), values, n_rows)
     columns = [] if metadata is None else [str(name) for name in getattr(metadata, "columns", metadata)]
     if values not in columns:
         known = f"metadata has {', '.join(map(repr, columns))}" if columns else "metadata= has the columns"
