@@ -54,6 +54,7 @@ def test_summary_counts_and_measures() -> None:
     nearest = ((means[:, None] - centroids[None]) ** 2).sum(axis=2).argmin(axis=1)
     expected = np.average(nearest == own, weights=tree.levels[0].sizes)
     assert table[2].stability == pytest.approx(expected, abs=1e-3)
+    assert np.isnan(table[0].score)
     assert max(table.levels[1:], key=lambda row: row.score).level == table.default
 
 
@@ -76,7 +77,7 @@ def test_to_frame_without_pandas_says_what_to_install(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan", "chebyshev", "hellinger"])
 def test_every_metric_has_a_summary(metric: str) -> None:
     table = build_hierarchy(digits()[:400], metric).summary()
-    assert all(0 < row.stability <= 1 and row.score > 0 for row in table)
+    assert all(0 < row.stability <= 1 for row in table) and table[table.default].score > 0
 
 
 def test_sets_sparse_rows_and_matrices_have_a_summary() -> None:

@@ -35,7 +35,7 @@ class LevelSummary:
     cohesion: float  # mean length of the links inside clusters: small is tight
     separation: float  # mean distance from a cluster's centroid to the nearest other one; nan for one cluster
     stability: float  # share of the rows whose leaf is nearest to the centroid of its own cluster; nan beyond 20,000
-    score: float  # what `labels_` is picked by; 0 for a single cluster
+    score: float  # what `labels_` is picked by; nan for levels that it is not picked from
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class HierarchySummary:
         head = ("level", "clusters", "smallest", "median", "largest", "cohesion", "separation", "stability", "score")
         rows = [
             (f"{'*' * (s.level == self.default)}{s.level}", str(s.n_clusters), str(s.smallest), f"{s.median:g}",
-             str(s.largest), f"{s.cohesion:.4g}", f"{s.separation:.4g}", f"{s.stability:.3f}", f"{s.score:.3f}")
+             str(s.largest), f"{s.cohesion:.4g}", f"{s.separation:.4g}", _share(s.stability), _share(s.score))
             for s in self.levels
         ]  # fmt: skip
         widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
@@ -74,18 +74,23 @@ class HierarchySummary:
         return DataFrame([asdict(level) for level in self.levels]).set_index("level")
 
 
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
 def summarize_levels(hierarchy: Hierarchy, n_threads: int = 1) -> HierarchySummary:
     """The table of all levels."""
-    rows = [_summarize(hierarchy, k, n_threads) for k in range(hierarchy.n_levels)]
+    options = _options(hierarchy)
+    rows = [_summarize(hierarchy, k, k in options, n_threads) for k in range(hierarchy.n_levels)]
     return HierarchySummary(hierarchy.n_rows, hierarchy.default_level(), tuple(rows))
 
 
-def _summarize(hierarchy: Hierarchy, k: int, n_threads: int) -> LevelSummary:
+def _summarize(hierarchy: Hierarchy, k: int, is_option: bool, n_threads: int) -> LevelSummary:
     level = hierarchy.levels[k]
     stability = measure_stability(hierarchy, k, n_threads)
     return LevelSummary(
         k, level.n_nodes, int(level.sizes.min()), float(np.median(level.sizes)), int(level.sizes.max()),
-        level.link, level.gap, stability, _score(hierarchy, k, stability),
+        level.link, level.gap, stability, _score(hierarchy, k, stability) if is_option else float("nan"),
     )  # fmt: skip
 
 
@@ -94,14 +99,19 @@ def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
 
     Contrast is the mean distance between neighbouring clusters for the mean length of the links inside them. It is a
     mean of few numbers where clusters are few, and then high by chance at times; hence the factor exp(-0.75 / √n).
-    Level 0 is not picked, nor a level with more than 5 √n_rows clusters, unless there is no other.
     """
-    most = _MOST * np.sqrt(hierarchy.n_rows)
-    options = [k for k in range(1, hierarchy.n_levels) if hierarchy.levels[k].n_nodes <= most]
-    if len(options) < 2:
-        return options[0] if options else hierarchy.n_levels - 1
+    options = _options(hierarchy)
+    if len(options) == 1:
+        return options[0]
     scores = [_score(hierarchy, k, measure_stability(hierarchy, k, n_threads)) for k in options]
     return options[int(np.argmax(scores))]
+
+
+def _options(hierarchy: Hierarchy) -> list[int]:
+    """Levels to pick from: not level 0, nor those with more than 5 √n_rows clusters, unless there is no other."""
+    most = _MOST * np.sqrt(hierarchy.n_rows)
+    found = [k for k in range(1, hierarchy.n_levels) if hierarchy.levels[k].n_nodes <= most]
+    return found or [hierarchy.n_levels - 1]
 
 
 def _score(hierarchy: Hierarchy, k: int, stability: float) -> float:

@@ -339,7 +339,7 @@ class Hierarchy:
         >>> from nestmap import build_hierarchy
         >>> build_hierarchy(load_digits().data).summary()
         level  clusters  smallest  median  largest  cohesion  separation  stability  score
-            0       401         2       4       20     16.44       17.08      1.000  1.001
+            0       401         2       4       20     16.44       17.08      1.000      –
             1        88         4      14      110     17.08       19.05      0.947  0.975
            *2        21        27      77      178     19.05       23.92      0.963  1.026
             3         7        74     182      616     23.92       27.51      0.926  0.802

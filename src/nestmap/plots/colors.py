@@ -16,7 +16,7 @@ PALETTE = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#961E1E", "#A569FF", "#F0E442"),
     *("#A5D2A5", "#4BF0FF"),
 )
-_HUES = 9  # clusters of the level that has a hue each, at most
+_HUES, _MOST_HUES = 9, 16  # clusters of the level that has a hue each: about so many, at most so many
 NUMBERS = "cividis"  # from dark blue to yellow, the same for colour-blind people
 _SPREAD, _TURN = 0.32, 0.3  # of the shades of a parent's children: in lightness, and in hue (radians)
 
@@ -106,9 +106,10 @@ def shade_children(parents: Array, parent_of: Array, spread: float, theme: Theme
 
 
 def hue_level(hierarchy: Hierarchy, level: int) -> int:
-    """The level whose clusters have a hue each: the finest with at most nine, not below `level`."""
-    few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= _HUES]
-    return max(level, few[0] if few else hierarchy.n_levels - 1)
+    """The level whose clusters have a hue each: with about nine (16 at most), not below `level`; or the top."""
+    sizes = hierarchy.level_sizes
+    few = [k for k in range(level, len(sizes)) if sizes[k] <= _MOST_HUES]
+    return min(few, key=lambda k: abs(np.log(sizes[k] / _HUES)), default=len(sizes) - 1)
 
 
 def color_levels(hierarchy: Hierarchy, level: int, theme: Theme) -> dict[int, Array]:

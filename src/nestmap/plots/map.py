@@ -229,7 +229,7 @@ def _draw_key(axes: Any, rows: RowColors, theme: Theme) -> None:
         for name, code in rows.entries
     ]
     drawn = axes.legend(
-        handles=handles, title=rows.title or None, loc="upper right", frameon=True, framealpha=0.8, labelcolor=theme.text,
+        handles=handles, title=rows.title or None, loc="upper right", framealpha=0.8, labelcolor=theme.text,
         facecolor=theme.background, edgecolor="none", fontsize=9,
     )  # fmt: skip
     drawn.get_title().set_color(theme.text)

@@ -116,7 +116,9 @@ def _write(
 ) -> list[tuple[float, float, float, float]]:
     from matplotlib.patheffects import withStroke
 
-    size = 15.0 if names.is_coarse else float(np.clip(12 - 0.06 * len(chosen), 7.5, 11))
+    length = np.mean([len(names.names[i]) for i in chosen])
+    low, high, wanted = (11.0, 15.0, 17 - 0.25 * length) if names.is_coarse else (7.5, 11.0, 12 - 0.06 * len(chosen))
+    size = float(np.clip(wanted, low, high))
     texts = [wrap(names.names[i]) for i in chosen]
     boxes = np.array([measure_text(text, size, names.is_coarse) for text in texts]) * unit
     placed = place_boxes(anchors, boxes, frame, taken)
