@@ -117,8 +117,10 @@ def _write(
     from matplotlib.patheffects import withStroke
 
     length = np.mean([len(names.names[i]) for i in chosen])
-    low, high, wanted = (11.0, 15.0, 17 - 0.25 * length) if names.is_coarse else (7.5, 11.0, 12 - 0.06 * len(chosen))
-    size = float(np.clip(wanted, low, high))
+    if names.is_coarse:
+        size = float(np.clip(17 - 0.25 * length, 11, 15))
+    else:
+        size = float(np.clip(12 - 0.06 * len(chosen), 7.5, 11))
     texts = [wrap(names.names[i]) for i in chosen]
     boxes = np.array([measure_text(text, size, names.is_coarse) for text in texts]) * unit
     placed = place_boxes(anchors, boxes, frame, taken)
