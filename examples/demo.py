@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from nestmap import HNNE
+from nestmap import HNNE, plot_layouts
 from nestmap.metrics import map_quality
 
 
@@ -42,58 +41,18 @@ def main() -> None:
 
 
 def draw(islands: HNNE, mosaic: HNNE, y: np.ndarray, out: Path) -> Path:
-    """Two layouts of one hierarchy, with coasts or borders; digits written on clusters."""
+    """Two layouts of one hierarchy, clusters named by the digits they hold."""
     import matplotlib
 
     matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import PathPatch
-
-    level = -2
-    labels = islands.hierarchy_.labels(level)
-    n = len(np.unique(labels))
-    colours = plt.get_cmap("turbo")(np.random.default_rng(1).permutation(n) / max(1, n - 1))
-    figure, axes = plt.subplots(1, 2, figsize=(15, 7.4), layout="constrained")
-    for axis, model in zip(axes, (islands, mosaic), strict=True):
-        outlines = model.layout_.outlines(level)
-        for node in range(n):
-            rings = outlines[node] if model is islands else [outlines[node]]
-            axis.add_patch(PathPatch(as_path(rings), fc=(*colours[node][:3], 0.15), ec="#444444", lw=0.8))
-        axis.scatter(*model.embedding_.T, c=colours[labels], s=7, linewidths=0)
-        for node, place in enumerate(outlines.centres):
-            axis.annotate(
-                name_cluster(y[labels == node]), place, ha="center", va="center", fontsize=10, weight="bold",
-                bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": colours[node], "alpha": 0.8},
-            )  # fmt: skip
-        axis.set_title(f"layout={model.layout_.kind!r}", fontsize=13)
-        axis.set_aspect("equal")
-        axis.axis("off")
-    figure.suptitle(
-        f"1,797 handwritten digits, {n} clusters of one level, named by the digits they hold (labels were not used)"
-    )
+    maps = {"layout='islands'": islands, "layout='mosaic'": mosaic}
+    axes = plot_layouts(islands, maps, metadata={"digit": y})
     out.mkdir(parents=True, exist_ok=True)
     path = out / "digits.png"
     temporary = out / ".digits.png"
-    figure.savefig(temporary, dpi=110)
+    axes[0].figure.savefig(temporary, dpi=110)
     temporary.replace(path)
-    plt.close(figure)
     return path
-
-
-def as_path(rings: list[np.ndarray]) -> Any:
-    """Rings as matplotlib draws them: those that run the other way are holes."""
-    from matplotlib.path import Path as Outline
-
-    closed = [np.vstack([ring, ring[:1]]) for ring in rings]
-    codes = [[Outline.MOVETO, *[Outline.LINETO] * (len(ring) - 2), Outline.CLOSEPOLY] for ring in closed]
-    return Outline(np.concatenate(closed), np.concatenate(codes))
-
-
-def name_cluster(digits: np.ndarray) -> str:
-    """The digits that make up more than 15% of a cluster, most frequent first."""
-    digit, count = np.unique(digits, return_counts=True)
-    order = np.argsort(-count)[:3]
-    return " ".join(str(digit[i]) for i in order if count[i] > 0.15 * len(digits))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -35,3 +36,31 @@ def runs(starts: Array, size: int) -> list[slice]:
     cuts = np.searchsorted(starts, np.arange(0, starts[-1], max(1, size)))
     cuts = np.unique(np.append(cuts, len(starts) - 1))
     return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
+
+
+def brief_repr(thing: Any) -> str:
+    """The repr of a dataclass that holds arrays, these by their type and shape only: never longer than a screen.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(repr=False)
+    ... class Pair:
+    ...     name: str
+    ...     values: Array
+    ...     __repr__ = brief_repr
+    >>> Pair("squares", np.arange(10) ** 2)
+    Pair(name='squares', values=int64[10])
+    """
+    told = (f"{f.name}={_brief(getattr(thing, f.name))}" for f in fields(thing) if f.repr)
+    return f"{type(thing).__name__}({', '.join(told)})"
+
+
+def _brief(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    if isinstance(value, tuple) and len(value) > 4:
+        return f"({', '.join(map(_brief, value[:4]))}, … {len(value) - 4} more)"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_brief, value))})"
+    return repr(value)

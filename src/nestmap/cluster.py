@@ -33,8 +33,8 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     Parameters
     ----------
     n_clusters : int or None
-        None: `labels_` are those of the partition whose clusters stand farthest apart for what
-        holds them together. A number from 1 to n_rows: exactly that many, between two partitions by
+        None: `labels_` are those of the partition that a rule picks (`Hierarchy.default_level`).
+        A number from 1 to n_rows: exactly that many, between two partitions by
         their first-neighbour links, the shortest first (`Hierarchy.labels`).
     metric, metric_params, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
         As in `nestmap.HNNE`.
@@ -113,14 +113,10 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     def _assign(self, X: Any, tree: FittedTree, run: Run, features: dict[str, Any]) -> None:
         """All fitted attributes at once."""
         hierarchy, leaf = tree.hierarchy, tree.hierarchy.levels[0]
-        if self.n_clusters is None:
-            labels = hierarchy.labels(hierarchy.default_level())
-        else:
-            labels = hierarchy.labels(n_clusters=int(self.n_clusters))
+        labels = hierarchy.labels(n_clusters=self.n_clusters)
         n_clusters, label_of_leaf = int(labels.max()) + 1, None
         if n_clusters <= leaf.n_nodes:  # clusters hold whole leaves, so a leaf tells the label
-            label_of_leaf = np.empty(leaf.n_nodes, dtype=np.int64)
-            label_of_leaf[leaf.members] = labels
+            label_of_leaf = hierarchy.labels_of_leaves(n_clusters=self.n_clusters)
         centers, medoids = _centers(X, labels, n_clusters, tree, run)
         state = {
             **features,
@@ -135,22 +131,23 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         }
         assign_fitted(self, state)
 
-    def predict(self, X: Any, level: int | None = None) -> Array:
+    def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Array:
         """Cluster of new rows, by the nearest finest-level centroid (default: as in `labels_`).
 
+        On a level, or for a number of clusters up to that of the finest level, as in `Hierarchy.labels`.
         Where `labels_` has more clusters than the finest level: by the nearest of `cluster_centers_`.
         """
         check_is_fitted(self)
         tree, n_threads = self._fitted, resolve_n_jobs(self.n_jobs)
-        number = None if level is None else self.hierarchy_.check_level(level)
+        label_of = self._label_of_leaf
+        if level is not None or n_clusters is not None:
+            label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
         labels = []
         for rows in read_new(self, X, tree.dtype, n_threads):
             rows = tree.stored_alike(rows)
             found = tree.assign(rows, n_threads)
-            if number is not None:
-                labels.append(self.hierarchy_.climb(found.leaves, number))
-            elif self._label_of_leaf is not None:
-                labels.append(self._label_of_leaf[found.leaves])
+            if label_of is not None:
+                labels.append(label_of[found.leaves])
             else:
                 labels.append(np.where(found.known >= 0, self.labels_[found.known], self._nearest(rows, n_threads)))
         return np.concatenate(labels)

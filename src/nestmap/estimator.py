@@ -110,8 +110,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     hierarchy_ : Hierarchy
         Cluster labels on every level, members, paths, linkage.
     labels_ : ndarray of shape (n_rows,)
-        Clusters of the level `label_level_`: the one whose clusters stand farthest apart for what
-        holds them together (`Hierarchy.default_level`).
+        Clusters of the level `label_level_`, which a rule picks (`Hierarchy.default_level`, docs/levels.md):
+        `hierarchy_.summary()` shows the others.
     label_level_ : int
     layout_ : Islands, Descent or Mosaic
         Leaves, anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
@@ -320,15 +320,29 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         positions = np.concatenate([part for part, _ in placed])
         return (positions, np.concatenate([found.distances for _, found in placed])) if return_distance else positions
 
-    def predict(self, X: Any, level: int | None = None) -> Array:
-        """Cluster of each row on a level of the hierarchy (default: the level of `labels_`)."""
+    def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Array:
+        """Cluster of each row on a level of the hierarchy (default: the level of `labels_`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        level : int, optional
+        n_clusters : int, optional
+            Instead of a level: as in `Hierarchy.labels`, up to the number of leaves.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> X = load_digits().data
+        >>> model = HNNE().fit(X)
+        >>> (model.predict(X, n_clusters=10) == model.hierarchy_.labels(n_clusters=10)).all()
+        np.True_
+        """
         check_is_fitted(self)
-        number = self.hierarchy_.check_level(self.label_level_ if level is None else level)
+        label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
         n_threads = resolve_n_jobs(self.n_jobs)
-        leaves = np.concatenate(
-            [self._fitted.tree.assign(rows, n_threads).leaves for rows in self._new_rows(X, n_threads)]
-        )
-        labels: Array = self.hierarchy_.climb(leaves, number)
+        leaves = [self._fitted.tree.assign(rows, n_threads).leaves for rows in self._new_rows(X, n_threads)]
+        labels: Array = label_of[np.concatenate(leaves)]
         return labels
 
     def relayout(self, X: Any = None, **parameters: Any) -> HNNE:
@@ -436,6 +450,23 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         if isinstance(self.preliminary, str):
             return self.preliminary
         return check_coordinates(self.preliminary, n_rows, self.n_components)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        lines = super().__repr__(N_CHAR_MAX).split("\n")
+        return "\n".join(lines if len(lines) <= 20 else [*lines[:18], "…", lines[-1]])  # parameters may be arrays
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a small map, the levels and the neighbour report; parameters before the fit."""
+        if not hasattr(self, "hierarchy_"):
+            return str(super()._repr_html_())
+        from .plots.notebook import model_html
+
+        return model_html(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """What notebooks ask for first."""
+        found: dict[str, str] = super()._repr_mimebundle_(**options)
+        return {**found, "text/html": self._repr_html_()} if "text/html" in found else found
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "callback": None}  # functions of a session do not travel

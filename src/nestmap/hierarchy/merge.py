@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._arrays import Array
+from .._arrays import Array, brief_repr
 from ..neighbors import FirstNeighbors
 
 
@@ -18,6 +18,8 @@ class Links:
 
     ids: Array
     ranks: Array  # 1, 2, …: from the shortest link to the longest
+
+    __repr__ = brief_repr
 
     @classmethod
     def of(cls, neighbors: FirstNeighbors, keys: Array | None = None) -> Links:

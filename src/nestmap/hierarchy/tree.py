@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._arrays import Array
+from .._arrays import Array, brief_repr
+from .._input.source import load_rows
+from .._input.validate import as_rows, check_number
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._points.reduce import fit_reducer
+from ..describe import LevelDescription, describe_clusters
+from ..describe.tables import named_columns
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex, MedoidDistances
 from ..neighbors.choice import most_columns
 from ..neighbors.join import Index, build_index
 from .merge import Links, join_shortest
+from .summary import HierarchySummary, pick_level, summarize_levels
+from .typical import find_typical
 
 
 def _read_only(array: Any) -> Any:
@@ -39,6 +45,8 @@ class Grouping:
 
     order: Array
     starts: Array
+
+    __repr__ = brief_repr
 
     @classmethod
     def of(cls, labels: Array, n_groups: int) -> Grouping:
@@ -67,6 +75,8 @@ class Level:
     link: float  # mean distance of the first-neighbour links inside the nodes
     gap: float  # mean distance from a node to its nearest other node (nan for a single node)
     keys: Array | None = None  # uint64, from the values of their rows: decide between equal distances
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         for name in ("centroids", "sizes", "members", "keys"):
@@ -130,6 +140,11 @@ class Hierarchy:
         links = tuple(Links(_read_only(each.ids), _read_only(each.ranks)) for each in self.links)
         object.__setattr__(self, "links", links)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in self.__dict__.items() if name != "_default_level"
+        }  # made when asked for
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
@@ -169,7 +184,8 @@ class Hierarchy:
         Parameters
         ----------
         level : int, optional
-            A level of the hierarchy: 0 the finest, -1 the top.
+            A level of the hierarchy: 0 the finest, -1 the top. Neither level nor n_clusters: `default_level`, the
+            level of `labels_`.
         n_clusters : int, optional
             Instead of a level: the number of clusters wanted, from 1 to n_rows.
         exact : bool
@@ -188,10 +204,10 @@ class Hierarchy:
         nest, and equal rows are the last to be split. Takes O(m log m) for m nodes of the finer level. FINCH
         merges the two nearest centroids instead, across the coarser clusters: docs/defaults.md compares them.
         """
-        if (level is None) == (n_clusters is None):
+        if level is not None and n_clusters is not None:
             raise ValueError("labels: give either level or n_clusters")
-        if level is not None:
-            return self.climb(self.levels[0].members, level)
+        if n_clusters is None:
+            return self.climb(self.levels[0].members, self.default_level() if level is None else level)
         number = n_clusters if isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool) else 0
         if not 1 <= number <= self.n_rows:
             raise ValueError(
@@ -217,6 +233,21 @@ class Hierarchy:
                 f"at its levels, with {list(self.level_sizes)} clusters"
             )
         return labels
+
+    def labels_of_leaves(self, level: int | None = None, *, n_clusters: int | None = None) -> Array:
+        """Cluster of every leaf, as `labels` numbers them; n_clusters up to the number of leaves."""
+        leaf = self.levels[0]
+        if n_clusters is None:
+            return self.climb(np.arange(leaf.n_nodes), self.default_level() if level is None else level)
+        labels = self.labels(level, n_clusters=n_clusters)
+        if n_clusters > leaf.n_nodes:
+            raise ValueError(
+                f"n_clusters={n_clusters}: new rows are told apart down to the {leaf.n_nodes} leaves; "
+                f"use at most {leaf.n_nodes}, or labels(n_clusters={n_clusters}) for the rows of the fit"
+            )
+        found = np.empty(leaf.n_nodes, dtype=np.int64)
+        found[leaf.members] = labels
+        return found
 
     def climb(self, nodes: Any, level: int, start: int = 0) -> Array:
         """The node of a level above each of some nodes of a finer level.
@@ -286,17 +317,90 @@ class Hierarchy:
         return self.levels[number + 1].members if number + 1 < self.n_levels else None
 
     def default_level(self) -> int:
-        """The level whose nodes stand farthest apart for what holds them together.
+        """The level of `labels_`: clusters far apart for what holds them together, around their own centroids.
 
-        The largest ratio of the mean distance between neighbouring nodes to the mean length of the
-        links inside them, among levels with at most sqrt(n_rows) nodes (or the top).
+        `summary` has the figures; docs/levels.md the rule, and how it was measured.
         """
-        ratios = [
-            level.gap / level.link if level.link > 0 and np.isfinite(level.gap) else 0.0 for level in self.levels
-        ]
-        few = [k for k, level in enumerate(self.levels) if level.n_nodes <= np.sqrt(self.n_rows)]
-        candidates = few or [self.n_levels - 1]
-        return max(candidates, key=lambda k: ratios[k])
+        if "_default_level" not in self.__dict__:
+            object.__setattr__(self, "_default_level", pick_level(self))
+        return int(self.__dict__["_default_level"])
+
+    def summary(self) -> HierarchySummary:
+        """A table of the levels: clusters, their sizes, how tight they are, how far apart, and how stable.
+
+        Returns
+        -------
+        HierarchySummary
+            Prints as a table, with a star at the level of `labels_`; `to_frame()` gives a pandas DataFrame.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from nestmap import build_hierarchy
+        >>> build_hierarchy(load_digits().data).summary()
+        level  clusters  smallest  median  largest  cohesion  separation  stability  score
+            0       401         2       4       20     16.44       17.08      1.000      –
+            1        88         4      14      110     17.08       19.05      0.947  0.975
+           *2        21        27      77      178     19.05       23.92      0.963  1.026
+            3         7        74     182      616     23.92       27.51      0.926  0.802
+        """
+        return summarize_levels(self)
+
+    def describe(
+        self,
+        level: int | None = None,
+        X: Any = None,
+        *,
+        metadata: Any = None,
+        texts: Any = None,
+        names: Any = None,
+        feature_names: Any = None,
+        n_typical: int = 5,
+    ) -> LevelDescription:
+        """What the clusters of a level hold: size, typical rows, what distinguishes each, and a short name.
+
+        Parameters
+        ----------
+        level : int, optional
+            Default: the level of `labels_`.
+        X : the training rows, optional
+            Typical rows are then those nearest to the centroid, by the metric; without X, rows of the leaf whose
+            centroid is the nearest. Columns with names (of a DataFrame, or `feature_names`) are described, too.
+        metadata : DataFrame or dict of columns, optional
+            Text, bool and whole numbers of at most 20 kinds are categories (over-represented ones are named), other
+            numbers and times are compared by their means.
+        texts : sequence of str, optional
+            One text per row: distinctive words by class-based TF-IDF.
+        names : sequence, optional
+            One name per row, such as words or titles: clusters are named by their typical rows.
+        feature_names : sequence of str, optional
+            Names of the columns of X.
+        n_typical : int
+            Rows that are given as typical.
+
+        Returns
+        -------
+        LevelDescription
+            `names`, no two alike; by number a `ClusterDescription` (name, size, typical, traits).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from nestmap import build_hierarchy
+        >>> iris = load_iris()
+        >>> told = build_hierarchy(iris.data).describe(metadata={"species": iris.target_names[iris.target]})
+        >>> sorted(told.names)
+        ['setosa', 'versicolor', 'virginica']
+        """
+        number = self.default_level() if level is None else self.check_level(level)
+        check_number("n_typical", n_typical, 1, np.inf, integer=True)
+        columns, rows = named_columns(X, feature_names, self.n_rows), None
+        if X is not None:
+            rows = as_rows(load_rows(X))
+        typical = find_typical(self, number, rows, int(n_typical))
+        return describe_clusters(
+            self.labels(number), typical, level=number, columns=columns, metadata=metadata, texts=texts, names=names
+        )
 
     def edges(self) -> Array:
         """The tree as a table: level and number of the parent, number of the child, rows below it.

@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import brief_repr
+
 
 class Frozen:
     """Base of frozen dataclasses: marks the arrays that they are built from as read-only, also after unpickling."""
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = brief_repr  # type: ignore[method-assign]  # dataclasses leave it alone then
 
     def __post_init__(self) -> None:
         for value in vars(self).values():

@@ -1,0 +1,6 @@
+"""What clusters hold, in words: typical rows, what distinguishes a cluster from the rest, and a short name."""
+
+from .clusters import ClusterDescription, LevelDescription, describe_clusters
+from .traits import Trait
+
+__all__ = ["ClusterDescription", "LevelDescription", "Trait", "describe_clusters"]
