@@ -1,22 +1,25 @@
 """nestmap: maps of high-dimensional data that people can read, trust and explore."""
 
 from ._progress import ProgressEvent
+from ._version import __version__
 from .cluster import FINCH
-from .errors import MemoryBudgetError, NativeMissingWarning, RecallWarning
+from .errors import MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
 from .estimator import HNNE
 from .hierarchy import Hierarchy, build_hierarchy
 from .neighbors import first_neighbors
+from .saved import load
 
-__version__ = "0.1.0"
 __all__ = [
     "FINCH",
     "HNNE",
     "Hierarchy",
     "MemoryBudgetError",
+    "ModelFileError",
     "NativeMissingWarning",
     "ProgressEvent",
     "RecallWarning",
     "__version__",
     "build_hierarchy",
     "first_neighbors",
+    "load",
 ]

@@ -3,7 +3,8 @@
 ::
 
     ValueError
-    └── MemoryBudgetError      a fit cannot stay within max_memory
+    ├── MemoryBudgetError      a fit cannot stay within max_memory
+    └── ModelFileError         a file holds no model that this version can read
     UserWarning
     └── RecallWarning          an approximate search ended below its target
     RuntimeWarning
@@ -12,11 +13,15 @@
 
 from __future__ import annotations
 
-__all__ = ["MemoryBudgetError", "NativeMissingWarning", "RecallWarning"]
+__all__ = ["MemoryBudgetError", "ModelFileError", "NativeMissingWarning", "RecallWarning"]
 
 
 class MemoryBudgetError(ValueError):
     """A fit cannot stay within max_memory (or within what the machine has left)."""
+
+
+class ModelFileError(ValueError):
+    """A file is damaged, cut short, made by a newer nestmap, or no model file at all."""
 
 
 class RecallWarning(UserWarning):

@@ -7,6 +7,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, NamedTuple
@@ -37,6 +38,19 @@ class ArrayInfo(NamedTuple):
         raise ValueError(f"does not describe an array: {brief(record)}")
 
 
+@contextmanager
+def temporary(path: Path) -> Iterator[Path]:
+    """A name to write to; becomes `path` at the end, or goes if anything fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # With the process id, two processes that want the same file do not write into one another's.
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def write_array(path: Path, array: Array) -> ArrayInfo:
     """Write an array as a .npy file by rows (C order) and flush it; no copy of contiguous arrays."""
     if array.dtype.hasobject or array.dtype.names:
@@ -45,7 +59,7 @@ def write_array(path: Path, array: Array) -> ArrayInfo:
     crc = 0
     with path.open("xb", buffering=0) as file:
         npy.write_array_header_1_0(file, header)
-        for piece in _pieces(array):
+        for piece in pieces(array):
             crc = zlib.crc32(piece, crc)
             _write_all(file.fileno(), piece)
         os.fsync(file.fileno())
@@ -55,12 +69,12 @@ def write_array(path: Path, array: Array) -> ArrayInfo:
 def checksum(array: Array) -> int:
     """CRC-32 of the values by rows."""
     crc = 0
-    for piece in _pieces(array):
+    for piece in pieces(array):
         crc = zlib.crc32(piece, crc)
     return crc
 
 
-def _pieces(array: Array) -> Iterator[memoryview]:
+def pieces(array: Array) -> Iterator[memoryview]:
     """The bytes of an array in C order, a few megabytes at a time."""
     flat = np.asarray(array)
     if flat.size == 0:

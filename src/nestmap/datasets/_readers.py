@@ -13,8 +13,8 @@ import numpy as np
 
 from .._arrays import Array
 from .._progress import Progress
+from .._work.pieces import temporary
 from ._arrays import mat73_blocks, read_mat, read_npy, read_npz, read_words
-from ._fetch import temporary
 from ._formats import DatasetFormatError, Rows, read_idx, svmlight_blocks, text_blocks, whole, word2vec_blocks
 from ._images import read_cifar, read_coil20
 from ._sources import DatasetInfo
