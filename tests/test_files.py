@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_a_model_comes_back_with_the_same_bits(name: str, mmap: bool, tmp_path: 
         same(one.sizes, two.sizes)
         same(one.keys, two.keys)
         assert repr((one.link, one.gap)) == repr((two.link, two.gap))
-    for n in {1, 2, model.hierarchy_.n_rows // 2, model.hierarchy_.n_rows} - {0}:
+    for n in {1, -(-model.hierarchy_.n_rows // 2), model.hierarchy_.n_rows}:
         same(model.hierarchy_.labels(n_clusters=n), again.hierarchy_.labels(n_clusters=n))
     same(model.predict(new), again.predict(new))
     assert repr(model.hierarchy_) == repr(again.hierarchy_) and repr(model.hierarchy_.reports) == repr(
@@ -127,7 +128,7 @@ def test_a_model_comes_back_with_the_same_bits(name: str, mmap: bool, tmp_path: 
     assert str(model.audit()) == str(again.audit()) and repr(model.far_distance_) == repr(again.far_distance_)
     if model.n_components == 2:
         for a, b in zip(model.layout_.outlines(0), again.layout_.outlines(0), strict=True):
-            np.testing.assert_array_equal(np.concatenate(a), np.concatenate(b))
+            assert repr(a) == repr(b)
     same(model.relayout(rows, layout="descent").embedding_, again.relayout(rows, layout="descent").embedding_)
     with pytest.raises(ValueError, match="read-only"):
         again.embedding_[0] = 0
@@ -135,7 +136,7 @@ def test_a_model_comes_back_with_the_same_bits(name: str, mmap: bool, tmp_path: 
 
 def test_parameters_come_back(tmp_path: Path) -> None:
     model = HNNE(
-        radius=0.25, max_memory="1GB", work_dir=tmp_path / "w", n_jobs=np.int64(1), random_state=np.int32(4), verbose=0,
+        radius=0.25, max_memory="1GB", work_dir=tmp_path / "w", n_jobs=np.int64(1), random_state=np.int32(4),
         callback=lambda event: None, inflate=np.bool_(False),
     ).fit(X[:100])  # fmt: skip
     model.save(tmp_path / "m")
@@ -172,7 +173,7 @@ def test_what_cannot_be_saved_is_refused_and_leaves_nothing(tmp_path: Path) -> N
         return float(np.abs(a - b).sum())
 
     model = HNNE(metric=distance).fit(X[:50])
-    with pytest.raises(ValueError, match="a function cannot be saved"):
+    with pytest.raises(ValueError, match="a model file holds no functions"):
         model.save(tmp_path / "m")
     with pytest.raises(Exception, match="not fitted"):
         HNNE().save(tmp_path / "m")
@@ -249,7 +250,7 @@ def signed(header: dict[str, Any], document: dict[str, Any], body: bytes) -> byt
     return joined({**tensors, "__metadata__": {**metadata, "sha256": digest}}, body)
 
 
-def refused(tmp_path: Path, data: bytes, match: str = "") -> None:
+def refused(tmp_path: Path, data: bytes, match: str | None = None) -> None:
     path = tmp_path / "hostile.nestmap"
     path.write_bytes(data)
     tracemalloc.start()
@@ -313,7 +314,8 @@ def changes() -> list[tuple[str, Any]]:
     return [
         ("estimator", "object"), ("estimator", None), ("features", {"n_features_in_": 7}), ("features", []),
         ("features", {"n_features_in_": True}), ("tree", None), ("map", None), ("map", []), ("extra", None),
-        ("extra", {"label_level": 99}), ("extra", {}), ("parameters", {"no_such": 1}), ("parameters", {"__class__": 1}),
+        ("extra", {"label_level": 99}), ("extra", {}), ("parameters", {"no_such": 1}),
+        ("parameters", {"__class__": 1}),
         ("parameters", {"n_components": 3}), ("parameters", {"radius": {"array": "nowhere"}}),
         ("parameters", {"radius": {"call": "os.system"}}), ("parameters", {"radius": [[[1]]]}), ("arrays", {}),
         ("arrays", []),
@@ -345,7 +347,7 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 ANYTHING = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 2**70), st.floats(allow_nan=False), st.text(max_size=5), st.just([]),
-    st.just({}), st.sampled_from(["tree/level0/members", "map/positions", "<f8", "|u1", "cosine", "precomputed", "nan"]),
+    st.just({}), st.sampled_from(["tree/level0/members", "map/positions", "<f8", "|u1", "cosine", "precomputed"]),
 )  # fmt: skip
 
 
@@ -355,10 +357,8 @@ def loads_or_is_refused(path: Path, data: bytes) -> None:
         model = nestmap.load(path)
     except ModelFileError:
         return
-    try:  # whatever loads may be nonsense, but nothing that harms
+    with suppress(ValueError, TypeError, IndexError):  # whatever loads may be nonsense, but does no harm
         model.transform(X[:5, :6])
-    except Exception as error:
-        assert isinstance(error, ValueError | TypeError | IndexError), error
 
 
 @given(data=st.data())

@@ -62,10 +62,9 @@ class FittedMap:
         old, new = np.flatnonzero(found.known >= 0), np.flatnonzero(found.known < 0)
         positions[old] = self.layout.positions[found.known[old]]
         if len(new):
-            leaf, leaves = self.layout.leaf, found.leaves[new]
             rows = X if len(old) == 0 else X[new]
-            z = leaf.centres[leaves] if self.coordinates is None else self.coordinates(rows, n_threads)
-            positions[new] = leaf.place(leaves, z)
+            z = None if self.coordinates is None else self.coordinates(rows, n_threads)
+            positions[new] = self.layout.leaf.place(found.leaves[new], z)
         return positions, found
 
     def __getstate__(self) -> dict[str, Any]:

@@ -18,18 +18,15 @@ from ..placement import FittedTree
 from ..preliminary import LinearMap, RandomMap
 from .values import Reader, Sizes, Spec, Writer, number
 
-_F8, _FLOAT = ("f8",), ("f4", "f8")
-_FRAMES: Spec = {
-    "maps": (_FLOAT, ("nodes", "rows of a map", "columns of a map")),
-    "centres": (_FLOAT, ("nodes", "p")),
-}
+_F8 = ("f8",)
+_FRAMES: Spec = {"maps": (("f2", "f8"), ("nodes", "rows of a map", "p")), "origins": (_F8, ("nodes", "d"))}
 _PLACEMENT: Spec = {
     "anchors": (_F8, ("nodes", "d")), "nearest": (_F8, ("nodes",)), "radii": (_F8, ("nodes",)),
     "scales": (_F8, ("nodes",)), **_FRAMES,
 }  # fmt: skip
 _ROW_PLACEMENT: Spec = {
     "anchors": (_F8, ("nodes", "d")), "radii": (_F8, ("nodes",)), "scales": (_F8, ("nodes",)), **_FRAMES,
-    "positions": (_F8, ("rows", "d")), "offsets": (_F8, ("rows", "d")), "reach": (_F8, ("rows",)),
+    "positions": (_F8, ("rows", "d")), "offsets": (("f4",), ("rows", "d")), "reach": (("f4",), ("rows",)),
 }  # fmt: skip
 _REGION_PLACEMENT: Spec = {"spreads": (_F8, ("nodes", 2, 2)), **_FRAMES}
 _MOMENTS: Spec = {"areas": (_F8, ("nodes",)), "centres": (_F8, ("nodes", 2)), "covariances": (_F8, ("nodes", 2, 2))}
@@ -73,7 +70,7 @@ def read_map(reader: Reader, record: Any, tree: FittedTree, n_features: int) -> 
 
 
 def _read_descent(reader: Reader, record: Any, hierarchy: Hierarchy, positions: Any, sizes: Sizes) -> Layout:
-    placements = []
+    placements: list[Placement] = []
     for k in reversed(range(hierarchy.n_levels)):  # the last one read, level 0, tells the columns of its centres
         own = {"d": sizes["d"], "nodes": hierarchy.level_sizes[k]}
         placements.insert(0, Placement(**_take_frames(reader, f"map/level{k}", _PLACEMENT, own)))
@@ -105,14 +102,12 @@ def _read_mosaic(reader: Reader, record: Any, hierarchy: Hierarchy, positions: A
 
 
 def _take_frames(reader: Reader, prefix: str, spec: Spec, sizes: Sizes) -> dict[str, Any]:
-    """Arrays of a placement; each map is the identity, or one from the columns of the centres to the plane."""
+    """Arrays of a placement. Each map is the identity, or one from p coordinates to the plane; `sizes` learns p."""
     found = reader.take_all(prefix, spec, sizes)
-    if found["maps"].shape[1:] not in ((1, 1), (sizes["d"], sizes["p"])):
-        raise ModelFileError(f"'{prefix}/maps' has the shape {found['maps'].shape}, which does not fit its centres")
-    if found["maps"].shape[2] != sizes["p"] != sizes["d"]:
-        raise ModelFileError(
-            f"'{prefix}/centres' has the shape {found['centres'].shape}, which does not fit its maps"
-        )
+    if found["maps"].shape[1:] == (1, 1):
+        sizes["p"] = sizes["d"]
+    elif found["maps"].shape[1] != sizes["d"]:
+        raise ModelFileError(f"'{prefix}/maps' has the shape {found['maps'].shape}, which does not fit the map")
     return found
 
 
@@ -174,6 +169,7 @@ def _read_coordinates(reader: Reader, record: Any, hierarchy: Hierarchy, n_colum
         case "metric":
             metric = reader.option(record, "metric", ("euclidean", "cosine", "correlation"))
             return MetricMap(metric, _read_linear(reader, "coordinates", {"columns": n_columns, "p": p}))
+    first: Any
     if reader.option(record, "first", ("landmarks", "metric")) == "metric":
         if not isinstance(hierarchy.metric, RowMetric):
             raise ModelFileError("coordinates go through a metric that does not change rows")

@@ -75,9 +75,8 @@ def _read(reader: Reader, n_threads: int) -> SavedModel:
     features: dict[str, Any] = {"n_features_in_": n_features}
     if reader.has("feature_names/ends"):
         features["feature_names_in_"] = np.array(reader.take_texts("feature_names", n_features), dtype=object)
-    fitted: FittedMap | FittedTree = read_tree(reader, document.get("tree"), n_features, n_threads)
-    if name == "HNNE":
-        fitted = read_map(reader, document.get("map"), fitted, n_features)
+    tree = read_tree(reader, document.get("tree"), n_features, n_threads)
+    fitted = read_map(reader, document.get("map"), tree, n_features) if name == "HNNE" else tree
     records = reader.get(document, "extra", dict)
     extra = {key: _read_extra(reader, f"extra/{key}", each) for key, each in records.items()}
     parameters = reader.get(document, "parameters", dict)

@@ -9,15 +9,18 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
+from .._run import Run
 from ..errors import ModelFileError
 from ..fitted import index_rows
+from ..hierarchy.build import merge_items
 from ..hierarchy.merge import Links, components, link_graph
 from ..hierarchy.tree import Grouping, Hierarchy, Level
-from ..neighbors import NeighborReport
+from ..neighbors import NeighborReport, centroid_kind
 from ..neighbors.blocked import BlockedIndex, MedoidDistances
 from ..neighbors.metric import BoundMetric
 from ..neighbors.row_metric import ROW_METRICS, RowMetric
 from ..placement import FittedTree, RowTable
+from .container import same_bytes
 from .values import Reader, Writer, number
 
 _MOST_LEVELS = 64  # each has at most half as many nodes as the one below
@@ -31,7 +34,8 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
     writer.put("tree/hashes", tree.table.in_order())
     for k, level in enumerate(hierarchy.levels):
         writer.put(f"tree/level{k}/members", level.members)
-        put_rows(writer, f"tree/level{k}/centroids", level.centroids)
+        if not _follows(hierarchy, k):
+            put_rows(writer, f"tree/level{k}/centroids", level.centroids)
     for k, links in enumerate(hierarchy.links):
         writer.put(f"tree/links{k}/ids", links.ids)
         writer.put(f"tree/links{k}/ranks", links.ranks)
@@ -51,11 +55,26 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
     }
 
 
+def _follows(hierarchy: Hierarchy, k: int) -> bool:
+    """Whether the centroids of a level are, bit for bit, the means of those of the level below."""
+    if k == 0 or centroid_kind(hierarchy.metric) == "medoid":
+        return False
+    below, level = hierarchy.levels[k - 1 : k + 1]
+    means = _means(below.centroids, below.sizes, level.members, level.n_nodes, 1)
+    if sparse.issparse(means):
+        return all(same_bytes(getattr(means, p), getattr(level.centroids, p)) for p in ("data", "indices", "indptr"))
+    return same_bytes(means, level.centroids)
+
+
+def _means(centroids: Any, sizes: Array, members: Array, n_nodes: int, n_threads: int) -> Any:
+    return merge_items(centroids, sizes.astype(np.float64), members, n_nodes, centroids.dtype, Run(n_threads))[0]
+
+
 def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> FittedTree:
     """The fitted tree; the index over the training rows, if it has one, is built again."""
     hashes = reader.take("tree/hashes", ("u8",), (None,))
     metric = _read_metric(reader, reader.get(record, "metric", (str, dict)), n_features)
-    levels = _read_levels(reader, reader.get(record, "levels", list), hashes, metric, n_features)
+    levels = _read_levels(reader, reader.get(record, "levels", list), hashes, metric, n_features, n_threads)
     hierarchy = Hierarchy(
         levels, metric, tuple(_read_report(reader, each) for each in reader.get(record, "reports", list)), None,
         reader.number(record, "far_distance"), _read_links(reader, record, levels),
@@ -69,7 +88,7 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
 
 
 def _read_levels(
-    reader: Reader, records: list[Any], hashes: Array, metric: Any, n_features: int
+    reader: Reader, records: list[Any], hashes: Array, metric: Any, n_features: int, n_threads: int
 ) -> tuple[Level, ...]:
     """Levels from fine to coarse; sizes and keys follow from what is below."""
     if not 1 <= len(records) <= _MOST_LEVELS or not len(hashes):
@@ -88,6 +107,8 @@ def _read_levels(
         if isinstance(metric, str) and metric == "precomputed":
             rows = reader.take_ids(f"{name}/rows", n_nodes, len(hashes))
             centroids: Any = MedoidDistances(rows, reader.take(f"{name}/distances", _FLOAT, (n_nodes, n_nodes)))
+        elif k and not reader.has(name) and not reader.has(f"{name}/data"):
+            centroids = _means(levels[-1].centroids, levels[-1].sizes, members, n_nodes, n_threads)
         else:
             centroids = take_rows(reader, name, n_nodes, n_features)
         link, gap = reader.number(record, "link"), reader.number(record, "gap")
@@ -157,14 +178,9 @@ def _metric_record(writer: Writer, metric: Any) -> Any:
         values = {"mean": metric.mean, "matrix": metric.matrix}
         kept = {name: writer.encode(f"tree/metric/{name}", value) for name, value in values.items()}
         return {"kind": "rows", "name": metric.name, "factor": number(metric.factor), **kept}
-    if isinstance(metric, BoundMetric):
-        return {
-            "kind": "parameters", "name": metric.name,
-            "parameters": writer.encode("tree/metric", metric.parameters),
-        }  # fmt: skip
-    raise ValueError(
-        f"metric={metric!r}: a function cannot be saved in a model file; use a metric with a name, or pickle the model"
-    )
+    assert isinstance(metric, BoundMetric)  # a function is refused as a parameter
+    parameters = writer.encode("tree/metric", metric.parameters)
+    return {"kind": "parameters", "name": metric.name, "parameters": parameters}
 
 
 def _read_metric(reader: Reader, record: Any, n_features: int) -> Any:

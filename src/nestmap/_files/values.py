@@ -66,7 +66,8 @@ class Writer:
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
             return {"values": {key: self.encode(f"{name}/{key}", each) for key, each in value.items()}}
         raise ValueError(
-            f"{name.rpartition('/')[2]}={value!r} cannot be saved: a model file holds numbers, texts and arrays only"
+            f"{name.rpartition('/')[2]}={value!r} cannot be saved: a model file holds no functions and no objects; "
+            "use a metric with a name, or pickle the model"
         )
 
 
@@ -160,8 +161,10 @@ class Reader:
             raise ModelFileError(f"the array {name!r} is of type {kind[:20]!r}; expected {' or '.join(kinds)}")
         fits = len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
         if not fits or not np.can_cast(array.dtype, kind):
-            raise ModelFileError(f"the array {name!r} has the shape {array.shape} and type {array.dtype}; "
-                                 f"expected {tuple('any' if n is None else n for n in shape)} and {kind}")  # fmt: skip
+            expected = tuple("any" if n is None else n for n in shape)
+            raise ModelFileError(
+                f"the array {name!r} has shape {array.shape} and type {array.dtype}; expected {expected} and {kind}"
+            )
         found = array.astype(np.dtype(kind).newbyteorder("="), copy=False)
         found.setflags(write=False)
         return found
