@@ -18,6 +18,7 @@ import pytest
 from conftest import digits
 from hypothesis import given
 from hypothesis import strategies as st
+from make_models import MODELS as MADE
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
@@ -424,3 +425,22 @@ def test_what_is_no_file_is_told(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ModelFileError, match="not a regular file"):
             nestmap.load(tmp_path / "pipe")
+
+
+# -- files of earlier versions -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.nestmap")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_load(path: Path) -> None:
+    """`make_models.py` wrote them, and what the models said then."""
+    model, said = nestmap.load(path), np.load(path.with_suffix(".npz"))
+    new = MADE[path.stem.partition("-")[2]][2]
+    np.testing.assert_array_equal(model.labels_, said["labels"])
+    np.testing.assert_array_equal(model.predict(new), said["predicted"])
+    if isinstance(model, HNNE):  # other machines round differently
+        np.testing.assert_allclose(model.transform(new), said["placed"], atol=1e-9 * np.ptp(model.embedding_))
+
+
+def test_there_is_a_file_of_every_version_and_kind() -> None:
+    names = {path.stem for path in FIXTURES.glob("*.nestmap")}
+    assert names == {f"v{version}-{name}" for version in range(1, VERSION + 1) for name in MADE}
