@@ -27,7 +27,9 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
-        "FINCH", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError", "NativeMissingWarning", "ProgressEvent", "RecallWarning",
+        "FINCH", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
+        "NativeMissingWarning",
+        "ProgressEvent", "RecallWarning",
         "__version__", "build_hierarchy", "first_neighbors", "load",
     }  # fmt: skip
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
@@ -36,9 +38,9 @@ def test_public_surface() -> None:
 
 # From low to high: a room imports from those before it, and from itself.
 ROOMS = (
-    "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work", "neighbors",
-    "_run", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan", "fitted", "_files", "metrics",
-    "datasets", "estimator", "cluster", "saved",
+    "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work",
+    "neighbors", "_run", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan", "fitted",
+    "_files", "metrics", "readers", "datasets", "estimator", "cluster", "saved",
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from ._progress import ProgressEvent
 from ._version import __version__
 from .cluster import FINCH
-from .errors import MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
+from .errors import FileFormatError, MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
 from .estimator import HNNE
 from .hierarchy import Hierarchy, build_hierarchy
 from .neighbors import first_neighbors
@@ -12,6 +12,7 @@ from .saved import load
 __all__ = [
     "FINCH",
     "HNNE",
+    "FileFormatError",
     "Hierarchy",
     "MemoryBudgetError",
     "ModelFileError",

@@ -3,6 +3,7 @@
 ::
 
     ValueError
+    ├── FileFormatError        a file is damaged, or does not hold what its name says
     ├── MemoryBudgetError      a fit cannot stay within max_memory
     └── ModelFileError         a file holds no model that this version can read
     UserWarning
@@ -13,7 +14,11 @@
 
 from __future__ import annotations
 
-__all__ = ["MemoryBudgetError", "ModelFileError", "NativeMissingWarning", "RecallWarning"]
+__all__ = ["FileFormatError", "MemoryBudgetError", "ModelFileError", "NativeMissingWarning", "RecallWarning"]
+
+
+class FileFormatError(ValueError):
+    """A file is truncated, damaged, or does not hold what its name says."""
 
 
 class MemoryBudgetError(ValueError):
