@@ -112,12 +112,25 @@ class TestDelimited:
 
     def test_blocks_and_spilling_make_no_difference(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = write(tmp_path / "t.csv", csv_of(X, "a,b,c,d,e,f\n"))
-        monkeypatch.setattr(text, "_ROWS", 7)
+        monkeypatch.setattr(text, "_CELLS", 42)
+        monkeypatch.setattr(text, "_LOOK", 5)
         np.testing.assert_array_equal(read_table(path).X, X)
         monkeypatch.setattr(table, "memory_budget", lambda _: type("B", (), {"size": 300})())
         spilled = read_table(path).X
         np.testing.assert_array_equal(spilled, X)
         HNNE().fit(spilled)
+
+    def test_quotes_and_missing_numbers_after_lines_of_plain_numbers(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(text, "_LOOK", 2)
+        monkeypatch.setattr(text, "_CELLS", 6)
+        plain = "\n\na,b\n1,2\n3,4\n5,6\n7,8\n9,10\n11,12\n13,14\n"
+        path = write(tmp_path / "t.csv", f'{plain}"15\n",16\n17,\n19,20\n')
+        found = read_table(path, missing="drop").X
+        np.testing.assert_array_equal(found.ravel(), [*range(1, 17), 19, 20])
+        with pytest.raises(FileFormatError, match=r"line 13, column 'b': 'x' is no number"):
+            read_table(write(path, f'{plain}"15\n",16\n17,x\n19,20\n'))
 
     def test_a_byte_order_mark_and_windows_lines(self, tmp_path: Path) -> None:
         path = tmp_path / "t.csv"

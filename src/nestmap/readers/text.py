@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from ._formats import Stream, open_stream
 from .table import Choice, Growing, Table, assemble, narrow_floats, shorten
 
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
-_ROWS = 20_000  # of a table that are parsed at a time
+_CELLS = 400_000  # of a table that are parsed at a time
 _LOOK = 1000  # rows that decide what a column holds
 _LONGEST = 10_000_000  # characters of a line
 
@@ -55,36 +55,41 @@ def _long_fields() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _rows(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, with the number of the line that they end in."""
+def _rows(lines: Iterator[str], delimiter: str, path: Path, before: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not empty, with the number of the line that they end in; `before`: lines before these."""
     if delimiter == " ":
-        yield from ((number, row) for number, line in enumerate(lines, start=1) if (row := line.split()))
+        yield from ((number, row) for number, line in enumerate(lines, start=before + 1) if (row := line.split()))
         return
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     try:
-        yield from ((reader.line_num, row) for row in reader if row)
+        yield from ((before + reader.line_num, row) for row in reader if row)
     except csv.Error as error:
-        raise FileFormatError(f"{path}, line {reader.line_num:,}: {error}") from error
+        raise FileFormatError(f"{path}, line {before + reader.line_num:,}: {error}") from error
 
 
 def read_delimited(path: Path, choice: Choice, progress: Progress, delimiter: str | None = None) -> Table:
     """A table with a line per row, with or without names; commas, tabs, semicolons, bars or blanks separate."""
     with _long_fields(), open_stream(path) as stream:
         lines = _lines(stream, path)
-        first = next((line for line in lines if line.strip()), None)
-        if first is None:
+        start: list[str] = []  # up to the first line that is not empty
+        while not start or not start[-1].strip():
+            start.append(next(lines, "\0"))
+        if start[-1] == "\0":
             raise FileFormatError(f"{path} is empty")
-        mark = delimiter or _delimiter(first)
-        rows: Iterator[tuple[int, list[str]]] = _rows(chain([first], lines), mark, path)
+        mark = delimiter or _delimiter(start[-1])
+        rows: Iterator[tuple[int, list[str]]] = _rows(chain(start, lines), mark, path)
         head = list(islice(rows, _LOOK + 1))
         names, has_header = _column_names(head, path)
         body = head[1:] if has_header else head
         if not body:
             raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
-        kinds = _kinds(body, names, choice)
-        table = _Columns(path, names, kinds)
-        rows = chain(body, rows)
-        while block := list(islice(rows, _ROWS)):
+        table = _Columns(path, names, _kinds(body, names, choice))
+        table.add(body)
+        n_at_once = max(1, _CELLS // len(names))
+        number, left = head[-1][0], table.add_lines(lines, mark, n_at_once, lambda: progress.share(stream.share()))
+        if left is not None:
+            rows = _rows(chain(left[1], lines), mark, path, number + left[0])
+        while block := list(islice(rows, n_at_once)):
             table.add(block)
             progress.share(stream.share())
     numbers, others = table.columns()
@@ -152,6 +157,25 @@ class _Columns:
         for j, texts in self.texts.items():
             texts += columns[j]
 
+    def add_lines(
+        self, lines: Iterator[str], mark: str, n_at_once: int, tell: Callable[[], None]
+    ) -> tuple[int, list[str]] | None:
+        """Lines of nothing but numbers, fast; where they end, how many they were, and the block that is not."""
+        if self.texts:
+            return None
+        n_done = 0
+        while block := list(islice(lines, n_at_once)):
+            try:
+                found = np.loadtxt(block, delimiter=None if mark == " " else mark, comments=None, ndmin=2)
+            except ValueError:
+                return n_done, block
+            if found.shape != (len(block), len(self.names)):
+                return n_done, block
+            self.values.add(found)
+            n_done += len(block)
+            tell()
+        return None
+
     def _cell(self, line: int, cell: str, j: int) -> float:
         if cell.strip().lower() in _MISSING:
             return np.nan
@@ -189,7 +213,7 @@ def read_word_vectors(path: Path, progress: Progress) -> Table:
             width = int(head[1])
         if width < 1:
             raise FileFormatError(f"{path} holds no word vectors: its first line is {line[:60]!r}")
-        while block := list(islice(lines, _ROWS)):
+        while block := list(islice(lines, _CELLS // width)):
             found, vectors = _vectors(path, block, width)
             words += found
             values.add(vectors)
@@ -205,18 +229,17 @@ def read_word_vectors(path: Path, progress: Progress) -> Table:
 
 def _vectors(path: Path, block: list[tuple[int, str]], width: int) -> tuple[list[str], Array]:
     """Words, which may hold blanks, and their vectors as float32."""
-    words: list[str] = []
-    vectors = np.empty((len(block), width), dtype=np.float32)
-    for line, text in block:
-        parts = text.rstrip("\r\n ").rsplit(" ", width)
-        try:
-            vectors[len(words)] = [float(part) for part in parts[1:]]
-        except ValueError:
-            raise FileFormatError(
-                f"{path}, line {line:,}: expected a word and {width} numbers, got {text[:60]!r}"
-            ) from None
-        words.append(parts[0])
-    return words, vectors
+    texts = [text.rstrip("\r\n ") for _, text in block]
+    words = [(text.split(" ", 1) if text.count(" ") == width else text.rsplit(" ", width))[0] for text in texts]
+    numbers = [text[len(word) + 1 :] for word, text in zip(words, texts, strict=True)]
+    with suppress(ValueError):
+        vectors = np.loadtxt(numbers, np.float32, delimiter=" ", comments=None, ndmin=2)
+        if vectors.shape == (len(block), width):
+            return words, vectors
+    for cells, (line, text) in zip(numbers, block, strict=True):
+        if len(cells.split(" ")) != width or any(_number(cell) is None for cell in cells.split(" ")):
+            raise FileFormatError(f"{path}, line {line:,}: expected a word and {width} numbers, got {text[:60]!r}")
+    raise FileFormatError(f"{path}, in the lines from {block[0][0]:,} on: blank lines, or numbers beyond float32")
 
 
 # -- what is a .txt file? ------------------------------------------------------------------------------
