@@ -40,7 +40,8 @@ def test_public_surface() -> None:
 ROOMS = (
     "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work",
     "neighbors", "_run", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan", "fitted",
-    "_files", "metrics", "readers", "datasets", "estimator", "cluster", "saved",
+    "_files", "metrics", "readers", "datasets", "estimator", "cluster", "saved", "runs", "cli",
+    "__main__",
 )  # fmt: skip
 
 

@@ -1,13 +1,18 @@
 """nestmap: maps of high-dimensional data that people can read, trust and explore."""
 
-from ._progress import ProgressEvent
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__
-from .cluster import FINCH
-from .errors import FileFormatError, MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
-from .estimator import HNNE
-from .hierarchy import Hierarchy, build_hierarchy
-from .neighbors import first_neighbors
-from .saved import load
+
+if TYPE_CHECKING:
+    from ._progress import ProgressEvent
+    from .cluster import FINCH
+    from .errors import FileFormatError, MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
+    from .estimator import HNNE
+    from .hierarchy import Hierarchy, build_hierarchy
+    from .neighbors import first_neighbors
+    from .saved import load
 
 __all__ = [
     "FINCH",
@@ -24,3 +29,28 @@ __all__ = [
     "first_neighbors",
     "load",
 ]
+
+# What is asked for is imported then: `nestmap --help` needs no scikit-learn.
+_HOMES = {
+    "FINCH": "cluster", "HNNE": "estimator", "FileFormatError": "errors", "Hierarchy": "hierarchy",
+    "MemoryBudgetError": "errors", "ModelFileError": "errors", "NativeMissingWarning": "errors",
+    "ProgressEvent": "_progress", "RecallWarning": "errors", "build_hierarchy": "hierarchy",
+    "first_neighbors": "neighbors", "load": "saved",
+}  # fmt: skip
+_ROOMS = (
+    "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",
+    "preliminary", "readers",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nestmap' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS})

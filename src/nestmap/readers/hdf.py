@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import FileFormatError
 from ._arrays import choose_array
 from .extras import require
-from .table import Choice, Table, chosen_columns, shorten
+from .table import Choice, Table, chosen_columns, shorten, wanted_like
 
 
 def read_hdf(path: Path, choice: Choice, key: str | None) -> Table:
@@ -75,8 +75,9 @@ def with_id(table: Table, choice: Choice) -> Table:
             raise ValueError(
                 f"{table.source}: {what}={name!r} is not there; it has {shorten([*table.metadata]) or 'no columns'}"
             )
-    if choice.columns is not None:
-        table = _some_columns(table, choice.columns)
+    wanted = choice.columns or wanted_like(choice, table.columns or ())
+    if wanted is not None:
+        table = _some_columns(table, wanted)
     if choice.id is None:
         return table
     rest = {name: values for name, values in table.metadata.items() if name != choice.id}

@@ -60,6 +60,7 @@ def read_table(
     key: str | None = None,
     missing: str = "error",
     words: Words | None = None,
+    like: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Table:
     """Read a file: numbers to map, names and metadata of their rows, and what was left out.
@@ -83,6 +84,8 @@ def read_table(
         Missing numbers: say where, leave their rows out, or fill in the mean of the column.
     words : Words, optional
         Of an earlier table: texts are weighed by these, so that they can be placed on its map.
+    like : sequence of str, optional
+        Columns of an earlier table: the same ones are taken, by name if the file has names, else in its order.
     progress : Progress, optional
 
     Returns
@@ -112,7 +115,9 @@ def read_table(
     if missing not in ("error", "drop", "mean"):
         raise ValueError(f"missing={missing!r} is not an option; use 'error', 'drop' or 'mean'")
     source = _standard_input() if str(path) == "-" else Path(os.fspath(path)).expanduser()
-    choice = Choice(None if columns is None else tuple(columns), id, label, text, missing)
+    choice = Choice(
+        None if columns is None else tuple(columns), id, label, text, missing, None if like is None else tuple(like)
+    )
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file")
     kind = format or format_of(source, text)

@@ -114,6 +114,7 @@ class Choice:
     label: str | None = None
     text: str | bool = False
     missing: str = "error"  # 'error', 'drop', 'mean'
+    like: tuple[str, ...] | None = None  # columns of an earlier table, by name where this one has names
 
     @property
     def special(self) -> dict[str, str]:
@@ -130,10 +131,11 @@ def assemble(
     for name, what in choice.special.items():
         if name not in found:
             raise NoColumn(source, what, name, names)
+    wanted = choice.columns or wanted_like(choice, names)
     left_out = {name: "text" for name in others} | dict(_special_reasons(choice))
     used = [name for name in names if name in numbers and name not in choice.special]
-    if choice.columns is not None:
-        used = chosen_columns(source, choice.columns, names, numbers)
+    if wanted is not None:
+        used = chosen_columns(source, wanted, names, numbers)
         left_out |= {name: "not asked for" for name in numbers if name not in used and name not in choice.special}
     else:
         for name in [name for name in used if _counts_rows(name, numbers[name])]:
@@ -153,6 +155,12 @@ def assemble(
     row_names = None if choice.id is None else np.asarray(metadata.pop(choice.id)).astype(str)
     table = Table(X, columns, row_names, metadata, source, left_out)
     return table if X is None else _without_missing(table, choice.missing)
+
+
+def wanted_like(choice: Choice, names: Sequence[str]) -> tuple[str, ...] | None:
+    """The columns of an earlier table in one with these names; None where columns have no names but numbers."""
+    has_names = any(name != str(i) for i, name in enumerate(names))
+    return choice.like if has_names else None
 
 
 def _special_reasons(choice: Choice) -> list[tuple[str, str]]:
