@@ -124,8 +124,8 @@ def make_parser() -> argparse.ArgumentParser:
             _add_parameter(maps, parameter)
     maps.add_argument("--seed", type=int, help="of the random preliminary embeddings")
     _add_running(fit)
-    fit.add_argument("--resume", action="store_true", help="keep finished levels beside RUN, and go on from them after "
-                     "a fit that was stopped")  # fmt: skip
+    fit.add_argument("--resume", action="store_true", help="keep finished levels beside RUN, and go on from "
+                     "them after a fit that was stopped")  # fmt: skip
 
     transform = _command(commands, "transform", "Place new rows on the map of a run: coordinates, distance, cluster.")
     _add_run(transform)
@@ -189,11 +189,12 @@ def _add_reading(parser: Any, new: bool = False) -> None:
     group.add_argument("--key", help="which array of an .npz, .mat, .h5, .zarr or .h5ad file (obsm/X_pca)")
     group.add_argument("--id", metavar="COLUMN", help="the column that names the rows")
     group.add_argument("--missing", choices=("error", "drop", "mean"), default="error",
-                       help="missing numbers: stop, leave their rows out, or fill in the mean (default: error)")  # fmt: skip
+                       help="missing numbers: stop, leave their rows out, or fill in the mean "
+                       "(default: error)")  # fmt: skip
     if new:
         return
-    group.add_argument("--columns", type=_names, metavar="NAMES", help="columns to map: names, numbers from 0, ranges "
-                       "such as 3-10; separated by commas (default: all that hold numbers)")  # fmt: skip
+    group.add_argument("--columns", type=_names, metavar="NAMES", help="columns to map: names, numbers from 0, "
+                       "ranges such as 3-10; separated by commas (default: all that hold numbers)")  # fmt: skip
     group.add_argument("--label", metavar="COLUMN", help="a column that is not mapped, such as a class")
     group.add_argument("--text", nargs="?", const=True, default=False, metavar="COLUMN",
                        help="map texts by TF-IDF: a column, or the lines of the file")  # fmt: skip

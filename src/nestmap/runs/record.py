@@ -45,7 +45,7 @@ def to_text(record: Mapping[str, Any]) -> str:
     for level in reversed(levels):
         mark = "  <- labels" if level["level"] == label else ""
         lines.append(
-            f"  {level['level']:2}  {level['clusters']:>9,} clusters of {level['smallest']:,} to {level['largest']:,} "
+            f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to {level['largest']:,} "
             f"rows, median {level['median']:,.0f}{mark}"
         )
     lines.append(f"largest clusters of level {len(levels) - 1}, and of the level below:")
