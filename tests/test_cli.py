@@ -170,7 +170,8 @@ class TestAsAUserRunsIt:
 
 class TestFormats:
     @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.mat", "x.csv", "x.tsv.gz", "x.fvecs", "x.vec", "x.bin",
-                                      "x.h5", "x.zarr", "x.h5ad", "x.parquet", "x.feather", "x-idx2-ubyte"])  # fmt: skip
+                                      "x.h5", "x.zarr", "x.h5ad", "x.parquet", "x.feather",
+                                      "x-idx2-ubyte"])  # fmt: skip
     def test_all_give_the_same_map(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / name
         write_format(path)

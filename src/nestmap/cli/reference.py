@@ -26,8 +26,8 @@ zcat rows.csv.gz | nestmap fit - -o rows --quiet --json
 What a run is made of: [files.md](files.md#runs). Formats of data: [files.md](files.md#data-files).
 
 Progress goes to standard error: a bar with the time left where a terminal is, plain lines in a log. Results go to
-standard output. A run or an output file is written under another name and renamed when it is complete, so that Ctrl-C,
-SIGTERM or a full disk leave nothing half-written. `--resume` keeps the finished levels of a long fit in RUN.work until
+standard output. A run or an output file is written under another name and renamed when it is complete: Ctrl-C,
+SIGTERM or a full disk leave nothing half-written. `--resume` keeps finished levels of a long fit in RUN.work until
 the run is written. NESTMAP_TRACEBACK=1 shows where an error comes from.
 """
 
