@@ -82,6 +82,23 @@ def test_import_is_lean() -> None:
 
 
 @pytest.mark.slow
+def test_extras_are_imported_by_their_users_only() -> None:
+    code = (
+        "import sys, nestmap; early = set(sys.modules); nestmap.HNNE, nestmap.FINCH, nestmap.load, nestmap.readers;"
+        "extras = {'pyarrow', 'h5py', 'anndata', 'zarr', 'pandas', 'matplotlib', 'PIL'};"
+        "assert not extras & set(sys.modules) and not {'numpy', 'sklearn'} & early"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_come_when_they_are_asked_for() -> None:
+    assert {*nestmap.__all__} <= {*dir(nestmap)} and nestmap.readers.__name__ == "nestmap.readers"
+    with pytest.raises(AttributeError, match="has no attribute 'umap'"):
+        nestmap.umap  # noqa: B018
+
+
+@pytest.mark.slow
 def test_a_build_can_be_forced() -> None:
     assert _native.builds()
     for build in _native.builds():

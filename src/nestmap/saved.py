@@ -45,7 +45,7 @@ def load(path: Any, *, mmap: bool = False) -> HNNE | FINCH:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nestmap.FINCH().fit(X).save(f"{folder}/iris.nestmap")
     ...     print(nestmap.load(f"{folder}/iris.nestmap").hierarchy_)
-    Hierarchy(150 rows -> 34 -> 7 -> 2 nodes, metric='euclidean')
+    Hierarchy(150 rows -> 41 -> 10 -> 3 nodes, metric='euclidean')
     """
     saved = read_model(path, resolve_n_jobs(None), mmap)
     estimator: type[HNNE | FINCH] = {"HNNE": HNNE, "FINCH": FINCH}[saved.estimator]
