@@ -1,12 +1,10 @@
-"""Files that are on disk when a function returns: arrays with checksums, JSON, folders."""
+"""Files that are on disk when a function returns: arrays with checksums, folders."""
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as brief
@@ -17,7 +15,6 @@ from numpy.lib import format as npy
 
 from .._arrays import Array, blocks
 
-_MOST_JSON = 10_000_000  # bytes
 _STEP = 16_000_000  # bytes that are summed and written at a time: they stay in the cache between the two
 
 
@@ -89,31 +86,6 @@ def pieces(array: Array) -> Iterator[memoryview]:
 def _write_all(descriptor: int, piece: memoryview) -> None:
     while len(piece):  # a write may take only a part
         piece = piece[os.write(descriptor, piece) :]
-
-
-def write_json(path: Path, record: dict[str, Any], *, default: Callable[[Any], Any] | None = None) -> None:
-    """Write JSON and flush it; floats keep their bits, NaN and infinity are allowed."""
-    text = json.dumps(record, indent=1, default=default)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; ValueError says what is wrong with the file."""
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_JSON:
-            raise ValueError("it is no regular file of a few kilobytes")
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record, dict):
-            raise ValueError("it does not hold a JSON object")
-    except (FileNotFoundError, NotADirectoryError):
-        raise ValueError(f"{path.name} is missing") from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name} cannot be read ({error})") from error
-    return record
 
 
 def flush_folder(folder: Path) -> None:

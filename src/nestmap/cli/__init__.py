@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from .options import make_parser
 
@@ -23,9 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     options = make_parser().parse_args(arguments)
     try:
-        from . import commands
-
-        getattr(commands, f"run_{options.command}")(options)
+        home = "info" if options.command == "info" else "commands"
+        getattr(import_module(f".{home}", __name__), f"run_{options.command}")(options)
         sys.stdout.flush()
         return DONE
     except KeyboardInterrupt:

@@ -24,14 +24,6 @@ from .talk import Talk
 _AXES = "xyz"
 
 
-def run_info(options: Namespace) -> None:
-    """`nestmap info`: a few kilobytes are read, whatever the size of the run."""
-    from ..runs.record import read_record, to_text
-
-    record = read_record(Path(options.run).expanduser())
-    Talk(False, options.json).result(to_text(record), record)
-
-
 def run_fit(options: Namespace) -> None:
     """`nestmap fit`."""
     from ..estimator import HNNE

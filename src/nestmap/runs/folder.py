@@ -15,7 +15,8 @@ import numpy as np
 from .._arrays import Array
 from .._files.container import read_container, write_container
 from .._files.values import Reader, Writer
-from .._work.pieces import flush_folder, write_json
+from .._work.pieces import flush_folder
+from .._work.records import write_json
 from ..errors import ModelFileError
 from ..estimator import HNNE
 from ..readers import Table

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .._work.pieces import read_json
+from .._work.records import read_json
 from ..errors import ModelFileError
 
 FORMAT, VERSION = "nestmap-run", 1
