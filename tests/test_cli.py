@@ -22,10 +22,11 @@ from conftest import digits
 from scipy.io import savemat
 
 import nestmap
-from nestmap import HNNE
+from nestmap import HNNE, ProgressEvent
 from nestmap.cli import main
 from nestmap.cli.options import LEFT_OUT, estimator_parameters, make_parser
 from nestmap.cli.reference import render
+from nestmap.cli.talk import Talk
 from nestmap.readers import read_table
 from nestmap.runs.folder import Run
 
@@ -349,6 +350,29 @@ class TestRuns:
         assert found.model(3).embedding_.shape == (200, 3)
         assert found.rows().columns == tuple(f"p{i}" for i in range(64))
         assert (cars / "run" / "run.json").stat().st_size < 20_000
+
+
+class TestTalk:
+    def test_a_bar_where_a_person_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stream = io.StringIO()
+        stream.isatty = lambda: True  # type: ignore[method-assign]
+        monkeypatch.setattr(sys, "stderr", stream)
+        talk = Talk(quiet=False)
+        for left in (100.0, 10.0, 10.0):
+            talk(ProgressEvent("stage", 0.5, 5.0, left))
+        talk(ProgressEvent("stage", 1.0, 8.0, 0.0))
+        said = stream.getvalue()
+        assert "████████████░░░░░░░░░░░░ stage, about 2 min left" in said and "about 68 s left" in said
+        assert said.endswith("s] stage: 8.0 s\n")  # the estimate does not jump, and the line stays
+
+    def test_lines_in_a_log_and_nothing_if_quiet(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for quiet in (False, True):
+            talk = Talk(quiet)
+            for share, seconds in ((0.0, 0.0), (0.5, 3.0), (1.0, 6.0)):
+                talk(ProgressEvent("long", share, seconds, None))
+            talk(ProgressEvent("short", 1.0, 0.1, 0.0))
+            said = capsys.readouterr().err
+            assert said == "" if quiet else said.splitlines()[0].endswith("s] long: 6.0 s") and "short" not in said
 
 
 class TestOptions:

@@ -6,6 +6,7 @@ import gzip
 import struct
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,17 @@ class TestArrow:
             ):
                 read_table(path)
 
+    def test_vectors_beside_numbers(self, tmp_path: Path) -> None:
+        arrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        path = tmp_path / "t.parquet"
+        parquet.write_table(arrow.table({"n": X[:, 0], "v": X[:, 1:].tolist()}), path)
+        found = read_table(path)
+        np.testing.assert_array_equal(found.X, X)
+        assert found.columns == ("n", "v[0]", "v[1]", "v[2]", "v[3]", "v[4]") and found.taken == ("n", "v")
+        np.testing.assert_array_equal(read_table(path, like=found.taken).X, X)
+
     def test_missing_numbers_are_named(self, tmp_path: Path) -> None:
         arrow = pytest.importorskip("pyarrow")
         from pyarrow import parquet
@@ -326,6 +338,9 @@ def test_what_a_file_is_goes_by_its_bytes_where_its_name_says_nothing(tmp_path: 
     np.testing.assert_array_equal(read_table(tmp_path / "rows").X, X)
     np.testing.assert_array_equal(read_table(write(tmp_path / "rows", csv_of(X))).X, X)
     np.testing.assert_array_equal(read_table(write(tmp_path / "rows.txt", csv_of(X).replace(",", " "))).X, X)
+    with zipfile.ZipFile(tmp_path / "rows.zip", "w") as archive:
+        archive.writestr("inner.csv", csv_of(X))
+    np.testing.assert_array_equal(read_table(tmp_path / "rows.zip").X, X)
     with pytest.raises(ValueError, match="no reader for this kind of file"):
         read_table(write(tmp_path / "rows.json", "{}"))
     with pytest.raises(FileNotFoundError, match="no such file"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -23,6 +24,8 @@ EXIT_CODES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     options = make_parser().parse_args(arguments)
+    if arguments is None:  # a process of its own: SIGTERM ends it like Ctrl-C, with nothing half-written
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         home = "info" if options.command == "info" else "commands"
         getattr(import_module(f".{home}", __name__), f"run_{options.command}")(options)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-import signal
-import sys
 from argparse import Namespace
 from dataclasses import fields
 from datetime import datetime
@@ -30,7 +28,6 @@ def run_fit(options: Namespace) -> None:
     from ..runs.folder import check_target
 
     talk, target = Talk(options.quiet, options.json), Path(options.output).expanduser()
-    signal.signal(signal.SIGTERM, _stop)
     check_target(target, options.force)
     changed = _changed_parameters(options)
     clock = perf_counter()
@@ -68,7 +65,7 @@ def _embed_and_write(
         "source": str(table), "file": str(options.data), "n_rows": table.n_rows, "n_columns": int(table.X.shape[1]),
         "reading": {
             "text": options.text, "label": options.label, "id": options.id, "key": options.key,
-            "format": options.format, "named": table.columns is not None and table.text is None,
+            "format": options.format, "named": table.taken is not None,
         },
         "created": datetime.now().astimezone().isoformat(timespec="seconds"), "versions": _versions(),
         "parameters": _plain(model.get_params()), "changed": _plain(changed), "seconds": seconds,
@@ -280,8 +277,3 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
         name: value if isinstance(value, simple) else f"<{type(value).__name__}>"
         for name, value in values.items() if name not in ("callback", "work_dir")
     }  # fmt: skip
-
-
-def _stop(*_: Any) -> None:
-    """SIGTERM ends the command like Ctrl-C, with nothing half-written left behind."""
-    sys.exit(143)

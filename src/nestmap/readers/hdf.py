@@ -89,7 +89,7 @@ def _some_columns(table: Table, wanted: tuple[str, ...]) -> Table:
     used = chosen_columns(table.source, wanted, names, dict.fromkeys(names))
     at = {name: i for i, name in enumerate(names)}
     return replace(
-        table, X=np.asarray(table.X[:])[:, [at[name] for name in used]], columns=tuple(used),
+        table, X=np.asarray(table.X[:])[:, [at[name] for name in used]], columns=tuple(used), taken=tuple(used),
         left_out={**table.left_out, f"{len(names) - len(used)} columns": "not asked for"},
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ def read_anndata(path: Path, choice: Choice, key: str | None) -> Table:
     cells = np.asarray(data.obs_names.astype(str), dtype=object)
     left_out = {column: "metadata" for column in metadata}
     columns = tuple(map(str, data.var_names)) if where != "obsm" else None
-    table = Table(X, columns, cells, metadata, f"{path} ({name})", left_out)
+    table = Table(X, columns, cells, metadata, f"{path} ({name})", left_out, taken=columns)
     return with_id(table, choice)
 
 

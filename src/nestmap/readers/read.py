@@ -19,7 +19,7 @@ from .._input.npy import NpyError, map_npy, read_header
 from .._progress import Progress
 from ..errors import FileFormatError
 from ._arrays import mat73_blocks, read_mat, read_npz_arrays, read_words
-from ._formats import Rows, read_idx, read_vecs, word2vec_blocks
+from ._formats import Rows, open_stream, read_idx, read_vecs, word2vec_blocks
 from .arrow import read_arrow
 from .hdf import read_hdf, read_zarr, with_id
 from .table import Choice, Growing, Table, shorten
@@ -152,8 +152,8 @@ def format_of(path: Path, text: str | bool = False) -> str:
 
 
 def _by_content(path: Path, text: str | bool) -> str:
-    with path.open("rb") as file:
-        start = file.read(8)
+    with open_stream(path) as stream:
+        start = stream.file.read(8)
     for mark, kind in _MARKS.items():
         if start.startswith(mark):
             return kind
@@ -184,7 +184,7 @@ def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:
         )
     texts = table.metadata[column]
     words = words or Words.fit(texts, table.source)
-    return replace(table, X=words.weigh(texts), columns=words.words, text=column, words=words)
+    return replace(table, X=words.weigh(texts), columns=words.words, text=column, words=words, taken=None)
 
 
 # -- arrays --------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ class Table:
         As stored where that is possible: what `HNNE.fit` takes.
     columns : tuple of str or None
         Names of the columns of X, if they have any.
+    taken : tuple of str or None
+        The columns of the file that X was made of, if they have names: a column of vectors is one of them.
     names : array of str or None
         A name per row: the id column, or words.
     metadata : dict of str to array
@@ -49,6 +51,7 @@ class Table:
     left_out: dict[str, str] = field(default_factory=dict)
     text: str | None = None
     words: Any = None
+    taken: tuple[str, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -153,7 +156,7 @@ def assemble(
             f"{source}: no column of numbers among {shorten(names)}; map a text column with text='NAME' (--text NAME)"
         )
     row_names = None if choice.id is None else np.asarray(metadata.pop(choice.id)).astype(str)
-    table = Table(X, columns, row_names, metadata, source, left_out)
+    table = Table(X, columns, row_names, metadata, source, left_out, taken=tuple(used))
     return table if X is None else _without_missing(table, choice.missing)
 
 

@@ -33,7 +33,7 @@ class RowsOfRun:
 
     names: Array | None
     metadata: dict[str, Array]
-    columns: tuple[str, ...] | None
+    columns: tuple[str, ...] | None  # of the file, or the words
     words: Words | None
 
 
@@ -135,8 +135,9 @@ def _write_rows(path: Path, table: Table) -> None:
         (writer.put if kinds[name] == "numbers" else writer.put_texts)(f"metadata/{i}", values)
     if table.names is not None:
         writer.put_texts("names", table.names)
-    if table.columns is not None:
-        writer.put_texts("columns", table.columns)
+    columns = table.taken if table.words is None else table.words.words
+    if columns is not None:
+        writer.put_texts("columns", columns)
     if table.words is not None:
         writer.put("weights", table.words.weights)
     document = {"metadata": kinds, "arrays": writer.names}
