@@ -176,6 +176,8 @@ def test_what_cannot_be_saved_is_refused_and_leaves_nothing(tmp_path: Path) -> N
     model = HNNE(metric=distance).fit(X[:50])
     with pytest.raises(ValueError, match="a model file holds no functions"):
         model.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="Special cannot be saved"):
+        type("Special", (HNNE,), {})().fit(X[:50]).save(tmp_path / "m")
     with pytest.raises(Exception, match="not fitted"):
         HNNE().save(tmp_path / "m")
     assert [*tmp_path.iterdir()] == []

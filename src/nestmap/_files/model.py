@@ -23,6 +23,7 @@ from .tree import put_rows, read_tree, take_rows, write_tree
 from .values import Reader, Writer
 
 KIND = "nestmap-model"
+ESTIMATORS = ("HNNE", "FINCH")
 VERSION = 1  # of the format: a reader of this version reads all up to it
 _NOT_KEPT = ("callback", "random_state")  # of a session; a seed that is a number is kept
 
@@ -41,13 +42,15 @@ class SavedModel:
 def save_model(path: Any, estimator: Any, fitted: FittedMap | FittedTree, extra: Mapping[str, Any]) -> None:
     """Write a fitted estimator to a file, which is whole or absent."""
     target, writer = Path(os.fspath(path)).expanduser(), Writer()
+    if (name := type(estimator).__name__) not in ESTIMATORS:
+        raise ValueError(f"{name} cannot be saved: model files hold {' and '.join(ESTIMATORS)}; pickle it")
     tree = fitted.tree if isinstance(fitted, FittedMap) else fitted
     features: dict[str, Any] = {"n_features_in_": int(estimator.n_features_in_)}
     if (names := getattr(estimator, "feature_names_in_", None)) is not None:
         writer.put_texts("feature_names", names)
     document: dict[str, Any] = {
         "writer": f"nestmap {__version__}",
-        "estimator": type(estimator).__name__,
+        "estimator": name,
         "parameters": _parameters_record(writer, estimator.get_params(deep=False)),
         "features": features,
         "tree": write_tree(writer, tree),
@@ -70,7 +73,7 @@ def read_model(path: Any, n_threads: int, mmap: bool = False) -> SavedModel:
 
 def _read(reader: Reader, n_threads: int) -> SavedModel:
     document = reader.document
-    name = reader.option(document, "estimator", ("HNNE", "FINCH"))
+    name = reader.option(document, "estimator", ESTIMATORS)
     n_features = reader.whole(reader.get(document, "features", dict), "n_features_in_", 1, 2**40)
     features: dict[str, Any] = {"n_features_in_": n_features}
     if reader.has("feature_names/ends"):
