@@ -110,6 +110,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"nestmap {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
+    for add in (_add_fit, _add_transform, _add_labels, _add_info, _add_score, _add_export, _add_demo):
+        add(commands)
+    return parser
+
+
+def _add_fit(commands: Any) -> None:
     fit = _command(
         commands, "fit", "Read data, embed it, and write a run: coordinates, labels of all levels, the tree."
     )
@@ -127,6 +133,8 @@ def make_parser() -> argparse.ArgumentParser:
     fit.add_argument("--resume", action="store_true", help="keep finished levels beside RUN, and go on from "
                      "them after a fit that was stopped")  # fmt: skip
 
+
+def _add_transform(commands: Any) -> None:
     transform = _command(commands, "transform", "Place new rows on the map of a run: coordinates, distance, cluster.")
     _add_run(transform)
     transform.add_argument("data", metavar="NEW", help="a file with the columns of the run, or -")
@@ -134,6 +142,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_reading(transform, new=True)
     _add_running(transform)
 
+
+def _add_labels(commands: Any) -> None:
     labels = _command(commands, "labels", "Write the cluster of each row.")
     _add_run(labels)
     which = labels.add_mutually_exclusive_group()
@@ -142,10 +152,14 @@ def make_parser() -> argparse.ArgumentParser:
     _add_output(labels, "OUT", "a .csv, .tsv, .npy, .npz or .parquet file (default: csv on standard output)", "-")
     _add_running(labels)
 
+
+def _add_info(commands: Any) -> None:
     info = _command(commands, "info", "Say what a run holds: data, parameters, levels, neighbours, quality.")
     _add_run(info)
     info.add_argument("--json", action="store_true", help="as JSON")
 
+
+def _add_score(commands: Any) -> None:
     score = _command(commands, "score", "Measure how faithful a map is to its data.")
     score.add_argument("data", metavar="DATA", help="the rows that were mapped, in the same order")
     score.add_argument("map", metavar="MAP", help="a run, whose record keeps the scores, or a file of coordinates")
@@ -156,6 +170,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_reading(score)
     _add_running(score)
 
+
+def _add_export(commands: Any) -> None:
     export = _command(
         commands, "export", "Write coordinates, names, metadata and the labels of all levels to one file."
     )
@@ -164,10 +180,11 @@ def make_parser() -> argparse.ArgumentParser:
     export.add_argument("--dims", type=int, metavar="D", help="which map, of several (default: the first)")
     _add_running(export)
 
+
+def _add_demo(commands: Any) -> None:
     demo = _command(commands, "demo", "Embed scikit-learn's handwritten digits and show what there is to see.")
     _add_output(demo, "RUN", "the folder to write (default: nestmap-demo)", "nestmap-demo")
     _add_running(demo)
-    return parser
 
 
 def _command(commands: Any, name: str, text: str) -> Any:
