@@ -160,6 +160,19 @@ class TestArrays:
         with pytest.raises(FileFormatError, match="pickled objects are refused"):
             read_table(tmp_path / "c.npz")
 
+    def test_sparse_npz(self, tmp_path: Path) -> None:
+        sparse.save_npz(tmp_path / "s.npz", sparse.csc_matrix(X))
+        found = read_table(tmp_path / "s.npz")
+        assert found.X.format == "csr"
+        np.testing.assert_array_equal(found.X.toarray(), X)
+        np.testing.assert_array_equal(
+            read_table(tmp_path / "s.npz", columns=["1", "3-4"]).X.toarray(), X[:, [1, 3, 4]]
+        )
+        with np.load(tmp_path / "s.npz") as parts:
+            np.savez(tmp_path / "s.npz", **{**parts, "indices": parts["indices"] + 99})
+        with pytest.raises(FileFormatError, match="damaged sparse matrix"):
+            read_table(tmp_path / "s.npz")
+
     def test_mat_idx_and_vecs(self, tmp_path: Path) -> None:
         savemat(tmp_path / "m.mat", {"X": X, "y": np.arange(30)[:, None]})
         found = read_table(tmp_path / "m.mat")
@@ -215,6 +228,8 @@ class TestArrays:
         found = read_table(tmp_path / "cells.h5ad", label="kind")
         assert sparse.issparse(found.X) == as_sparse and found.names[1] == "c1" and len(found.columns) == 6
         assert found.metadata["kind"].tolist() == ["a", "b"] * 15 and found.metadata["n"].dtype.kind == "i"
+        some = read_table(tmp_path / "cells.h5ad", columns=["1", "3"]).X
+        np.testing.assert_array_equal(some.toarray() if as_sparse else some, X[:, [1, 3]])
         data.obsm["X_pca"] = X[:, :2]
         data.write_h5ad(tmp_path / "cells.h5ad")
         assert read_table(tmp_path / "cells.h5ad").X.shape == (30, 2)

@@ -41,9 +41,25 @@ def read_npz_arrays(path: Path, key: str | None) -> tuple[Array, str, dict[str, 
         arrays = {name: _member(path, file, name) for name in file}
     if key is not None and key not in arrays:
         raise ValueError(f"{path}: key={key!r} is not there; it has {', '.join(arrays)}")
+    if {"data", "indices", "indptr", "shape", "format"} == arrays.keys():
+        return _sparse_npz(path), "a sparse matrix", {}
     matrices = {name: array.shape for name, array in arrays.items() if _numeric(array)}
     name = key or choose_array(path, matrices)
     return arrays[name], name, {each: array for each, array in arrays.items() if each != name}
+
+
+def _sparse_npz(path: Path) -> Any:
+    """What scipy.sparse.save_npz wrote, as CSR."""
+    from scipy import sparse
+
+    try:
+        matrix = sparse.load_npz(path)
+        if matrix.format not in ("csr", "csc"):
+            raise ValueError(f"its format is {matrix.format}; save it as CSR: X.tocsr()")
+        matrix.check_format(full_check=True)  # before SciPy's own code trusts the indices
+    except ValueError as error:
+        raise FileFormatError(f"{path} is a damaged sparse matrix ({error})") from error
+    return sparse.csr_matrix(matrix)
 
 
 def read_npy(path: Path) -> Array:

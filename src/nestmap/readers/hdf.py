@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..errors import FileFormatError
 from ._arrays import choose_array
@@ -89,9 +90,13 @@ def _some_columns(table: Table, wanted: tuple[str, ...]) -> Table:
     used = chosen_columns(table.source, wanted, names, dict.fromkeys(names))
     at = {name: i for i, name in enumerate(names)}
     return replace(
-        table, X=np.asarray(table.X[:])[:, [at[name] for name in used]], columns=tuple(used), taken=tuple(used),
+        table, X=_in_memory(table.X)[:, [at[name] for name in used]], columns=tuple(used), taken=tuple(used),
         left_out={**table.left_out, f"{len(names) - len(used)} columns": "not asked for"},
     )  # fmt: skip
+
+
+def _in_memory(rows: Any) -> Any:
+    return rows if sparse.issparse(rows) else np.asarray(rows[:])
 
 
 def read_anndata(path: Path, choice: Choice, key: str | None) -> Table:

@@ -224,7 +224,7 @@ def _array_table(task: _Task, X: Array, others: dict[str, Array], name: str | No
     left_out = {each: "metadata" if each in metadata else "another array" for each in others}
     beside = path.with_name(f"{path.stem}_words.txt")
     names = None
-    if beside.exists() and len(found := read_words(beside)) == len(X):
+    if beside.exists() and len(found := read_words(beside)) == X.shape[0]:
         names = np.array(found, dtype=object)
     source = f"{path} ({name})" if name else str(path)
     return with_id(Table(X, None, names, metadata, source, left_out), task.choice)
