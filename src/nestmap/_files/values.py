@@ -12,7 +12,7 @@ import numpy as np
 
 from .._arrays import Array, blocks
 from ..errors import ModelFileError
-from .container import Stored, same_bytes
+from .container import TYPES, Stored, same_bytes
 
 Sizes = dict[str, int]  # of axes by name
 Spec = Mapping[str, tuple[tuple[str, ...], tuple[str | int, ...]]]  # array: types in memory, axes
@@ -150,13 +150,16 @@ class Reader:
     def has(self, name: str) -> bool:
         return name in self._names
 
+    def _kept(self, name: str) -> tuple[Array, str]:
+        """An array as it is kept, and its type in memory."""
+        match self._names.get(name):
+            case [str(at), str(kind)] if at in self._arrays and kind in TYPES.values():
+                return self._arrays[at], kind
+        raise ModelFileError(f"the array {name[:80]!r} is missing")
+
     def take(self, name: str, kinds: tuple[str, ...], shape: tuple[int | None, ...]) -> Array:
         """An array of one of some types and of a shape (None: any length), as it was in memory."""
-        match self._names.get(name):
-            case [str(at), str(kind)] if at in self._arrays:
-                array = self._arrays[at]
-            case _:
-                raise ModelFileError(f"the array {name!r} is missing")
+        array, kind = self._kept(name)
         if kind not in (np.dtype(k).newbyteorder("<").str for k in kinds):
             raise ModelFileError(f"the array {name!r} is of type {kind[:20]!r}; expected {' or '.join(kinds)}")
         fits = len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
@@ -209,10 +212,8 @@ class Reader:
         """What `encode` made of a parameter."""
         match value:
             case {"array": str(name), **rest} if not rest:
-                if not self.has(name):
-                    raise ModelFileError(f"the array {name[:80]!r} is missing")
-                at, kind = self._names[name]
-                return np.array(self.take(name, (kind,), self._arrays[at].shape))
+                array, kind = self._kept(name)
+                return np.array(self.take(name, (kind,), array.shape))
             case {"values": dict(values), **rest} if not rest:
                 return {key: self.decode(each) for key, each in values.items()}
             case {"number": str(text), **rest} if not rest and text in _SPECIAL:
