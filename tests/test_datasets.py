@@ -27,8 +27,9 @@ from scipy.io import savemat
 
 from nestmap import datasets
 from nestmap._progress import Progress
-from nestmap.datasets import DatasetFormatError, DatasetNotFound, _fetch, _formats, _readers, available
+from nestmap.datasets import DatasetNotFound, FileFormatError, _fetch, _readers, available
 from nestmap.datasets._sources import SOURCES, File, Original
+from nestmap.readers import _formats
 
 load = partial(datasets.load, verbose=0)
 RNG = np.random.default_rng(0)
@@ -119,7 +120,7 @@ def test_bad_idx(tmp_path: Path, damage: Callable[[bytes], bytes], says: str, su
     path = tmp_path / f"images{suffix}"
     bad = damage(idx(np.ones((3, 28, 28), np.uint8)))
     path.write_bytes(gzip.compress(bad) if suffix else bad)
-    with pytest.raises(DatasetFormatError, match=f"images.*{says}"):
+    with pytest.raises(FileFormatError, match=f"images.*{says}"):
         _formats.read_idx(path)
 
 
@@ -127,14 +128,14 @@ def test_truncated_gz(tmp_path: Path) -> None:
     mnist_files(tmp_path)
     path = tmp_path / f"{IDX[0]}.gz"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DatasetFormatError, match=r"train-images.*truncated or damaged.*get it again"):
+    with pytest.raises(FileFormatError, match=r"train-images.*truncated or damaged.*get it again"):
         load("mnist", path=tmp_path)
 
 
 def test_labels_must_match_the_images(tmp_path: Path) -> None:
     mnist_files(tmp_path)
     (tmp_path / f"{IDX[3]}.gz").write_bytes(gzip.compress(idx(np.zeros(2, np.uint8))))
-    with pytest.raises(DatasetFormatError, match="2 labels for 3 images"):
+    with pytest.raises(FileFormatError, match="2 labels for 3 images"):
         load("mnist", path=tmp_path)
 
 
@@ -223,7 +224,7 @@ class Malicious:
 def test_bad_pickles_are_refused(tmp_path: Path, content: Callable[[Path], bytes], says: str) -> None:
     marker = tmp_path / "executed"
     write_tar(tmp_path / "cifar-10-python.tar.gz", {"cifar-10-batches-py/data_batch_1": content(marker)})
-    with pytest.raises(DatasetFormatError, match=says):
+    with pytest.raises(FileFormatError, match=says):
         load("cifar10", path=tmp_path)
     assert not marker.exists()
 
@@ -231,13 +232,13 @@ def test_bad_pickles_are_refused(tmp_path: Path, content: Callable[[Path], bytes
 def test_bad_cifar_archives(tmp_path: Path) -> None:
     path = tmp_path / "cifar-10-binary.tar.gz"
     write_tar(path, {"x/data_batch_1.bin": b"12345"})
-    with pytest.raises(DatasetFormatError, match=r"data_batch_1\.bin is truncated: 5 bytes"):
+    with pytest.raises(FileFormatError, match=r"data_batch_1\.bin is truncated: 5 bytes"):
         load("cifar10", path=path)
     write_tar(path, {"x/data_batch_1.bin": bytes(3073)})
-    with pytest.raises(DatasetFormatError, match="lacks data_batch_2"):
+    with pytest.raises(FileFormatError, match="lacks data_batch_2"):
         load("cifar10", path=path)
     path.write_bytes(b"no archive")
-    with pytest.raises(DatasetFormatError, match="truncated or damaged"):
+    with pytest.raises(FileFormatError, match="truncated or damaged"):
         load("cifar10", path=path)
 
 
@@ -276,10 +277,10 @@ def test_bad_word2vec(tmp_path: Path, cache: Path) -> None:
         (b"3 0\n", "not a word2vec"),
     ):
         path.write_bytes(bad)
-        with pytest.raises(DatasetFormatError, match=says):
+        with pytest.raises(FileFormatError, match=says):
             load("google_news", path=tmp_path)
     path.write_bytes(b"0 300\n")
-    with pytest.raises(DatasetFormatError, match="no rows"):
+    with pytest.raises(FileFormatError, match="no rows"):
         load("google_news", path=tmp_path)
     assert not [file for file in cache.rglob("*") if file.is_file()]  # nothing half-written stays
 
@@ -339,14 +340,14 @@ def test_parsed_once_then_memory_mapped(tmp_path: Path, cache: Path, monkeypatch
 )
 def test_bad_csv(tmp_path: Path, change: Callable[[bytes], bytes], says: str) -> None:
     (tmp_path / "HIGGS.csv").write_bytes(change(higgs()[2]))
-    with pytest.raises(DatasetFormatError, match=says):
+    with pytest.raises(FileFormatError, match=says):
         load("higgs", path=tmp_path)
 
 
 def test_csv_columns_change_between_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_formats, "BLOCK_BYTES", 1)
     (tmp_path / "HIGGS.csv").write_bytes(higgs()[2] + b"1.0,2.0\n")
-    with pytest.raises(DatasetFormatError, match="line 10: 2 columns after 29"):
+    with pytest.raises(FileFormatError, match="line 10: 2 columns after 29"):
         load("higgs", path=tmp_path)
 
 
@@ -377,10 +378,10 @@ def test_mnist8m_from_libsvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bl
 )
 def test_bad_libsvm(tmp_path: Path, line: bytes, says: str) -> None:
     (tmp_path / "mnist8m").write_bytes(line)
-    with pytest.raises(DatasetFormatError, match=says):
+    with pytest.raises(FileFormatError, match=says):
         load("mnist8m", path=tmp_path / "mnist8m")
     (tmp_path / "mnist8m.xz").write_bytes(lzma.compress(line)[:-8])
-    with pytest.raises(DatasetFormatError, match="truncated"):
+    with pytest.raises(FileFormatError, match="truncated"):
         load("mnist8m", path=tmp_path / "mnist8m.xz")
 
 
@@ -431,10 +432,10 @@ def test_bad_coil20(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ((small[:40],), r"obj1__0\.png is not a whole picture"),
     ):
         pictures(*contents)
-        with pytest.raises(DatasetFormatError, match=says):
+        with pytest.raises(FileFormatError, match=says):
             load("coil20", path=path)
     path.write_bytes(b"no archive")
-    with pytest.raises(DatasetFormatError, match="truncated or damaged"):
+    with pytest.raises(FileFormatError, match="truncated or damaged"):
         load("coil20", path=path)
     pictures(small)
     monkeypatch.setitem(sys.modules, "PIL", None)
@@ -487,14 +488,14 @@ def test_txt(tmp_path: Path, delimiter: str) -> None:
 def test_bad_mat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "bbt.mat"
     savemat(path, {"one": FACES, "two": FACES})
-    with pytest.raises(DatasetFormatError, match=r"which variable.*one, two.*name it X"):
+    with pytest.raises(FileFormatError, match=r"which array.*one, two.*name it X"):
         load("bbt", path=path)
     savemat(path, {"text": "hello"})
-    with pytest.raises(DatasetFormatError, match="no numeric array"):
+    with pytest.raises(FileFormatError, match="none of numbers"):
         load("bbt", path=path)
     savemat(path, {"X": FACES})
     path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(DatasetFormatError, match="not a MATLAB file, or damaged"):
+    with pytest.raises(FileFormatError, match="not a MATLAB file, or damaged"):
         load("bbt", path=path)
     path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + bytes(512))
     monkeypatch.setitem(sys.modules, "h5py", None)
@@ -503,7 +504,7 @@ def test_bad_mat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_mat_73(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.datasets._arrays.BLOCK_BYTES", 2 * 2048 * 4)
+    monkeypatch.setattr("nestmap.readers._arrays.BLOCK_BYTES", 2 * 2048 * 4)
     for name, arrays in (("data", {"data": FACES}), ("labels", {"labels": PEOPLE[:, None]}),
                          ("bbt", {"X": FACES, "y": PEOPLE[:, None]})):  # fmt: skip
         path = tmp_path / f"{name}.mat"
@@ -562,31 +563,31 @@ def test_own_arrays_come_before_the_published_files(data: Path) -> None:
 )
 def test_bad_npz(data: Path, arrays: dict[str, np.ndarray], says: str) -> None:
     np.savez(data / "mine.npz", **arrays)
-    with pytest.raises(DatasetFormatError, match=says):
+    with pytest.raises(FileFormatError, match=says):
         load("mine")
 
 
 def test_other_bad_arrays(data: Path) -> None:
     with (data / "mine.npz").open("wb") as out:
         np.save(out, np.eye(3))
-    with pytest.raises(DatasetFormatError, match=r"rename it to \.npy"):
+    with pytest.raises(FileFormatError, match=r"rename it to \.npy"):
         load("mine")
     (data / "mine.npz").unlink()
     for content, says in ((b"", "truncated"), (b"\x80\x04pickled?", "refused"), (b"\x93NUMPY\x01\x00", "refused")):
         (data / "mine.npy").write_bytes(content)
-        with pytest.raises(DatasetFormatError, match=says):
+        with pytest.raises(FileFormatError, match=says):
             load("mine")
         assert "mine" not in available()
     np.save(data / "mine.npy", np.eye(30))
     (data / "mine.npy").write_bytes((data / "mine.npy").read_bytes()[:-50])
-    with pytest.raises(DatasetFormatError, match=r"mine\.npy"):
+    with pytest.raises(FileFormatError, match=r"mine\.npy"):
         load("mine")
     np.save(data / "mine.npy", np.eye(3))
     (data / "mine_words.txt").write_text("one\ntwo\n")
-    with pytest.raises(DatasetFormatError, match="2 words"):
+    with pytest.raises(FileFormatError, match="2 words"):
         load("mine")
     np.savez(data / "mnist.npz", X=np.eye(3))
-    with pytest.raises(DatasetFormatError, match=r"3 columns; mnist has 784.*under another name"):
+    with pytest.raises(FileFormatError, match=r"3 columns; mnist has 784.*under another name"):
         load("mnist")
 
 

@@ -27,8 +27,10 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
-        "FINCH", "HNNE", "Hierarchy", "MemoryBudgetError", "NativeMissingWarning", "ProgressEvent", "RecallWarning",
-        "__version__", "build_hierarchy", "first_neighbors", "plot", "plot_layouts", "plot_tree",
+        "FINCH", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
+        "NativeMissingWarning",
+        "ProgressEvent", "RecallWarning",
+        "__version__", "build_hierarchy", "first_neighbors", "load", "plot", "plot_layouts", "plot_tree",
     }  # fmt: skip
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
     assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()
@@ -36,9 +38,10 @@ def test_public_surface() -> None:
 
 # From low to high: a room imports from those before it, and from itself.
 ROOMS = (
-    "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work", "neighbors",
-    "_run", "describe", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan", "fitted",
-    "metrics", "datasets", "plots", "estimator", "cluster",
+    "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work",
+    "neighbors", "_run", "describe", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan",
+    "fitted", "_files", "metrics", "readers", "datasets", "plots", "estimator", "cluster", "saved", "runs", "cli",
+    "__main__",
 )  # fmt: skip
 
 
@@ -77,6 +80,25 @@ def test_import_is_lean() -> None:
     done = run(code)
     assert done.returncode == 0, done.stderr
     assert "nestmap" in done.stdout
+
+
+@pytest.mark.slow
+def test_extras_are_imported_by_their_users_only() -> None:
+    code = (
+        "import sys, nestmap; assert not {'numpy', 'sklearn'} & set(sys.modules);"
+        "import sklearn.base; early = set(sys.modules);"  # which imports pandas where it is
+        "nestmap.HNNE, nestmap.FINCH, nestmap.load, nestmap.readers;"
+        "extras = {'pyarrow', 'h5py', 'anndata', 'zarr', 'pandas', 'matplotlib', 'PIL'};"
+        "assert not extras & (set(sys.modules) - early)"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_come_when_they_are_asked_for() -> None:
+    assert {*nestmap.__all__} <= {*dir(nestmap)} and nestmap.readers.__name__ == "nestmap.readers"
+    with pytest.raises(AttributeError, match="has no attribute 'umap'"):
+        nestmap.umap  # noqa: B018
 
 
 @pytest.mark.slow

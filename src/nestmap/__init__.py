@@ -1,43 +1,61 @@
 """nestmap: maps of high-dimensional data that people can read, trust and explore."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._progress import ProgressEvent
-from .cluster import FINCH
-from .errors import MemoryBudgetError, NativeMissingWarning, RecallWarning
-from .estimator import HNNE
-from .hierarchy import Hierarchy, build_hierarchy
-from .neighbors import first_neighbors
+from ._version import __version__
 
 if TYPE_CHECKING:
+    from ._progress import ProgressEvent
+    from .cluster import FINCH
+    from .errors import FileFormatError, MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
+    from .estimator import HNNE
+    from .hierarchy import Hierarchy, build_hierarchy
+    from .neighbors import first_neighbors
     from .plots import plot, plot_layouts, plot_tree
+    from .saved import load
 
-__version__ = "0.1.0"
 __all__ = [
     "FINCH",
     "HNNE",
+    "FileFormatError",
     "Hierarchy",
     "MemoryBudgetError",
+    "ModelFileError",
     "NativeMissingWarning",
     "ProgressEvent",
     "RecallWarning",
     "__version__",
     "build_hierarchy",
     "first_neighbors",
+    "load",
     "plot",
     "plot_layouts",
     "plot_tree",
 ]
 
+# What is asked for is imported then: `nestmap --help` needs no scikit-learn.
+_HOMES = {
+    "FINCH": "cluster", "HNNE": "estimator", "FileFormatError": "errors", "Hierarchy": "hierarchy",
+    "MemoryBudgetError": "errors", "ModelFileError": "errors", "NativeMissingWarning": "errors",
+    "ProgressEvent": "_progress", "RecallWarning": "errors", "build_hierarchy": "hierarchy",
+    "first_neighbors": "neighbors", "load": "saved", "plot": "plots",
+    "plot_layouts": "plots", "plot_tree": "plots",
+}  # fmt: skip
+_ROOMS = (
+    "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",
+    "plots", "preliminary", "readers",
+)  # fmt: skip
+
 
 def __getattr__(name: str) -> Any:
-    """Plots are imported when they are asked for: `import nestmap` stays lean."""
-    if name in ("plot", "plot_layouts", "plot_tree"):
-        from . import plots
-
-        return getattr(plots, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nestmap' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})

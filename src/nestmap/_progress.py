@@ -65,7 +65,7 @@ class Progress:
             return
         if self.verbose and now - self.said >= _LINE_EVERY:
             self.said = now
-            self._say(f"{self.stage} … {100 * done:.0f}%{_in_words(self._seconds_left(done, now))}")
+            self._say(f"{self.stage} … {100 * done:.0f}%{in_words(self._seconds_left(done, now))}")
         if self.stage and now - self.told >= _EVENT_EVERY:
             self.told = now
             self._tell(done, self._seconds_left(done, now))
@@ -99,12 +99,12 @@ def part_of(progress: Share | None, start: float, stop: float) -> Share | None:
     return None if progress is None else lambda share: progress(start + (stop - start) * share)
 
 
-def _in_words(seconds: float | None) -> str:
+def in_words(seconds: float | None) -> str:
     """', about 3 min left': no more digits than an estimate deserves.
 
     Examples
     --------
-    >>> [_in_words(s) for s in (0.2, 42.4, 170, 5400, 40000)]  # doctest: +NORMALIZE_WHITESPACE
+    >>> [in_words(s) for s in (0.2, 42.4, 170, 5400, 40000)]  # doctest: +NORMALIZE_WHITESPACE
     [', about 1 s left', ', about 42 s left', ', about 3 min left', ', about 1.5 h left', ', about 11 h left']
     """
     if seconds is None:

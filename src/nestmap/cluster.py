@@ -10,12 +10,14 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array
+from ._files.model import SavedModel, check_array, save_model
 from ._input.memory import memory_budget
 from ._input.training import assign_fitted, read_new, read_training
 from ._input.validate import check_number
 from ._parallel import resolve_n_jobs
 from ._progress import Progress
 from ._run import Run
+from .errors import ModelFileError
 from .fitted import fit_tree
 from .hierarchy import Grouping
 from .hierarchy.build import merge_items
@@ -107,17 +109,24 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         run = make_run(plan, options, n_threads, progress, folder)
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
         progress.done()
-        self._assign(X, tree, run, features)
+        labels = self._choose(tree)
+        self._assign(tree, features, labels, *_centers(X, labels, tree, run))
         return self
 
-    def _assign(self, X: Any, tree: FittedTree, run: Run, features: dict[str, Any]) -> None:
+    def _choose(self, tree: FittedTree) -> Array:
+        if self.n_clusters is None:
+            return tree.hierarchy.labels(tree.hierarchy.default_level())
+        return tree.hierarchy.labels(n_clusters=int(self.n_clusters))
+
+    def _assign(
+        self, tree: FittedTree, features: dict[str, Any], labels: Array, centers: Any, medoids: Array | None
+    ) -> None:
         """All fitted attributes at once."""
         hierarchy, leaf = tree.hierarchy, tree.hierarchy.levels[0]
-        labels = hierarchy.labels(n_clusters=self.n_clusters)
         n_clusters, label_of_leaf = int(labels.max()) + 1, None
         if n_clusters <= leaf.n_nodes:  # clusters hold whole leaves, so a leaf tells the label
-            label_of_leaf = hierarchy.labels_of_leaves(n_clusters=self.n_clusters)
-        centers, medoids = _centers(X, labels, n_clusters, tree, run)
+            label_of_leaf = np.empty(leaf.n_nodes, dtype=np.int64)
+            label_of_leaf[leaf.members] = labels
         state = {
             **features,
             "labels_": labels,
@@ -158,6 +167,33 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
             return np.asarray(rows[:, self.medoid_indices_].argmin(axis=1))
         return BlockedIndex(self.cluster_centers_, self.hierarchy_.metric).query(rows, n_threads)[0]
 
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file that `nestmap.load` reads, as `nestmap.HNNE.save` does."""
+        check_is_fitted(self)
+        extra = {"labels": self.labels_, "centers": self.cluster_centers_, "medoids": self.medoid_indices_}
+        save_model(path, self, self._fitted, extra)
+
+    @classmethod
+    def _restore(cls, saved: SavedModel) -> FINCH:
+        """The estimator that was saved."""
+        assert isinstance(saved.fitted, FittedTree)
+        n_rows, centers, medoids = (
+            saved.fitted.hierarchy.n_rows,
+            saved.extra.get("centers"),
+            saved.extra.get("medoids"),
+        )
+        labels = check_array(saved.extra.get("labels"), "i", (n_rows,), "labels")
+        n_clusters = int(labels.max()) + 1
+        if labels.min() < 0 or (centers is None and medoids is None):
+            raise ModelFileError("labels or the centres of their clusters are missing")
+        if medoids is not None:
+            check_array(medoids, "i", (n_clusters,), "medoids")
+        if centers is not None and getattr(centers, "shape", None) != (n_clusters, saved.features["n_features_in_"]):
+            raise ModelFileError("the centres do not fit the labels")
+        model = cls(**saved.parameters)
+        model._assign(saved.fitted, saved.features, labels, centers, medoids)
+        return model
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = accepts_sparse(self.metric)
@@ -166,9 +202,10 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         return tags
 
 
-def _centers(X: Any, labels: Array, n_clusters: int, tree: FittedTree, run: Run) -> tuple[Any, Array | None]:
+def _centers(X: Any, labels: Array, tree: FittedTree, run: Run) -> tuple[Any, Array | None]:
     """What stands for each cluster, and its row where that is a medoid."""
     leaf, metric, weights = tree.hierarchy.levels[0], tree.hierarchy.metric, np.ones(len(labels))
+    n_clusters = int(labels.max()) + 1
     if centroid_kind(metric) == "medoid":
         medoids = find_medoids(X, weights, Grouping.of(labels, n_clusters), metric, None, run.n_threads)
         return (None if metric == "precomputed" else X[medoids]), medoids

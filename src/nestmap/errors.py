@@ -3,7 +3,9 @@
 ::
 
     ValueError
-    └── MemoryBudgetError      a fit cannot stay within max_memory
+    ├── FileFormatError        a file is damaged, or does not hold what its name says
+    ├── MemoryBudgetError      a fit cannot stay within max_memory
+    └── ModelFileError         a file holds no model that this version can read
     UserWarning
     └── RecallWarning          an approximate search ended below its target
     RuntimeWarning
@@ -12,11 +14,19 @@
 
 from __future__ import annotations
 
-__all__ = ["MemoryBudgetError", "NativeMissingWarning", "RecallWarning"]
+__all__ = ["FileFormatError", "MemoryBudgetError", "ModelFileError", "NativeMissingWarning", "RecallWarning"]
+
+
+class FileFormatError(ValueError):
+    """A file is truncated, damaged, or does not hold what its name says."""
 
 
 class MemoryBudgetError(ValueError):
     """A fit cannot stay within max_memory (or within what the machine has left)."""
+
+
+class ModelFileError(ValueError):
+    """A file is damaged, cut short, made by a newer nestmap, or no model file at all."""
 
 
 class RecallWarning(UserWarning):

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import Array
+from ._files.model import SavedModel, save_model
 from ._input.memory import Budget, memory_budget
 from ._input.source import RowSource, load_rows, open_rows
 from ._input.training import OPTIONS, assign_fitted, read_new, read_training
@@ -22,6 +23,7 @@ from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
+from .errors import ModelFileError
 from .fitted import FittedMap, MapSettings, fit_map, fit_tree
 from .layout import DETAILS, LAYOUTS, Audit, Islands, audit_layout
 from .layout.islands import MOST_ROWS
@@ -211,10 +213,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         progress.note("done")
         return self
 
-    def _assign(self, fitted: FittedMap, features: dict[str, Any]) -> None:
-        """All fitted attributes at once."""
+    def _assign(self, fitted: FittedMap, features: dict[str, Any], level: int | None = None) -> None:
+        """All fitted attributes at once; `level`: of `labels_`, where it was decided before."""
         hierarchy = fitted.tree.hierarchy
-        level = hierarchy.default_level()
+        level = hierarchy.default_level() if level is None else level
         state = {
             **features,
             "embedding_": fitted.layout.positions,
@@ -351,7 +353,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         Parameters
         ----------
         X : the training rows
-            Needed only by a model that was loaded from a pickle.
+            Needed only by a model that was loaded from a file.
         **parameters
             New values for n_components, layout, detail, tightness, radius, arrangement, preliminary, inflate,
             standardize or random_state.
@@ -376,7 +378,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         X = self._fitted.X if X is None else self._training_rows(X, n_threads)
         if X is None:
             raise ValueError(
-                "relayout needs the training rows, which a pickled model does not carry: "
+                "relayout needs the training rows, which a model from a file does not carry: "
                 f"relayout(X, …) with the {self.hierarchy_.n_rows} rows of the fit"
             )
         other._check_parameters(X.shape[0])
@@ -411,6 +413,44 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """
         check_is_fitted(self)
         return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file that `nestmap.load` reads; docs/files.md describes it.
+
+        The file holds no code, and not the training rows (but for new_points='neighbor'). It is written under another
+        name and renamed when it is complete. `callback`, and a `random_state` that is no number, are not kept.
+
+        Raises
+        ------
+        ValueError
+            For a metric that is a function: pickle such a model.
+
+        Examples
+        --------
+        >>> import tempfile, nestmap
+        >>> from sklearn.datasets import load_digits
+        >>> X = load_digits().data
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     HNNE().fit(X).save(f"{folder}/digits.nestmap")
+        ...     model = nestmap.load(f"{folder}/digits.nestmap")
+        >>> model.transform(X[:1]).shape
+        (1, 2)
+        """
+        check_is_fitted(self)
+        save_model(path, self, self._fitted, {"label_level": int(self.label_level_)})
+
+    @classmethod
+    def _restore(cls, saved: SavedModel) -> HNNE:
+        """The estimator that was saved."""
+        assert isinstance(saved.fitted, FittedMap)
+        model = cls(**saved.parameters)
+        hierarchy, level = saved.fitted.tree.hierarchy, saved.extra.get("label_level")
+        if not isinstance(level, int) or not 0 <= level < hierarchy.n_levels:
+            raise ModelFileError(f"label_level={level!r}: there are levels 0 to {hierarchy.n_levels - 1}")
+        if saved.fitted.layout.positions.shape[1] != model.n_components:
+            raise ModelFileError(f"n_components={model.n_components!r} does not fit the map")
+        model._assign(saved.fitted, saved.features, level)
+        return model
 
     def _new_rows(self, X: Any, n_threads: int) -> Iterator[Any]:
         """New rows, checked, in blocks: each row is placed by itself, so the blocks make no difference."""

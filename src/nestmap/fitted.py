@@ -62,10 +62,9 @@ class FittedMap:
         old, new = np.flatnonzero(found.known >= 0), np.flatnonzero(found.known < 0)
         positions[old] = self.layout.positions[found.known[old]]
         if len(new):
-            leaf, leaves = self.layout.leaf, found.leaves[new]
             rows = X if len(old) == 0 else X[new]
-            z = leaf.centres[leaves] if self.coordinates is None else self.coordinates(rows, n_threads)
-            positions[new] = leaf.place(leaves, z)
+            z = None if self.coordinates is None else self.coordinates(rows, n_threads)
+            positions[new] = self.layout.leaf.place(found.leaves[new], z)
         return positions, found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -92,16 +91,17 @@ def fit_tree(
             saved = Steps(stack.enter_context(work))
         hierarchy = build_levels(X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved)
     run.progress.note(str(hierarchy))
-    index = _index_rows(X, metric, hashes, run) if new_points == "neighbor" else None
+    index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
     return FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)
 
 
-def _index_rows(X: Any, metric: Any, hashes: Array, run: Run) -> Index | BlockedIndex:
+def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | BlockedIndex:
+    """An index over the training rows, for new_points="neighbor"."""
     if metric not in NATIVE_METRICS:
         is_matrix = isinstance(metric, str) and metric == "precomputed"  # new rows bring their distances
         return BlockedIndex(None if is_matrix else X, metric, hashes)
-    points = make_points(X, metric, n_threads=run.n_threads, keys=hashes)
-    return build_index(points, run.n_threads, fit_reducer(points, most=most_columns(points.n)))
+    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
+    return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
 def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:

@@ -28,7 +28,8 @@ from .._input.memory import format_size
 from .._input.npy import NpyError, map_npy, read_header
 from .._input.scratch import why_full
 from .lock import take_lock
-from .pieces import ArrayInfo, checksum, flush_folder, read_json, write_array, write_json
+from .pieces import ArrayInfo, checksum, flush_folder, write_array
+from .records import read_json, write_json
 
 _FORMAT = 1
 _MANIFEST, _LOCK, _META, _PART = "manifest.json", "lock", "meta.json", ".part-"

@@ -1,12 +1,11 @@
-"""Files that are on disk when a function returns: arrays with checksums, JSON, folders."""
+"""Files that are on disk when a function returns: arrays with checksums, folders."""
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ from numpy.lib import format as npy
 
 from .._arrays import Array, blocks
 
-_MOST_JSON = 10_000_000  # bytes
 _STEP = 16_000_000  # bytes that are summed and written at a time: they stay in the cache between the two
 
 
@@ -37,6 +35,19 @@ class ArrayInfo(NamedTuple):
         raise ValueError(f"does not describe an array: {brief(record)}")
 
 
+@contextmanager
+def temporary(path: Path) -> Iterator[Path]:
+    """A name to write to; becomes `path` at the end, or goes if anything fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # With the process id, two processes that want the same file do not write into one another's.
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def write_array(path: Path, array: Array) -> ArrayInfo:
     """Write an array as a .npy file by rows (C order) and flush it; no copy of contiguous arrays."""
     if array.dtype.hasobject or array.dtype.names:
@@ -45,7 +56,7 @@ def write_array(path: Path, array: Array) -> ArrayInfo:
     crc = 0
     with path.open("xb", buffering=0) as file:
         npy.write_array_header_1_0(file, header)
-        for piece in _pieces(array):
+        for piece in pieces(array):
             crc = zlib.crc32(piece, crc)
             _write_all(file.fileno(), piece)
         os.fsync(file.fileno())
@@ -55,12 +66,12 @@ def write_array(path: Path, array: Array) -> ArrayInfo:
 def checksum(array: Array) -> int:
     """CRC-32 of the values by rows."""
     crc = 0
-    for piece in _pieces(array):
+    for piece in pieces(array):
         crc = zlib.crc32(piece, crc)
     return crc
 
 
-def _pieces(array: Array) -> Iterator[memoryview]:
+def pieces(array: Array) -> Iterator[memoryview]:
     """The bytes of an array in C order, a few megabytes at a time."""
     flat = np.asarray(array)
     if flat.size == 0:
@@ -75,31 +86,6 @@ def _pieces(array: Array) -> Iterator[memoryview]:
 def _write_all(descriptor: int, piece: memoryview) -> None:
     while len(piece):  # a write may take only a part
         piece = piece[os.write(descriptor, piece) :]
-
-
-def write_json(path: Path, record: dict[str, Any], *, default: Callable[[Any], Any] | None = None) -> None:
-    """Write JSON and flush it; floats keep their bits, NaN and infinity are allowed."""
-    text = json.dumps(record, indent=1, default=default)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; ValueError says what is wrong with the file."""
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_JSON:
-            raise ValueError("it is no regular file of a few kilobytes")
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record, dict):
-            raise ValueError("it does not hold a JSON object")
-    except (FileNotFoundError, NotADirectoryError):
-        raise ValueError(f"{path.name} is missing") from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name} cannot be read ({error})") from error
-    return record
 
 
 def flush_folder(folder: Path) -> None:

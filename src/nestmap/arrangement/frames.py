@@ -23,6 +23,23 @@ class Frames:
     maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
     centres: Array  # (n_nodes, p)
 
+    def kept(self, maps: Array | None = None) -> tuple[Array, Array]:
+        """What places new members: the maps (or others of the same centres), and where they take the centres to.
+
+        Unit vectors are kept in float16, half of a model's size: a new member moves by a thousandth of its offset at
+        most. Centres go through the maps as they are kept, so that even the smallest group has its centre at 0.
+        """
+        maps = self.maps if maps is None else maps
+        maps = maps.astype(np.float16) if maps.dtype == np.float32 else maps
+        centres = self.centres.astype(np.float64)
+        if _is_identity(maps, centres):
+            return maps, centres
+        return maps, apply_maps(maps, np.arange(len(centres)), centres)
+
+
+def _is_identity(maps: Array, z: Array) -> bool:
+    return bool(maps.shape[2] != z.shape[1])
+
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
@@ -67,10 +84,12 @@ def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) 
     return out
 
 
-def frame_offsets(maps: Array, centres: Array, parents: Array, z: Array) -> Array:
-    """Offsets of new members with coordinates z from their nodes; `maps` and `centres` as in `Frames`."""
-    offsets = np.clip(np.nan_to_num(z), -_FARTHEST, _FARTHEST) - centres[parents]  # a new row may be anywhere
-    return apply_maps(maps, parents, offsets) if maps.shape[2] == z.shape[1] else offsets
+def frame_offsets(maps: Array, origins: Array, parents: Array, z: Array | None) -> Array:
+    """Offsets of new members with coordinates z (None: 0) from their nodes; `maps`, `origins` of `Frames.kept`."""
+    if z is None:
+        return np.zeros((len(parents), origins.shape[1]))
+    z = np.clip(np.nan_to_num(z), -_FARTHEST, _FARTHEST)  # a new row may be anywhere
+    return np.asarray((z if _is_identity(maps, z) else apply_maps(maps, parents, z)) - origins[parents])
 
 
 def scatter(offsets: Array, parents: Array, n_groups: int) -> Array:

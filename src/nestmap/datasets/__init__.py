@@ -10,8 +10,8 @@ them, and in the cache (NESTMAP_CACHE, else ~/.cache/nestmap); then they are dow
 makers. Nothing is unpickled, and what is slow to parse is parsed once.
 """
 
-from ._formats import DatasetFormatError
+from ..errors import FileFormatError
 from ._load import Dataset, DatasetNotFound, available, load
 from ._sources import DatasetInfo
 
-__all__ = ["Dataset", "DatasetFormatError", "DatasetInfo", "DatasetNotFound", "available", "load"]
+__all__ = ["Dataset", "DatasetInfo", "DatasetNotFound", "FileFormatError", "available", "load"]

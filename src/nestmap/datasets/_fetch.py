@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +12,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from .._progress import Progress
+from .._work.pieces import temporary
 from ._sources import File
 
 _EVERY = 2.0  # seconds between two lines of progress
@@ -31,19 +30,6 @@ def cache_directory(cache: str | os.PathLike[str] | None) -> Path:
         home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         cache = os.environ.get("NESTMAP_CACHE") or os.path.join(home, "nestmap")
     return Path(cache).expanduser()
-
-
-@contextmanager
-def temporary(path: Path) -> Iterator[Path]:
-    """A name to write to; becomes `path` at the end, or goes if anything fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # With the process id, two processes that want the same file do not write into one another's.
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        yield part
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def fetch(file: File, directory: Path, progress: Progress) -> Path:

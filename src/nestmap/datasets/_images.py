@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from ._formats import DatasetFormatError, Rows, damage_named
+from ..errors import FileFormatError
+from ..readers._formats import Rows, damage_named
 
 _RECORD = 1 + 3072
 _BATCHES = (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch")
@@ -29,7 +30,7 @@ def read_cifar(paths: Sequence[Path]) -> Rows:
         if stem in _BATCHES:
             found[stem] = _binary_batch(name, data) if name.endswith(".bin") else _python_batch(name, data)
     if missing := [name for name in _BATCHES if name not in found]:
-        raise DatasetFormatError(f"{paths[0]} lacks {', '.join(missing)}; get the whole archive again")
+        raise FileFormatError(f"{paths[0]} lacks {', '.join(missing)}; get the whole archive again")
     parts = [found[name] for name in _BATCHES]
     n_train = sum(len(y) for _, y in parts[:-1])
     return Rows(np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts]), None, n_train)
@@ -48,7 +49,7 @@ def _cifar_files(paths: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
 
 def _binary_batch(name: str, data: bytes) -> tuple[Array, Array]:
     if not data or len(data) % _RECORD:
-        raise DatasetFormatError(f"{name} is truncated: {len(data):,} bytes are not a multiple of {_RECORD:,}")
+        raise FileFormatError(f"{name} is truncated: {len(data):,} bytes are not a multiple of {_RECORD:,}")
     table = np.frombuffer(data, np.uint8).reshape(-1, _RECORD)
     return table[:, 1:], table[:, 0]
 
@@ -57,18 +58,18 @@ def _python_batch(name: str, data: bytes) -> tuple[Array, Array]:
     try:
         batch = _ArraysOnly(io.BytesIO(data), encoding="bytes").load()
         X, y = batch[b"data"], np.asarray(batch[b"labels"], np.uint8)
-    except DatasetFormatError:
+    except FileFormatError:
         raise
     except Exception as error:  # a damaged pickle can raise nearly anything
-        raise DatasetFormatError(f"{name} is not a batch of CIFAR-10 or is truncated ({error!r})") from error
+        raise FileFormatError(f"{name} is not a batch of CIFAR-10 or is truncated ({error!r})") from error
     if not isinstance(X, np.ndarray) or X.dtype != np.uint8 or X.shape != (len(y), _RECORD - 1):
-        raise DatasetFormatError(f"{name}: expected {len(y)} x {_RECORD - 1} pixels of uint8 for {len(y)} labels")
+        raise FileFormatError(f"{name}: expected {len(y)} x {_RECORD - 1} pixels of uint8 for {len(y)} labels")
     return X, y
 
 
 def _latin1(text: str, encoding: str) -> bytes:
     if encoding != "latin1":
-        raise DatasetFormatError(f"a pickle asks for the codec {encoding!r}: not a batch of CIFAR-10")
+        raise FileFormatError(f"a pickle asks for the codec {encoding!r}: not a batch of CIFAR-10")
     return text.encode("latin1")
 
 
@@ -89,7 +90,7 @@ class _ArraysOnly(pickle.Unpickler):
         try:
             return _ALLOWED[module, name]
         except KeyError:
-            raise DatasetFormatError(
+            raise FileFormatError(
                 f"refused: a pickle asks for {module}.{name}, which a batch of CIFAR-10 has no use for; "
                 "get the archive again from its makers, or use the binary version"
             ) from None
@@ -102,11 +103,11 @@ def read_coil20(paths: Sequence[Path]) -> Rows:
         if match := _VIEW.search(name):
             pictures[int(match[1]), int(match[2])] = _pixels(name, data)
     if not pictures:
-        raise DatasetFormatError(f"{paths[0]} holds no pictures named like obj1__0.png")
+        raise FileFormatError(f"{paths[0]} holds no pictures named like obj1__0.png")
     keys = sorted(pictures)
     sizes = {pictures[key].size for key in keys}
     if len(sizes) > 1:
-        raise DatasetFormatError(f"{paths[0]}: pictures of {min(sizes)} to {max(sizes)} pixels; use coil-20-proc.zip")
+        raise FileFormatError(f"{paths[0]}: pictures of {min(sizes)} to {max(sizes)} pixels; use coil-20-proc.zip")
     return Rows(np.stack([pictures[key] for key in keys]), np.array([key[0] for key in keys], np.uint8))
 
 
@@ -127,4 +128,4 @@ def _pixels(name: str, data: bytes) -> Array:
         with Image.open(io.BytesIO(data)) as image:
             return np.asarray(image.convert("L")).reshape(-1)
     except OSError as error:
-        raise DatasetFormatError(f"{name} is not a whole picture ({error})") from error
+        raise FileFormatError(f"{name} is not a whole picture ({error})") from error

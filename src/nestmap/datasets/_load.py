@@ -13,9 +13,9 @@ import numpy as np
 
 from .._arrays import Array
 from .._progress import Progress
-from ._arrays import peek_shape
+from ..readers._arrays import peek_shape
+from ..readers._formats import Rows
 from ._fetch import DownloadError, cache_directory, fetch
-from ._formats import Rows
 from ._readers import ARRAY_SUFFIXES, Task, read
 from ._sources import SOURCES, DatasetInfo, Original
 
@@ -141,7 +141,7 @@ def load(
     ------
     DatasetNotFound
         The files are not there and could not be downloaded; the text says why, and how to supply them.
-    DatasetFormatError
+    FileFormatError
         A file is truncated, damaged, or not what it should be.
 
     Examples

@@ -13,9 +13,10 @@ import numpy as np
 
 from .._arrays import Array
 from .._progress import Progress
-from ._arrays import mat73_blocks, read_mat, read_npy, read_npz, read_words
-from ._fetch import temporary
-from ._formats import DatasetFormatError, Rows, read_idx, svmlight_blocks, text_blocks, whole, word2vec_blocks
+from .._work.pieces import temporary
+from ..errors import FileFormatError
+from ..readers._arrays import mat73_blocks, read_mat, read_npy, read_npz, read_words
+from ..readers._formats import Rows, read_idx, svmlight_blocks, text_blocks, whole, word2vec_blocks
 from ._images import read_cifar, read_coil20
 from ._sources import DatasetInfo
 
@@ -42,7 +43,7 @@ def read(format: str, task: Task) -> Rows:
 
 def _as_matrix(X: Array, path: Path) -> Array:
     if X.ndim < 2 or not X.size or X.dtype.kind not in "uifb":
-        raise DatasetFormatError(f"{path}: X is {X.dtype} of shape {X.shape}; expected numbers in rows and columns")
+        raise FileFormatError(f"{path}: X is {X.dtype} of shape {X.shape}; expected numbers in rows and columns")
     return X.reshape(len(X), -1)
 
 
@@ -57,13 +58,13 @@ def _check(rows: Rows, task: Task) -> None:
     path, info = task.paths[0], task.info
     n, columns = rows.X.shape
     if info.columns and columns != info.columns:
-        raise DatasetFormatError(
+        raise FileFormatError(
             f"{path} has {columns:,} columns; {info.name} has {info.columns:,}. "
             "If it is other data, load it under another name"
         )
     for what, values in (("labels", rows.y), ("words", rows.names)):
         if values is not None and len(values) != n:
-            raise DatasetFormatError(f"{path} has {n:,} rows, but there are {len(values):,} {what} for them")
+            raise FileFormatError(f"{path} has {n:,} rows, but there are {len(values):,} {what} for them")
     if info.rows and n != info.rows:
         task.progress.note(f"{path.name} has {n:,} rows; {info.name} as published has {info.rows:,}")
 
@@ -84,7 +85,7 @@ def _parsed(task: Task, blocks: Callable[[Path], Iterator[Rows]]) -> Rows:
         except (PermissionError, FileExistsError, NotADirectoryError) as error:
             raise PermissionError(f"{task.cache} cannot be written to; set cache= or NESTMAP_CACHE") from error
         if not X.exists():
-            raise DatasetFormatError(f"{path} holds no rows")
+            raise FileFormatError(f"{path} holds no rows")
     return Rows(
         read_npy(X), read_npy(y) if y.exists() else None, read_words(words) if words.exists() else None
     )  # fmt: skip
@@ -164,7 +165,7 @@ def _read_idx_split(task: Task) -> Rows:
     train, train_y, test, test_y = (read_idx(path) for path in task.paths)
     for path, X, y in ((task.paths[1], train, train_y), (task.paths[3], test, test_y)):
         if len(X) != len(y):
-            raise DatasetFormatError(f"{path} has {len(y):,} labels for {len(X):,} images")
+            raise FileFormatError(f"{path} has {len(y):,} labels for {len(X):,} images")
     return Rows(np.concatenate([train, test]), np.concatenate([train_y, test_y]), None, len(train))
 
 

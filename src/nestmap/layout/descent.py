@@ -16,7 +16,7 @@ from .._arrays import Array, blocks
 from .._parallel import map_blocks
 from .._points.point_set import make_points
 from .._progress import Progress
-from ..arrangement import N_AROUND, Arrangement, DistinctRows, frame_offsets
+from ..arrangement import N_AROUND, Arrangement, DistinctRows, Frames, frame_offsets
 from ..hierarchy.tree import Hierarchy
 from ..neighbors.join import join_points
 from ..preliminary import Preliminary
@@ -33,7 +33,7 @@ _LEAST_EXTENT = 1e-150  # of a group that can be scaled to its ball, where the w
 class Placement(Frozen):
     """Anchors of one level, and how they place what is below them.
 
-    A member with coordinates z (of the arrangement) goes to anchor + scale * map @ (z - centre), where
+    A member with coordinates z (of the arrangement) goes to anchor + scale * (map @ z - origin), where
     scale puts the group's farthest member onto the ball.
     """
 
@@ -42,11 +42,11 @@ class Placement(Frozen):
     radii: Array  # (n_nodes,)
     scales: Array  # (n_nodes,)
     maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
-    centres: Array  # (n_nodes, p)
+    origins: Array  # (n_nodes, d): where the maps take the centres
 
-    def place(self, parents: Array, z: Array) -> Array:
-        """Positions of members with coordinates z below the given nodes, inside their balls."""
-        return self.settle(parents, frame_offsets(self.maps, self.centres, parents, z))
+    def place(self, parents: Array, z: Array | None) -> Array:
+        """Positions of members with coordinates z below the given nodes, inside their balls; None: at the anchors."""
+        return self.settle(parents, frame_offsets(self.maps, self.origins, parents, z))
 
     def settle(self, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
         """Positions of members that are offset so from their nodes, cut off at the balls."""
@@ -66,7 +66,7 @@ class Placement(Frozen):
     def scaled(self, factor: float) -> Placement:
         """The same in another unit of the map."""
         anchors, nearest, radii, scales = (a * factor for a in (self.anchors, self.nearest, self.radii, self.scales))
-        return Placement(anchors, nearest, radii, scales, self.maps, self.centres)
+        return Placement(anchors, nearest, radii, scales, self.maps, self.origins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +125,9 @@ def descend(
         size = 0.0
         if level.n_nodes == 1:  # no neighbour to keep clear of: the map is as large as the preliminary embedding
             size = float(lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max())
-        placement, offsets = make_placement(hierarchy, k, arrangement, anchors, radius, size, distinct, n_threads)
+        placement, frames = make_placement(hierarchy, k, arrangement, anchors, radius, size, distinct, n_threads)
         placements.insert(0, placement)
-        anchors = placement.settle(level.members, offsets, n_threads)
+        anchors = placement.settle(level.members, frames.offsets, n_threads)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor
     return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
@@ -142,8 +142,8 @@ def make_placement(
     size: float,
     distinct: DistinctRows | None,
     n_threads: int,
-) -> tuple[Placement, Array]:
-    """How the anchors of level k place what is below them, and the offsets of their members before scaling.
+) -> tuple[Placement, Frames]:
+    """How the anchors of level k place what is below them, and the frames of their members.
 
     `size`: radius of the ball of a single anchor, which has no neighbour to keep clear of; 0: as its members lie.
     """
@@ -157,7 +157,7 @@ def make_placement(
     if len(anchors) == 1:
         radii = np.full(1, size) if size > 0 else extent
     scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
-    return Placement(anchors, nearest, radii, scales, frames.maps, frames.centres), frames.offsets
+    return Placement(anchors, nearest, radii, scales, *frames.kept()), frames
 
 
 def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:

@@ -33,16 +33,16 @@ _LEAST_VARIANCE = 1e-300  # of a group that can be scaled to its region, where t
 
 @dataclass(frozen=True, eq=False)
 class RegionPlacement(Frozen):
-    """Leaf regions, and how they place new rows: centre + spread @ map @ (z - mean), inside the region."""
+    """Leaf regions, and how they place new rows: centre + spread @ (map @ z - origin), inside the region."""
 
     regions: Regions
     spreads: Array  # (n_nodes, 2, 2)
     maps: Array  # (n_nodes, 2, p), or (n_nodes, 1, 1): the identity
-    centres: Array  # (n_nodes, p)
+    origins: Array  # (n_nodes, 2): where the maps take the means
 
-    def place(self, parents: Array, z: Array) -> Array:
-        """Positions of members with coordinates z below the given nodes, inside their regions."""
-        steps = apply_maps(self.spreads, parents, frame_offsets(self.maps, self.centres, parents, z))
+    def place(self, parents: Array, z: Array | None) -> Array:
+        """Positions of members with coordinates z (None: of the centres) below the given nodes, in their regions."""
+        steps = apply_maps(self.spreads, parents, frame_offsets(self.maps, self.origins, parents, z))
         reach = self.regions.reach(parents, steps)
         shrink = np.where(reach < 1 / INSIDE, INSIDE * reach, 1.0)
         return np.asarray(self.regions.centres[parents] + shrink[:, None] * steps)
@@ -108,7 +108,7 @@ def lay_mosaic(
         positions = positions[first_equal]
     spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
     regions = [each.scaled(factor) for each in regions]
-    placement = RegionPlacement(regions[0], spreads * factor, frames.maps, frames.centres)
+    placement = RegionPlacement(regions[0], spreads * factor, *frames.kept())
     return Mosaic(positions * factor, tuple(regions), placement, arrangement.kind)
 
 

@@ -93,6 +93,13 @@ class Regions(Frozen):
             second[:, j, i] = second[:, i, j]
         return areas, origin + mean, second
 
+    @classmethod
+    def measured(cls, starts: Array, points: Array, areas: Array, centres: Array, covariances: Array) -> Regions:
+        """Polygons whose moments are known."""
+        found = cls(starts, points)
+        found._remember(areas, centres, covariances)
+        return found
+
     @property
     def areas(self) -> Array:
         return self.moments()[0]

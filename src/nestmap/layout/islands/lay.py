@@ -106,8 +106,8 @@ def lay_islands(
             done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
             positions = improve(_nodes(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
         ball = _BALL if k or detail == "rows" else radius
-        placement, offsets = make_placement(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
-        positions = placement.settle(level.members, offsets, n_threads)
+        placement, frames = make_placement(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
+        positions = placement.settle(level.members, frames.offsets, n_threads)
         if k:
             positions = separate(positions, level.members, placement)
     leaf: Placement | RowPlacement = placement
@@ -117,7 +117,7 @@ def lay_islands(
         own = positions if distinct is None else positions[distinct.rows]
         own = improve(rows, own, *_row_phases(len(own), tightness), n_threads, progress)
         positions = own if distinct is None else own[distinct.of_row]
-        leaf = fit_rows(placement, offsets, positions, hierarchy.levels[0], distinct, n_threads)
+        leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)

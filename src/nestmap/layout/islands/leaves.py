@@ -8,10 +8,10 @@ import numpy as np
 
 from ..._arrays import Array, blocks
 from ..._native import kernels
-from ...arrangement import DistinctRows, frame_offsets
+from ...arrangement import DistinctRows, Frames, frame_offsets
 from ...arrangement.local import nearest_orthogonal
 from ...hierarchy.tree import Grouping, Level
-from ..descent import Placement, lengths, neighbors_in_map
+from ..descent import lengths, neighbors_in_map
 from ..frozen import Frozen
 
 _PIECE = 1_000_000  # pairs of a new row and a row of its leaf that are compared at once
@@ -22,7 +22,7 @@ _REACH = 1 / 3  # of the distance to the nearest other row: whoever is placed be
 class RowPlacement(Frozen):
     """Leaves of a map of rows: where their rows lie, and how they lay in the leaf's own arrangement.
 
-    A new row with coordinates z has the offset map @ (z - centre) in its leaf; it goes beside the row with the
+    A new row with coordinates z has the offset map @ z - origin in its leaf; it goes beside the row with the
     nearest offset, in the direction and by the length that the leaf is stretched with.
     """
 
@@ -30,16 +30,16 @@ class RowPlacement(Frozen):
     radii: Array  # (n_leaves,): how far the rows of a leaf, and new ones, lie from its anchor at most
     scales: Array  # (n_leaves,)
     maps: Array  # (n_leaves, d, p)
-    centres: Array  # (n_leaves, p)
+    origins: Array  # (n_leaves, d): where the maps take the centres
     positions: Array  # (n_rows, d)
-    offsets: Array  # (n_rows, d)
-    reach: Array  # (n_rows,)
+    offsets: Array  # (n_rows, d) float32
+    reach: Array  # (n_rows,) float32
     order: Array  # rows by leaf, those of leaf g are order[starts[g]:starts[g + 1]]
     starts: Array
 
-    def place(self, parents: Array, z: Array) -> Array:
-        """Positions of new rows with coordinates z below the given leaves; each by itself."""
-        offsets = frame_offsets(self.maps, self.centres, parents, z)
+    def place(self, parents: Array, z: Array | None) -> Array:
+        """Positions of new rows with coordinates z (None: of the centres) below the given leaves; each by itself."""
+        offsets = frame_offsets(self.maps, self.origins, parents, z)
         beside = np.empty(len(parents), dtype=np.int64)
         widest = int(np.diff(self.starts).max())
         for part in blocks(len(parents), widest, values=_PIECE):
@@ -62,13 +62,13 @@ class RowPlacement(Frozen):
 
 
 def fit_rows(
-    start: Placement, offsets: Array, positions: Array, leaf: Level, distinct: DistinctRows | None, n_threads: int
+    frames: Frames, positions: Array, leaf: Level, distinct: DistinctRows | None, n_threads: int
 ) -> RowPlacement:
-    """What places new rows beside rows that have moved from where `start` had put them; O(n log n).
+    """What places new rows beside rows that have moved away from the frames of their leaves; O(n log n).
 
     The frame of each leaf is turned, mirrored and scaled to fit its rows best (Procrustes).
     """
-    group, n = leaf.grouping, leaf.n_nodes
+    group, n, offsets = leaf.grouping, leaf.n_nodes, frames.offsets
     anchors = kernels.group_means(positions, group.order, group.starts, np.ones(len(positions)), n_threads)
     away = positions - anchors[leaf.members]
     products = np.empty((n, 2, 2))
@@ -79,13 +79,13 @@ def fit_rows(
     scales = np.divide((turns * products).sum(axis=(1, 2)), size, out=np.zeros(n), where=size > 0)
     if distinct is not None:
         scales[distinct.alone] = 0.0  # what their rows are offset by is rounding
-    maps = start.maps if start.maps.shape[1] == 2 else start.maps * np.eye(2)
-    maps = np.einsum("gde,gep->gdp", turns, maps).astype(start.maps.dtype)
-    turned = np.einsum("nde,ne->nd", turns[leaf.members], offsets)
-    reach = _REACH * _nearest_other(positions, distinct, n_threads)
+    maps = frames.maps if frames.maps.shape[1] == 2 else frames.maps * np.eye(2)
+    maps = np.einsum("gde,gep->gdp", turns, maps).astype(frames.maps.dtype)
+    turned = np.einsum("nde,ne->nd", turns[leaf.members], offsets).astype(np.float32)
+    reach = (_REACH * _nearest_other(positions, distinct, n_threads)).astype(np.float32)
     radii = group.maximum(lengths(away) + reach)
     return RowPlacement(
-        anchors, radii, scales, maps, start.centres, positions, turned, reach, group.order, group.starts
+        anchors, radii, scales, *frames.kept(maps), positions, turned, reach, group.order, group.starts
     )
 
 

@@ -21,15 +21,12 @@ import numpy as np
 
 from .._arrays import Array
 from .._progress import Progress
+from ..errors import FileFormatError
 
 BLOCK_BYTES = 1 << 24  # of text or vectors at a time: bounds the memory, whatever the file's size
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, tarfile.TarError)
 _OPENERS: dict[str, Any] = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile, ".bz2": bz2.BZ2File}
 _GZIP_AT_MOST = 1100  # deflate never packs tighter than 1032 to 1
-
-
-class DatasetFormatError(ValueError):
-    """A file is truncated, damaged, or does not hold what its name says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ def damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGED as error:
-        raise DatasetFormatError(f"{path} is truncated or damaged ({error}); delete it and get it again") from error
+        raise FileFormatError(f"{path} is truncated or damaged ({error}); delete it and get it again") from error
 
 
 @contextmanager
@@ -78,7 +75,7 @@ def open_stream(path: Path) -> Iterator[Stream]:
             archive = stack.enter_context(zipfile.ZipFile(raw))
             names = [member for member in archive.namelist() if not member.endswith("/")]
             if len(names) != 1:
-                raise DatasetFormatError(f"{path} holds {len(names)} files; expected one")
+                raise FileFormatError(f"{path} holds {len(names)} files; expected one")
             name = names[0]
             file = stack.enter_context(archive.open(name))
         opener = _OPENERS.get(Path(name).suffix)
@@ -99,12 +96,12 @@ def read_idx(path: Path) -> Array:
     with open_stream(path) as stream:
         head = stream.file.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _IDX_TYPES or head[3] == 0:
-            raise DatasetFormatError(
+            raise FileFormatError(
                 f"{path} is not an idx file: it starts with {head!r}, not with two zeros, a type and a number of axes"
             )
         sizes = stream.file.read(4 * head[3])
         if len(sizes) < 4 * head[3]:
-            raise DatasetFormatError(f"{path} is truncated in its header; delete it and get it again")
+            raise FileFormatError(f"{path} is truncated in its header; delete it and get it again")
         shape, dtype = struct.unpack(f">{head[3]}I", sizes), np.dtype(_IDX_TYPES[head[2]])
         offset, length = 4 + len(sizes), math.prod(shape) * dtype.itemsize
         if not stream.compressed:
@@ -120,8 +117,8 @@ def read_idx(path: Path) -> Array:
         return values
 
 
-def _wrong_length(path: Path, found: str, expected: str) -> DatasetFormatError:
-    return DatasetFormatError(
+def _wrong_length(path: Path, found: str, expected: str) -> FileFormatError:
+    return FileFormatError(
         f"{path} is truncated or damaged: it has {found}, its header says {expected}; delete it and get it again"
     )
 
@@ -132,6 +129,31 @@ def _fill(file: IO[bytes], values: Array) -> int:
     while done < len(view) and (count := file.readinto(view[done:])):  # type: ignore[attr-defined]
         done += count
     return done
+
+
+# -- fvecs, bvecs, ivecs: vectors with their length in front -------------------------------------------
+
+
+def read_vecs(path: Path) -> Array:
+    """Vectors of the TEXMEX collections, memory-mapped: four bytes with the length before each."""
+    dtype = np.dtype({".fvecs": "<f4", ".bvecs": "u1", ".ivecs": "<i4"}.get(path.suffix, "<f4"))
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(4)
+    width = struct.unpack("<i", head)[0] if len(head) == 4 else 0
+    step = 4 + width * dtype.itemsize
+    if not 0 < width <= 10_000_000 or size % step:
+        raise FileFormatError(
+            f"{path} is no {path.suffix} file, or cut short: vectors of {width} numbers, {size:,} bytes"
+        )
+    table = np.memmap(path, "u1", "r", shape=(size // step, step))
+    widths = np.ascontiguousarray(table[:, :4]).view("<i4")[:, 0]
+    bad = np.flatnonzero(widths != width)
+    if len(bad):
+        raise FileFormatError(
+            f"{path}, row {bad[0]:,}: a vector of {widths[bad[0]]} numbers after vectors of {width}"
+        )
+    return np.ascontiguousarray(table[:, 4:]).view(dtype)
 
 
 # -- word2vec's binary format ------------------------------------------------------------------------
@@ -154,7 +176,7 @@ def word2vec_blocks(path: Path, progress: Progress, limit: int | None = None) ->
                 data, at = data[at:] + stream.file.read(BLOCK_BYTES + width), 0
                 space = data.find(b" ")
                 if space < 0 or space + 1 + width > len(data):
-                    raise DatasetFormatError(
+                    raise FileFormatError(
                         f"{path} is truncated: it ends in row {row:,} of {rows:,}; delete it and get it again"
                     )
             words.append(data[at:space].lstrip(b"\n").decode("utf-8", "replace"))
@@ -167,7 +189,7 @@ def word2vec_blocks(path: Path, progress: Progress, limit: int | None = None) ->
 def _word2vec_header(path: Path, line: bytes) -> tuple[int, int]:
     parts = line.split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts) or not int(parts[1]):
-        raise DatasetFormatError(
+        raise FileFormatError(
             f"{path} is not a word2vec binary file: it starts with {line[:40]!r}, not with its rows and columns"
         )
     return int(parts[0]), int(parts[1])
@@ -191,10 +213,10 @@ def text_blocks(path: Path, progress: Progress, *, class_first: bool = False) ->
                 try:
                     table = np.loadtxt(filled, np.float32, delimiter=delimiter, comments=None, ndmin=2)
                 except ValueError as error:
-                    raise DatasetFormatError(f"{path}, in the lines from {line:,} on: {error}") from error
+                    raise FileFormatError(f"{path}, in the lines from {line:,} on: {error}") from error
                 width = width or table.shape[1]
                 if table.shape[1] != width:
-                    raise DatasetFormatError(f"{path}, line {line:,}: {table.shape[1]} columns after {width}")
+                    raise FileFormatError(f"{path}, line {line:,}: {table.shape[1]} columns after {width}")
                 yield Rows(table[:, 1:], whole(table[:, 0], path)) if class_first else Rows(table)
             line += len(lines)
             progress.share(stream.share())
@@ -212,12 +234,12 @@ def svmlight_blocks(path: Path, columns: int, progress: Progress) -> Iterator[Ro
                     io.BytesIO(b"".join(lines)), n_features=columns, zero_based=False, dtype=np.float32
                 )
             except ValueError as error:
-                raise DatasetFormatError(f"{path}, in the lines from {line:,} on: {error}") from error
+                raise FileFormatError(f"{path}, in the lines from {line:,} on: {error}") from error
             X = sparse.toarray()
             with np.errstate(invalid="ignore"):  # what does not fit is seen in the next line
                 pixels = X.astype(np.uint8)
             if not np.array_equal(pixels, X):
-                raise DatasetFormatError(f"{path}, in the lines from {line:,} on: values are not whole from 0 to 255")
+                raise FileFormatError(f"{path}, in the lines from {line:,} on: values are not whole from 0 to 255")
             yield Rows(pixels, whole(y, path))
             line += len(lines)
             progress.share(stream.share())
@@ -228,7 +250,5 @@ def whole(labels: Array, path: Path) -> Array:
     with np.errstate(invalid="ignore"):
         y = labels.astype(np.int32)
     if not np.array_equal(y, labels):
-        raise DatasetFormatError(
-            f"{path}: the class column holds {labels[y != labels][0]}, which is not a whole number"
-        )
+        raise FileFormatError(f"{path}: the class column holds {labels[y != labels][0]}, which is not a whole number")
     return y

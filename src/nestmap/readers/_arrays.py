@@ -12,7 +12,8 @@ import numpy as np
 
 from .._arrays import Array
 from .._progress import Progress
-from ._formats import BLOCK_BYTES, DatasetFormatError, Rows, damage_named
+from ..errors import FileFormatError
+from ._formats import BLOCK_BYTES, Rows, damage_named
 
 _X = ("X", "data", "features", "feat", "fea")
 _Y = ("y", "Y", "labels", "label", "gnd", "targets")
@@ -22,13 +23,43 @@ def read_npz(path: Path) -> Rows:
     """X, and y if it is there."""
     file = _load(path)
     if not isinstance(file, np.lib.npyio.NpzFile):
-        raise DatasetFormatError(f"{path} is a single array, not an .npz file; rename it to .npy")
+        raise FileFormatError(f"{path} is a single array, not an .npz file; rename it to .npy")
     with file:
         if _X[0] not in file:
-            raise DatasetFormatError(
+            raise FileFormatError(
                 f"{path} has no array X, only {', '.join(file) or 'nothing'}; write it with np.savez(path, X=X, y=y)"
             )
         return Rows(*(_member(path, file, name) if name in file else None for name in (_X[0], _Y[0])))  # type: ignore[arg-type]
+
+
+def read_npz_arrays(path: Path, key: str | None) -> tuple[Array, str, dict[str, Array]]:
+    """The array that holds the rows, its name, and the others; by its key, its usual names, or the only one."""
+    file = _load(path)
+    if not isinstance(file, np.lib.npyio.NpzFile):
+        raise FileFormatError(f"{path} is a single array, not an .npz file; rename it to .npy")
+    with file:
+        arrays = {name: _member(path, file, name) for name in file}
+    if key is not None and key not in arrays:
+        raise ValueError(f"{path}: key={key!r} is not there; it has {', '.join(arrays)}")
+    if {"data", "indices", "indptr", "shape", "format"} == arrays.keys():
+        return _sparse_npz(path), "a sparse matrix", {}
+    matrices = {name: array.shape for name, array in arrays.items() if _numeric(array)}
+    name = key or choose_array(path, matrices)
+    return arrays[name], name, {each: array for each, array in arrays.items() if each != name}
+
+
+def _sparse_npz(path: Path) -> Any:
+    """What scipy.sparse.save_npz wrote, as CSR."""
+    from scipy import sparse
+
+    try:
+        matrix = sparse.load_npz(path)
+        if matrix.format not in ("csr", "csc"):
+            raise ValueError(f"its format is {matrix.format}; save it as CSR: X.tocsr()")
+        matrix.check_format(full_check=True)  # before SciPy's own code trusts the indices
+    except ValueError as error:
+        raise FileFormatError(f"{path} is a damaged sparse matrix ({error})") from error
+    return sparse.csr_matrix(matrix)
 
 
 def read_npy(path: Path) -> Array:
@@ -52,8 +83,8 @@ def _member(path: Path, file: Mapping[str, Any], name: str) -> Array:
             raise _unreadable(path, error) from error
 
 
-def _unreadable(path: Path, error: ValueError) -> DatasetFormatError:
-    return DatasetFormatError(
+def _unreadable(path: Path, error: ValueError) -> FileFormatError:
+    return FileFormatError(
         f"{path} cannot be read ({error}); pickled objects are refused: save plain arrays, np.savez(path, X=X, y=y)"
     )
 
@@ -80,9 +111,9 @@ def read_mat(path: Path) -> Rows | None:
     except NotImplementedError:
         return None
     except (MatReadError, ValueError, TypeError, OSError) as error:
-        raise DatasetFormatError(f"{path} is not a MATLAB file, or damaged ({error})") from error
+        raise FileFormatError(f"{path} is not a MATLAB file, or damaged ({error})") from error
     arrays = {name: value for name, value in variables.items() if _numeric(value)}
-    X = arrays[_choose(path, {name: value.shape for name, value in arrays.items()})]
+    X = arrays[choose_array(path, {name: value.shape for name, value in arrays.items()})]
     y = next((arrays[name].reshape(-1) for name in _Y if name in arrays and arrays[name] is not X), None)
     return Rows(X, y)
 
@@ -91,12 +122,13 @@ def _numeric(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "uifb" and value.ndim >= 2
 
 
-def _choose(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> str:
+def choose_array(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> str:
     """The variable that holds the rows: by its usual names, else the only one that is no label."""
     named = [name for name in _X if name in shapes] or [name for name in shapes if name not in _Y] or [*shapes]
     if not named or (len(named) > 1 and named[0] not in _X):
-        raise DatasetFormatError(
-            f"{path}: which variable holds the rows? It has {', '.join(shapes) or 'no numeric array'}; name it X"
+        raise FileFormatError(
+            f"{path}: which array holds the rows? It has {', '.join(shapes) or 'none of numbers'}; name it X, or "
+            "give its key"
         )
     return named[0]
 
@@ -110,10 +142,10 @@ def mat73_blocks(path: Path, progress: Progress) -> Iterator[Rows]:
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise DatasetFormatError(f"{path} is truncated or damaged ({error})") from error
+        raise FileFormatError(f"{path} is truncated or damaged ({error})") from error
     with file:
         matrices = {name: item for name, item in file.items() if _is_matrix(item)}
-        X = matrices[_choose(path, {name: item.shape for name, item in matrices.items()})]
+        X = matrices[choose_array(path, {name: item.shape for name, item in matrices.items()})]
         y = next((matrices[name][()].reshape(-1) for name in _Y if name in matrices and matrices[name] != X), None)
         rows = X.shape[1]
         step = max(1, BLOCK_BYTES // max(1, X.shape[0] * X.dtype.itemsize))

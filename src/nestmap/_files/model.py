@@ -1,0 +1,125 @@
+"""A fitted estimator as one file, and what comes back from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._arrays import Array
+from .._version import __version__
+from ..errors import ModelFileError
+from ..fitted import FittedMap
+from ..neighbors import FirstNeighbors
+from ..placement import FittedTree
+from .container import read_container, write_container
+from .maps import read_map, write_map
+from .tree import put_rows, read_tree, take_rows, write_tree
+from .values import Reader, Writer
+
+KIND = "nestmap-model"
+ESTIMATORS = ("HNNE", "FINCH")
+VERSION = 1  # of the format: a reader of this version reads all up to it
+_NOT_KEPT = ("callback", "random_state")  # of a session; a seed that is a number is kept
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """What a file holds of an estimator."""
+
+    estimator: str  # 'HNNE' or 'FINCH'
+    parameters: dict[str, Any]
+    features: dict[str, Any]  # n_features_in_, feature_names_in_
+    fitted: FittedMap | FittedTree
+    extra: dict[str, Any] = field(default_factory=dict)  # numbers, texts, arrays and rows by name
+
+
+def save_model(path: Any, estimator: Any, fitted: FittedMap | FittedTree, extra: Mapping[str, Any]) -> None:
+    """Write a fitted estimator to a file, which is whole or absent."""
+    target, writer = Path(os.fspath(path)).expanduser(), Writer()
+    if (name := type(estimator).__name__) not in ESTIMATORS:
+        raise ValueError(f"{name} cannot be saved: model files hold {' and '.join(ESTIMATORS)}; pickle it")
+    tree = fitted.tree if isinstance(fitted, FittedMap) else fitted
+    features: dict[str, Any] = {"n_features_in_": int(estimator.n_features_in_)}
+    if (names := getattr(estimator, "feature_names_in_", None)) is not None:
+        writer.put_texts("feature_names", names)
+    document: dict[str, Any] = {
+        "writer": f"nestmap {__version__}",
+        "estimator": name,
+        "parameters": _parameters_record(writer, estimator.get_params(deep=False)),
+        "features": features,
+        "tree": write_tree(writer, tree),
+    }
+    if isinstance(fitted, FittedMap):
+        document["map"] = write_map(writer, fitted)
+    document["extra"] = {name: _extra_record(writer, f"extra/{name}", value) for name, value in extra.items()}
+    write_container(target, KIND, VERSION, {**document, "arrays": writer.names}, writer.arrays)
+
+
+def read_model(path: Any, n_threads: int, mmap: bool = False) -> SavedModel:
+    """Read and check what `save_model` has written."""
+    source = Path(os.fspath(path)).expanduser()
+    stored = read_container(source, KIND, VERSION, mmap)
+    try:
+        return _read(Reader(stored), n_threads)
+    except ModelFileError as error:
+        raise ModelFileError(f"{source}: {error}") from error.__cause__
+
+
+def _read(reader: Reader, n_threads: int) -> SavedModel:
+    document = reader.document
+    name = reader.option(document, "estimator", ESTIMATORS)
+    n_features = reader.whole(reader.get(document, "features", dict), "n_features_in_", 1, 2**40)
+    features: dict[str, Any] = {"n_features_in_": n_features}
+    if reader.has("feature_names/ends"):
+        features["feature_names_in_"] = np.array(reader.take_texts("feature_names", n_features), dtype=object)
+    tree = read_tree(reader, document.get("tree"), n_features, n_threads)
+    fitted = read_map(reader, document.get("map"), tree, n_features) if name == "HNNE" else tree
+    records = reader.get(document, "extra", dict)
+    extra = {key: _read_extra(reader, f"extra/{key}", each) for key, each in records.items()}
+    parameters = reader.get(document, "parameters", dict)
+    return SavedModel(
+        name, {key: _read_parameter(reader, key, each) for key, each in parameters.items()}, features, fitted, extra
+    )
+
+
+def _parameters_record(writer: Writer, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, value in parameters.items():
+        if isinstance(value, FirstNeighbors):
+            value = value.ids  # which rows: distances follow from them
+        dropped = name in _NOT_KEPT and not isinstance(value, int | np.integer)
+        found[name] = None if dropped else writer.encode(f"parameters/{name}", value)
+    return found
+
+
+def _read_parameter(reader: Reader, name: str, record: Any) -> Any:
+    if not name.isidentifier():
+        raise ModelFileError(f"there is no parameter {name[:60]!r}")
+    return reader.decode(record)
+
+
+def _extra_record(writer: Writer, name: str, value: Any) -> Any:
+    if sparse.issparse(value):
+        put_rows(writer, name, value)
+        return {"csr": list(value.shape)}
+    return writer.encode(name, value)
+
+
+def _read_extra(reader: Reader, name: str, record: Any) -> Any:
+    match record:
+        case {"csr": [int(n), int(n_columns)]} if 0 <= n < 2**40 and 0 < n_columns < 2**40:
+            return take_rows(reader, name, n, n_columns)
+    return reader.decode(record)
+
+
+def check_array(value: Any, kind: str, shape: tuple[int, ...], name: str) -> Array:
+    """An extra that must be an array."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in kind or value.shape != shape:
+        raise ModelFileError(f"{name!r} is not an array of shape {shape}")
+    return value

@@ -1,0 +1,225 @@
+"""The hierarchy and what finds the cluster of a row, as arrays and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._arrays import Array
+from .._run import Run
+from ..errors import ModelFileError
+from ..fitted import index_rows
+from ..hierarchy.build import merge_items
+from ..hierarchy.merge import Links, components, link_graph
+from ..hierarchy.tree import Grouping, Hierarchy, Level
+from ..neighbors import NeighborReport, centroid_kind
+from ..neighbors.blocked import BlockedIndex, MedoidDistances
+from ..neighbors.metric import BoundMetric
+from ..neighbors.row_metric import ROW_METRICS, RowMetric
+from ..placement import FittedTree, RowTable
+from .container import same_bytes
+from .values import Reader, Writer, number
+
+_MOST_LEVELS = 64  # each has at most half as many nodes as the one below
+_FLOAT = ("f4", "f8")
+_ROWS = ("u1", "i1", "f2", "f4", "f8")  # types that rows are kept in
+
+
+def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
+    """Keep the arrays of a fitted tree; its JSON."""
+    hierarchy = tree.hierarchy
+    writer.put("tree/hashes", tree.table.in_order())
+    for k, level in enumerate(hierarchy.levels):
+        writer.put(f"tree/level{k}/members", level.members)
+        if not _follows(hierarchy, k):
+            put_rows(writer, f"tree/level{k}/centroids", level.centroids)
+    for k, links in enumerate(hierarchy.links):
+        writer.put(f"tree/links{k}/ids", links.ids)
+        writer.put(f"tree/links{k}/ranks", links.ranks)
+    index = tree.row_index
+    rows = None if index is None else index.data if isinstance(index, BlockedIndex) else index.points.data
+    if rows is not None:
+        put_rows(writer, "tree/rows", rows)
+    return {
+        "metric": _metric_record(writer, hierarchy.metric),
+        "levels": [{"link": number(level.link), "gap": number(level.gap)} for level in hierarchy.levels],
+        "n_links": len(hierarchy.links),
+        "far_distance": number(hierarchy.far_distance),
+        "reports": [_report_record(report) for report in hierarchy.reports],
+        "dtype": tree.dtype.name,
+        "is_sparse": tree.is_sparse,
+        "new_points": "centroid" if index is None else "neighbor",
+    }
+
+
+def _follows(hierarchy: Hierarchy, k: int) -> bool:
+    """Whether the centroids of a level are, bit for bit, the means of those of the level below."""
+    if k == 0 or centroid_kind(hierarchy.metric) == "medoid":
+        return False
+    below, level = hierarchy.levels[k - 1 : k + 1]
+    means = _means(below.centroids, below.sizes, level.members, level.n_nodes, 1)
+    if sparse.issparse(means):
+        return all(same_bytes(getattr(means, p), getattr(level.centroids, p)) for p in ("data", "indices", "indptr"))
+    return same_bytes(means, level.centroids)
+
+
+def _means(centroids: Any, sizes: Array, members: Array, n_nodes: int, n_threads: int) -> Any:
+    return merge_items(centroids, sizes.astype(np.float64), members, n_nodes, centroids.dtype, Run(n_threads))[0]
+
+
+def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> FittedTree:
+    """The fitted tree; the index over the training rows, if it has one, is built again."""
+    hashes = reader.take("tree/hashes", ("u8",), (None,))
+    metric = _read_metric(reader, reader.get(record, "metric", (str, dict)), n_features)
+    levels = _read_levels(reader, reader.get(record, "levels", list), hashes, metric, n_features, n_threads)
+    hierarchy = Hierarchy(
+        levels, metric, tuple(_read_report(reader, each) for each in reader.get(record, "reports", list)), None,
+        reader.number(record, "far_distance"), _read_links(reader, record, levels),
+    )  # fmt: skip
+    dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))
+    index = None
+    if reader.option(record, "new_points", ("centroid", "neighbor")) == "neighbor":
+        rows = None if metric == "precomputed" else take_rows(reader, "tree/rows", len(hashes), n_features)
+        index = index_rows(rows, metric, hashes, n_threads)
+    return FittedTree(hierarchy, RowTable.of(hashes), dtype, reader.get(record, "is_sparse", bool), index)
+
+
+def _read_levels(
+    reader: Reader, records: list[Any], hashes: Array, metric: Any, n_features: int, n_threads: int
+) -> tuple[Level, ...]:
+    """Levels from fine to coarse; sizes and keys follow from what is below."""
+    if not 1 <= len(records) <= _MOST_LEVELS or not len(hashes):
+        raise ModelFileError(f"has {len(hashes)} rows and {len(records)} levels")
+    levels: list[Level] = []
+    keys, weights = hashes, np.ones(len(hashes))
+    for k, record in enumerate(records):
+        members = reader.take_ids(f"tree/level{k}/members", len(keys), len(keys))
+        n_nodes = int(members.max()) + 1
+        sizes = np.bincount(members, weights=weights, minlength=n_nodes).astype(np.int64)
+        if not sizes.all():
+            raise ModelFileError(f"a node of level {k} has no members")
+        group = Grouping.of(members, n_nodes)
+        keys, weights = np.add.reduceat(keys[group.order], group.starts[:-1]), sizes.astype(np.float64)
+        name = f"tree/level{k}/centroids"
+        if isinstance(metric, str) and metric == "precomputed":
+            rows = reader.take_ids(f"{name}/rows", n_nodes, len(hashes))
+            centroids: Any = MedoidDistances(rows, reader.take(f"{name}/distances", _FLOAT, (n_nodes, n_nodes)))
+        elif k and not reader.has(name) and not reader.has(f"{name}/data"):
+            centroids = _means(levels[-1].centroids, levels[-1].sizes, members, n_nodes, n_threads)
+        else:
+            centroids = take_rows(reader, name, n_nodes, n_features)
+        link, gap = reader.number(record, "link"), reader.number(record, "gap")
+        levels.append(Level(centroids, sizes, members, link, gap, keys))
+    return tuple(levels)
+
+
+def _read_links(reader: Reader, record: Any, levels: tuple[Level, ...]) -> tuple[Links, ...]:
+    """First-neighbour links of the rows and of each level, and on above the top."""
+    found: list[Links] = []
+    for k in range(reader.whole(record, "n_links", 0, _MOST_LEVELS)):
+        if k <= len(levels):
+            n = len(levels[k].members) if k < len(levels) else levels[-1].n_nodes
+        else:
+            n = int(components(link_graph(found[-1].ids)).max()) + 1
+        ids = reader.take_ids(f"tree/links{k}/ids", n, n, ("i4", "i8"))
+        found.append(Links(ids, reader.take(f"tree/links{k}/ranks", ("i4", "i8"), (n,))))
+    return tuple(found)
+
+
+# -- rows: dense, CSR, or medoids of a matrix of distances ---------------------------------------------
+
+
+def put_rows(writer: Writer, name: str, rows: Any) -> None:
+    if isinstance(rows, MedoidDistances):
+        writer.put(f"{name}/rows", rows.rows)
+        writer.put(f"{name}/distances", rows.distances)
+    elif sparse.issparse(rows):
+        for part in ("data", "indices", "indptr"):
+            writer.put(f"{name}/{part}", getattr(rows, part))
+    else:
+        writer.put(name, rows)
+
+
+def take_rows(reader: Reader, name: str, n: int, n_features: int) -> Any:
+    if reader.has(name):
+        return reader.take(name, _ROWS, (n, n_features))
+    data = reader.take(f"{name}/data", _ROWS, (None,))
+    kind = ("i4", "i8")
+    indices, indptr = reader.take(f"{name}/indices", kind, data.shape), reader.take(f"{name}/indptr", kind, (n + 1,))
+    try:
+        found = sparse.csr_matrix((data, indices, indptr), shape=(n, n_features))
+        found.check_format(full_check=True)  # kernels trust the indices
+    except ValueError as error:
+        raise ModelFileError(f"{name!r} is no CSR matrix: {error}") from error
+    found.has_canonical_format = found.has_sorted_indices = bool(_ascend(indices, indptr))
+    if not found.has_canonical_format:
+        raise ModelFileError(f"{name!r} has columns that are not in order")
+    return found
+
+
+def _ascend(indices: Array, indptr: Array) -> bool:
+    """Whether the columns of each row go up."""
+    up = np.diff(indices.astype(np.int64)) > 0
+    first = indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(indices))]
+    up[first - 1] = True  # from the end of a row to the beginning of another
+    return bool(up.all())
+
+
+# -- metrics and reports -------------------------------------------------------------------------------
+
+
+def _metric_record(writer: Writer, metric: Any) -> Any:
+    if isinstance(metric, str):
+        return metric
+    if isinstance(metric, RowMetric):
+        values = {"mean": metric.mean, "matrix": metric.matrix}
+        kept = {name: writer.encode(f"tree/metric/{name}", value) for name, value in values.items()}
+        return {"kind": "rows", "name": metric.name, "factor": number(metric.factor), **kept}
+    assert isinstance(metric, BoundMetric)  # a function is refused as a parameter
+    parameters = writer.encode("tree/metric", metric.parameters)
+    return {"kind": "parameters", "name": metric.name, "parameters": parameters}
+
+
+def _read_metric(reader: Reader, record: Any, n_features: int) -> Any:
+    if isinstance(record, str):
+        if len(record) > 40:
+            raise ModelFileError(f"there is no metric {record[:40]!r}…")
+        return record
+    if reader.option(record, "kind", ("rows", "parameters")) == "parameters":
+        parameters = reader.decode(record.get("parameters"))
+        if not isinstance(parameters, dict):
+            raise ModelFileError("parameters of the metric are missing")
+        return BoundMetric(reader.get(record, "name", str), parameters)
+    mean, matrix = reader.decode(record.get("mean")), reader.decode(record.get("matrix"))
+    for value, shapes in ((mean, [(n_features,)]), (matrix, [(n_features,), (n_features, n_features)])):
+        if value is not None and (getattr(value, "shape", None) not in shapes or value.dtype != np.float64):
+            raise ModelFileError("the matrix of the metric does not fit the columns of the rows")
+    return RowMetric(reader.option(record, "name", ROW_METRICS), mean, matrix, reader.number(record, "factor"))
+
+
+def _report_record(report: NeighborReport) -> dict[str, Any]:
+    """The fields of a report, which are numbers and texts."""
+    record = {field.name: getattr(report, field.name) for field in fields(NeighborReport)}
+    record["seconds"] = {name: float(value) for name, value in report.seconds.items()}
+    return {name: number(value) if isinstance(value, float) else value for name, value in record.items()}
+
+
+def _read_report(reader: Reader, record: Any) -> NeighborReport:
+    values: dict[str, Any] = {}
+    for field in fields(NeighborReport):
+        match field.type:
+            case "float":
+                values[field.name] = reader.number(record, field.name)
+            case "int":
+                values[field.name] = reader.get(record, field.name, int)
+            case "bool":
+                values[field.name] = reader.get(record, field.name, bool)
+            case "str":
+                values[field.name] = reader.get(record, field.name, str)
+            case _:
+                seconds = reader.get(record, field.name, dict)
+                values[field.name] = {name: reader.number(seconds, name) for name in seconds}
+    return NeighborReport(**values)

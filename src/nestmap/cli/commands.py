@@ -1,0 +1,279 @@
+"""The commands, one function each: read, call the library, write."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from argparse import Namespace
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from .._version import __version__
+from .options import LEFT_OUT, estimator_parameters
+from .talk import Talk
+
+_AXES = "xyz"
+
+
+def run_fit(options: Namespace) -> None:
+    """`nestmap fit`."""
+    from ..estimator import HNNE
+    from ..runs.folder import check_target
+
+    talk, target = Talk(options.quiet, options.json), Path(options.output).expanduser()
+    check_target(target, options.force)
+    changed = _changed_parameters(options)
+    clock = perf_counter()
+    table = _read(options, talk)
+    seconds = {"reading": perf_counter() - clock}
+    if table.text and "metric" not in changed:
+        changed["metric"] = "cosine"
+        talk.note("texts are compared by the cosine of their words: --metric cosine")
+    work = target.with_name(f"{target.name}.work") if options.resume else None
+    model = HNNE(
+        options.dims[0], **changed, work_dir=work, callback=talk, random_state=options.seed, n_jobs=options.threads
+    )
+    _embed_and_write(options, talk, target, table, model, seconds, changed)
+    if work is not None:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _embed_and_write(
+    options: Namespace, talk: Talk, target: Path, table: Any, model: Any, seconds: dict[str, float],
+    changed: dict[str, Any],
+) -> None:  # fmt: skip
+    from ..runs.folder import describe_levels, describe_tree, write_run
+    from ..runs.record import to_text
+
+    clock = perf_counter()
+    model.fit(table.X)
+    models = {model.n_components: model}
+    for dims in options.dims[1:]:
+        plane = {} if dims == 2 or model.layout == "descent" else {"layout": "auto"}
+        models[dims] = model.relayout(n_components=dims, **plane)
+    seconds["fit"] = perf_counter() - clock
+    for each in models.values():
+        each.work_dir = None  # gone when the run is written
+    record = {
+        "source": str(table), "file": str(options.data), "n_rows": table.n_rows, "n_columns": int(table.X.shape[1]),
+        "reading": {
+            "text": options.text, "label": options.label, "id": options.id, "key": options.key,
+            "format": options.format, "named": table.taken is not None,
+        },
+        "created": datetime.now().astimezone().isoformat(timespec="seconds"), "versions": _versions(),
+        "parameters": _plain(model.get_params()), "changed": _plain(changed), "seconds": seconds,
+        "levels": describe_levels(model), "label_level": int(model.label_level_), "tree": describe_tree(model),
+        "neighbors": str(model.neighbor_report_), "far_distance": _finite(model.far_distance_),
+        "quality": None,
+    }  # fmt: skip
+    run = write_run(target, models, table, record, options.force)
+    talk.note(f"wrote {target}")
+    talk.result(to_text(run.record), run.record)
+
+
+def run_transform(options: Namespace) -> None:
+    """`nestmap transform`."""
+    from ..readers import read_table
+    from ..runs.folder import Run
+    from .output import check_output, write_columns
+
+    talk, run = Talk(options.quiet), Run(options.run)
+    check_output(options.output, options.force, (".csv", ".tsv", ".npy", ".npz", ".parquet"))
+    rows, reading, model = run.rows(), run.record["reading"], run.model()
+    table = read_table(
+        options.data, format=options.format, key=options.key or reading["key"], id=options.id or None,
+        like=rows.columns if reading["named"] else None, text=reading["text"], words=rows.words,
+        missing=options.missing,
+    )  # fmt: skip
+    talk.note(str(table))
+    model.n_jobs = options.threads
+    positions, distances = model.transform(table.X, return_distance=True)
+    clusters = model.predict(table.X)
+    n_far = int((distances > model.far_distance_).sum())
+    if n_far:
+        talk.note(f"{n_far:,} of {len(distances):,} rows are far from everything that was fitted (distance > "
+                  f"{model.far_distance_:.4g})")  # fmt: skip
+    columns = {**_names_of(table), **_axes(positions), "distance": distances, "cluster": clusters}
+    write_columns(options.output, columns, positions)
+    _tell_written(talk, options, {"rows": len(positions), "far": n_far})
+
+
+def run_labels(options: Namespace) -> None:
+    """`nestmap labels`."""
+    from ..runs.folder import Run
+    from .output import check_output, write_columns
+
+    talk, run = Talk(options.quiet), Run(options.run)
+    check_output(options.output, options.force, (".csv", ".tsv", ".npy", ".npz", ".parquet"))
+    model, names = run.model(), run.rows().names
+    if options.clusters is not None:
+        labels = model.hierarchy_.labels(n_clusters=options.clusters)
+    else:
+        labels = model.hierarchy_.labels(model.label_level_ if options.level is None else options.level)
+    columns = {"cluster": labels} if names is None else {"name": names, "cluster": labels}
+    write_columns(options.output, columns, labels)
+    _tell_written(talk, options, {"rows": len(labels), "clusters": int(labels.max()) + 1})
+
+
+def run_score(options: Namespace) -> None:
+    """`nestmap score`."""
+    from ..metrics import map_quality
+    from ..readers import read_table
+    from ..runs.folder import Run
+
+    talk = Talk(options.quiet, options.json)
+    run = Run(options.map) if Path(options.map).is_dir() and not options.map.endswith(".zarr") else None
+    metric = options.metric
+    if run is not None:
+        reading, rows = run.record["reading"], run.rows()
+        table = read_table(
+            options.data, format=options.format, key=options.key or reading["key"], missing=options.missing,
+            columns=options.columns, like=rows.columns if reading["named"] else None, label=options.label,
+            text=options.text or reading["text"], words=rows.words,
+        )  # fmt: skip
+        model = run.model()
+        positions, metric = model.embedding_, metric or model.metric
+    else:
+        table, positions = _read(options, talk), np.asarray(read_table(options.map).X)
+    talk.note(str(table))
+    if len(positions) != table.n_rows:
+        raise ValueError(f"{options.map} has {len(positions):,} rows, {options.data} has {table.n_rows:,}")
+    y = None if options.label is None else table.metadata[options.label]
+    sample = None if table.n_rows <= options.rows else options.rows
+    quality = map_quality(
+        table.X, positions, y, metric=metric or "euclidean", n_sample=sample, n_jobs=options.threads
+    )  # fmt: skip
+    found = {field.name: _score(getattr(quality, field.name)) for field in fields(quality)}
+    scores = {name: value for name, value in found.items() if value is not None}
+    if run is not None:
+        run.note(quality=scores)
+    talk.result(str(quality), scores)
+
+
+def _score(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): round(float(v), 4) for k, v in value.items()}
+    return None if value is None else round(float(getattr(value, "value", value)), 4)
+
+
+def run_export(options: Namespace) -> None:
+    """`nestmap export`."""
+    from ..runs.folder import Run
+    from .output import check_output, write_cells, write_columns
+
+    talk, run = Talk(options.quiet), Run(options.run)
+    check_output(options.output, options.force, (".csv", ".tsv", ".npz", ".parquet", ".h5ad"))
+    model, rows = run.model(options.dims), run.rows()
+    levels = {f"level_{k}": model.hierarchy_.labels(k) for k in range(model.hierarchy_.n_levels)}
+    columns = {"cluster": model.labels_, **levels}
+    columns |= {name if name not in columns else f"{name}_": values for name, values in rows.metadata.items()}
+    if options.output.endswith(".h5ad"):
+        write_cells(options.output, columns, rows.names, model.embedding_)
+    else:
+        names = {} if rows.names is None else {"name": rows.names}
+        own = {**names, **_axes(model.embedding_)}
+        others = {name if name not in own else f"{name}_": values for name, values in columns.items()}
+        write_columns(options.output, {**own, **others}, model.embedding_)
+    _tell_written(talk, options, {"rows": len(model.embedding_), "columns": len(columns)})
+
+
+def run_demo(options: Namespace) -> None:
+    """`nestmap demo`."""
+    from sklearn.datasets import load_digits
+
+    from ..estimator import HNNE
+    from ..readers import Table
+    from ..runs.folder import check_target
+
+    talk, target = Talk(options.quiet, options.json), Path(options.output).expanduser()
+    check_target(target, options.force)
+    digits = load_digits()
+    table = Table(
+        digits.data.astype(np.uint8), tuple(digits.feature_names), None, {"digit": digits.target},
+        "scikit-learn's handwritten digits",
+    )  # fmt: skip
+    options.data, options.dims, options.label = "digits", [2], "digit"
+    options.id = options.key = options.format = None
+    options.text = False
+    _embed_and_write(options, talk, target, table, HNNE(callback=talk, n_jobs=options.threads), {}, {})
+    talk.note(
+        f"next: nestmap info {target}; nestmap export {target} -o digits.csv; nestmap labels {target} --clusters 10"
+    )
+
+
+# -- shared --------------------------------------------------------------------------------------------
+
+
+def _read(options: Namespace, talk: Talk) -> Any:
+    from .._progress import Progress
+    from ..readers import read_table
+
+    progress = Progress(0, talk)
+    progress.begin(f"reading {options.data}")
+    table = read_table(
+        options.data, format=options.format, columns=options.columns, id=options.id, label=options.label,
+        text=options.text, key=options.key, missing=options.missing, progress=progress,
+    )  # fmt: skip
+    progress.done()
+    talk.note(str(table))
+    return table
+
+
+def _changed_parameters(options: Namespace) -> dict[str, Any]:
+    """Parameters of the estimator that were given; paths of arrays are read."""
+    found = {}
+    for parameter in estimator_parameters():
+        value = None if parameter.name in LEFT_OUT else getattr(options, parameter.name)
+        if value is None:
+            continue
+        if parameter.name in ("neighbors", "preliminary") and value.endswith(".npy"):
+            value = np.load(value, allow_pickle=False)
+        found[parameter.name] = value
+    return found
+
+
+def _axes(positions: Array) -> dict[str, Array]:
+    n = positions.shape[1]
+    return {_AXES[i] if n <= len(_AXES) else f"x{i}": positions[:, i] for i in range(n)}
+
+
+def _names_of(table: Any) -> dict[str, Array]:
+    return {} if table.names is None else {"name": table.names}
+
+
+def _tell_written(talk: Talk, options: Namespace, record: dict[str, Any]) -> None:
+    if options.output != "-":
+        talk.note(f"wrote {options.output}: " + ", ".join(f"{n:,} {what}" for what, n in record.items()))
+        if options.json:
+            print(json.dumps({"output": options.output, **record}))
+
+
+def _versions() -> dict[str, str]:
+    import scipy
+    import sklearn
+
+    return {
+        "nestmap": __version__, "python": platform.python_version(), "numpy": np.__version__,
+        "scipy": scipy.__version__, "scikit-learn": sklearn.__version__, "platform": platform.platform(),
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    """A number that JSON knows."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON: arrays and functions by what they are."""
+    simple = (str, int, float, bool, type(None), list, dict)
+    return {
+        name: value if isinstance(value, simple) else f"<{type(value).__name__}>"
+        for name, value in values.items() if name not in ("callback", "work_dir")
+    }  # fmt: skip

@@ -1,0 +1,75 @@
+"""docs/command-line.md from the code: `python -m nestmap.cli.reference > docs/command-line.md`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from . import EXIT_CODES
+from .options import make_parser
+
+_START = """# The command `nestmap`
+
+Made from the code by `python -m nestmap.cli.reference`; a test compares them.
+
+```
+nestmap fit cars.csv -o cars --id name --label maker    # read, embed, write the folder cars
+nestmap info cars                                       # levels, sizes, neighbours, timings
+nestmap export cars -o cars.parquet                     # coordinates, names, metadata, labels of all levels
+nestmap transform cars new.csv -o placed.csv            # new rows on the same map
+nestmap labels cars --clusters 12 -o labels.csv
+nestmap score cars.csv cars --label maker               # trustworthiness and more; `info` shows it afterwards
+nestmap fit reviews.csv -o reviews --text review        # texts by TF-IDF
+zcat rows.csv.gz | nestmap fit - -o rows --quiet --json
+```
+
+What a run is made of: [files.md](files.md#runs). Formats of data: [files.md](files.md#data-files).
+
+Progress goes to standard error: a bar with the time left where a terminal is, plain lines in a log. Results go to
+standard output. A run or an output file is written under another name and renamed when it is complete: Ctrl-C,
+SIGTERM or a full disk leave nothing half-written. `--resume` keeps finished levels of a long fit in RUN.work until
+the run is written. NESTMAP_TRACEBACK=1 shows where an error comes from.
+"""
+
+
+def render() -> str:
+    """The page."""
+    codes = [f"| {code} | {text} |" for code, text in EXIT_CODES.items()]
+    parts = [
+        _START,
+        "## Exit codes\n\n| code | |\n|---|---|\n" + "\n".join([*codes, "| 143 | ended by SIGTERM |"]) + "\n",
+    ]
+    parser = make_parser()
+    for command, text in _commands(parser):
+        parts.append(
+            f"## nestmap {command.prog.split()[-1]}\n\n{text}\n\n| argument | |\n|---|---|\n{_rows(command)}\n"
+        )
+    return "\n".join(parts)
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from ((command, command.description or "") for command in action.choices.values())
+
+
+def _rows(command: argparse.ArgumentParser) -> str:
+    return "\n".join(
+        f"| `{_name(action)}` | {(action.help or '').replace('%%', '%').replace('|', chr(92) + '|')} |"
+        for action in command._actions if not isinstance(action, argparse._HelpAction)
+    )  # fmt: skip
+
+
+def _name(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return str(action.metavar)
+    takes = "" if action.nargs == 0 else f" {action.metavar or _choices(action) or action.dest.upper()}"
+    return ", ".join(action.option_strings) + (f" [{takes.strip()}]" if action.nargs == "?" else takes)
+
+
+def _choices(action: argparse.Action) -> str:
+    return "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
+
+
+if __name__ == "__main__":
+    print(render(), end="")

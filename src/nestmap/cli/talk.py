@@ -1,0 +1,64 @@
+"""What a command says: lines and a bar on standard error, the result on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from time import perf_counter
+from typing import Any
+
+from .._progress import ProgressEvent, in_words
+
+_WIDTH = 24  # of the bar
+_STEADY = 0.8  # weight of the last estimate of the time left, so that it settles
+_LINE_AFTER = 1.0  # seconds: shorter stages get no line in a log
+
+
+class Talk:
+    """Says what goes on: a bar where a person looks at it, plain lines in a log, nothing if it is to be quiet."""
+
+    def __init__(self, quiet: bool, as_json: bool = False) -> None:
+        self.quiet, self.as_json = quiet, as_json
+        self.is_terminal = sys.stderr.isatty()
+        self.start = perf_counter()
+        self.left: float | None = None
+        self.shown = False
+
+    def note(self, text: str) -> None:
+        """A line on standard error."""
+        if not self.quiet:
+            self._clear()
+            print(f"[{perf_counter() - self.start:7.1f} s] {text}", file=sys.stderr, flush=True)
+
+    def result(self, text: str, record: Any) -> None:
+        """What the command was asked for, as text or JSON, on standard output."""
+        self._clear()
+        if self.as_json:
+            print(json.dumps(record, indent=1))
+        elif not self.quiet:
+            print(text)
+
+    def __call__(self, event: ProgressEvent) -> None:
+        """A callback of a fit."""
+        if self.quiet:
+            return
+        if event.share >= 1:
+            self.left = None
+            if event.seconds >= _LINE_AFTER:
+                self.note(f"{event.stage}: {event.seconds:.1f} s")
+        elif self.is_terminal:
+            self._bar(event)
+
+    def _bar(self, event: ProgressEvent) -> None:
+        if event.seconds_left is not None:
+            known = self.left if self.left is not None else event.seconds_left
+            self.left = _STEADY * known + (1 - _STEADY) * event.seconds_left
+        full = round(_WIDTH * event.share)
+        line = f"{'█' * full}{'░' * (_WIDTH - full)} {event.stage}{in_words(self.left)}"
+        print(f"\r\033[K{line[:118]}", end="", file=sys.stderr, flush=True)
+        self.shown = True
+
+    def _clear(self) -> None:
+        if self.shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self.shown = False

@@ -1,0 +1,17 @@
+"""Files of all kinds as rows to map: numbers, names and metadata.
+
+| files | what is read |
+|---|---|
+| .npy, .npz, .mat, idx | arrays; labels and words beside them |
+| .csv, .tsv, .txt (also .gz, .bz2, .xz, .zip) | tables: columns of numbers, others become metadata |
+| .parquet, .arrow, .feather | tables, also with columns of vectors (pyarrow) |
+| .h5, .h5ad, .zarr | arrays and cells (h5py, anndata, zarr) |
+| .fvecs, .bvecs | vectors |
+| .bin, .vec, GloVe's .txt | words and their vectors; words become names |
+| texts, one per line, or a column | TF-IDF |
+"""
+
+from .read import FORMATS, format_of, read_table
+from .table import Table
+
+__all__ = ["FORMATS", "Table", "format_of", "read_table"]

@@ -1,0 +1,187 @@
+"""The folder of a run: written as a whole, read in parts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from .._files.container import read_container, write_container
+from .._files.values import Reader, Writer
+from .._work.pieces import flush_folder
+from .._work.records import write_json
+from ..errors import ModelFileError
+from ..estimator import HNNE
+from ..readers import Table
+from ..readers.text import Words
+from ..saved import load
+from .record import FORMAT, VERSION, read_record
+
+ROWS_FORMAT = "nestmap-rows"
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfRun:
+    """What is known of the rows and columns of a run beside their numbers."""
+
+    names: Array | None
+    metadata: dict[str, Array]
+    columns: tuple[str, ...] | None  # of the file, or the words
+    words: Words | None
+
+
+class Run:
+    """A run on disk; parts are read when they are asked for.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+
+    Attributes
+    ----------
+    record : dict
+        What `run.json` says.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self.path = Path(os.fspath(path)).expanduser()
+        self.record = read_record(self.path)
+
+    def model(self, dims: int | None = None) -> HNNE:
+        """The model of the first map, or of the one in so many dimensions."""
+        files = {entry["dims"]: entry["file"] for entry in self.record["maps"]}
+        wanted = dims or self.record["maps"][0]["dims"]
+        if wanted not in files:
+            raise ValueError(f"{self.path}: dims={dims}: the run has maps in {', '.join(map(str, files))} dimensions")
+        if Path(files[wanted]).name != files[wanted]:
+            raise ModelFileError(f"{self.path}: {files[wanted]!r} is no name of a file in the run")
+        model = load(self.path / files[wanted])
+        assert isinstance(model, HNNE)
+        return model
+
+    def rows(self) -> RowsOfRun:
+        """Names and metadata of the rows."""
+        path = self.path / "rows.nestmap"
+        reader = Reader(read_container(path, ROWS_FORMAT, VERSION))
+        try:
+            return _read_rows(reader, int(self.record["n_rows"]))
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from error
+
+    def note(self, **entries: Any) -> None:
+        """Add entries to the record."""
+        self.record.update(entries)
+        part = self.path / f"run.json.{os.getpid()}.part"
+        try:
+            write_json(part, self.record)
+            os.replace(part, self.path / "run.json")
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def check_target(path: Path, force: bool) -> None:
+    """Raise early where a run cannot be written."""
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists already; --force replaces it")
+    if path.exists() and not (path / "run.json").exists():
+        raise FileExistsError(f"{path} exists and is no run of nestmap: it is not replaced")
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _folder(path: Path, force: bool) -> Iterator[Path]:
+    """A folder to write to; becomes `path` at the end, or goes if anything fails."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    old = path.with_name(f"{path.name}.{os.getpid()}.old")
+    part.mkdir()
+    try:
+        yield part
+        flush_folder(part)
+        check_target(path, force)
+        if path.exists():
+            os.rename(path, old)
+        os.rename(part, path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def write_run(path: Path, models: Mapping[int, HNNE], table: Table, record: Mapping[str, Any], force: bool) -> Run:
+    """Write a run, whole or not at all; `models`: per number of dimensions."""
+    with _folder(path, force) as folder:
+        maps = []
+        for dims, model in models.items():
+            maps.append({"dims": dims, "file": f"map-{dims}d.nestmap", "layout": model.layout_.kind})
+            model.save(folder / maps[-1]["file"])
+        _write_rows(folder / "rows.nestmap", table)
+        whole = {"format": FORMAT, "version": VERSION, **record, "maps": maps}
+        write_json(folder / "run.json", whole)
+    return Run(path)
+
+
+def _write_rows(path: Path, table: Table) -> None:
+    writer = Writer()
+    kinds: dict[str, str] = {}
+    for i, (name, values) in enumerate(table.metadata.items()):
+        kinds[name] = "numbers" if values.dtype.kind in "uifb" else "texts"
+        (writer.put if kinds[name] == "numbers" else writer.put_texts)(f"metadata/{i}", values)
+    if table.names is not None:
+        writer.put_texts("names", table.names)
+    columns = table.taken if table.words is None else table.words.words
+    if columns is not None:
+        writer.put_texts("columns", columns)
+    if table.words is not None:
+        writer.put("weights", table.words.weights)
+    document = {"metadata": kinds, "arrays": writer.names}
+    write_container(path, ROWS_FORMAT, VERSION, document, writer.arrays)
+
+
+def _read_rows(reader: Reader, n_rows: int) -> RowsOfRun:
+    metadata: dict[str, Array] = {}
+    for i, name in enumerate(kinds := reader.get(reader.document, "metadata", dict)):
+        if reader.option(kinds, name, ("numbers", "texts")) == "texts":
+            metadata[name] = np.array(reader.take_texts(f"metadata/{i}", n_rows), dtype=object)
+        else:
+            metadata[name] = reader.decode({"array": f"metadata/{i}"})
+    names = np.array(reader.take_texts("names", n_rows), dtype=object) if reader.has("names/ends") else None
+    columns = tuple(reader.take_texts("columns")) if reader.has("columns/ends") else None
+    words = None
+    if reader.has("weights") and columns is not None:
+        words = Words(columns, reader.take("weights", ("f4",), (len(columns),)))
+    return RowsOfRun(names, metadata, columns, words)
+
+
+def describe_levels(model: HNNE) -> list[dict[str, Any]]:
+    """Clusters of each level, and their sizes."""
+    found = []
+    for k, level in enumerate(model.hierarchy_.levels):
+        sizes = np.sort(level.sizes)[::-1]
+        found.append({
+            "level": k, "clusters": len(sizes), "largest": int(sizes[0]), "median": float(np.median(sizes)),
+            "smallest": int(sizes[-1]),
+        })  # fmt: skip
+    return found
+
+
+def describe_tree(model: HNNE, most: int = 12, children: int = 5) -> list[dict[str, Any]]:
+    """The largest clusters of the top, each with the largest of its children."""
+    levels = model.hierarchy_.levels
+    top = levels[-1]
+    found = []
+    for node in np.argsort(-top.sizes, kind="stable")[:most]:
+        own = {"cluster": int(node), "rows": int(top.sizes[node]), "children": []}
+        if len(levels) > 1:
+            below = np.flatnonzero(top.members == node)
+            below = below[np.argsort(-levels[-2].sizes[below], kind="stable")]
+            own["n_children"] = len(below)
+            own["children"] = [{"cluster": int(c), "rows": int(levels[-2].sizes[c])} for c in below[:children]]
+        found.append(own)
+    return found
