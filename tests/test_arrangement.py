@@ -221,3 +221,19 @@ def test_the_order_of_rows_makes_no_difference() -> None:
     order = RNG.permutation(len(X))
     a, b = HNNE().fit_transform(X), HNNE().fit_transform(X[order])
     np.testing.assert_allclose(b, a[order], atol=1e-6 * np.ptp(a))
+
+
+@pytest.mark.parametrize("n_rows", [5, 40, 300])
+def test_signs_of_eigenvectors_make_no_difference(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are LAPACK's choice, and another one on other machines."""
+    X = np.random.default_rng(3).normal(size=(n_rows, 9))
+    usual = np.linalg.eigh
+    expected = HNNE(layout="descent").fit(X).embedding_
+
+    def turned(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = usual(matrix)
+        return values, -vectors
+
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    found = HNNE(layout="descent").fit(X).embedding_
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
