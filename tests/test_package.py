@@ -30,7 +30,7 @@ def test_public_surface() -> None:
         "FINCH", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
         "NativeMissingWarning",
         "ProgressEvent", "RecallWarning",
-        "__version__", "build_hierarchy", "first_neighbors", "load", "plot", "plot_layouts", "plot_tree",
+        "__version__", "build_hierarchy", "compare", "first_neighbors", "load", "plot", "plot_changes", "plot_layouts", "plot_tree",
     }  # fmt: skip
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
     assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()
@@ -40,7 +40,7 @@ def test_public_surface() -> None:
 ROOMS = (
     "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work",
     "neighbors", "_run", "describe", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan",
-    "fitted", "_files", "metrics", "readers", "datasets", "plots", "estimator", "cluster", "saved", "runs", "cli",
+    "fitted", "_files", "metrics", "readers", "datasets", "changes", "plots", "estimator", "cluster", "saved", "runs", "cli",
     "__main__",
 )  # fmt: skip
 

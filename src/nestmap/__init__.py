@@ -7,12 +7,13 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from ._progress import ProgressEvent
+    from .changes import compare
     from .cluster import FINCH
     from .errors import FileFormatError, MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
     from .estimator import HNNE
     from .hierarchy import Hierarchy, build_hierarchy
     from .neighbors import first_neighbors
-    from .plots import plot, plot_layouts, plot_tree
+    from .plots import plot, plot_changes, plot_layouts, plot_tree
     from .saved import load
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "RecallWarning",
     "__version__",
     "build_hierarchy",
+    "compare",
     "first_neighbors",
     "load",
     "plot",
+    "plot_changes",
     "plot_layouts",
     "plot_tree",
 ]
@@ -38,9 +41,9 @@ __all__ = [
 _HOMES = {
     "FINCH": "cluster", "HNNE": "estimator", "FileFormatError": "errors", "Hierarchy": "hierarchy",
     "MemoryBudgetError": "errors", "ModelFileError": "errors", "NativeMissingWarning": "errors",
-    "ProgressEvent": "_progress", "RecallWarning": "errors", "build_hierarchy": "hierarchy",
+    "ProgressEvent": "_progress", "RecallWarning": "errors", "build_hierarchy": "hierarchy", "compare": "changes",
     "first_neighbors": "neighbors", "load": "saved", "plot": "plots",
-    "plot_layouts": "plots", "plot_tree": "plots",
+    "plot_changes": "plots", "plot_layouts": "plots", "plot_tree": "plots",
 }  # fmt: skip
 _ROOMS = (
     "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",

@@ -1,0 +1,141 @@
+"""Two fits beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from ..hierarchy import Hierarchy
+from .events import KINDS, LevelChanges, find_changes
+from .match import align, match_rows, spread
+
+_SHOWN = 12  # changes that are listed
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What happened between two fits; prints the counts per level and the largest changes.
+
+    Attributes
+    ----------
+    old_rows, new_rows : ndarray of int
+        The common rows: row old_rows[i] of the old fit is row new_rows[i] of the new one.
+    n_old, n_new : int
+        All rows.
+    levels : tuple of LevelChanges
+        Per level of the old hierarchy, fine to coarse.
+    displacement : ndarray or None
+        How far each common row has moved, as a share of the spread of the old map (the root mean squared distance
+        from its middle); None where one of the two has no map.
+    old_places, new_places : ndarray or None
+        Positions of the common rows; the new ones turned onto the old ones.
+    """
+
+    old_rows: Array
+    new_rows: Array
+    n_old: int
+    n_new: int
+    levels: tuple[LevelChanges, ...]
+    displacement: Array | None = None
+    old_places: Array | None = None
+    new_places: Array | None = None
+
+    def to_frame(self) -> Any:
+        """One row per change, as a pandas DataFrame."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError("to_frame gives a pandas DataFrame: pip install pandas") from error
+        columns = ["level", "new_level", "kind", "old", "new", "rows_before", "rows_after", "rows_common", "moved"]
+        rows = [
+            (level.old_level, level.new_level, c.kind, c.old, c.new, c.n_old, c.n_new, c.n_common, c.moved)
+            for level in self.levels
+            for c in level.changes
+        ]
+        return DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{self.n_old:,} -> {self.n_new:,} rows, {len(self.old_rows):,} of them common, "
+            f"{self.n_old - len(self.old_rows):,} gone, {self.n_new - len(self.new_rows):,} new"
+        ]
+        if self.displacement is not None and len(self.displacement):
+            middle, most = np.quantile(self.displacement, [0.5, 0.95])
+            lines.append(f"moves, as a share of the spread: median {middle:.3f}, 95% below {most:.3f}")
+        lines.append("level  clusters  " + "  ".join(f"{kind:>9}" for kind in KINDS))
+        for level in self.levels:
+            counts = "  ".join(f"{count:>9}" for count in level.counts().values())
+            lines.append(f"{level.old_level:>5}  {f'{level.n_old} -> {level.n_new}':>8}  {counts}")
+        shown = [c for c in self.levels[-1].changes if c.kind != "same"][:_SHOWN] if self.levels else []
+        return "\n".join([*lines, *(f"  {change}" for change in shown)])
+
+
+def compare(old: Any, new: Any, *, ids: Any = None, align_maps: bool = True) -> Comparison:
+    """What happened to clusters and rows between two fits of data that share rows.
+
+    Parameters
+    ----------
+    old, new : HNNE, FINCH or Hierarchy
+        Fitted. Displacements are told where both have maps in the same number of dimensions.
+    ids : pair of sequences, optional
+        Names of the old and of the new rows, each name once on its side. None: rows are matched by their values.
+        A `Hierarchy` alone does not know the values and needs ids.
+    align_maps : bool
+        Turn, mirror, scale and shift the new map onto the old one first, as far as the common rows tell.
+
+    Returns
+    -------
+    Comparison
+        Clusters born, gone, split, merged, grown and shrunk on each level, and how far rows have moved.
+
+    Examples
+    --------
+    >>> import nestmap
+    >>> from sklearn.datasets import load_digits
+    >>> X = load_digits().data
+    >>> before, after = nestmap.FINCH().fit(X[:1700]), nestmap.FINCH().fit(X[100:])
+    >>> found = nestmap.compare(before, after)
+    >>> len(found.old_rows), found.n_old, found.n_new
+    (1600, 1700, 1697)
+    """
+    old, new = (_as_fitted(model, name) for model, name in ((old, "old"), (new, "new")))
+    rows = match_rows(old, new, ids)
+    places, moves = _places(old, new, rows, align_maps)
+    unit = 1.0 if places is None else max(spread(places[0]), 1e-300)
+    scaled = None if places is None else (places[0] / unit, places[1] / unit)
+    levels = []
+    for k, n_nodes in enumerate(old.hierarchy_.level_sizes):
+        other = int(np.argmin(np.abs(np.log(np.array(new.hierarchy_.level_sizes) / n_nodes))))
+        changes = find_changes(old.hierarchy_.labels(k), new.hierarchy_.labels(other), rows, scaled)
+        levels.append(LevelChanges(k, other, n_nodes, new.hierarchy_.level_sizes[other], tuple(changes)))
+    n_old, n_new = old.hierarchy_.n_rows, new.hierarchy_.n_rows
+    return Comparison(*rows, n_old, n_new, tuple(levels), moves, *(places or (None, None)))
+
+
+def _as_fitted(model: Any, name: str) -> Any:
+    if isinstance(model, Hierarchy):
+        return SimpleNamespace(hierarchy_=model)
+    if not isinstance(getattr(model, "hierarchy_", None), Hierarchy):
+        raise ValueError(
+            f"compare: {name} must be a fitted HNNE or FINCH, or a Hierarchy; got {type(model).__name__}"
+        )
+    return model
+
+
+def _places(
+    old: Any, new: Any, rows: tuple[Array, Array], align_maps: bool
+) -> tuple[tuple[Array, Array] | None, Array | None]:
+    """Positions of the common rows in both maps, in the unit of the old one, and how far they moved."""
+    maps = [getattr(model, "embedding_", None) for model in (old, new)]
+    if maps[0] is None or maps[1] is None or maps[0].shape[1] != maps[1].shape[1] or len(rows[0]) == 0:
+        return None, None
+    before, after = maps[0][rows[0]], maps[1][rows[1]]
+    if align_maps:
+        turn, shift, factor = align(after, before)
+        after = factor * after @ turn + shift
+    unit = max(spread(before), 1e-300)
+    return (before, after), np.asarray(np.sqrt(((after - before) ** 2).sum(axis=1)) / unit)

@@ -1,0 +1,91 @@
+"""Rows that two fits share, and one map turned onto the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from ..placement import FittedTree
+
+
+def match_rows(old: Any, new: Any, ids: Any = None) -> tuple[Array, Array]:
+    """Numbers of the common rows in the old and in the new fit, in the order of the old one.
+
+    `ids`: names of the rows, (old, new), each name once on its side; None: rows are matched by their values, equal
+    ones in their order.
+    """
+    n_old, n_new = old.hierarchy_.n_rows, new.hierarchy_.n_rows
+    if ids is not None:
+        if not isinstance(ids, tuple | list) or len(ids) != 2:
+            raise ValueError("ids: give a pair, names of the old rows and names of the new rows")
+        sides = [
+            _check_ids(which, names, n) for which, names, n in zip(("old", "new"), ids, (n_old, n_new), strict=True)
+        ]
+        keys = np.unique(np.concatenate(sides), return_inverse=True)[1]
+        return _match(keys[:n_old], keys[n_old:])
+    hashes = [_hashes(model) for model in (old, new)]
+    keys = np.unique(np.concatenate([_counted(each) for each in hashes]), return_inverse=True)[1]
+    return _match(keys[:n_old], keys[n_old:])
+
+
+def _check_ids(which: str, names: Any, n: int) -> Array:
+    found = np.asarray(names)
+    if found.shape != (n,):
+        raise ValueError(f"ids: {which} has shape {found.shape}, the {which} fit has {n} rows")
+    if found.dtype.kind not in "iu":
+        found = found.astype(str)
+    values, counts = np.unique(found, return_counts=True)
+    if len(values) < n:
+        raise ValueError(
+            f"ids: {values[counts.argmax()].item()!r} occurs {counts.max()} times among the {which} rows"
+        )
+    return found
+
+
+def _hashes(model: Any) -> Array:
+    """The hash of each row of a fitted estimator."""
+    fitted = getattr(model, "_fitted", None)
+    tree = fitted if isinstance(fitted, FittedTree) else getattr(fitted, "tree", None)
+    if tree is None:
+        raise ValueError(
+            f"compare: a {type(model).__name__} does not know the values of its rows; give ids=(old names, new names)"
+        )
+    return np.asarray(tree.table.in_order())
+
+
+def _counted(hashes: Array) -> Array:
+    """Pairs of a hash and its number among equal ones, as one value each: equal rows are matched one by one."""
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    number = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order))))
+    pairs = np.empty(len(order), dtype=[("hash", hashes.dtype), ("number", np.int64)])
+    pairs["hash"], pairs["number"][order] = hashes, number
+    return pairs
+
+
+def _match(old: Array, new: Array) -> tuple[Array, Array]:
+    where = np.full(int(max(old.max(), new.max())) + 1, -1, dtype=np.int64)
+    where[new] = np.arange(len(new))
+    rows = np.flatnonzero(where[old] >= 0)
+    return rows, where[old[rows]]
+
+
+def spread(positions: Array) -> float:
+    """Root of the mean squared distance from the middle: the unit that moves are told in."""
+    centred = positions - positions.mean(axis=0)
+    return float(np.sqrt((centred**2).sum(axis=1).mean()))
+
+
+def align(positions: Array, onto: Array) -> tuple[Array, Array, float]:
+    """The similarity that takes `positions` nearest to `onto`: x -> factor * x @ turn + shift; (turn, shift, factor).
+
+    Orthogonal Procrustes: a rotation or reflection, a scale and a shift.
+    """
+    a, b = positions - positions.mean(axis=0), onto - onto.mean(axis=0)
+    left, values, right = np.linalg.svd(a.T @ b)
+    turn, size = left @ right, float((a * a).sum())
+    factor = float(values.sum()) / size if size > 0 else 1.0
+    return turn, onto.mean(axis=0) - factor * positions.mean(axis=0) @ turn, factor
