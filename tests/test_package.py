@@ -40,7 +40,7 @@ def test_public_surface() -> None:
 ROOMS = (
     "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work",
     "neighbors", "_run", "describe", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan",
-    "fitted", "_files", "metrics", "readers", "datasets", "changes", "plots", "estimator", "cluster", "saved", "runs", "cli",
+    "fitted", "_files", "metrics", "readers", "datasets", "changes", "plots", "grow", "estimator", "cluster", "saved", "runs", "cli",
     "__main__",
 )  # fmt: skip
 

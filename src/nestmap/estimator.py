@@ -25,6 +25,7 @@ from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
 from .errors import ModelFileError
 from .fitted import FittedMap, MapSettings, fit_map, fit_tree
+from .grow import LivingMap
 from .layout import DETAILS, LAYOUTS, Audit, Islands, audit_layout
 from .layout.islands import MOST_ROWS
 from .neighbors import accepts_sparse, check_metric, given_neighbors
@@ -36,7 +37,7 @@ from .preliminary import KINDS, check_coordinates
 _FEATURES = ("n_features_in_", "feature_names_in_")
 
 
-class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """Hierarchical nearest-neighbour graph embedding (h-NNE).
 
     A map of the rows of X in a few dimensions, and a hierarchy of clusters that is the skeleton of
@@ -400,7 +401,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         X = tree.stored_alike(cast_rows(validate_data(self, load_rows(X), reset=False, **OPTIONS)))
         if not tree.table.is_of(hash_points(cast_rows(X, dtype=tree.dtype), n_threads)):
             raise ValueError(
-                f"relayout: X is not the data of the fit, {self.hierarchy_.n_rows} x {self.n_features_in_}, in the "
+                f"X is not the data of the fit, {self.hierarchy_.n_rows} x {self.n_features_in_}, in the "
                 "same order; pass the rows that the model was fitted on, or fit a new model"
             )
         return X

@@ -55,9 +55,9 @@ class FittedMap:
     seed: int
     X: Any = None
 
-    def place(self, X: Any, n_threads: int) -> tuple[Array, Assigned]:
-        """Positions of rows inside the balls or regions of their leaves; each row by itself."""
-        found = self.tree.assign(X, n_threads)
+    def place(self, X: Any, n_threads: int, found: Assigned | None = None) -> tuple[Array, Assigned]:
+        """Positions of rows inside the balls or regions of their leaves (`found`, if known); each row by itself."""
+        found = self.tree.assign(X, n_threads) if found is None else found
         positions = np.empty((len(found.leaves), self.layout.positions.shape[1]))
         old, new = np.flatnonzero(found.known >= 0), np.flatnonzero(found.known < 0)
         positions[old] = self.layout.positions[found.known[old]]

@@ -20,6 +20,7 @@ from ..describe.tables import named_columns
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex, MedoidDistances
 from ..neighbors.choice import most_columns
+from ..neighbors.grown import GrownIndex
 from ..neighbors.join import Index, build_index
 from .merge import Links, join_shortest
 from .summary import HierarchySummary, pick_level, summarize_levels
@@ -132,7 +133,7 @@ class Hierarchy:
     levels: tuple[Level, ...]
     metric: Any
     reports: tuple[NeighborReport, ...] = ()
-    found_index: Index | BlockedIndex | None = field(default=None, repr=False)
+    found_index: Index | BlockedIndex | GrownIndex | None = field(default=None, repr=False)
     far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
     links: tuple[Links, ...] = field(default=(), repr=False)
 
@@ -149,7 +150,7 @@ class Hierarchy:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def leaf_index(self, n_threads: int = 1) -> Index | BlockedIndex:
+    def leaf_index(self, n_threads: int = 1) -> Index | BlockedIndex | GrownIndex:
         """Answers which level-0 centroid is the nearest; built when first asked for, unless the search left one."""
         if self.found_index is None:
             object.__setattr__(self, "found_index", self._index_leaves(n_threads))

@@ -45,6 +45,12 @@ class Regions(Frozen):
     def __iter__(self) -> Iterator[Array]:
         return (self[i] for i in range(len(self)))
 
+    def take(self, own: Array) -> Regions:
+        """Some of the polygons."""
+        sizes = np.diff(self.starts)[own]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return Regions(starts, self.points[np.arange(starts[-1]) + np.repeat(self.starts[own] - starts[:-1], sizes)])
+
     @cached_property
     def _in_range(self) -> tuple[Array, float]:
         """The points in a unit in which products of their coordinates are in range, and that unit: mostly 1."""

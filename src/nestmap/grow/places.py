@@ -1,0 +1,220 @@
+"""Where new rows lie: beside those that they joined, or in free places of the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from .._arrays import Array
+from .._native import kernels
+from .._points.duplicates import first_equal, hash_points
+from .._run import Run
+from ..arrangement import Frames, frame_offsets
+from ..fitted import FittedMap, MapSettings, fit_map, fit_tree
+from ..hierarchy import Grouping
+from ..layout import Islands
+from ..layout.descent import Placement, lengths
+from ..layout.islands.leaves import RowPlacement, fit_rows
+from ..placement import RowTable
+from .extend import GrownTree, extend_tree, first_places
+
+_OWN_MAP = 30  # rows of a new cluster that get a map of their own; fewer lie by their principal components
+_AROUND = 50  # rows near a place, whose distances tell how dense the map is there
+_SPACING = (
+    2 / np.pi**0.5
+)  # radius of a disc for one row, in distances to the nearest other: 1/2 of the root of its area
+_STEP, _RINGS, _ANGLES = 1.25, 60, 24  # candidates around where a cluster would like to be
+_REACH = 1 / 3  # as in the fit: of the distance to the nearest other row
+_INSIDE = 12  # rows: smaller groups need no clear water around them
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows below a new node whose parent is old, or that has none: they are placed together."""
+
+    rows: Array  # among the new ones
+    target: Array  # where the old leaf lies that is most like them
+
+
+def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> tuple[FittedMap, Array]:
+    """A fitted map with more rows, and their distances to what decided their leaves.
+
+    Islands have free places for new leaves. In the other layouts every row joins its nearest leaf.
+    """
+    found = fitted.tree.assign(X, run.n_threads)
+    layout: Any = fitted.layout
+    has_room = isinstance(layout, Islands) and fitted.coordinates is not None and layout.leaf.maps.shape[1] == 2
+    grown = extend_tree(fitted.tree, X, found, run, may_found=has_room)
+    joined = replace(found, leaves=np.where(grown.leaves < grown.n_before[0], grown.leaves, found.leaves))
+    positions = fitted.place(X, run.n_threads, joined)[0]
+    if isinstance(layout, Islands):
+        groups = _find_groups(fitted, grown, layout, run.n_threads)
+        _place_groups(positions, groups, layout, X, settings, fitted, run)
+        positions = _same_for_equal(positions, X, run.n_threads)
+        hierarchy, everywhere = grown.tree.hierarchy, np.concatenate([layout.positions, positions])
+        layout = replace(
+            layout, leaf=_grow_leaves(layout, grown, fitted, X, everywhere, run.n_threads),
+            parents=tuple(level.members for level in hierarchy.levels), first=first_places(hierarchy, everywhere),
+        )  # fmt: skip
+    layout = replace(layout, positions=np.concatenate([fitted.layout.positions, positions]))
+    return replace(fitted, tree=grown.tree, layout=layout, X=None), found.distances
+
+
+def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads: int) -> list[Group]:
+    """The largest nodes that are new, with their rows; by their lowest row."""
+    hierarchy = grown.tree.hierarchy
+    node, groups, levels = grown.leaves, [], hierarchy.levels
+    for k, n in enumerate(grown.n_before):
+        new = node >= n
+        above = levels[k + 1].members[node] if k + 1 < len(levels) else None
+        last = new & (np.ones(len(node), dtype=bool) if above is None else above < grown.n_before[k + 1])
+        for top in np.unique(node[last]):
+            rows = np.flatnonzero(last & (node == top))
+            centroid = levels[k].centroids[top : top + 1]
+            leaf = fitted.tree.hierarchy.leaf_index(n_threads).query(centroid, n_threads)[0][0]
+            groups.append(Group(rows, layout.leaf.anchors[leaf]))
+        if above is None or not new.any():
+            break
+        node = above
+    return sorted(groups, key=lambda group: int(group.rows[0]))
+
+
+def _place_groups(
+    positions: Array, groups: list[Group], layout: Islands, X: Any, settings: MapSettings, fitted: FittedMap, run: Run
+) -> None:
+    """Gives the rows of each group a place, the largest group first."""
+    if not groups:
+        return
+    grouped = np.concatenate([group.rows for group in groups])
+    joined = np.setdiff1d(np.arange(len(positions)), grouped)
+    taken = np.concatenate([layout.positions, positions[joined]])
+    tree = cKDTree(taken)
+    discs = np.empty((0, taken.shape[1] + 1))
+    for group in sorted(groups, key=lambda group: (-len(group.rows), int(group.rows[0]))):
+        spacing = _spacing(tree, group.target)
+        shape = _own_map(X[group.rows], fitted, settings, run)
+        size = spacing * _SPACING * len(group.rows) ** 0.5
+        middle = _free_place(tree, discs, group.target, size, spacing, len(group.rows) > _INSIDE)
+        extent = np.quantile(lengths(shape), 0.9) if len(shape) > 2 else lengths(shape).max()
+        positions[group.rows] = middle + shape * (size / extent if extent > 0 else 0.0)
+        reach = float(lengths(positions[group.rows] - middle).max())
+        discs = np.concatenate([discs, [[*middle, max(size, reach)]]])
+
+
+def _spacing(tree: cKDTree, target: Array) -> float:
+    """The usual distance to the nearest other row around a place."""
+    n = min(_AROUND, tree.n)
+    _, rows = tree.query(target, k=[*range(1, n + 1)])
+    near = tree.query(tree.data[rows], k=[2])[0] if tree.n > 1 else np.ones(1)
+    near = near[near > 0]
+    if len(near):
+        return float(np.median(near))
+    extent = float(np.ptp(tree.data, axis=0).max())
+    return extent / max(1, tree.n) ** 0.5 if extent > 0 else 1.0
+
+
+def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Array:
+    """How the rows of a group lie relative to each other, around 0."""
+    if X.shape[0] >= _OWN_MAP:
+        own = replace(settings, preliminary="pca_centroids", detail="rows", start=None)
+        tree = fit_tree(X, fitted.tree.hierarchy.metric, run)
+        shape = fit_map(X, tree, own, run).layout.positions
+    else:
+        assert fitted.coordinates is not None
+        z = fitted.coordinates(X, run.n_threads)
+        z = z - z.mean(axis=0)
+        _, _, axes = np.linalg.svd(z, full_matrices=False)
+        signs = np.where(axes @ np.sin(1.0 + np.arange(z.shape[1])) < 0, -1.0, 1.0)
+        shape = np.zeros((len(z), settings.n_components))
+        n = min(len(axes), settings.n_components)
+        shape[:, :n] = z @ (signs[:, None] * axes).T[:, :n]
+    return np.asarray(shape - shape.mean(axis=0))
+
+
+def _free_place(tree: cKDTree, discs: Array, target: Array, size: float, spacing: float, clear: bool) -> Array:
+    """The nearest place to the target where a disc of this size fits, beside all rows and other new groups."""
+    needed = size + spacing if clear else 0.5 * spacing
+    rings = needed * 0.5 * _STEP ** np.arange(_RINGS)
+    turns = 2 * np.pi * (np.arange(_ANGLES)[None, :] / _ANGLES + 0.618 * np.arange(_RINGS)[:, None])
+    ways = np.stack([np.cos(turns), np.sin(turns)], axis=2) * rings[:, None, None]
+    for part in np.concatenate([np.zeros((1, _ANGLES, 2)), ways]):
+        places = target + part
+        room = tree.query(places)[0] - needed
+        if len(discs):
+            apart = np.sqrt(((places[:, None] - discs[None, :, :2]) ** 2).sum(axis=2)) - discs[None, :, 2]
+            room = np.minimum(room, apart.min(axis=1) - size)
+        if room.max() >= 0:
+            return np.asarray(places[int(np.argmax(room >= 0))])
+    raise AssertionError("beyond the map there is room")
+
+
+def _same_for_equal(positions: Array, X: Any, n_threads: int) -> Array:
+    """Equal new rows have the place of the first of them."""
+    table = RowTable.of(hash_points(X, n_threads))
+    first = first_equal(table.hashes, table.rows)
+    return positions if first is None else positions[first]
+
+
+def _grow_leaves(
+    layout: Islands, grown: GrownTree, fitted: FittedMap, X: Any, positions: Array, n_threads: int
+) -> Placement | RowPlacement:
+    """What places later rows: in the new leaves, and beside rows that have joined old ones; `positions`: of all."""
+    leaf, n_before = layout.leaf, grown.n_before[0]
+    z = None if fitted.coordinates is None else fitted.coordinates(X, n_threads)
+    founders = np.flatnonzero(grown.leaves >= n_before)
+    if len(founders):
+        assert z is not None
+        new = _new_leaves(grown, founders, z, positions[len(layout.positions) :], leaf.maps, n_threads)
+        leaf = _more_leaves(leaf, new)
+    if not isinstance(leaf, RowPlacement) or not isinstance(layout.leaf, RowPlacement):
+        return leaf
+    group = grown.tree.hierarchy.levels[0].grouping
+    own = positions[len(layout.positions) :]
+    reach = _REACH * cKDTree(positions).query(own, k=[2], workers=n_threads)[0][:, 0]
+    return replace(
+        leaf, positions=positions, order=group.order, starts=group.starts,
+        offsets=np.concatenate(
+            [layout.leaf.offsets, frame_offsets(leaf.maps, leaf.origins, grown.leaves, z).astype(np.float32)]
+        ),
+        reach=np.concatenate([layout.leaf.reach, reach.astype(np.float32)]),
+    )  # fmt: skip
+
+
+def _new_leaves(
+    grown: GrownTree, founders: Array, z: Array, positions: Array, maps: Array, n_threads: int
+) -> RowPlacement:
+    """New leaves by themselves, their frames turned and scaled to where their rows lie."""
+    level, n_before = grown.tree.hierarchy.levels[0], grown.n_before[0]
+    members = grown.leaves[founders] - n_before
+    n = level.n_nodes - n_before
+    alone = replace(
+        level, centroids=level.centroids[n_before:], members=members, sizes=np.bincount(members, minlength=n),
+        keys=None,
+    )  # fmt: skip
+    return fit_rows(_frames(z[founders], members, n, maps), positions[founders], alone, None, n_threads)
+
+
+def _more_leaves(leaf: Any, new: RowPlacement) -> Any:
+    more = {
+        name: np.concatenate([getattr(leaf, name), getattr(new, name).astype(getattr(leaf, name).dtype)])
+        for name in ("anchors", "radii", "scales", "maps", "origins")
+    }
+    if isinstance(leaf, Placement):
+        nearest = cKDTree(more["anchors"]).query(new.anchors, k=[2])[0][:, 0]
+        more["nearest"] = np.concatenate([leaf.nearest, nearest])
+    return replace(leaf, **more)
+
+
+def _frames(z: Array, members: Array, n: int, maps: Array) -> Frames:
+    """Frames of new leaves, of the same kind as those of the fit."""
+    group = Grouping.of(members, n)
+    centres = kernels.group_means(z, group.order, group.starts, np.ones(len(z)), 1)
+    if maps.shape[1:] == (2, z.shape[1]) and z.shape[1] > 2:
+        z = z.astype(np.float32)
+        offsets, own = kernels.principal_frames(z, group.order, group.starts, np.ones(len(z)), 2, 1)
+        return Frames(offsets, own, centres)
+    own = np.ones((n, 1, 1)) if maps.shape[1:] == (1, 1) else np.tile(np.eye(2), (n, 1, 1))
+    return Frames(z - centres[members], own, centres)

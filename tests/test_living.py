@@ -1,0 +1,269 @@
+"""Maps whose rows come and go: what was published stays, and everything fits together."""
+
+from __future__ import annotations
+
+import pickle
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import digits
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
+
+import nestmap
+from nestmap import HNNE
+from nestmap.grow.links import join_or_found
+from nestmap.hierarchy.merge import components, link_graph
+from nestmap.neighbors import first_neighbors
+from nestmap.neighbors.report import FirstNeighbors
+
+CLASSES = load_digits().target
+
+
+@cache
+def fitted() -> HNNE:
+    return HNNE().fit(digits()[:600])
+
+
+def check_consistent(model: HNNE, X: np.ndarray) -> None:
+    """All parts of a model tell the same story about its rows."""
+    tree, layout = model.hierarchy_, model.layout_
+    n = len(X)
+    assert model.embedding_.shape == (n, 2) and np.isfinite(model.embedding_).all()
+    assert tree.n_rows == n and len(model.labels_) == n
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    items, sizes = n, np.ones(n)
+    for k, level in enumerate(tree.levels):
+        assert level.members.shape == (items,)
+        sizes = np.bincount(level.members, sizes, level.n_nodes)
+        np.testing.assert_array_equal(sizes, level.sizes)
+        assert (level.sizes > 0).all() and level.centroids.shape[0] == level.n_nodes
+        if tree.links:  # links of a level connect what is below one node of the next
+            np.testing.assert_array_equal(
+                components(link_graph(tree.links[k].ids)), components_of_labels(level.members)
+            )
+        items = level.n_nodes
+    for k in (1, 2, 5, n // 2):
+        assert len(np.unique(tree.labels(n_clusters=k))) == k
+    assert (tree.path(n - 1) == [tree.labels(k)[n - 1] for k in range(tree.n_levels)]).all()
+    if layout.kind == "islands":
+        assert [len(p) for p in layout.parents] == [len(level.members) for level in tree.levels]
+        assert len(layout.leaf.anchors) == tree.levels[0].n_nodes
+    assert model.audit()
+
+
+def components_of_labels(labels: np.ndarray) -> np.ndarray:
+    """The same groups, numbered by their lowest item."""
+    first = np.unique(labels, return_index=True)[1]
+    return np.argsort(np.argsort(first))[np.unique(labels, return_inverse=True)[1]]
+
+
+class TestLinks:
+    def test_rows_join_or_found(self) -> None:
+        X = np.array([[0.0], [0.1], [50.0], [51.0], [10.4], [10.9]])
+        others = first_neighbors(X)
+        # old centroids at 0 and 10
+        distances = np.abs(X[:, :1] - [0, 10])
+        found = join_or_found(distances.argmin(axis=1), distances.min(axis=1), others, 2)
+        assert found.parents.tolist() == [0, 0, 2, 2, 1, 1] and found.n_new == 1
+        alone = join_or_found(np.array([1]), np.array([3.0]), None, 2)
+        assert alone.parents.tolist() == [1] and alone.n_new == 0
+
+    @given(
+        st.lists(st.integers(0, 30), min_size=2, max_size=30), st.lists(st.integers(0, 30), min_size=1, max_size=4)
+    )
+    def test_each_group_has_one_home(self, values: list[int], centres: list[int]) -> None:
+        X = np.array(values, dtype=float)[:, None] + np.arange(len(values))[:, None] / 100
+        distances = np.abs(X - np.array(centres))
+        others: FirstNeighbors = first_neighbors(X)
+        near = distances.argmin(axis=1)
+        found = join_or_found(near, distances.min(axis=1), others, len(centres))
+        joined = found.nearest < 0
+        np.testing.assert_array_equal(found.parents[joined], near[joined])
+        np.testing.assert_array_equal(found.parents[~joined], found.parents[found.nearest[~joined]])
+        assert {*found.parents[found.parents >= len(centres)]} == {*range(len(centres), len(centres) + found.n_new)}
+
+
+class TestExtend:
+    def test_nothing_that_was_published_moves(self) -> None:
+        model, X = fitted(), digits()
+        before = model.embedding_.copy()
+        more = model.extend(X[600:900])
+        np.testing.assert_array_equal(more.embedding_[:600], before)
+        np.testing.assert_array_equal(model.embedding_, before)
+        for k in range(model.hierarchy_.n_levels):
+            np.testing.assert_array_equal(more.hierarchy_.labels(k)[:600], model.hierarchy_.labels(k))
+        np.testing.assert_array_equal(more.labels_[:600], model.labels_)
+        check_consistent(more, X[:900])
+
+    def test_a_new_class_becomes_a_cluster_of_its_own(self) -> None:
+        X, own = digits(), CLASSES == 0
+        model = HNNE().fit(X[~own])
+        more = model.extend(X[own])
+        n = int((~own).sum())
+        new = more.hierarchy_.labels(1) >= model.hierarchy_.level_sizes[1]
+        assert new[n:].mean() > 0.9 and new[:n].sum() == 0
+        near = KNeighborsClassifier(1).fit(more.embedding_[:n], CLASSES[~own])
+        nearest_old = near.kneighbors(more.embedding_[n:])[0][:, 0]
+        nearest_new = KNeighborsClassifier(2).fit(more.embedding_[n:], CLASSES[own]).kneighbors()[0][:, 0]
+        assert (nearest_new < nearest_old).mean() > 0.9  # it does not lie on top of others
+        check_consistent(more, np.concatenate([X[~own], X[own]]))
+
+    def test_rows_that_are_known_stay_with_their_twins(self) -> None:
+        model, X = fitted(), digits()
+        more = model.extend(X[[5, 5, 9]])
+        np.testing.assert_array_equal(more.embedding_[600:], model.embedding_[[5, 5, 9]])
+        np.testing.assert_array_equal(more.hierarchy_.labels(0)[600:], model.hierarchy_.labels(0)[[5, 5, 9]])
+        assert more.hierarchy_.level_sizes == model.hierarchy_.level_sizes
+
+    def test_equal_new_rows_have_one_place(self) -> None:
+        model = fitted()
+        far = np.repeat(np.random.default_rng(0).normal(size=(4, 64)) * 100 + 500, 5, axis=0)
+        more = model.extend(far)
+        places = more.embedding_[600:].reshape(4, 5, 2)
+        np.testing.assert_array_equal(places, places[:, :1].repeat(5, axis=1))
+        np.testing.assert_array_equal(more.transform(far), more.embedding_[600:])
+
+    def test_leaves_do_not_depend_on_batches_where_no_new_row_is_nearer(self) -> None:
+        model, X = fitted(), digits()
+        new = X[600:760]
+        together = model.extend(new).hierarchy_.labels(0)[600:]
+        in_turn = model.extend(new[:80]).extend(new[80:]).hierarchy_.labels(0)[600:]
+        leaf, distance = model.hierarchy_.leaf_index().query(new, 1)
+        alone = distance <= first_neighbors(new).distances
+        assert alone.sum() > 20
+        np.testing.assert_array_equal(together[alone], leaf[alone])
+        np.testing.assert_array_equal(in_turn[alone], leaf[alone])
+
+    def test_threads_make_no_difference(self) -> None:
+        X = digits()
+        a, b = (HNNE(n_jobs=k).fit(X[:500]).extend(X[500:700]).embedding_ for k in (1, 2))
+        np.testing.assert_array_equal(a, b)
+
+    @pytest.mark.parametrize("parameters", [
+        {"layout": "descent"}, {"layout": "mosaic"}, {"n_components": 3}, {"detail": "leaves"},
+        {"arrangement": "global"}, {"metric": "cosine"}, {"new_points": "neighbor"}, {"metric": "chebyshev"},
+    ])  # fmt: skip
+    def test_every_kind_of_map_grows(self, parameters: dict[str, object]) -> None:
+        X = digits()
+        model = HNNE(**parameters).fit(X[:300])  # type: ignore[arg-type]
+        more = model.extend(X[300:400])
+        np.testing.assert_array_equal(more.embedding_[:300], model.embedding_)
+        np.testing.assert_array_equal(more.transform(X[:400]), more.embedding_)
+        assert more.predict(X[:400]).tolist() == more.labels_.tolist()
+
+    def test_sparse_rows(self) -> None:
+        X = sparse.csr_matrix(digits())
+        more = HNNE().fit(X[:300]).extend(X[300:400])
+        np.testing.assert_array_equal(more.transform(X[:400]), more.embedding_)
+
+    def test_files(self, tmp_path: Path) -> None:
+        X = digits()
+        more = fitted().extend(X[600:700])
+        more.save(tmp_path / "more.nestmap")
+        again = nestmap.load(tmp_path / "more.nestmap")
+        np.testing.assert_array_equal(again.embedding_, more.embedding_)
+        np.testing.assert_array_equal(again.transform(X[:720]), more.transform(X[:720]))
+        check_consistent(again.extend(X[700:720]), X[:720])
+
+    def test_clear_errors(self) -> None:
+        x = np.arange(20.0) ** 1.1
+        D = np.abs(x[:, None] - x)
+        model = HNNE(metric="precomputed").fit(D)
+        with pytest.raises(ValueError, match="metric='precomputed'"):
+            model.extend(D[:2] + 1)
+        with pytest.raises(ValueError, match="64 features"):
+            fitted().extend(np.zeros((3, 5)))
+
+
+class TestForget:
+    def test_the_others_stay(self) -> None:
+        model, X = fitted(), digits()[:600]
+        gone = np.random.default_rng(0).choice(600, 200, replace=False)
+        left = np.setdiff1d(np.arange(600), gone)
+        fewer = model.forget(gone)
+        np.testing.assert_array_equal(fewer.embedding_, model.embedding_[left])
+        check_consistent(fewer, X[left])
+        for k in range(fewer.hierarchy_.n_levels):  # the same groups, in the same order
+            old = model.hierarchy_.labels(k)[left]
+            np.testing.assert_array_equal(np.unique(old, return_inverse=True)[1], fewer.hierarchy_.labels(k))
+
+    @pytest.mark.parametrize("layout", ["descent", "mosaic", "islands"])
+    def test_all_layouts(self, layout: str) -> None:
+        X = digits()[:300]
+        fewer = HNNE(layout=layout, radius=0.2).fit(X).forget(CLASSES[:300] == 3)
+        np.testing.assert_array_equal(fewer.transform(X[CLASSES[:300] != 3]), fewer.embedding_)
+        assert fewer.audit()
+
+    def test_clear_errors(self) -> None:
+        wrong = ([600], "0 to 599"), ([0.5], "0 to 599"), ([True] * 5, "each of the 600"), (range(600), "one row")
+        for rows, text in wrong:
+            with pytest.raises(ValueError, match=text):
+                fitted().forget(rows)
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.sampled_from(["extend", "new", "forget", "pickle", "relayout"]), min_size=1, max_size=6),
+    st.integers(0, 9),
+)
+def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = digits()[rng.permutation(1797)[:400]]
+    model, rows = HNNE().fit(X[:200]), X[:200]
+    at = 200
+    for step in steps:
+        kept = model.embedding_
+        if step == "extend":
+            model, rows = model.extend(X[at : at + 30]), np.concatenate([rows, X[at : at + 30]])
+            at += 30
+        elif step == "new":
+            far = rng.normal(size=(12, 64)) * 3 + rng.normal(size=64) * 40
+            model, rows = model.extend(far), np.concatenate([rows, far])
+        elif step == "forget":
+            gone = rng.choice(len(rows), 40, replace=False)
+            left = np.setdiff1d(np.arange(len(rows)), gone)
+            model, rows, kept = model.forget(gone), rows[left], kept[left]
+        elif step == "pickle":
+            model = pickle.loads(pickle.dumps(model))
+        else:
+            model = model.relayout(rows, tightness=1.5)
+            kept = model.embedding_
+        np.testing.assert_array_equal(model.embedding_[: len(kept)], kept)
+        check_consistent(model, rows)
+
+
+class TestDrift:
+    def test_a_fresh_fit_has_none(self) -> None:
+        found = HNNE(layout="descent").fit(np.random.default_rng(0).normal(size=(500, 5))).drift()
+        assert found.apart == 0 and not found and "no refit" in str(found)
+
+    def test_rows_from_elsewhere_are_noticed(self) -> None:
+        rng = np.random.default_rng(0)
+        X, more = rng.normal(size=(300, 8)), rng.normal(size=(900, 8))
+        model = HNNE(layout="descent").fit(X)
+        for part in np.array_split(more, 9):
+            model = model.extend(part)
+        found = model.drift(np.concatenate([X, more]))
+        assert found and found.apart > 0.1 and "a refit is worth it" in str(found)
+        with pytest.raises(ValueError, match="does not have its rows"):
+            model.drift()
+        with pytest.raises(ValueError, match="not the data"):
+            model.drift(np.concatenate([more, X]))
+
+
+class TestDistortion:
+    def test_scores_of_rows(self) -> None:
+        model, X = fitted(), digits()[:600]
+        found = model.distortion()
+        assert found.recall.shape == (600,) and "600 of 600 rows" in repr(found)
+        assert (found.stretch >= 1 - 1e-12).all() and found.trustworthiness.mean() > 0.97
+        some = model.distortion(X, rows=[3, 5])
+        assert np.isnan(some.recall).sum() == 598
+        np.testing.assert_array_equal(some.recall[[3, 5]], found.recall[[3, 5]])
