@@ -65,18 +65,19 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> tu
 
 def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads: int) -> list[Group]:
     """The largest nodes that are new, with their rows; by their lowest row."""
-    hierarchy = grown.tree.hierarchy
-    node, groups, levels = grown.leaves, [], hierarchy.levels
+    node, groups, levels = grown.leaves, [], grown.tree.hierarchy.levels
     for k, n in enumerate(grown.n_before):
         new = node >= n
+        if not new.any():
+            break
         above = levels[k + 1].members[node] if k + 1 < len(levels) else None
-        last = new & (np.ones(len(node), dtype=bool) if above is None else above < grown.n_before[k + 1])
-        for top in np.unique(node[last]):
-            rows = np.flatnonzero(last & (node == top))
-            centroid = levels[k].centroids[top : top + 1]
-            leaf = fitted.tree.hierarchy.leaf_index(n_threads).query(centroid, n_threads)[0][0]
-            groups.append(Group(rows, layout.leaf.anchors[leaf]))
-        if above is None or not new.any():
+        own = np.flatnonzero(new if above is None else new & (above < grown.n_before[k + 1]))
+        tops, number = np.unique(node[own], return_inverse=True)
+        if len(tops):
+            alike = fitted.tree.hierarchy.leaf_index(n_threads).query(levels[k].centroids[tops], n_threads)[0]
+            parts = np.split(own[np.argsort(number, kind="stable")], np.cumsum(np.bincount(number))[:-1])
+            groups += [Group(rows, layout.leaf.anchors[leaf]) for rows, leaf in zip(parts, alike, strict=True)]
+        if above is None:
             break
         node = above
     return sorted(groups, key=lambda group: int(group.rows[0]))
