@@ -1,7 +1,7 @@
-"""Maps that grow: `python -m benchmarks.living [--data DIR] [--peers PYTHON] [name …]`.
+"""Maps that grow: `python -m benchmarks.living [--data DIR] [--umap PYTHON] [--opentsne PYTHON] [name …]`.
 
-80% of the rows are fitted and 20% come later; then one class is left out of the fit and comes later. With --peers, an
-interpreter that has umap-learn and openTSNE does the same by their `transform`.
+80% of the rows are fitted and 20% come later; then one class is left out of the fit and comes later. Peers do the same
+by their `transform`, each by an interpreter that has it (`python -m benchmarks` makes them in .venv-bench).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 PEERS = {
-    "UMAP": "import umap; m = umap.UMAP(random_state=0).fit(A); P, Q = m.embedding_, m.transform(B)",
-    "openTSNE": "import openTSNE; m = openTSNE.TSNE(n_jobs=2, random_state=0).fit(A); P, Q = m, m.transform(B)",
+    "umap": "import umap; m = umap.UMAP(random_state=0).fit(A); P, Q = m.embedding_, m.transform(B)",
+    "opentsne": "import openTSNE; m = openTSNE.TSNE(n_jobs=2, random_state=0).fit(A); P, Q = m, m.transform(B)",
 }
 
 
@@ -73,7 +73,7 @@ def on_top(P: Any, Q: Any) -> float:
     return float((cKDTree(np.concatenate([P, Q])).query(Q, k=[2])[1][:, 0] >= len(P)).mean())
 
 
-def run(name: str, X: Any, y: Any, peers: str | None) -> None:
+def run(name: str, X: Any, y: Any, peers: dict[str, str]) -> None:
     from nestmap import HNNE
 
     order = np.random.default_rng(0).permutation(len(X))
@@ -84,8 +84,8 @@ def run(name: str, X: Any, y: Any, peers: str | None) -> None:
     print(f"  nestmap      {score(X[:n], X[n:], P, Q, y)}; extend {seconds:.2f} s")
     fresh = HNNE().fit(X).embedding_
     print(f"  a fresh fit  {score(X[:n], X[n:], fresh[:n], fresh[n:], y)}")
-    for peer in PEERS if peers else ():
-        P, Q = by_peer(str(peers), peer, X[:n], X[n:])
+    for peer, python in peers.items():
+        P, Q = by_peer(python, peer, X[:n], X[n:])
         print(f"  {peer:12} {score(X[:n], X[n:], P, Q, y)}")
     held = np.unique(y)[3]
     own = y == held
@@ -93,18 +93,19 @@ def run(name: str, X: Any, y: Any, peers: str | None) -> None:
     P, Q, _, new = by_nestmap(X[~own], X[own])
     shares = " ".join(f"{level.mean():.3f}" for level in new)
     print(f"  nestmap      {on_top(P, Q):.3f} beside their own; in new clusters, per level: {shares}")
-    for peer in PEERS if peers else ():
-        print(f"  {peer:12} {on_top(*by_peer(str(peers), peer, X[~own], X[own])):.3f} beside their own")
+    for peer, python in peers.items():
+        print(f"  {peer:12} {on_top(*by_peer(python, peer, X[~own], X[own])):.3f} beside their own")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=["digits"])
     parser.add_argument("--data", type=Path, default=Path("."))
-    parser.add_argument("--peers", help="a Python that has umap-learn and openTSNE")
+    for peer in PEERS:
+        parser.add_argument(f"--{peer}", metavar="PYTHON", help="an interpreter that has it")
     asked = parser.parse_args(sys.argv[1:])
     for name in asked.names:
-        run(name, *load(asked.data, name), asked.peers)
+        run(name, *load(asked.data, name), {peer: python for peer in PEERS if (python := getattr(asked, peer))})
 
 
 if __name__ == "__main__":
