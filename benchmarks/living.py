@@ -1,7 +1,7 @@
 """Maps that grow: `python -m benchmarks.living [--data DIR] [--umap PYTHON] [--opentsne PYTHON] [name …]`.
 
-80% of the rows are fitted and 20% come later; then one class is left out of the fit and comes later. Peers do the same
-by their `transform`, each by an interpreter that has it (`python -m benchmarks` makes them in .venv-bench).
+80% of the rows are fitted and 20% come later; then one class is left out of the fit and comes later. Peers do
+the same by their `transform`, each by an interpreter that has it (`python -m benchmarks` makes them in .venv-bench).
 """
 
 from __future__ import annotations
