@@ -44,7 +44,7 @@ _HOMES = {
 }  # fmt: skip
 _ROOMS = (
     "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",
-    "plots", "preliminary", "readers",
+    "plots", "preliminary", "readers", "sc",
 )  # fmt: skip
 
 

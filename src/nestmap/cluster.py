@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array
 from ._files.model import SavedModel, check_array, save_model
+from ._habits import refuse_habits
 from ._input.memory import memory_budget
 from ._input.training import assign_fitted, read_new, read_training
 from ._input.validate import check_number
@@ -64,6 +65,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     3
     """
 
+    @refuse_habits
     def __init__(
         self,
         n_clusters: int | None = None,

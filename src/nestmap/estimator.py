@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import Array
 from ._files.model import SavedModel, save_model
+from ._habits import refuse_habits
 from ._input.memory import Budget, memory_budget
 from ._input.source import RowSource, load_rows, open_rows
 from ._input.training import OPTIONS, assign_fitted, read_new, read_training
@@ -138,6 +139,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     ((1, 2), (1,))
     """
 
+    @refuse_habits
     def __init__(
         self,
         n_components: int = 2,
