@@ -27,7 +27,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
-        "FINCH", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
+        "FINCH", "FarRowsWarning", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
         "NativeMissingWarning",
         "ProgressEvent", "RecallWarning",
         "__version__", "build_hierarchy", "first_neighbors", "load", "plot", "plot_layouts", "plot_tree",

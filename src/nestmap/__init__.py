@@ -8,7 +8,14 @@ from ._version import __version__
 if TYPE_CHECKING:
     from ._progress import ProgressEvent
     from .cluster import FINCH
-    from .errors import FileFormatError, MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
+    from .errors import (
+        FarRowsWarning,
+        FileFormatError,
+        MemoryBudgetError,
+        ModelFileError,
+        NativeMissingWarning,
+        RecallWarning,
+    )
     from .estimator import HNNE
     from .hierarchy import Hierarchy, build_hierarchy
     from .neighbors import first_neighbors
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FINCH",
     "HNNE",
+    "FarRowsWarning",
     "FileFormatError",
     "Hierarchy",
     "MemoryBudgetError",
@@ -36,10 +44,10 @@ __all__ = [
 
 # What is asked for is imported then: `nestmap --help` needs no scikit-learn.
 _HOMES = {
-    "FINCH": "cluster", "HNNE": "estimator", "FileFormatError": "errors", "Hierarchy": "hierarchy",
-    "MemoryBudgetError": "errors", "ModelFileError": "errors", "NativeMissingWarning": "errors",
-    "ProgressEvent": "_progress", "RecallWarning": "errors", "build_hierarchy": "hierarchy",
-    "first_neighbors": "neighbors", "load": "saved", "plot": "plots",
+    "FINCH": "cluster", "HNNE": "estimator", "FarRowsWarning": "errors", "FileFormatError": "errors",
+    "Hierarchy": "hierarchy", "MemoryBudgetError": "errors", "ModelFileError": "errors",
+    "NativeMissingWarning": "errors", "ProgressEvent": "_progress", "RecallWarning": "errors",
+    "build_hierarchy": "hierarchy", "first_neighbors": "neighbors", "load": "saved", "plot": "plots",
     "plot_layouts": "plots", "plot_tree": "plots",
 }  # fmt: skip
 _ROOMS = (

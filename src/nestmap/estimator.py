@@ -30,7 +30,7 @@ from .layout import DETAILS, LAYOUTS, Audit, Islands, audit_layout
 from .layout.islands import MOST_ROWS
 from .neighbors import accepts_sparse, check_metric, given_neighbors
 from .neighbors.choice import METHODS, Search
-from .placement import RULES
+from .placement import RULES, warn_of_far_rows
 from .plan import Plan, make_run, plan_fit
 from .preliminary import KINDS, check_coordinates
 
@@ -84,7 +84,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring your
-        own, an array with the index of each row's nearest other row.
+        own: the index of each row's nearest other row, an (n, k) array with the nearest first, a pair
+        (indices, distances), or a sparse matrix of distances (docs/distances.md).
     target_recall : float
         For the approximate search: the share of rows whose neighbour is to be the true one.
     max_memory : int, str or None
@@ -186,7 +187,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         self.new_points = new_points
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Build the hierarchy of X and its map; y is ignored.
+        """Build the hierarchy of X and its map; y is ignored (classes are for `plot` and `metrics`).
 
         A fit that fails or is interrupted changes nothing.
 
@@ -312,7 +313,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         return_distance : bool
             Also give the distance of each row to the centroid (or training row) that it was
             assigned by: rows beyond `far_distance_` are far from everything seen. 0 for rows of
-            the training data.
+            the training data. Without it a `FarRowsWarning` says so if many rows are far.
 
         Returns
         -------
@@ -322,7 +323,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         n_threads = resolve_n_jobs(self.n_jobs)
         placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads)]
         positions = np.concatenate([part for part, _ in placed])
-        return (positions, np.concatenate([found.distances for _, found in placed])) if return_distance else positions
+        distances = np.concatenate([found.distances for _, found in placed])
+        if return_distance:
+            return positions, distances
+        warn_of_far_rows(distances, self.far_distance_, stacklevel=4)  # one for scikit-learn's set_output
+        return positions
 
     def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Array:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`).
@@ -345,8 +350,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         check_is_fitted(self)
         label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
         n_threads = resolve_n_jobs(self.n_jobs)
-        leaves = [self._fitted.tree.assign(rows, n_threads).leaves for rows in self._new_rows(X, n_threads)]
-        labels: Array = label_of[np.concatenate(leaves)]
+        found = [self._fitted.tree.assign(rows, n_threads) for rows in self._new_rows(X, n_threads)]
+        warn_of_far_rows(np.concatenate([each.distances for each in found]), self.far_distance_)
+        labels: Array = label_of[np.concatenate([each.leaves for each in found])]
         return labels
 
     def relayout(self, X: Any = None, **parameters: Any) -> HNNE:

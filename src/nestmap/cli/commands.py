@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import warnings
 from argparse import Namespace
 from dataclasses import fields
 from datetime import datetime
@@ -95,6 +96,7 @@ def _embed_and_write(
 
 def run_transform(options: Namespace) -> None:
     """`nestmap transform`."""
+    from ..errors import FarRowsWarning
     from ..readers import read_table
     from ..runs.folder import Run
     from .output import check_output, write_columns
@@ -110,7 +112,9 @@ def run_transform(options: Namespace) -> None:
     talk.note(str(table))
     model.n_jobs = options.threads
     positions, distances = model.transform(table.X, return_distance=True)
-    clusters = model.predict(table.X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FarRowsWarning)  # said below
+        clusters = model.predict(table.X)
     n_far = int((distances > model.far_distance_).sum())
     if n_far:
         talk.note(f"{n_far:,} of {len(distances):,} rows are far from everything that was fitted (distance > "
@@ -269,8 +273,25 @@ def _changed_parameters(options: Namespace) -> dict[str, Any]:
             continue
         if parameter.name in ("neighbors", "preliminary") and value.endswith(".npy"):
             value = np.load(value, allow_pickle=False)
+        elif parameter.name == "neighbors" and value.endswith(".npz"):
+            value = _read_graph(value)
         found[parameter.name] = value
     return found
+
+
+def _read_graph(path: str) -> Any:
+    """A sparse matrix of distances, or the arrays indices and distances."""
+    from scipy import sparse
+
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if {"indices", "distances"} <= {*arrays}:
+                return arrays["indices"], arrays["distances"]
+        return sparse.load_npz(path)
+    except (ValueError, KeyError) as error:
+        raise ValueError(
+            f"--neighbors {path}: holds neither a matrix of scipy.sparse.save_npz nor arrays indices and distances"
+        ) from error
 
 
 def _axes(positions: Array) -> dict[str, Array]:
