@@ -31,7 +31,7 @@ from .layout.islands import MOST_ROWS
 from .neighbors import accepts_sparse, check_metric, given_neighbors
 from .neighbors.choice import METHODS, Search
 from .placement import RULES, warn_of_far_rows
-from .plan import Plan, make_run, plan_fit
+from .plan import Plan, expect, make_run, plan_fit
 from .preliminary import KINDS, check_coordinates
 
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -209,6 +209,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         plan = plan or self._plan(X, metric, budget)
         progress.note(str(plan))
+        expect(plan, progress)
         run = make_run(plan, self._options(), n_threads, progress, self._folder())
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points)
         fitted = fit_map(X, tree, self._settings(X.shape[0], self._draw_seed()), run)
@@ -235,7 +236,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         assign_fitted(self, state)
 
     def plan(self, X: Any) -> Plan:
-        """What a fit of X would need: memory, temporary files, and how neighbours would be found.
+        """What a fit of X would need: memory, temporary files, roughly how long, and how neighbours would be found.
 
         Reads at most 20,000 rows. Raises `MemoryBudgetError` if max_memory is too small.
 
@@ -245,6 +246,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         >>> plan = HNNE(max_memory="4GB").plan(np.zeros((10_000, 50), dtype=np.float32))
         >>> plan.method, plan.memory < plan.budget
         ('exact', True)
+        >>> 0.1 < plan.seconds < 1000
+        True
         """
         X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
@@ -258,7 +261,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         return plan_fit(
             X, metric, self._options(), n_components=self.n_components, local=self._is_local(),
             detail=self._detail(n_rows or X.shape[0]) if self._layout() == "islands" else None,
-            given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows,
+            given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows, layout=self._layout(),
+            n_threads=resolve_n_jobs(self.n_jobs),
         )  # fmt: skip
 
     def _options(self) -> Search:
