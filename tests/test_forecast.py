@@ -57,7 +57,7 @@ def test_it_settles() -> None:
     found = told({**COSTS, "neighbours": 60.0})
     jumps = [abs(b - a) for (a, _), (b, _) in adjacent(found)]
     assert max(jumps) < 8 and max(left for left, _ in found) < 1.5 * 100
-    assert all(abs(left - true) < 12 for left, true in found if true < 45)
+    assert all(abs(left - true) < 12 for left, true in found if true < 25)
 
 
 def test_unknown_stages_have_no_estimate() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 _PRIOR = 0.5  # seconds, and _PRIOR_SHARE of all that is predicted: so much must pass until the speed counts by half
 _PRIOR_SHARE = 0.05
 _FASTEST, _SLOWEST = 0.33, 3.0  # limits of what one stage says of the speed of the others
+_DAMPED = 0.6  # a slow stage may be due to a slow machine, or to data that are hard in this stage only
 _STEADY = 3.0  # seconds in which an estimate gives way to a new one
 
 
@@ -63,7 +64,7 @@ class Forecast:
             return None
         later = sum(self.costs[kind] for kind in kinds[kinds.index(self.kind) + 1 :])
         prior = _PRIOR + _PRIOR_SHARE * sum(self.costs.values())
-        speed = min(max((self.passed + prior) / (self.predicted + prior), _FASTEST), _SLOWEST)
+        speed = min(max(((self.passed + prior) / (self.predicted + prior)) ** _DAMPED, _FASTEST), _SLOWEST)
         expected = max(speed * self.costs[self.kind] - self.spent - (now - self.began), 0.0)
         if stage_left is None:
             here = expected
