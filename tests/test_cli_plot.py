@@ -164,3 +164,16 @@ def test_names_on_a_map_do_not_repeat_themselves() -> None:
     )
     with pytest.raises(ValueError, match="texts: needs one for each of the 120 rows of the fit, got 3"):
         Facts.of(len(X), texts=["a", "b", "c"])
+
+
+def test_the_parquet_is_what_embedding_atlas_opens(texts: Path, tmp_path: Path) -> None:
+    """`embedding-atlas all.parquet --x x --y y --text text`: numbers, and texts as strings; names are a category."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    here("export", texts / "run", "-o", tmp_path / "all.parquet", "--quiet")
+    found = parquet.read_table(tmp_path / "all.parquet")
+    kinds = {field.name: str(field.type) for field in found.schema}
+    assert (
+        kinds["x"] == kinds["y"] == "double"
+        and kinds["text"] == kinds["cluster_name"] == kinds["subject"] == "string"
+    )
+    assert found.num_rows == 160 and found["text"][3].as_py().split(",")[0].split()[0] in SUBJECTS["food"]

@@ -30,7 +30,7 @@ def test_public_surface() -> None:
         "FINCH", "FarRowsWarning", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
         "NativeMissingWarning",
         "ProgressEvent", "RecallWarning",
-        "__version__", "build_hierarchy", "first_neighbors", "load", "plot", "plot_layouts", "plot_tree",
+        "__version__", "build_hierarchy", "first_neighbors", "label_layers", "load", "plot", "plot_layouts", "plot_tree",
     }  # fmt: skip
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
     assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .estimator import HNNE
     from .hierarchy import Hierarchy, build_hierarchy
     from .neighbors import first_neighbors
-    from .plots import plot, plot_layouts, plot_tree
+    from .plots import label_layers, plot, plot_layouts, plot_tree
     from .saved import load
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "__version__",
     "build_hierarchy",
     "first_neighbors",
+    "label_layers",
     "load",
     "plot",
     "plot_layouts",
@@ -47,7 +48,7 @@ _HOMES = {
     "FINCH": "cluster", "HNNE": "estimator", "FarRowsWarning": "errors", "FileFormatError": "errors",
     "Hierarchy": "hierarchy", "MemoryBudgetError": "errors", "ModelFileError": "errors",
     "NativeMissingWarning": "errors", "ProgressEvent": "_progress", "RecallWarning": "errors",
-    "build_hierarchy": "hierarchy", "first_neighbors": "neighbors", "load": "saved", "plot": "plots",
+    "build_hierarchy": "hierarchy", "first_neighbors": "neighbors", "label_layers": "plots", "load": "saved", "plot": "plots",
     "plot_layouts": "plots", "plot_tree": "plots",
 }  # fmt: skip
 _ROOMS = (

@@ -8,6 +8,7 @@ _PRIOR = 0.5  # seconds, and _PRIOR_SHARE of all that is predicted: so much must
 _PRIOR_SHARE = 0.05
 _FASTEST, _SLOWEST = 0.33, 3.0  # limits of what one stage says of the speed of the others
 _DAMPED = 0.6  # a slow stage may be due to a slow machine, or to data that are hard in this stage only
+_TRUSTED = 3.0  # the rate of a stage counts alone from a third of it on
 _STEADY = 3.0  # seconds in which an estimate gives way to a new one
 
 
@@ -64,13 +65,14 @@ class Forecast:
             return None
         later = sum(self.costs[kind] for kind in kinds[kinds.index(self.kind) + 1 :])
         prior = _PRIOR + _PRIOR_SHARE * sum(self.costs.values())
-        speed = min(max(((self.passed + prior) / (self.predicted + prior)) ** _DAMPED, _FASTEST), _SLOWEST)
-        expected = max(speed * self.costs[self.kind] - self.spent - (now - self.began), 0.0)
-        if stage_left is None:
-            here = expected
-        else:  # the rate of the stage itself, the more of it is done
-            here = share * stage_left + (1 - share) * max(expected, min(stage_left, 1.5 * expected + 1))
-        return self._steady(here + speed * later, now)
+        here, cost = self.spent + now - self.began, self.costs[self.kind]
+        known = share * cost if here > share * cost else 0.0  # what went slower than predicted tells so at once
+        ratio = (self.passed + (here if known else 0.0) + prior) / (self.predicted + known + prior)
+        speed = min(max(ratio**_DAMPED, _FASTEST), _SLOWEST)
+        expected = max(speed * cost - here, 0.0)
+        trust = 0.0 if stage_left is None else min(1.0, _TRUSTED * share)
+        rest = trust * (stage_left or 0.0) + (1 - trust) * expected
+        return self._steady(rest + speed * later, now)
 
     def _steady(self, estimate: float, now: float) -> float:
         """A new estimate changes what was said only bit by bit."""

@@ -1,7 +1,8 @@
 """Pictures of maps, trees and layouts, by matplotlib, which is imported when a picture is drawn."""
 
+from .layers import label_layers
 from .layouts import plot_layouts
 from .map import plot
 from .tree import plot_tree
 
-__all__ = ["plot", "plot_layouts", "plot_tree"]
+__all__ = ["label_layers", "plot", "plot_layouts", "plot_tree"]
