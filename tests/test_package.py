@@ -28,9 +28,8 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
         "FINCH", "FarRowsWarning", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
-        "NativeMissingWarning",
-        "ProgressEvent", "RecallWarning",
-        "__version__", "build_hierarchy", "first_neighbors", "label_layers", "load", "plot", "plot_layouts", "plot_tree",
+        "NativeMissingWarning", "ProgressEvent", "RecallWarning", "__version__", "build_hierarchy",
+        "first_neighbors", "label_layers", "load", "plot", "plot_layouts", "plot_tree",
     }  # fmt: skip
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
     assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()

@@ -349,7 +349,7 @@ def test_columns_are_found_by_name_in_frames_and_dicts() -> None:
 class TestLayers:
     def test_a_name_per_row_and_level(self) -> None:
         kinds = load_digits().target
-        model = HNNE().fit(digits())
+        model = nestmap.HNNE().fit(digits())
         layers = nestmap.label_layers(model, metadata={"digit": kinds})
         levels = [*range(model.label_level_, model.hierarchy_.n_levels)]
         assert len(layers) == len(levels)
@@ -359,7 +359,7 @@ class TestLayers:
         assert len(nestmap.label_layers(model.hierarchy_, [-1, 0, 0], metadata={"digit": kinds})) == 2
 
     def test_clusters_without_a_name_are_unlabelled(self) -> None:
-        model = HNNE().fit(digits()[:300])
+        model = nestmap.HNNE().fit(digits()[:300])
         (layer,) = nestmap.label_layers(model, [0], metadata={"same": np.zeros(300, dtype=int)}, unlabelled="?")
         assert {*layer} == {"?"}
         with pytest.raises(ValueError, match="give metadata=, texts= or names="):
