@@ -14,7 +14,7 @@ from nestmap import HNNE, build_hierarchy
 from nestmap.describe import describe_clusters
 from nestmap.describe.names import LONGEST, make_unique
 from nestmap.describe.tables import read_columns
-from nestmap.describe.traits import find_word_traits
+from nestmap.describe.traits import WordCounts, find_word_traits
 
 RNG = np.random.default_rng(0)
 
@@ -105,12 +105,12 @@ def test_pure_chance_is_no_trait() -> None:
 def test_words_by_class_based_tf_idf() -> None:
     texts = ["the cat sat near water"] * 10 + ["the dog ran near water"] * 10
     labels = np.repeat([0, 1], 10)
-    found = find_word_traits(texts, labels, 2, stop_words=None)
+    found = find_word_traits(WordCounts.of(texts, stop_words=None), labels, 2)
     assert {t.value for t in found[0]} == {"cat", "sat"} and {t.value for t in found[1]} == {"dog", "ran"}
     # share of the cluster's words times log(1 + words per cluster / occurrences)
     assert found[0][0].score == pytest.approx(10 / 50 * np.log(1 + 50 / 10))
     with pytest.raises(ValueError, match="texts: empty vocabulary"):
-        find_word_traits(["the", "the"], np.zeros(2, dtype=int), 1)
+        WordCounts.of(["the", "the"])
 
 
 def test_typical_names_make_names() -> None:

@@ -10,10 +10,11 @@ import pytest
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-@pytest.mark.parametrize("name", ["names.md", "plots.md"])
+@pytest.mark.parametrize("name", ["names.md", "plots.md", "single-cells.md"])
 def test_the_first_example_of_a_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     pytest.importorskip("pandas")
+    pytest.importorskip("anndata")
     monkeypatch.chdir(tmp_path)
     code = re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(), re.S)
     assert code

@@ -93,6 +93,25 @@ def test_frames_lists_and_others(X: Any, message: str) -> None:
         as_rows(X)
 
 
+def test_columns_without_numbers_are_named_with_the_way_out() -> None:
+    frame = pd.DataFrame({
+        "size": [1.0, 2.0], "name": ["an apple of the usual kind and size", "b"],
+        "kind": pd.Categorical(["x", "y"]), "when": pd.to_datetime(["2020-01-01", "2021-01-01"]),
+    })  # fmt: skip
+    with pytest.raises(ValueError) as found:
+        HNNE().fit(frame)
+    said = str(found.value)
+    assert said.startswith("X: column 'name' holds texts, such as 'an apple of the usual kind an…'; ")
+    assert "TfidfVectorizer" in said and "'kind' (categories), 'when' (values of type datetime64" in said
+    assert "X.select_dtypes('number')" in said and "metadata=X" in said
+    for column, advice in (("kind", r"get_dummies\(X\['kind'\]\)"), ("when", "count seconds")):
+        with pytest.raises(ValueError, match=rf"column '{column}' holds .*{advice}"):
+            HNNE().fit(frame[["size", column]])
+    with pytest.raises(ValueError, match="column 'n' holds categories"):  # numbers that stand for kinds are none
+        as_rows(pd.DataFrame({"n": pd.Categorical([1, 2])}))
+    as_rows(pd.DataFrame({"n": ["1.5", "2"]}, dtype=object))
+
+
 def test_frames_of_other_libraries() -> None:
     """A type of column that NumPy does not know, as polars has."""
     when = np.array(["2020-01-01"], "M8[D]")
@@ -102,7 +121,9 @@ def test_frames_of_other_libraries() -> None:
 
     with pytest.raises(ValueError, match=r"column 'when' holds values of type datetime64"):
         check_rows_kind(Frame(a=np.ones(1), when=when))
-    check_rows_kind(Frame(a=np.ones(1), when=np.array(["x"])))  # scikit-learn speaks of strings
+    with pytest.raises(ValueError, match=r"column 'when' holds texts, such as 'x'; .* Or leave such columns out"):
+        check_rows_kind(Frame(a=np.ones(1), when=np.array(["x"])))
+    check_rows_kind(Frame(a=np.ones(1), when=np.array(["2.5"], dtype=object)))  # scikit-learn reads numbers
 
 
 def test_objects_are_what_scikit_learn_makes_of_them() -> None:

@@ -27,10 +27,9 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
-        "FINCH", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
-        "NativeMissingWarning",
-        "ProgressEvent", "RecallWarning",
-        "__version__", "build_hierarchy", "compare", "first_neighbors", "load", "plot", "plot_changes", "plot_layouts", "plot_tree",
+        "FINCH", "FarRowsWarning", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
+        "NativeMissingWarning", "ProgressEvent", "RecallWarning", "__version__", "build_hierarchy",
+        "compare", "first_neighbors", "label_layers", "load", "plot", "plot_changes", "plot_layouts", "plot_tree",
     }  # fmt: skip
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
     assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()
@@ -38,10 +37,10 @@ def test_public_surface() -> None:
 
 # From low to high: a room imports from those before it, and from itself.
 ROOMS = (
-    "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work",
-    "neighbors", "_run", "describe", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan",
-    "fitted", "_files", "metrics", "readers", "datasets", "changes", "plots", "grow", "estimator", "cluster", "saved", "runs", "cli",
-    "__main__",
+    "_version", "errors", "_habits", "_arrays", "_geometry", "_parallel", "_forecast", "_progress", "_native",
+    "_input", "_points", "_work", "neighbors", "_run", "_costs", "describe", "hierarchy", "preliminary", "mds",
+    "arrangement", "layout", "placement", "plan", "fitted", "_files", "metrics", "readers", "datasets", "changes",
+    "plots", "grow", "estimator", "cluster", "sc", "saved", "runs", "cli", "__main__",
 )  # fmt: skip
 
 

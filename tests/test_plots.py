@@ -344,3 +344,23 @@ def test_columns_are_found_by_name_in_frames_and_dicts() -> None:
     pandas = pytest.importorskip("pandas")
     assert find_column("a", pandas.DataFrame({"a": ["x", "y"]}), 2).categories.tolist() == ["x", "y"]
     assert find_column(pandas.Series([1.5, 2], name="age"), None, 2).name == "age"
+
+
+class TestLayers:
+    def test_a_name_per_row_and_level(self) -> None:
+        kinds = load_digits().target
+        model = nestmap.HNNE().fit(digits())
+        layers = nestmap.label_layers(model, metadata={"digit": kinds})
+        levels = [*range(model.label_level_, model.hierarchy_.n_levels)]
+        assert len(layers) == len(levels)
+        for level, layer in zip(levels, layers, strict=True):
+            told = model.hierarchy_.describe(level, metadata={"digit": kinds})
+            assert layer.tolist() == [told.names[c] for c in model.hierarchy_.labels(level)]
+        assert len(nestmap.label_layers(model.hierarchy_, [-1, 0, 0], metadata={"digit": kinds})) == 2
+
+    def test_clusters_without_a_name_are_unlabelled(self) -> None:
+        model = nestmap.HNNE().fit(digits()[:300])
+        (layer,) = nestmap.label_layers(model, [0], metadata={"same": np.zeros(300, dtype=int)}, unlabelled="?")
+        assert {*layer} == {"?"}
+        with pytest.raises(ValueError, match="give metadata=, texts= or names="):
+            nestmap.label_layers(model)

@@ -9,16 +9,24 @@ if TYPE_CHECKING:
     from ._progress import ProgressEvent
     from .changes import compare
     from .cluster import FINCH
-    from .errors import FileFormatError, MemoryBudgetError, ModelFileError, NativeMissingWarning, RecallWarning
+    from .errors import (
+        FarRowsWarning,
+        FileFormatError,
+        MemoryBudgetError,
+        ModelFileError,
+        NativeMissingWarning,
+        RecallWarning,
+    )
     from .estimator import HNNE
     from .hierarchy import Hierarchy, build_hierarchy
     from .neighbors import first_neighbors
-    from .plots import plot, plot_changes, plot_layouts, plot_tree
+    from .plots import label_layers, plot, plot_changes, plot_layouts, plot_tree
     from .saved import load
 
 __all__ = [
     "FINCH",
     "HNNE",
+    "FarRowsWarning",
     "FileFormatError",
     "Hierarchy",
     "MemoryBudgetError",
@@ -30,6 +38,7 @@ __all__ = [
     "build_hierarchy",
     "compare",
     "first_neighbors",
+    "label_layers",
     "load",
     "plot",
     "plot_changes",
@@ -39,15 +48,15 @@ __all__ = [
 
 # What is asked for is imported then: `nestmap --help` needs no scikit-learn.
 _HOMES = {
-    "FINCH": "cluster", "HNNE": "estimator", "FileFormatError": "errors", "Hierarchy": "hierarchy",
-    "MemoryBudgetError": "errors", "ModelFileError": "errors", "NativeMissingWarning": "errors",
-    "ProgressEvent": "_progress", "RecallWarning": "errors", "build_hierarchy": "hierarchy", "compare": "changes",
-    "first_neighbors": "neighbors", "load": "saved", "plot": "plots",
-    "plot_changes": "plots", "plot_layouts": "plots", "plot_tree": "plots",
+    "FINCH": "cluster", "HNNE": "estimator", "FarRowsWarning": "errors", "FileFormatError": "errors",
+    "Hierarchy": "hierarchy", "MemoryBudgetError": "errors", "ModelFileError": "errors",
+    "NativeMissingWarning": "errors", "ProgressEvent": "_progress", "RecallWarning": "errors",
+    "build_hierarchy": "hierarchy", "compare": "changes", "first_neighbors": "neighbors", "label_layers": "plots", "load": "saved",
+    "plot": "plots", "plot_changes": "plots", "plot_layouts": "plots", "plot_tree": "plots",
 }  # fmt: skip
 _ROOMS = (
     "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",
-    "plots", "preliminary", "readers",
+    "plots", "preliminary", "readers", "sc",
 )  # fmt: skip
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
+
+from ._forecast import Forecast
 
 Share = Callable[[float], None]  # how much of something is done, 0 to 1
 
@@ -19,13 +21,15 @@ class ProgressEvent:
     """How far a stage is: `share` is 0 at its beginning, 1.0 exactly once, at its end.
 
     `seconds` is the time since the stage began, `seconds_left` an estimate of what it still takes
-    (None as long as there is nothing to estimate from).
+    (None as long as there is nothing to estimate from). `fit_left` is an estimate for the whole fit, from costs that
+    were predicted for all of its stages.
     """
 
     stage: str
     share: float
     seconds: float
     seconds_left: float | None
+    fit_left: float | None = None
 
 
 class Progress:
@@ -41,7 +45,17 @@ class Progress:
         self.callback = callback
         self.start = perf_counter()
         self.stage = ""
+        self.forecast: Forecast | None = None
         self._clear()
+
+    def expect(self, costs: Mapping[str, float]) -> None:
+        """What the stages will take, by kind and in their order: events tell the time left of the whole fit."""
+        self.forecast = Forecast(costs)
+
+    @property
+    def is_silent(self) -> bool:
+        """Nobody hears of progress."""
+        return not self.verbose and self.callback is None
 
     def _clear(self) -> None:
         self.began = self.said = self.told = perf_counter()
@@ -52,6 +66,8 @@ class Progress:
         self.done()
         self.stage = stage
         self._clear()
+        if self.forecast is not None:
+            self.forecast.begin(stage, self.began)
         self._say(f"{stage} …")
         self._tell(0.0, None)
 
@@ -65,8 +81,10 @@ class Progress:
             return
         if self.verbose and now - self.said >= _LINE_EVERY:
             self.said = now
-            self._say(f"{self.stage} … {100 * done:.0f}%{in_words(self._seconds_left(done, now))}")
-        if self.stage and now - self.told >= _EVENT_EVERY:
+            stage_left = self._seconds_left(done, now)
+            fit_left = self._fit_left(done, stage_left, now)
+            self._say(f"{self.stage} … {100 * done:.0f}%{in_words(stage_left if fit_left is None else fit_left)}")
+        if self.stage and self.callback is not None and now - self.told >= _EVENT_EVERY:
             self.told = now
             self._tell(done, self._seconds_left(done, now))
 
@@ -85,9 +103,14 @@ class Progress:
         passed, advance = now - self.pass_began, done - self.pass_from
         return passed * (1 - done) / advance if passed >= _ESTIMATE_AFTER and advance > 0 else None
 
+    def _fit_left(self, done: float, stage_left: float | None, now: float) -> float | None:
+        return None if self.forecast is None else self.forecast.left(done, stage_left, now)
+
     def _tell(self, done: float, left: float | None) -> None:
         if self.callback is not None:
-            self.callback(ProgressEvent(self.stage, float(done), perf_counter() - self.began, left))
+            now = perf_counter()
+            fit_left = self._fit_left(done, left, now)
+            self.callback(ProgressEvent(self.stage, float(done), now - self.began, left, fit_left))
 
     def _say(self, text: str) -> None:
         if self.verbose:
@@ -99,19 +122,22 @@ def part_of(progress: Share | None, start: float, stop: float) -> Share | None:
     return None if progress is None else lambda share: progress(start + (stop - start) * share)
 
 
+def in_seconds(seconds: float) -> str:
+    """'42 s', '3 min', '1.5 h': no more digits than an estimate deserves."""
+    if seconds < 89.5:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 89.5 * 60:
+        return f"{round(seconds / 60)} min"
+    hours = seconds / 3600
+    return f"{hours:.1f} h" if hours < 9.95 else f"{hours:.0f} h"
+
+
 def in_words(seconds: float | None) -> str:
-    """', about 3 min left': no more digits than an estimate deserves.
+    """', about 3 min left', or nothing.
 
     Examples
     --------
     >>> [in_words(s) for s in (0.2, 42.4, 170, 5400, 40000)]  # doctest: +NORMALIZE_WHITESPACE
     [', about 1 s left', ', about 42 s left', ', about 3 min left', ', about 1.5 h left', ', about 11 h left']
     """
-    if seconds is None:
-        return ""
-    if seconds < 89.5:
-        return f", about {max(1, round(seconds))} s left"
-    if seconds < 89.5 * 60:
-        return f", about {round(seconds / 60)} min left"
-    hours = seconds / 3600
-    return f", about {hours:.1f} h left" if hours < 9.95 else f", about {hours:.0f} h left"
+    return "" if seconds is None else f", about {in_seconds(seconds)} left"

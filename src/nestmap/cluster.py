@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Array
 from ._files.model import SavedModel, check_array, save_model
+from ._habits import refuse_habits
 from ._input.memory import memory_budget
 from ._input.training import assign_fitted, read_new, read_training
 from ._input.validate import check_number
@@ -26,7 +27,7 @@ from .neighbors import accepts_sparse, centroid_kind, check_metric, given_neighb
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import Search
 from .placement import FittedTree
-from .plan import make_run, plan_fit
+from .plan import expect, make_run, plan_fit
 
 
 class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -64,6 +65,7 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     3
     """
 
+    @refuse_habits
     def __init__(
         self,
         n_clusters: int | None = None,
@@ -105,7 +107,11 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         options = Search("auto" if given else self.neighbors, self.target_recall)
         metric = check_metric(self.metric, X, self.metric_params)
-        plan = plan_fit(X, metric, options, n_components=0, local=False, given=given is not None, budget=budget)
+        plan = plan_fit(
+            X, metric, options, n_components=0, local=False, given=given is not None, budget=budget,
+            n_threads=n_threads,
+        )  # fmt: skip
+        expect(plan, progress)
         run = make_run(plan, options, n_threads, progress, folder)
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
         progress.done()

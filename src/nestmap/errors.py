@@ -7,6 +7,7 @@
     ├── MemoryBudgetError      a fit cannot stay within max_memory
     └── ModelFileError         a file holds no model that this version can read
     UserWarning
+    ├── FarRowsWarning         new rows are far from all that was fitted
     └── RecallWarning          an approximate search ended below its target
     RuntimeWarning
     └── NativeMissingWarning   nestmap runs without its compiled kernels
@@ -14,7 +15,14 @@
 
 from __future__ import annotations
 
-__all__ = ["FileFormatError", "MemoryBudgetError", "ModelFileError", "NativeMissingWarning", "RecallWarning"]
+__all__ = [
+    "FarRowsWarning",
+    "FileFormatError",
+    "MemoryBudgetError",
+    "ModelFileError",
+    "NativeMissingWarning",
+    "RecallWarning",
+]
 
 
 class FileFormatError(ValueError):
@@ -27,6 +35,10 @@ class MemoryBudgetError(ValueError):
 
 class ModelFileError(ValueError):
     """A file is damaged, cut short, made by a newer nestmap, or no model file at all."""
+
+
+class FarRowsWarning(UserWarning):
+    """Many of the new rows of a call are farther from all that was fitted than training rows are from each other."""
 
 
 class RecallWarning(UserWarning):

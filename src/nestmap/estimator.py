@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import Array
 from ._files.model import SavedModel, save_model
+from ._habits import refuse_habits
 from ._input.memory import Budget, memory_budget
 from ._input.source import RowSource, load_rows, open_rows
 from ._input.training import OPTIONS, assign_fitted, read_new, read_training
@@ -30,8 +31,8 @@ from .layout import DETAILS, LAYOUTS, Audit, Islands, audit_layout
 from .layout.islands import MOST_ROWS
 from .neighbors import accepts_sparse, check_metric, given_neighbors
 from .neighbors.choice import METHODS, Search
-from .placement import RULES
-from .plan import Plan, make_run, plan_fit
+from .placement import RULES, warn_of_far_rows
+from .plan import Plan, expect, make_run, plan_fit
 from .preliminary import KINDS, check_coordinates
 
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -84,7 +85,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring your
-        own, an array with the index of each row's nearest other row.
+        own: the index of each row's nearest other row, an (n, k) array with the nearest first, a pair
+        (indices, distances), or a sparse matrix of distances (docs/distances.md).
     target_recall : float
         For the approximate search: the share of rows whose neighbour is to be the true one.
     max_memory : int, str or None
@@ -139,6 +141,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     ((1, 2), (1,))
     """
 
+    @refuse_habits
     def __init__(
         self,
         n_components: int = 2,
@@ -185,7 +188,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.new_points = new_points
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Build the hierarchy of X and its map; y is ignored.
+        """Build the hierarchy of X and its map; y is ignored (classes are for `plot` and `metrics`).
 
         A fit that fails or is interrupted changes nothing.
 
@@ -207,6 +210,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         plan = plan or self._plan(X, metric, budget)
         progress.note(str(plan))
+        expect(plan, progress)
         run = make_run(plan, self._options(), n_threads, progress, self._folder())
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points)
         fitted = fit_map(X, tree, self._settings(X.shape[0], self._draw_seed()), run)
@@ -233,7 +237,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         assign_fitted(self, state)
 
     def plan(self, X: Any) -> Plan:
-        """What a fit of X would need: memory, temporary files, and how neighbours would be found.
+        """What a fit of X would need: memory, temporary files, roughly how long, and how neighbours would be found.
 
         Reads at most 20,000 rows. Raises `MemoryBudgetError` if max_memory is too small.
 
@@ -243,6 +247,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         >>> plan = HNNE(max_memory="4GB").plan(np.zeros((10_000, 50), dtype=np.float32))
         >>> plan.method, plan.memory < plan.budget
         ('exact', True)
+        >>> 0.1 < plan.seconds < 1000
+        True
         """
         X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
@@ -256,7 +262,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return plan_fit(
             X, metric, self._options(), n_components=self.n_components, local=self._is_local(),
             detail=self._detail(n_rows or X.shape[0]) if self._layout() == "islands" else None,
-            given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows,
+            given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows, layout=self._layout(),
+            n_threads=resolve_n_jobs(self.n_jobs),
         )  # fmt: skip
 
     def _options(self) -> Search:
@@ -311,7 +318,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return_distance : bool
             Also give the distance of each row to the centroid (or training row) that it was
             assigned by: rows beyond `far_distance_` are far from everything seen. 0 for rows of
-            the training data.
+            the training data. Without it a `FarRowsWarning` says so if many rows are far.
 
         Returns
         -------
@@ -321,7 +328,11 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         n_threads = resolve_n_jobs(self.n_jobs)
         placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads)]
         positions = np.concatenate([part for part, _ in placed])
-        return (positions, np.concatenate([found.distances for _, found in placed])) if return_distance else positions
+        distances = np.concatenate([found.distances for _, found in placed])
+        if return_distance:
+            return positions, distances
+        warn_of_far_rows(distances, self.far_distance_, stacklevel=4)  # one for scikit-learn's set_output
+        return positions
 
     def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Array:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`).
@@ -344,8 +355,9 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         check_is_fitted(self)
         label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
         n_threads = resolve_n_jobs(self.n_jobs)
-        leaves = [self._fitted.tree.assign(rows, n_threads).leaves for rows in self._new_rows(X, n_threads)]
-        labels: Array = label_of[np.concatenate(leaves)]
+        found = [self._fitted.tree.assign(rows, n_threads) for rows in self._new_rows(X, n_threads)]
+        warn_of_far_rows(np.concatenate([each.distances for each in found]), self.far_distance_)
+        labels: Array = label_of[np.concatenate([each.leaves for each in found])]
         return labels
 
     def relayout(self, X: Any = None, **parameters: Any) -> HNNE:

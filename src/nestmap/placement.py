@@ -7,6 +7,7 @@ put them.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,14 @@ from scipy import sparse
 
 from ._arrays import Array
 from ._points.duplicates import first_equal, hash_points
+from .errors import FarRowsWarning
 from .hierarchy import Hierarchy
 from .neighbors.blocked import BlockedIndex
 from .neighbors.join import Index
 
 RULES = ("centroid", "neighbor")
+_MANY = 0.2  # of the rows of a call: of rows like those of the fit up to 7 in 100 were far (docs/distances.md)
+_FEW = 20  # rows of a call: fewer must be twice as far, since any single row may be
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +97,18 @@ class FittedTree:
             found, distances[new] = index.query(rows, n_threads)
             leaves[new] = found if self.row_index is None else leaf_of[found]
         return Assigned(leaves, distances, known)
+
+
+def warn_of_far_rows(distances: Array, far_distance: float, stacklevel: int = 3) -> None:
+    """Say so, once per call, if more than a fifth of the new rows are far from everything seen."""
+    limit = far_distance if len(distances) >= _FEW else 2 * far_distance
+    n_far = int(np.count_nonzero(distances > limit))  # no warning where far_distance is NaN
+    if n_far <= _MANY * len(distances):
+        return
+    warnings.warn(
+        f"{n_far} of {len(distances)} rows are farther than {limit:.4g} from all that was fitted, where 99.9% of the "
+        f"training rows have a neighbour within {far_distance:.4g}: their places mean little. Are they scaled as the "
+        "training rows were? transform(X, return_distance=True) tells the distance of each",
+        FarRowsWarning,
+        stacklevel=stacklevel,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import Any
 
 from scipy import sparse
 
+from ._costs import Job, expected_share, faster_ways, predict_costs
 from ._input.memory import Budget, format_size
 from ._input.validate import work_dtype
 from ._points.point_set import NATIVE_METRICS
 from ._points.reduce import sample_size
-from ._progress import Progress
+from ._progress import Progress, in_seconds
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
@@ -29,6 +31,7 @@ _CHOICES = (256, 128, 64, 48, 32, 16)
 _PER_NODE = (
     30 * 8 + 2 * 50 * 12 + 200
 )  # bytes of the islands: neighbours, weights both ways while they are added, grid
+_LONG = 10.0  # seconds: of fits that take longer even a silent one speaks, once
 _ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
 
 
@@ -57,6 +60,10 @@ class Plan:
         Rows that an approximate search may list per row.
     exact_pairs : float
         Pairs of rows that an exact search would have to bound, by prediction; NaN where that was not asked.
+    stage_seconds : dict
+        Seconds per kind of stage, and `seconds` in all: rough.
+    faster : dict
+        What would be faster by a third at least, and the seconds that it would take.
     """
 
     n_rows: int
@@ -70,14 +77,30 @@ class Plan:
     stages: dict[str, int] = field(default_factory=dict)
     exact_pairs: float = nan
     n_listed: int = 0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    faster: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Time of the fit, roughly: within a factor of two on the machine that it was calibrated on."""
+        return sum(self.stage_seconds.values())
 
     def __str__(self) -> str:
         text = (
             f"{self.n_rows} x {self.n_features}: {self.method} neighbours, {self.columns} reduced columns, about "
             f"{format_size(self.memory)} of memory beyond X (budget {format_size(self.budget)}"
         )
-        return f"{text}, smallest {format_size(self.smallest)})" + (
-            f", {format_size(self.disk)} of temporary files" if self.disk else ""
+        text += f", smallest {format_size(self.smallest)})"
+        if self.disk:
+            text += f", {format_size(self.disk)} of temporary files"
+        return text + (f"; roughly {in_seconds(self.seconds)}" if self.stage_seconds else "")
+
+    def warning(self) -> str:
+        """What to expect of a long fit, and what would be faster."""
+        ways = [f"{name} {in_seconds(seconds)}" for name, seconds in self.faster.items()]
+        return (
+            f"nestmap: a fit of {self.n_rows:,} x {self.n_features:,} takes roughly {in_seconds(self.seconds)} here "
+            f"(verbose=1 shows its progress)" + (f"; faster: {', '.join(ways)}" if ways else "")
         )
 
 
@@ -92,11 +115,13 @@ def plan_fit(
     budget: Budget,
     n_rows: int | None = None,
     detail: str | None = None,
+    layout: str = "",
+    n_threads: int = 1,
 ) -> Plan:
     """Method and memory of a fit on validated rows; reads at most 20,000 of them.
 
     `n_components`: of the map, 0 for none. `n_rows`: of the fit, where X is only a sample of them. `detail`: of
-    the islands; None for other layouts.
+    the islands; None for other layouts. `layout`: '' for none.
 
     Reduced columns decide what an approximate search finds. They follow from the data and from a max_memory that
     was given; the memory that happens to be free must not change the map.
@@ -128,7 +153,19 @@ def plan_fit(
             f"max_memory: a fit of {n} x {n_features} rows needs about {format_size(smallest)} beyond X, and the "
             f"budget is {format_size(budget.size)}; give max_memory={enough!r} or more, or fewer rows"
         )
-    return replace(fitting[0], budget=budget.size, smallest=smallest, exact_pairs=exact_pairs)
+    plan = replace(fitting[0], budget=budget.size, smallest=smallest, exact_pairs=exact_pairs)
+    job = Job(
+        n, n_features if not sparse.issparse(X) else max(1, X.nnz // X.shape[0]), method, plan.columns, layout,
+        detail or "leaves", expected_share(X, metric, n), callable(metric),
+    )  # fmt: skip
+    return replace(plan, stage_seconds=predict_costs(job, n_threads), faster=faster_ways(job, n_threads))
+
+
+def expect(plan: Plan, progress: Progress) -> None:
+    """Tell progress what to expect; say so, once, if a fit that tells nothing will take long."""
+    progress.expect(plan.stage_seconds)
+    if plan.seconds > _LONG and progress.is_silent:
+        logging.getLogger("nestmap").warning(plan.warning())
 
 
 def make_run(plan: Plan, options: Search, n_threads: int, progress: Progress, folder: Path | None) -> Run:

@@ -15,7 +15,7 @@ from .._arrays import Array
 from .._version import __version__
 from ..errors import ModelFileError
 from ..fitted import FittedMap
-from ..neighbors import FirstNeighbors
+from ..neighbors import given_neighbors
 from ..placement import FittedTree
 from .container import read_container, write_container
 from .maps import read_map, write_map
@@ -51,7 +51,7 @@ def save_model(path: Any, estimator: Any, fitted: FittedMap | FittedTree, extra:
     document: dict[str, Any] = {
         "writer": f"nestmap {__version__}",
         "estimator": name,
-        "parameters": _parameters_record(writer, estimator.get_params(deep=False)),
+        "parameters": _parameters_record(writer, estimator.get_params(deep=False), tree.hierarchy.n_rows),
         "features": features,
         "tree": write_tree(writer, tree),
     }
@@ -88,11 +88,11 @@ def _read(reader: Reader, n_threads: int) -> SavedModel:
     )
 
 
-def _parameters_record(writer: Writer, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters_record(writer: Writer, parameters: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
     found = {}
     for name, value in parameters.items():
-        if isinstance(value, FirstNeighbors):
-            value = value.ids  # which rows: distances follow from them
+        if name == "neighbors" and not isinstance(value, str):
+            value = given_neighbors(value, n_rows).ids  # which rows: distances follow from them
         dropped = name in _NOT_KEPT and not isinstance(value, int | np.integer)
         found[name] = None if dropped else writer.encode(f"parameters/{name}", value)
     return found

@@ -128,21 +128,58 @@ def _check_mask(X: Any, name: str, first_row: int = 0) -> None:
 def _check_frame(X: Any, name: str) -> None:
     dtypes = [*X.dtypes]
     alike = len({str(dtype) for dtype in dtypes}) == 1 and isinstance(dtypes[0], np.dtype) and dtypes[0].kind != "O"
+    wrong: dict[Any, tuple[str, str]] = {}  # columns without numbers: what they hold, and the way out
     for j, (column, dtype) in enumerate(zip(X.columns, dtypes, strict=True)):
         kind = getattr(dtype, "kind", "O")
         if kind in _ADVICE:
-            check_dtype(dtype, f"{name}: column {column!r}")
-        if alike or kind in "bf":
+            wrong[column] = f"values of type {dtype}", _ADVICE[kind]
+        if kind in _ADVICE or alike or kind in "bf":
             continue
         # The common type of all columns is perhaps too narrow for the integers of this one.
         given = X.iloc[:, j] if hasattr(X, "iloc") else X[column]
         values = np.asarray(given)
-        if values.dtype.kind in _ADVICE:
-            check_dtype(values.dtype, f"{name}: column {column!r}")
+        if found := _no_numbers(column, dtype, values):
+            wrong[column] = found
+            continue
         if values.dtype.kind == "f" and (np.abs(values) >= _WHOLE).any():  # integers beside missing ones
             values = np.array([*given], dtype=object)
         if values.dtype.kind == "O" or (values.dtype.kind in "iu" and not _are_small(values)):
             _check_objects(values[:, None], name, column)
+    if wrong:
+        _raise_columns(wrong, name, hasattr(X, "select_dtypes"))
+
+
+def _no_numbers(column: Any, dtype: Any, values: Array) -> tuple[str, str] | None:
+    """What a column holds that is no number, and what to do about it."""
+    if str(dtype) == "category":
+        return "categories", f"one column of 0 and 1 for each, pandas.get_dummies(X[{column!r}])"
+    if values.dtype.kind in _ADVICE:
+        return f"values of type {values.dtype}", _ADVICE[values.dtype.kind]
+    if values.dtype.kind not in "OUS":
+        return None
+    try:
+        values.astype(np.float64)
+    except (ValueError, TypeError):
+        text = next((value for value in values.tolist() if isinstance(value, str)), None)
+        if text is None:
+            return None  # told by scikit-learn
+        brief = text if len(text) <= 30 else text[:29] + "…"
+        return f"texts, such as {brief!r}", "sklearn's TfidfVectorizer turns long ones into rows, for metric='cosine'"
+    return None
+
+
+def _raise_columns(wrong: dict[Any, tuple[str, str]], name: str, is_pandas: bool) -> None:
+    """One error for all columns that hold no numbers."""
+    first, *others = wrong
+    held, advice = wrong[first]
+    also = ", ".join(f"{column!r} ({wrong[column][0].split(',')[0]})" for column in others[:8])
+    more = f" and {len(others) - 8} more" if len(others) > 8 else ""
+    raise ValueError(
+        f"{name}: column {first!r} holds {held}; it must hold real numbers: {advice}."
+        + (f" The same goes for {also}{more}." if others else "")
+        + (f" {name}.select_dtypes('number') leaves" if is_pandas else " Or leave")
+        + f" such columns out, and plot(model, metadata={name}) names clusters by them"
+    )
 
 
 def _are_small(integers: Array) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
+from .._habits import refuse_cells
 from .kinds import check_dtype, check_exact, check_n_rows, check_rows_kind
 from .memory import memory_budget
 from .npy import NpyError, map_npy, read_header
@@ -105,6 +106,7 @@ def open_rows(X: Any, *, name: str = "X") -> Any:
         return _open_npy(Path(os.fspath(X)).expanduser(), name)
     if isinstance(X, RowSource):
         return X
+    refuse_cells(X, name)
     known = isinstance(X, np.ndarray | np.generic | list | tuple) or sparse.issparse(X) or X is None
     if not known and _gives_rows(X, name):
         return RowSource(X, name=name)

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from .._arrays import Array, blocks
+from .._habits import did_you_mean
 from .._native import kernels
 from .._parallel import map_blocks
 from .kinds import check_dtype, check_exact, check_n_rows, check_rows_kind, first_of, place_of, survives
@@ -153,7 +154,8 @@ def dense_block(values: Array, rows: Any) -> Array:
 def check_option(name: str, value: Any, options: tuple[str, ...]) -> None:
     """Raise unless value is one of the options."""
     if not (isinstance(value, str) and value in options):
-        raise ValueError(f"{name}={value!r} is not an option; use one of {', '.join(map(repr, options))}")
+        hint = did_you_mean(value, options) if isinstance(value, str) else ""
+        raise ValueError(f"{name}={value!r} is not an option{hint}; use one of {', '.join(map(repr, options))}")
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, integer: bool = False) -> None:

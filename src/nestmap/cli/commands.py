@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import warnings
 from argparse import Namespace
 from dataclasses import fields
 from datetime import datetime
@@ -26,9 +27,12 @@ def run_fit(options: Namespace) -> None:
     """`nestmap fit`."""
     from ..estimator import HNNE
     from ..runs.folder import check_target
+    from .pictures import check_picture
 
     talk, target = Talk(options.quiet, options.json), Path(options.output).expanduser()
     check_target(target, options.force)
+    if options.plot is not None:
+        check_picture(options.plot, options.force)
     changed = _changed_parameters(options)
     clock = perf_counter()
     table = _read(options, talk)
@@ -49,8 +53,10 @@ def _embed_and_write(
     options: Namespace, talk: Talk, target: Path, table: Any, model: Any, seconds: dict[str, float],
     changed: dict[str, Any],
 ) -> None:  # fmt: skip
-    from ..runs.folder import describe_levels, describe_tree, write_run
+    from ..runs.folder import describe_largest, describe_levels, describe_tree, write_run
+    from ..runs.naming import name_clusters
     from ..runs.record import to_text
+    from .pictures import draw_map
 
     clock = perf_counter()
     model.fit(table.X)
@@ -61,25 +67,36 @@ def _embed_and_write(
     seconds["fit"] = perf_counter() - clock
     for each in models.values():
         each.work_dir = None  # gone when the run is written
+    clock = perf_counter()
+    names = name_clusters(model.hierarchy_, table)
+    if names:
+        seconds["naming"] = perf_counter() - clock
+    level = int(model.label_level_)
     record = {
         "source": str(table), "file": str(options.data), "n_rows": table.n_rows, "n_columns": int(table.X.shape[1]),
         "reading": {
             "text": options.text, "label": options.label, "id": options.id, "key": options.key,
             "format": options.format, "named": table.taken is not None,
         },
+        "metadata": [*table.metadata],
         "created": datetime.now().astimezone().isoformat(timespec="seconds"), "versions": _versions(),
         "parameters": _plain(model.get_params()), "changed": _plain(changed), "seconds": seconds,
-        "levels": describe_levels(model), "label_level": int(model.label_level_), "tree": describe_tree(model),
+        "levels": describe_levels(model), "label_level": level, "tree": describe_tree(model, names),
+        "largest": describe_largest(model, names, level, 20) if names else [],
         "neighbors": str(model.neighbor_report_), "far_distance": _finite(model.far_distance_),
         "quality": None,
     }  # fmt: skip
-    run = write_run(target, models, table, record, options.force)
+    run = write_run(target, models, table, names, record, options.force)
     talk.note(f"wrote {target}")
+    if options.plot is not None:
+        draw_map(options.plot, models.get(2, model), names)
+        talk.note(f"wrote {options.plot}")
     talk.result(to_text(run.record), run.record)
 
 
 def run_transform(options: Namespace) -> None:
     """`nestmap transform`."""
+    from ..errors import FarRowsWarning
     from ..readers import read_table
     from ..runs.folder import Run
     from .output import check_output, write_columns
@@ -95,7 +112,9 @@ def run_transform(options: Namespace) -> None:
     talk.note(str(table))
     model.n_jobs = options.threads
     positions, distances = model.transform(table.X, return_distance=True)
-    clusters = model.predict(table.X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FarRowsWarning)  # said below
+        clusters = model.predict(table.X)
     n_far = int((distances > model.far_distance_).sum())
     if n_far:
         talk.note(f"{n_far:,} of {len(distances):,} rows are far from everything that was fitted (distance > "
@@ -132,12 +151,7 @@ def run_score(options: Namespace) -> None:
     run = Run(options.map) if Path(options.map).is_dir() and not options.map.endswith(".zarr") else None
     metric = options.metric
     if run is not None:
-        reading, rows = run.record["reading"], run.rows()
-        table = read_table(
-            options.data, format=options.format, key=options.key or reading["key"], missing=options.missing,
-            columns=options.columns, like=rows.columns if reading["named"] else None, label=options.label,
-            text=options.text or reading["text"], words=rows.words,
-        )  # fmt: skip
+        table = read_again(options, run)
         model = run.model()
         positions, metric = model.embedding_, metric or model.metric
     else:
@@ -171,8 +185,7 @@ def run_export(options: Namespace) -> None:
     talk, run = Talk(options.quiet), Run(options.run)
     check_output(options.output, options.force, (".csv", ".tsv", ".npz", ".parquet", ".h5ad"))
     model, rows = run.model(options.dims), run.rows()
-    levels = {f"level_{k}": model.hierarchy_.labels(k) for k in range(model.hierarchy_.n_levels)}
-    columns = {"cluster": model.labels_, **levels}
+    columns = _cluster_columns(model, run.names())
     columns |= {name if name not in columns else f"{name}_": values for name, values in rows.metadata.items()}
     if options.output.endswith(".h5ad"):
         write_cells(options.output, columns, rows.names, model.embedding_)
@@ -182,6 +195,18 @@ def run_export(options: Namespace) -> None:
         others = {name if name not in own else f"{name}_": values for name, values in columns.items()}
         write_columns(options.output, {**own, **others}, model.embedding_)
     _tell_written(talk, options, {"rows": len(model.embedding_), "columns": len(columns)})
+
+
+def _cluster_columns(model: Any, names: dict[int, list[str]]) -> dict[str, Array]:
+    """Cluster of each row, and its name where it has one: of `labels_`, then of each level."""
+    found, tree = {"cluster": model.labels_}, model.hierarchy_
+    if model.label_level_ in names:
+        found["cluster_name"] = np.array(names[model.label_level_], dtype=object)[model.labels_]
+    for k in range(tree.n_levels):
+        found[f"level_{k}"] = tree.labels(k)
+        if k in names:
+            found[f"level_{k}_name"] = np.array(names[k], dtype=object)[found[f"level_{k}"]]
+    return found
 
 
 def run_demo(options: Namespace) -> None:
@@ -201,11 +226,24 @@ def run_demo(options: Namespace) -> None:
     )  # fmt: skip
     options.data, options.dims, options.label = "digits", [2], "digit"
     options.id = options.key = options.format = None
-    options.text = False
+    options.text, options.plot = False, None
     _embed_and_write(options, talk, target, table, HNNE(callback=talk, n_jobs=options.threads), {}, {})
     talk.note(
-        f"next: nestmap info {target}; nestmap export {target} -o digits.csv; nestmap labels {target} --clusters 10"
+        f"next: nestmap plot {target} -o digits.png; nestmap info {target}; nestmap export {target} -o digits.csv; "
+        f"nestmap labels {target} --clusters 10"
     )
+
+
+def read_again(options: Namespace, run: Any) -> Any:
+    """The rows that a run was made of, from their file."""
+    from ..readers import read_table
+
+    reading, rows = run.record["reading"], run.rows()
+    return read_table(
+        options.data, format=options.format, key=options.key or reading["key"], missing=options.missing,
+        columns=options.columns, like=rows.columns if reading["named"] else None, label=options.label,
+        text=options.text or reading["text"], words=rows.words,
+    )  # fmt: skip
 
 
 # -- shared --------------------------------------------------------------------------------------------
@@ -235,8 +273,25 @@ def _changed_parameters(options: Namespace) -> dict[str, Any]:
             continue
         if parameter.name in ("neighbors", "preliminary") and value.endswith(".npy"):
             value = np.load(value, allow_pickle=False)
+        elif parameter.name == "neighbors" and value.endswith(".npz"):
+            value = _read_graph(value)
         found[parameter.name] = value
     return found
+
+
+def _read_graph(path: str) -> Any:
+    """A sparse matrix of distances, or the arrays indices and distances."""
+    from scipy import sparse
+
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if {"indices", "distances"} <= {*arrays}:
+                return arrays["indices"], arrays["distances"]
+        return sparse.load_npz(path)
+    except (ValueError, KeyError) as error:
+        raise ValueError(
+            f"--neighbors {path}: holds neither a matrix of scipy.sparse.save_npz nor arrays indices and distances"
+        ) from error
 
 
 def _axes(positions: Array) -> dict[str, Array]:

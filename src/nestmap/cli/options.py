@@ -98,6 +98,16 @@ def _dims(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
+def _inches(text: str) -> tuple[float, float]:
+    try:
+        sides = [float(part) for part in text.split(",")]
+    except ValueError:
+        sides = []
+    if len(sides) not in (1, 2) or not all(1 <= side <= 200 for side in sides):
+        raise argparse.ArgumentTypeError(f"{text!r}: inches from 1 to 200, such as 9 or 12,8")
+    return sides[0], sides[-1]
+
+
 def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
@@ -110,7 +120,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"nestmap {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for add in (_add_fit, _add_transform, _add_labels, _add_info, _add_score, _add_export, _add_demo):
+    for add in (_add_fit, _add_transform, _add_labels, _add_info, _add_plot, _add_score, _add_export, _add_demo):
         add(commands)
     return parser
 
@@ -121,6 +131,7 @@ def _add_fit(commands: Any) -> None:
     )
     fit.add_argument("data", metavar="DATA", help="a file (docs/files.md lists the formats), or - for standard input")
     _add_output(fit, "RUN", "the folder to write")
+    fit.add_argument("--plot", metavar="FILE", help="also draw the map: a .png, .svg or .pdf file")
     _add_reading(fit)
     maps = fit.add_argument_group("map (as the parameters of nestmap.HNNE)")
     maps.add_argument("--dims", type=_dims, default=[2], metavar="D[,D]", help="dimensions of the map, or of several "
@@ -157,6 +168,33 @@ def _add_info(commands: Any) -> None:
     info = _command(commands, "info", "Say what a run holds: data, parameters, levels, neighbours, quality.")
     _add_run(info)
     info.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _add_plot(commands: Any) -> None:
+    plot = _command(commands, "plot", "Draw the map of a run: clusters, their coasts and names.")
+    _add_run(plot)
+    _add_output(plot, "FILE", "a .png, .svg or .pdf file")
+    look = plot.add_argument_group("picture")
+    look.add_argument("--color", metavar="WHAT", help="a level (0 the finest, -1 the top), a column of the data "
+                      "that was not mapped, trustworthiness or recall (default: that of the labels)")  # fmt: skip
+    look.add_argument("--labels", default="names", metavar="WHAT", help="names (of the run), numbers, none, or a "
+                      "column to name clusters by (default: names)")  # fmt: skip
+    look.add_argument("--level", type=int, metavar="L", help="whose clusters are outlined and named (default: the "
+                      "level of the colours, or of the labels)")  # fmt: skip
+    look.add_argument("--theme", choices=("light", "dark"), default="light", help="(default: light)")
+    look.add_argument("--dims", type=int, metavar="D", help="which map, of several (default: that in the plane; of "
+                      "others the first two axes are drawn)")  # fmt: skip
+    look.add_argument("--size", type=_inches, metavar="W[,H]", help="inches (default: 9,9)")
+    look.add_argument("--dpi", type=float, default=150, metavar="N", help="pixels per inch (default: 150)")
+    look.add_argument(
+        "--point-size", type=float, metavar="AREA", help="in square points (default: by number of rows)"
+    )
+    look.add_argument("--title")
+    look.add_argument("--no-outlines", action="store_true", help="draw no coasts or regions")
+    look.add_argument("--no-legend", action="store_true", help="draw no legend or colour bar")
+    look.add_argument("--tree", action="store_true", help="draw the tree of the levels instead of the map")
+    look.add_argument("--data", metavar="DATA", help="the rows that were mapped, for trustworthiness and recall")
+    plot.add_argument("--quiet", action="store_true", help="say nothing but errors")
 
 
 def _add_score(commands: Any) -> None:

@@ -17,15 +17,17 @@ from ..readers.extras import require
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".parquet", ".h5ad")
 
 
-def check_output(path: str, force: bool, suffixes: tuple[str, ...]) -> None:
+def check_output(path: str, force: bool, suffixes: tuple[str, ...], stdout: bool = True) -> None:
     """Raise early where a result cannot be written."""
     target = Path(path)
-    if path == "-":
+    if path == "-" and stdout:
         return
     if target.suffix not in suffixes:
         raise ValueError(f"-o {path}: the name must end in {', '.join(suffixes)}")
     if target.exists() and not force:
         raise FileExistsError(f"{path} exists already; --force replaces it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"-o {path}: there is no folder {target.parent}")
     if target.suffix == ".parquet":
         require("pyarrow", path)
     if target.suffix == ".h5ad":

@@ -14,14 +14,20 @@ Made from the code by `python -m nestmap.cli.reference`; a test compares them.
 
 ```
 nestmap fit cars.csv -o cars --id name --label maker    # read, embed, write the folder cars
-nestmap info cars                                       # levels, sizes, neighbours, timings
+nestmap plot cars -o cars.png                           # clusters, their coasts and names; --color maker
+nestmap info cars                                       # levels, sizes, names, neighbours, timings
 nestmap export cars -o cars.parquet                     # coordinates, names, metadata, labels of all levels
 nestmap transform cars new.csv -o placed.csv            # new rows on the same map
 nestmap labels cars --clusters 12 -o labels.csv
 nestmap score cars.csv cars --label maker               # trustworthiness and more; `info` shows it afterwards
-nestmap fit reviews.csv -o reviews --text review        # texts by TF-IDF
+nestmap fit reviews.csv -o reviews --text review --plot reviews.png    # texts by TF-IDF, and their map
 zcat rows.csv.gz | nestmap fit - -o rows --quiet --json
 ```
+
+Clusters have names wherever something is known of the rows: by the words of texts, by columns that were not mapped,
+by the names of typical rows (`--id`, words of word vectors), by the means of up to 32 mapped columns that have names.
+Levels of more than 2,000 clusters get none. `info` shows the names, `plot` writes them on the map, `export` has them
+beside the numbers of clusters.
 
 What a run is made of: [files.md](files.md#runs). Formats of data: [files.md](files.md#data-files).
 

@@ -50,7 +50,9 @@ class Talk:
             self._bar(event)
 
     def _bar(self, event: ProgressEvent) -> None:
-        if event.seconds_left is not None:
+        if event.fit_left is not None:  # settled already
+            self.left = event.fit_left
+        elif event.seconds_left is not None:
             known = self.left if self.left is not None else event.seconds_left
             self.left = _STEADY * known + (1 - _STEADY) * event.seconds_left
         full = round(_WIDTH * event.share)

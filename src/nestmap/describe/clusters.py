@@ -11,7 +11,7 @@ import numpy as np
 from .._arrays import Array
 from .names import make_unique, name_parts
 from .tables import Column, read_columns
-from .traits import Trait, find_category_traits, find_number_traits, find_word_traits
+from .traits import Trait, WordCounts, find_category_traits, find_number_traits, find_word_traits
 
 _SHOWN = 20  # clusters that a repr lists
 _TRAITS = 8  # of a kind that are kept per cluster
@@ -83,7 +83,7 @@ def describe_clusters(
     level: int = 0,
     columns: Sequence[Column] = (),
     metadata: Any = None,
-    texts: Sequence[str] | None = None,
+    texts: Sequence[str] | WordCounts | None = None,
     names: Sequence[Any] | None = None,
 ) -> LevelDescription:
     """Descriptions from labels, the typical rows of each cluster, and what is known of the rows.
@@ -104,7 +104,8 @@ def describe_clusters(
         columns = (*columns, *read_columns(metadata, len(labels)))
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
     if texts is not None:
-        found = find_word_traits(texts, labels, n_clusters, _TRAITS)
+        counted = texts if isinstance(texts, WordCounts) else WordCounts.of(texts)
+        found = find_word_traits(counted, labels, n_clusters, _TRAITS)
     for traits, more in zip(found, _column_traits(columns, labels, n_clusters), strict=True):
         traits.extend(more)
     told = [tuple(str(names[row]) for row in rows) if names is not None else () for rows in typical]

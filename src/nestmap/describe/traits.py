@@ -102,23 +102,37 @@ def find_number_traits(column: Column, labels: Array, n_clusters: int) -> list[l
     ]  # fmt: skip
 
 
-def find_word_traits(
-    texts: Sequence[str], labels: Array, n_clusters: int, most: int = 8, stop_words: Any = "english"
-) -> list[list[Trait]]:
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """How often each text holds each word, counted once for the descriptions of several levels."""
+
+    words: Array
+    counts: Any  # CSR, a row per text
+
+    @classmethod
+    def of(cls, texts: Sequence[str], stop_words: Any = "english") -> WordCounts:
+        """Count the words of texts; stop words are left out."""
+        from sklearn.feature_extraction.text import CountVectorizer  # heavy, and only texts need it
+
+        try:
+            counter = CountVectorizer(stop_words=stop_words, max_features=_MOST_WORDS, dtype=np.float64)
+            counts = counter.fit_transform([str(text) for text in texts])
+        except ValueError as error:
+            raise ValueError(f"texts: {error}; pass metadata= for categories, names= for names of rows") from error
+        return cls(counter.get_feature_names_out(), counts)
+
+    def __len__(self) -> int:
+        return int(self.counts.shape[0])
+
+
+def find_word_traits(counted: WordCounts, labels: Array, n_clusters: int, most: int = 8) -> list[list[Trait]]:
     """Distinctive words of each cluster, by class-based TF-IDF (Grootendorst 2022).
 
     A word counts by its share of the cluster's words, times log(1 + words per cluster / occurrences of the word).
     """
-    from sklearn.feature_extraction.text import CountVectorizer  # heavy, and only texts need it
-
-    try:
-        counter = CountVectorizer(stop_words=stop_words, max_features=_MOST_WORDS, dtype=np.float64)
-        counts = counter.fit_transform([str(text) for text in texts])
-    except ValueError as error:
-        raise ValueError(f"texts: {error}; pass metadata= for categories, names= for names of rows") from error
-    words = counter.get_feature_names_out()
+    words = counted.words
     belongs = sparse.csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))), (n_clusters, len(labels)))
-    per_cluster = (belongs @ counts).tocsr()
+    per_cluster = (belongs @ counted.counts).tocsr()
     totals, lengths = np.asarray(per_cluster.sum(axis=0)).ravel(), np.asarray(per_cluster.sum(axis=1)).ravel()
     weights = np.log1p(lengths.mean() / np.maximum(totals, 1))
     found: list[list[Trait]] = []

@@ -23,6 +23,7 @@ from ..errors import NativeMissingWarning, RecallWarning
 from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
 from .choice import Search, decide, predicted_pairs
+from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
 from .join import Index, join_points
 from .metric import accepts_sparse, centroid_kind, check_metric
@@ -181,27 +182,3 @@ def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
         RecallWarning,
         stacklevel=stacklevel,
     )
-
-
-def given_neighbors(ids: Any, n: int) -> FirstNeighbors:
-    """First neighbours that the user brings (ids, or a FirstNeighbors), checked.
-
-    Distances that the user does not bring are NaN: `given_distances` computes them.
-    """
-    if isinstance(ids, FirstNeighbors):
-        ids, distances = ids.ids, ids.distances
-    else:
-        ids, distances = np.asarray(ids), np.full(n, np.nan)
-    if ids.shape != (n,) or not np.issubdtype(ids.dtype, np.integer):
-        raise ValueError(
-            f"neighbors: expected {n} integers, the index of each row's nearest other row; "
-            f"got an array of shape {ids.shape} and type {ids.dtype}"
-        )
-    rows = np.arange(n)
-    bad = np.flatnonzero((ids < 0) | (ids >= n) | (ids == rows))
-    if len(bad):
-        what = "itself" if ids[bad[0]] == bad[0] else f"row {ids[bad[0]]}, which does not exist"
-        raise ValueError(f"neighbors: row {bad[0]} names {what} as its nearest other row")
-    nan = float("nan")
-    report = NeighborReport("given", False, n, n, "none", recall=nan, target=nan)
-    return FirstNeighbors(ids.astype(np.int64), distances, report)

@@ -80,6 +80,11 @@ def predicted_pairs(data: Any, metric: str, n: int | None = None) -> float:
     return _trial(data, metric, _FEW) * float(n) ** 2
 
 
+def pair_share(data: Any, metric: str, n: int) -> float:
+    """The share of the pairs of n random rows that the exact join has to bound."""
+    return 2 * _trial(data, metric, n)
+
+
 def _trial(data: Any, metric: str, n: int) -> float:
     """The cost of a join of n random rows per pair of them, in bounded pairs."""
     rows = np.sort(np.random.default_rng(3).choice(data.shape[0], min(data.shape[0], n), replace=False))

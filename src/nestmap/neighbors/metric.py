@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array, blocks
+from .._habits import did_you_mean
 from .._points.point_set import NATIVE_METRICS, canonical_metric
 from .row_metric import ROW_METRICS, RowMetric, make_row_metric
 
@@ -126,11 +127,19 @@ def _check_other(metric: Any, X: Any, params: dict[str, Any]) -> Any:
         pairwise(X[:2], X[:2], bound)
     except Exception as error:
         names = ", ".join(map(repr, (*NATIVE_METRICS, *ROW_METRICS)))
-        raise ValueError(
-            f"metric={metric!r} does not work on these rows; use {names}, another metric of "
-            f"sklearn.metrics.pairwise_distances, or a callable ({error})"
-        ) from error
+        others = f"use {names}, another metric of sklearn.metrics.pairwise_distances, or a callable"
+        if isinstance(metric, str) and metric not in (known := _known_metrics()):
+            raise ValueError(f"metric={metric!r} is no metric{did_you_mean(metric, known)}; {others}") from None
+        raise ValueError(f"metric={metric!r} does not work on these rows; {others} ({error})") from error
     return bound
+
+
+def _known_metrics() -> list[str]:
+    """Names of all metrics that some rows can be compared by."""
+    from sklearn.metrics.pairwise import distance_metrics
+
+    others = (*_SCIPY, *_SETS, "jensenshannon", "precomputed", "l1", "l2", "cityblock")
+    return sorted({*NATIVE_METRICS, *ROW_METRICS, *others, *distance_metrics()})
 
 
 def metric_key(metric: Any) -> str:

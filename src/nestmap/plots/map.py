@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
 from .._input.validate import check_number
-from ..describe import LevelDescription
-from ..describe.tables import Column, read_column, read_columns
+from ..describe import Facts, LevelDescription
+from ..describe.tables import read_column
 from ..hierarchy import Hierarchy
 from .backend import clear, frame_map, load_matplotlib, new_axes, size_in_points
 from .colors import Theme, color_levels, get_theme, hue_level
@@ -31,6 +31,8 @@ def plot(
     labels: Any = True,
     level: int | None = None,
     metadata: Any = None,
+    texts: Any = None,
+    names: Any = None,
     X: Any = None,
     outlines: bool = True,
     theme: str = "light",
@@ -52,12 +54,14 @@ def plot(
         column of `metadata`; one value per row (text and few whole numbers are categories, other numbers a scale);
         or 'trustworthiness' or 'recall': how well each row's neighbourhood is kept.
     labels : optional
-        Names of clusters. True: by `metadata` or a colour of categories, else numbers. False: none. A column of
-        `metadata`, or one value per row: by what is over-represented. What `Hierarchy.describe` gives, or a list of
-        such for two levels; a dict of level to names; a sequence of one name per cluster.
+        Names of clusters. True: by `texts`, `metadata`, `names` or a colour of categories, else numbers. False:
+        none. A column of `metadata`, or one value per row: by what is over-represented. What `Hierarchy.describe`
+        gives, or a list of such for two levels; a dict of level to names; a sequence of one name per cluster.
     level : int, optional
         The level whose clusters are outlined and named; default: that of `color`, or of `labels_`.
     metadata : DataFrame or dict of columns, optional
+    texts, names : sequence of str, optional
+        One text, or one name, per row: clusters are named by their words, or by typical rows.
     X : the training rows, optional
         For 'trustworthiness' and 'recall' of a model that was loaded.
     outlines : bool
@@ -97,7 +101,7 @@ def plot(
     clear(axes, look, title)
     if legend and (rows.entries or rows.limits):
         _draw_key(axes, rows, look)
-    coarse = _coarser(hierarchy, number)
+    coarse = coarser_level(hierarchy, number)
     levels = [k for k in (coarse, number) if k is not None]
     land = {k: get_outlines(model, k) for k in levels if outlines}
     corners = [ring for clusters in land.values() for rings in clusters for ring in rings]
@@ -107,9 +111,8 @@ def plot(
         _draw_density(axes, positions, rows)
     else:
         _draw_points(axes, positions, rows, size, alpha)
-    columns, labels = _naming_columns(labels, metadata, rows, hierarchy, number)
-    names = choose_names(hierarchy, labels, (number, coarse), columns)
-    write_names(axes, model, names, look, unit)
+    facts, labels = _naming_facts(labels, metadata, texts, names, rows, hierarchy, number)
+    write_names(axes, model, choose_names(hierarchy, labels, (number, coarse), facts), look, unit)
     return axes
 
 
@@ -128,9 +131,9 @@ def _check_positions(model: Any) -> Array:
 
 
 def _choose_level(model: Any, level: Any) -> int:
-    if level is None:
-        return int(getattr(model, "label_level_", model.hierarchy_.default_level()))
-    return int(model.hierarchy_.check_level(level))
+    if level is not None:
+        return int(model.hierarchy_.check_level(level))
+    return int(model.label_level_ if hasattr(model, "label_level_") else model.hierarchy_.default_level())
 
 
 def _color_rows(
@@ -146,7 +149,7 @@ def _color_rows(
     return color_by_column(find_column(color, metadata, hierarchy.n_rows), theme)
 
 
-def _coarser(hierarchy: Hierarchy, level: int) -> int | None:
+def coarser_level(hierarchy: Hierarchy, level: int) -> int | None:
     """The level with the hues, if it has at least two clusters and clearly fewer than `level`."""
     above = hue_level(hierarchy, level)
     if above > level and 1 < hierarchy.level_sizes[above] <= hierarchy.level_sizes[level] / 1.5:
@@ -154,20 +157,21 @@ def _coarser(hierarchy: Hierarchy, level: int) -> int | None:
     return None
 
 
-def _naming_columns(
-    labels: Any, metadata: Any, rows: RowColors, hierarchy: Hierarchy, level: int
-) -> tuple[Sequence[Column], Any]:
-    """The columns that clusters are named by, and `labels` where names are given."""
+def _naming_facts(
+    labels: Any, metadata: Any, texts: Any, names: Any, rows: RowColors, hierarchy: Hierarchy, level: int
+) -> tuple[Facts, Any]:
+    """What clusters are named by, and `labels` where names are given."""
     if isinstance(labels, str):
-        return (find_column(labels, metadata, hierarchy.n_rows, "labels"),), True
+        return Facts((find_column(labels, metadata, hierarchy.n_rows, "labels"),)), True
     is_long = hasattr(labels, "__len__") and len(labels) == hierarchy.n_rows != hierarchy.level_sizes[level]
     if is_long and not isinstance(labels, Mapping | LevelDescription):
-        return (read_column("", labels, hierarchy.n_rows),), True
+        return Facts((read_column("", labels, hierarchy.n_rows),)), True
     if labels is not True:
-        return (), labels
-    if metadata is not None:
-        return read_columns(metadata, hierarchy.n_rows), True
-    return (() if rows.column is None else (rows.column,)), True
+        return Facts(), labels
+    known = Facts.of(hierarchy.n_rows, metadata=metadata, texts=texts, names=names)
+    if known or rows.column is None:
+        return known, True
+    return Facts((rows.column,)), True
 
 
 def _draw_land(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from ..describe import LevelDescription, describe_clusters
-from ..describe.tables import Column
+from ..describe import Facts, LevelDescription
 from ..hierarchy import Hierarchy
+from ..hierarchy.naming import describe_levels, names_for_map
 from .colors import Theme
 from .places import find_anchors, place_boxes
 
@@ -30,10 +29,8 @@ class Names:
     is_coarse: bool = False
 
 
-def choose_names(
-    hierarchy: Hierarchy, labels: Any, levels: tuple[int, int | None], columns: Sequence[Column]
-) -> list[Names]:
-    """Names at up to two levels, the coarser first: given ones, or what columns say, or numbers.
+def choose_names(hierarchy: Hierarchy, labels: Any, levels: tuple[int, int | None], facts: Facts) -> list[Names]:
+    """Names at up to two levels, the coarser first: given ones, or what is known of the rows, or numbers.
 
     Parameters
     ----------
@@ -44,7 +41,7 @@ def choose_names(
     fine = levels[0]
     if labels is False or labels is None:
         return []
-    found: dict[int, Sequence[str]] = {}
+    found: Mapping[int, Sequence[str]] = {}
     if isinstance(labels, LevelDescription):
         labels = [labels]
     if isinstance(labels, Mapping):
@@ -53,7 +50,7 @@ def choose_names(
             for k, v in labels.items()
         }
     elif labels is True:
-        found = _from_columns(hierarchy, levels, columns) if columns else {fine: _numbers(hierarchy, fine)}
+        found = _from_facts(hierarchy, levels, facts) if facts else {fine: _numbers(hierarchy, fine)}
     elif all(isinstance(each, LevelDescription) for each in labels):
         found = {each.level: each.names for each in labels}
     else:
@@ -67,31 +64,16 @@ def choose_names(
     return [Names(k, found[k], is_coarse=len(order) > 1 and k == order[0]) for k in order]
 
 
-def names_of(names: Any) -> list[str]:
-    return list(names.names) if isinstance(names, LevelDescription) else [str(name) for name in names]
-
-
 def _numbers(hierarchy: Hierarchy, level: int) -> list[str]:
     return [str(i) for i in range(hierarchy.level_sizes[level])]
 
 
-def _from_columns(
-    hierarchy: Hierarchy, levels: tuple[int, int | None], columns: Sequence[Column]
-) -> dict[int, Sequence[str]]:
-    """Names of both levels by the same columns, as on a map: without numbers, and no name inside its own."""
-    found: dict[int, Sequence[str]] = {}
-    if len(columns) == 1:  # the values of a single column say enough
-        columns = [replace(columns[0], name="")]
-    for level in levels:
-        if level is not None:
-            nobody = [np.empty(0, dtype=np.int64)] * hierarchy.level_sizes[level]
-            told = describe_clusters(hierarchy.labels(level), nobody, level=level, columns=columns)
-            found[level] = [re.sub(r" \(\d+\)$|^cluster \d+$", "", name) for name in told.names]
-    if len(found) == 2:
-        fine, coarse = sorted(found)
-        parent = hierarchy.climb(np.arange(hierarchy.level_sizes[fine]), coarse, fine)
-        found[fine] = [name if name != found[coarse][p] else "" for name, p in zip(found[fine], parent, strict=True)]
-    return found
+def _from_facts(hierarchy: Hierarchy, levels: tuple[int, int | None], facts: Facts) -> dict[int, list[str]]:
+    """Names of both levels by the same facts, as on a map."""
+    if len(facts.columns) == 1:  # the values of a single column say enough
+        facts = replace(facts, columns=(replace(facts.columns[0], name=""),))
+    told = describe_levels(hierarchy, [level for level in levels if level is not None], facts)
+    return names_for_map(hierarchy, {level: each.names for level, each in told.items()})
 
 
 def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, unit: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
+from ..describe import Facts
 from ..hierarchy import Hierarchy
 from .backend import clear, load_matplotlib, new_axes, size_in_points
 from .colors import color_levels, get_theme
@@ -95,7 +96,7 @@ def _write_labels(
     if labels is True:
         labels = {k: [str(i) for i in range(tree.level_sizes[k])] for k in shown}
     unit = tree.n_rows / size_in_points(axes)[0]
-    for names in choose_names(tree, labels, (shown[0], None), ()):
+    for names in choose_names(tree, labels, (shown[0], None), Facts()):
         if names.level not in shown:
             continue
         left, width = starts[names.level], tree.levels[names.level].sizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from ..estimator import HNNE
 from ..readers import Table
 from ..readers.text import Words
 from ..saved import load
+from . import naming
 from .record import FORMAT, VERSION, read_record
 
 ROWS_FORMAT = "nestmap-rows"
@@ -76,6 +77,16 @@ class Run:
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from error
 
+    def names(self) -> dict[int, list[str]]:
+        """Names of the clusters of some levels; none for a run about whose rows nothing is known."""
+        path = self.path / naming.FILE
+        if not path.exists():
+            return {}
+        try:
+            return naming.read_names(path, [int(level["clusters"]) for level in self.record["levels"]])
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from error
+
     def note(self, **entries: Any) -> None:
         """Add entries to the record."""
         self.record.update(entries)
@@ -114,14 +125,19 @@ def _folder(path: Path, force: bool) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def write_run(path: Path, models: Mapping[int, HNNE], table: Table, record: Mapping[str, Any], force: bool) -> Run:
-    """Write a run, whole or not at all; `models`: per number of dimensions."""
+def write_run(
+    path: Path, models: Mapping[int, HNNE], table: Table, names: Mapping[int, Sequence[str]],
+    record: Mapping[str, Any], force: bool,
+) -> Run:  # fmt: skip
+    """Write a run, whole or not at all; `models`: per number of dimensions, `names`: of clusters, per level."""
     with _folder(path, force) as folder:
         maps = []
         for dims, model in models.items():
             maps.append({"dims": dims, "file": f"map-{dims}d.nestmap", "layout": model.layout_.kind})
             model.save(folder / maps[-1]["file"])
         _write_rows(folder / "rows.nestmap", table)
+        if names:
+            naming.write_names(folder / naming.FILE, names)
         whole = {"format": FORMAT, "version": VERSION, **record, "maps": maps}
         write_json(folder / "run.json", whole)
     return Run(path)
@@ -171,17 +187,28 @@ def describe_levels(model: HNNE) -> list[dict[str, Any]]:
     return found
 
 
-def describe_tree(model: HNNE, most: int = 12, children: int = 5) -> list[dict[str, Any]]:
+def describe_tree(
+    model: HNNE, names: Mapping[int, Sequence[str]], most: int = 12, children: int = 5
+) -> list[dict[str, Any]]:
     """The largest clusters of the top, each with the largest of its children."""
     levels = model.hierarchy_.levels
-    top = levels[-1]
-    found = []
-    for node in np.argsort(-top.sizes, kind="stable")[:most]:
-        own = {"cluster": int(node), "rows": int(top.sizes[node]), "children": []}
-        if len(levels) > 1:
-            below = np.flatnonzero(top.members == node)
-            below = below[np.argsort(-levels[-2].sizes[below], kind="stable")]
-            own["n_children"] = len(below)
-            own["children"] = [{"cluster": int(c), "rows": int(levels[-2].sizes[c])} for c in below[:children]]
-        found.append(own)
+    top = len(levels) - 1
+    found = describe_largest(model, names, top, most)
+    for own in found if top else ():
+        below = np.flatnonzero(levels[top].members == own["cluster"])
+        own["n_children"] = len(below)
+        own["children"] = describe_largest(model, names, top - 1, children, below)
     return found
+
+
+def describe_largest(
+    model: HNNE, names: Mapping[int, Sequence[str]], level: int, most: int, among: Array | None = None
+) -> list[dict[str, Any]]:
+    """Number, size and name (where there are names) of the largest clusters of a level."""
+    sizes = model.hierarchy_.levels[level].sizes
+    nodes = np.arange(len(sizes)) if among is None else among
+    chosen = nodes[np.argsort(-sizes[nodes], kind="stable")[:most]].tolist()
+    return [
+        {"cluster": node, "rows": int(sizes[node]), **({"name": names[level][node]} if level in names else {})}
+        for node in chosen
+    ]

@@ -50,9 +50,20 @@ def to_text(record: Mapping[str, Any]) -> str:
         )
     lines.append(f"largest clusters of level {len(levels) - 1}, and of the level below:")
     for node in record["tree"]:
-        rest = node.get("n_children", 0) - len(node["children"])
-        inner = ", ".join(f"{child['cluster']} ({child['rows']:,})" for child in node["children"])
-        lines.append(f"  {node['cluster']} ({node['rows']:,} rows): {inner}{f' and {rest} more' if rest > 0 else ''}")
+        inside = node.get("children", [])
+        rest = node.get("n_children", 0) - len(inside)
+        inner = ", ".join(map(_cluster, inside)) + (f" and {rest} more" if rest > 0 else "")
+        lines.append(f"  {_cluster(node)}{': ' + inner if inner else ''}")
+    if record.get("largest"):
+        rest = levels[label]["clusters"] - len(record["largest"])
+        more = f" and {rest} more" if rest > 0 else ""
+        lines.append(f"labels (level {label}): {', '.join(map(_cluster, record['largest']))}{more}")
     if record.get("quality"):
         lines += ["quality:", *(f"  {name:20} {value}" for name, value in record["quality"].items())]
     return "\n".join(lines)
+
+
+def _cluster(node: Mapping[str, Any]) -> str:
+    """'7 "wool coats" (1,200 rows)'."""
+    name = f' "{node["name"]}"' if node.get("name") else ""
+    return f"{node['cluster']}{name} ({node['rows']:,})"

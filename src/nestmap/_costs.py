@@ -1,0 +1,95 @@
+"""Seconds that a fit will take, by stage: rough, from measurements on two cores with AVX2 (docs/scale.md).
+
+Most stages are linear in the rows. What varies is the search for neighbours: a trial on a few rows says how much of
+it bounds can rule out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ._native import core
+from ._points.point_set import NATIVE_METRICS
+from .neighbors.choice import pair_share
+
+FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
+_TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
+_FLOPS = 2.5e10  # of matrix products, on one core
+_LEAVES = 0.15  # level-0 nodes per row
+_TWIN = 30  # times: without compiled kernels
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the time of a fit depends on; `share`: of all pairs, those that an exact search has to bound."""
+
+    n: int
+    n_features: int  # or values per row of a CSR matrix
+    method: str
+    columns: int
+    layout: str  # 'islands', 'descent', 'mosaic', or '' for no map
+    detail: str = "leaves"
+    share: float = 1.0
+    is_callable: bool = False
+
+
+def expected_share(X: Any, metric: Any, n: int) -> float:
+    """The share of pairs that an exact search of n rows like these has to bound."""
+    if n <= FEW or not isinstance(metric, str) or metric not in NATIVE_METRICS or core() is None:
+        return 1.0
+    few, more = (pair_share(X, metric, size) for size in _TRIALS)
+    slope = np.log(max(more, 1e-6) / max(few, 1e-6)) / np.log(_TRIALS[1] / _TRIALS[0])
+    return float(np.clip(more * (n / _TRIALS[1]) ** np.clip(slope, -0.8, 0.0), 1e-4, 1.1))
+
+
+def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
+    """Seconds of each kind of stage, in their order."""
+    values = job.n * job.n_features
+    search = _search_cost(job)
+    costs = {
+        "reading": 2e-9 * values, "neighbours": search, "centroids": 1.5e-9 * values,
+        "upper levels": 0.02 + 0.1 * min(search, 2e-8 * values + 1e-4 * job.n),
+    }  # fmt: skip
+    if job.layout:
+        costs |= {"preliminary": 0.02 + 1e-9 * values, "arrangement": 2e-9 * values}
+    if job.layout == "islands":
+        leaves = _LEAVES * job.n
+        costs["nodes"] = 4e-4 * min(3000.0, leaves) + 1e-4 * leaves
+        if job.detail == "rows":
+            steps = min(300.0, max(100.0, 300 * 20_000 / job.n))
+            costs["rows"] = 0.3 + 4.2e-7 * job.n * steps + 2.5e-8 * values
+    elif job.layout:
+        costs["layout"] = 2e-6 * job.n if job.layout == "descent" else 1.5e-5 * job.n
+    speedup = max(1, n_threads) ** 0.9 / (1 if core() is not None else _TWIN)
+    return {kind: cost / speedup for kind, cost in costs.items()}
+
+
+def _search_cost(job: Job) -> float:
+    """Of the first neighbours of the rows, on one core."""
+    n, reduction = job.n, 2.0 * job.n * job.n_features * job.columns / _FLOPS
+    if job.method == "given":
+        return 2e-9 * n * job.n_features
+    if job.method == "brute force":
+        return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_features)
+    if job.method == "approximate":
+        return reduction + 2.5e-5 * n * (1 + 6 * job.share**4)  # where bounds are of no use, rounds are many
+    return reduction + job.share * n**2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
+
+
+def faster_ways(job: Job, n_threads: int) -> dict[str, float]:
+    """Parameters that would make a fit faster by a third at least, and the seconds that it would take."""
+    total = sum(predict_costs(job, n_threads).values())
+    ways: dict[str, Job] = {}
+    if job.method == "exact" and job.n > FEW and core() is not None:
+        ways["neighbors='approximate'"] = replace(job, method="approximate")
+    if job.layout == "islands" and job.detail == "rows":
+        ways["detail='leaves'"] = replace(job, detail="leaves")
+    if job.layout == "islands":
+        ways["layout='descent'"] = replace(job, layout="descent")
+    if job.method == "brute force":
+        ways["metric='euclidean', 'cosine' or 'manhattan'"] = replace(job, method="exact", columns=64)
+    found = {name: sum(predict_costs(way, n_threads).values()) for name, way in ways.items()}
+    return {name: seconds for name, seconds in found.items() if seconds < 2 / 3 * total}

@@ -1,0 +1,146 @@
+"""How long a fit will take: predictions, the time left as it goes on, and the word to those who wait."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from itertools import pairwise as adjacent
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import digits
+
+from nestmap import FINCH, HNNE, ProgressEvent, plan
+from nestmap._costs import Job, expected_share, faster_ways, predict_costs
+from nestmap._forecast import Forecast, kind_of
+from nestmap._progress import Progress
+
+COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}
+STAGES = [
+    ("reading 9 rows", "reading", 1), ("level 0: first neighbours of 9 rows", "neighbours", 1),
+    ("level 1: first neighbours of 4 nodes", "upper levels", 0.7), ("level 2: first neighbours", "upper levels", 0.3),
+    ("islands: 4 nodes of level 0", "nodes", 1), ("islands: 9 rows", "rows", 1),
+]  # fmt: skip
+
+
+def told(truth: dict[str, float], step: float = 0.5) -> list[tuple[float, float]]:
+    """Estimates of what is left, and what really is, over a fit whose stages take their true times."""
+    forecast, now, found = Forecast(COSTS), 0.0, []
+    end = sum(truth.values())
+    for stage, kind, part in STAGES:
+        seconds, began = truth[kind] * part, now
+        forecast.begin(stage, now)
+        while now < began + seconds - 1e-9:
+            now = min(now + step, began + seconds)
+            share = (now - began) / seconds
+            rate = (now - began) * (1 - share) / share
+            left = forecast.left(share, rate, now)
+            assert left is not None
+            found.append((left, end - now))
+    return found
+
+
+def test_a_right_prediction_is_right_all_the_time() -> None:
+    assert all(abs(left - true) < 0.05 * sum(COSTS.values()) for left, true in told(COSTS))
+
+
+@pytest.mark.parametrize("slower", [0.4, 0.7, 2.0, 3.0])
+def test_a_slower_machine_is_noticed(slower: float) -> None:
+    found = told({kind: slower * cost for kind, cost in COSTS.items()})
+    later = [(left, true) for left, true in found if 3 < true < 0.3 * slower * sum(COSTS.values())]
+    assert later and all(0.5 < left / true < 2 for left, true in later)
+
+
+def test_it_settles() -> None:
+    """One stage takes three times as long as was predicted: what is said changes by a little at a time."""
+    found = told({**COSTS, "neighbours": 60.0})
+    jumps = [abs(b - a) for (a, _), (b, _) in adjacent(found)]
+    assert max(jumps) < 8 and max(left for left, _ in found) < 1.5 * 100
+    assert all(abs(left - true) < 12 for left, true in found if true < 20)
+
+
+def test_unknown_stages_have_no_estimate() -> None:
+    forecast = Forecast(COSTS)
+    forecast.begin("copying 9 rows", 0.0)
+    assert forecast.left(0.5, 1.0, 1.0) is None
+    assert Forecast({}).left(0.5, 1.0, 1.0) is None and kind_of("layout: members of 3 nodes") == "layout"
+
+
+def test_stages_of_a_fit_are_all_predicted() -> None:
+    for options in ({}, {"layout": "descent"}, {"layout": "mosaic"}, {"n_components": 3}):
+        events: list[ProgressEvent] = []
+        model = HNNE(callback=events.append, **options).fit(digits())  # type: ignore[arg-type]
+        kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
+        predicted = [*model.plan(digits()).stage_seconds]
+        assert {*kinds} <= {*predicted} and kinds == [kind for kind in predicted if kind in kinds]
+        left = [event.fit_left for event in events]
+        assert all(each is not None and each >= 0 for each in left)
+
+
+def test_plans_tell_seconds() -> None:
+    small, large = (HNNE(n_jobs=1).plan(np.zeros((n, 50), dtype=np.float32)) for n in (1000, 60_000))
+    assert small.seconds == sum(small.stage_seconds.values()) < large.seconds < 3600
+    assert "; roughly " in str(small)
+    again = HNNE(n_jobs=1).plan(np.zeros((60_000, 50), dtype=np.float32))
+    assert again.stage_seconds == large.stage_seconds  # counted, not measured
+    finch = HNNE(layout="descent", n_jobs=1).plan(np.zeros((60_000, 50), dtype=np.float32))
+    assert finch.seconds < large.seconds and "rows" not in finch.stage_seconds
+
+
+def test_costs_go_with_what_they_depend_on() -> None:
+    job = Job(100_000, 50, "exact", 64, "islands", "rows", 0.5)
+    base = sum(predict_costs(job, 1).values())
+    for other in ({"n": 200_000}, {"n_features": 5000}, {"share": 1.0}, {"method": "brute force"}):
+        assert sum(predict_costs(replace(job, **other), 1).values()) > base, other
+    for other in ({"detail": "leaves"}, {"layout": "descent"}, {"method": "given"}, {"layout": ""}):
+        assert sum(predict_costs(replace(job, **other), 1).values()) < base, other
+    assert sum(predict_costs(job, 4).values()) < base
+    assert {"detail='leaves'", "layout='descent'"} <= {*faster_ways(job, 1)}
+    slow = Job(50_000, 50, "brute force", 64, "descent")
+    assert [*faster_ways(slow, 1)] == ["metric='euclidean', 'cosine' or 'manhattan'"]
+
+
+def test_a_trial_tells_easy_rows_from_hard_ones() -> None:
+    rng = np.random.default_rng(0)
+    easy = np.repeat(rng.normal(size=(50, 10)) * 100, 800, axis=0) + rng.normal(size=(40_000, 10))
+    hard = rng.normal(size=(40_000, 60))
+    shares = [expected_share(X.astype(np.float32), "euclidean", len(X)) for X in (easy, hard)]
+    assert shares[0] < 0.3 < shares[1] and expected_share(hard, max, len(hard)) == 1.0
+
+
+class TestWord:
+    def test_a_long_silent_fit_speaks_once(self, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        HNNE().fit(digits()[:300])
+        assert not caplog.records  # short
+        monkeypatch.setattr(plan, "_LONG", 0.0)
+        HNNE(n_components=2).fit(digits()[:300])
+        FINCH().fit(digits()[:300])
+        said = [record.getMessage() for record in caplog.records]
+        assert len(said) == 2 and all(record.name == "nestmap" for record in caplog.records)
+        assert said[0].startswith("nestmap: a fit of 300 x 64 takes roughly 1 s here") and "faster: " in said[0]
+
+    def test_those_who_see_progress_need_no_word(
+        self, caplog: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    ) -> None:
+        monkeypatch.setattr(plan, "_LONG", 0.0)
+        HNNE(callback=lambda event: None).fit(digits()[:300])
+        HNNE(verbose=1).fit(digits()[:300])
+        assert not caplog.records and "; roughly 1 s" in capsys.readouterr().err
+
+    def test_it_can_be_turned_off(self, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(plan, "_LONG", 0.0)
+        with caplog.at_level(logging.ERROR, logger="nestmap"):
+            HNNE().fit(digits()[:300])
+        assert not caplog.records
+
+
+def test_lines_tell_the_time_left_of_the_fit(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    now = [100.0]
+    monkeypatch.setattr("nestmap._progress.perf_counter", lambda: now[0])
+    progress = Progress(1)
+    progress.expect({"neighbours": 10.0, "rows": 600.0})
+    progress.begin("level 0: first neighbours of 9 rows")
+    now[0] += 5
+    progress.share(0.5)
+    assert "50%, about 10 min left" in capsys.readouterr().err
