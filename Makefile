@@ -40,7 +40,7 @@ bench: .venv/installed
 
 # The site, in docs/_build/html; `make test` builds it too.
 docs: .venv/installed
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # Run the code of pages and keep the pictures that it draws. ARGS="docs/parameters.md" for one page.

@@ -1,5 +1,8 @@
 """The documentation site: `make docs` builds it, `tests/test_docs.py` builds it with warnings as errors."""
 
+import re
+from typing import Any
+
 from nestmap import __version__
 
 project = "nestmap"
@@ -17,7 +20,7 @@ myst_heading_anchors = 3  # files.md#runs
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False  # types are words here, not names to link
-napoleon_use_ivar = True
+napoleon_use_ivar = False
 autodoc_typehints = "none"  # docstrings say it in words
 autodoc_member_order = "bysource"
 autosummary_generate = False
@@ -29,3 +32,12 @@ html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+
+
+def link_pages(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings say docs/scale.md, which everybody finds in the repository; on the site it is a link."""
+    lines[:] = [re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`docs/\1.md </\1>`", line) for line in lines]
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", link_pages)
