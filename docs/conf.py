@@ -15,6 +15,7 @@ exclude_patterns = ["_build"]
 nitpicky = False  # docstrings name types in words, such as "array-like"
 default_role = "code"  # `name` in docstrings is code, as in Markdown
 
+smartquotes = False  # --option stays --option
 myst_heading_anchors = 3  # files.md#runs
 
 napoleon_google_docstring = False
