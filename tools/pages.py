@@ -110,7 +110,10 @@ def _close_figures() -> None:
 
 
 def stand_ins() -> dict[str, Any]:
-    """Names that pages use as if the reader had them: X are rows, y their classes, X_new rows of the same kind."""
+    """Names that pages use as if the reader had them: X are rows, y their classes, df columns beside them.
+
+    X_new are rows of the same kind, frame is a table of numbers and text.
+    """
     import pandas as pd
     from sklearn.datasets import load_digits
 
@@ -119,9 +122,10 @@ def stand_ins() -> dict[str, Any]:
 
     X, y = load_digits(return_X_y=True)
     df = pd.DataFrame({"digit": y[:500].astype(str), "ink": X[:500].sum(axis=1)})
+    frame = pd.concat([df, pd.DataFrame(X[:500, 16:48]).add_prefix("pixel")], axis=1)
     return {
         "__name__": "page", "np": np, "pd": pd, "nestmap": nestmap, "HNNE": nestmap.HNNE, "FINCH": nestmap.FINCH,
-        "map_quality": map_quality, "X": X[:500], "y": y[:500], "df": df, "X_new": X[500:550],
+        "map_quality": map_quality, "X": X[:500], "y": y[:500], "df": df, "X_new": X[500:550], "frame": frame,
     }  # fmt: skip
 
 
