@@ -71,6 +71,12 @@ def test_a_page_that_is_wrong_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         run_page(page, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_pages_outside_the_site_link_to_files_that_exist(name: str) -> None:
+    for link in re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text()):
+        assert urlsplit(link).scheme or (ROOT / link).exists(), link
+
+
 def test_pictures_are_small() -> None:
     large = {path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > LARGEST}
     assert large <= {"grid.png", "zoom_glove100_200k.png", "digits.png"}  # of the comparison and of README.md
