@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test test-quick test-elsewhere fuzz sanitize lint bench clean
+.PHONY: demo test test-quick test-elsewhere fuzz sanitize lint bench docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -38,6 +38,15 @@ sanitize: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m benchmarks --out docs $(ARGS)
 
+# The site, in docs/_build/html; `make test` builds it too.
+docs: .venv/installed
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Run the code of pages and keep the pictures that it draws. ARGS="docs/parameters.md" for one page.
+pictures: .venv/installed
+	$(BIN)/python -m tools.pages $(ARGS)
+
 .venv/installed: $(SOURCES)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -45,4 +54,4 @@ bench: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .bench build demo
+	rm -rf .venv .venv-bench .bench build demo docs/_build

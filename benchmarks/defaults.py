@@ -33,7 +33,7 @@ def show(
 
 
 def measure_layout(data: Dataset, X: np.ndarray) -> None:
-    model = HNNE(arrangement="global").fit(X)
+    model = HNNE(layout="descent", arrangement="global").fit(X)
     for standardize in (False, True):
         for radius in (0.2, 1 / 3, 0.4, 0.45):
             other = model.relayout(radius=radius, standardize=standardize)
@@ -41,7 +41,7 @@ def measure_layout(data: Dataset, X: np.ndarray) -> None:
 
 
 def measure_inflate(data: Dataset, X: np.ndarray) -> None:
-    model = HNNE(arrangement="global").fit(X)
+    model = HNNE(layout="descent", arrangement="global").fit(X)
     for inflate in (False, True):
         other = model.relayout(inflate=inflate)
         show(str(inflate), data=data, X=X, model=other, n_sample=20_000, fill=True)
@@ -50,7 +50,7 @@ def measure_inflate(data: Dataset, X: np.ndarray) -> None:
 def measure_new_points(data: Dataset, X: np.ndarray) -> None:
     n = data.n_train or int(0.85 * len(X))
     for rule in ("centroid", "neighbor"):
-        model = HNNE(arrangement="global", new_points=rule).fit(X[:n])
+        model = HNNE(layout="descent", arrangement="global", new_points=rule).fit(X[:n])
         start = time.perf_counter()
         Y = model.transform(X[n:])
         seconds = time.perf_counter() - start

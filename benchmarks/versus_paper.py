@@ -73,7 +73,8 @@ def compare(name: str, X: Any, metric: str, python: str) -> None:
     from nestmap import HNNE
 
     # the authors' settings: full PCA of standardized columns
-    model = HNNE(metric=metric, radius=RADIUS, arrangement="global", preliminary="pca", standardize=True).fit(X)
+    settings = {"layout": "descent", "arrangement": "global", "preliminary": "pca", "standardize": True}
+    model = HNNE(metric=metric, radius=RADIUS, **settings).fit(X)
     tree = model.hierarchy_
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -1,21 +1,163 @@
-"""Examples of the documentation run as they stand."""
+"""The documentation: pages run as they stand (tools/pages.py says how), and the site builds without warnings."""
 
 from __future__ import annotations
 
+import inspect
 import re
+import subprocess
+import sys
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+import nestmap
+import nestmap.datasets
+import nestmap.metrics
+import nestmap.readers
+from nestmap import FINCH, HNNE
+from tools.pages import LARGEST, ROOT, Piece, all_pages, read_pieces, run_page
+
+DOCS = ROOT / "docs"
+RUN = [page for page in all_pages() if any(piece.kind != "not run" for piece in read_pieces(page))]
+NOT_RUN = [(page.name, piece.text) for page in all_pages() for piece in read_pieces(page) if piece.kind == "not run"]
 
 
-@pytest.mark.parametrize("name", ["names.md", "plots.md", "single-cells.md"])
-def test_the_first_example_of_a_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     pytest.importorskip("pandas")
     pytest.importorskip("anndata")
     monkeypatch.chdir(tmp_path)
-    code = re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(), re.S)
-    assert code
-    exec(compile(code[0], name, "exec"), {})
+    run_page(page, tmp_path)
+    drawn = re.findall(r'savefig\("([\w-]+\.png)"', page.read_text())
+    assert all((tmp_path / name).exists() and (DOCS / "images" / name).exists() for name in drawn)
+
+
+def test_what_is_not_run_is_short_and_has_a_reason() -> None:
+    assert len(RUN) > 15
+    expected = [("moving.md", f"needs {peer}") for peer in ("umap-learn", "openTSNE", "scanpy", "hnne")]
+    assert expected == NOT_RUN
+
+
+def test_pieces_of_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- setup:\na = 1\n-->\n```python\nb = a + 1\n```\n```text\nnestmap fit x\n```\n"
+        "<!-- not run: why -->\n```python\n1 / 0\n```\n"
+        "```bash\npip install x\nnestmap fit x.csv \\\n  -o x  # a\nzcat x | nestmap fit - -o y\n```\n"
+        "```{toctree}\nnestmap\n```\n"
+    )
+    assert list(read_pieces(page)) == [
+        Piece("python", "a = 1\n", 2),
+        Piece("python", "b = a + 1\n", 5),
+        Piece("not run", "why", 12),
+        Piece("shell", "nestmap fit x.csv    -o x  # a\nzcat x | nestmap fit - -o y", 15),
+    ]
+
+
+@pytest.mark.slow
+def test_a_page_that_is_wrong_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# A\n\n```python\nHNNE(n_neighbours=15)\n```\n")
+    with pytest.raises(TypeError) as failed:
+        run_page(page, tmp_path)
+    assert failed.traceback[-1].path == page and failed.traceback[-1].lineno == 3  # from 0
+    page.write_text("```bash\nnestmap fit cars.csv -o cars --label makr\n```\n")
+    with pytest.raises(RuntimeError, match="exit code 2"):
+        run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_pages_outside_the_site_link_to_files_that_exist(name: str) -> None:
+    for link in re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text()):
+        assert urlsplit(link).scheme or (ROOT / link).exists(), link
+
+
+def test_pictures_are_small() -> None:
+    large = {path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > LARGEST}
+    assert large <= {"grid.png", "zoom_glove100_200k.png", "digits.png"}  # of the comparison and of README.md
+
+
+@pytest.mark.parametrize("estimator", [HNNE, FINCH])
+def test_the_parameter_guide_has_all_parameters(estimator: type) -> None:
+    text = (DOCS / "parameters.md").read_text()
+    for name in inspect.signature(estimator).parameters:
+        assert re.search(rf"^### .*\b{name}\b|^\| `{name}` \|", text, re.M), name
+
+
+class Page(HTMLParser):
+    """What a page of the site loads, where it links to, and the places in it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.loads: set[str] = set()
+        self.links: set[str] = set()
+        self.places: set[str] = set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value for name, value in attrs if value}
+        self.places |= {found[name] for name in ("id", "name") if name in found}
+        if "src" in found:
+            self.loads.add(found["src"])
+        if "href" in found:
+            (self.loads if tag == "link" else self.links).add(found["href"])
+
+
+def build_site(folder: Path) -> Path:
+    pytest.importorskip("sphinx")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run(
+        [*command, "-d", f"{folder}/doctrees", str(DOCS), f"{folder}/html"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@pytest.mark.slow
+def test_the_site(tmp_path: Path) -> None:
+    """One test, so that the site is built once, whichever processes run the tests."""
+    site = build_site(tmp_path)
+    check_links(site)
+    check_names(site)
+
+
+def check_links(site: Path) -> None:
+    """Every link leads somewhere, and nothing is loaded from the network."""
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    assert len(pages) > 30
+    for path, page in pages.items():
+        away = {link for link in page.loads if urlsplit(link).scheme not in ("", "data")}
+        assert not away, f"{path.name} loads {away}"
+        for link in page.links | page.loads:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            assert target.exists(), f"{path.relative_to(site)}: {link}"
+            if parts.fragment and target in pages:
+                assert unquote(parts.fragment) in pages[target].places, f"{path.relative_to(site)}: {link}"
+    for path in site.rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", path.read_text()), path
+
+
+def check_names(site: Path) -> None:
+    """Every public name has its place in the API pages, and every page is in the navigation."""
+    places = {place for path in (site / "api").glob("*.html") for place in Page(path).places}
+    rooms = {"nestmap": nestmap, "nestmap.metrics": nestmap.metrics, "nestmap.readers": nestmap.readers,
+             "nestmap.datasets": nestmap.datasets}  # fmt: skip
+    own = {f"nestmap.errors.{name}" for name in nestmap.errors.__all__}
+    for room, module in rooms.items():
+        for name in module.__all__:
+            known = {f"{room}.{name}", f"nestmap.errors.{name}"} & (places | own)
+            assert known & places or name == "__version__", f"{room}.{name}"
+    linked = {link.split("#")[0] for link in Page(site / "index.html").links}
+    for page in DOCS.rglob("*.md"):
+        assert page == DOCS / "index.md" or page.relative_to(DOCS).with_suffix(".html").as_posix() in linked, page

@@ -51,8 +51,8 @@ _HOMES = {
     "FINCH": "cluster", "HNNE": "estimator", "FarRowsWarning": "errors", "FileFormatError": "errors",
     "Hierarchy": "hierarchy", "MemoryBudgetError": "errors", "ModelFileError": "errors",
     "NativeMissingWarning": "errors", "ProgressEvent": "_progress", "RecallWarning": "errors",
-    "build_hierarchy": "hierarchy", "compare": "changes", "first_neighbors": "neighbors", "label_layers": "plots", "load": "saved",
-    "plot": "plots", "plot_changes": "plots", "plot_layouts": "plots", "plot_tree": "plots",
+    "build_hierarchy": "hierarchy", "compare": "changes", "first_neighbors": "neighbors", "label_layers": "plots",
+    "load": "saved", "plot": "plots", "plot_changes": "plots", "plot_layouts": "plots", "plot_tree": "plots",
 }  # fmt: skip
 _ROOMS = (
     "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",

@@ -111,8 +111,8 @@ def load(
 
     Looked for, in this order: `path`; the directory that the environment variable NESTMAP_DATA names,
     and its sub-directory `name`; for Fashion-MNIST, Debian's package dataset-fashion-mnist; the
-    cache; the place where its makers publish it. A directory may hold `name`.npz (arrays X and y),
-    `name`.npy (X, with `name`_labels.npy), .mat or .txt, with `name`_words.txt for the names of the
+    cache; the place where its makers publish it. A directory may hold `NAME.npz` (arrays X and y),
+    `NAME.npy` (X, with `NAME_labels.npy`), .mat or .txt, with `NAME_words.txt` for the names of the
     rows, or the files as their makers publish them, compressed or not.
 
     Parameters
