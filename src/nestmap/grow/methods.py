@@ -11,7 +11,8 @@ from .._arrays import Array
 from .._parallel import resolve_n_jobs
 from .._progress import Progress
 from .._run import Run
-from ..metrics._distortion import Distortion, row_distortion
+from ..metrics import Distortion
+from ..metrics._distortion import row_distortion
 from ..neighbors import search
 from .drift import Drift, measure_drift
 from .forget import forget_rows

@@ -13,6 +13,7 @@
 | all of it in one call | `map_quality` |
 """
 
+from ._distortion import Distortion
 from ._global import centroid_triplet_accuracy, map_fill, random_triplet_accuracy
 from ._inputs import Estimate
 from ._labels import ClusterNMI, cluster_nmi, knn_accuracy
@@ -21,6 +22,7 @@ from ._summary import MapQuality, map_quality
 
 __all__ = [
     "ClusterNMI",
+    "Distortion",
     "Estimate",
     "MapQuality",
     "centroid_triplet_accuracy",
