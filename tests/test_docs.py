@@ -39,7 +39,7 @@ def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_not_run_is_short_and_has_a_reason() -> None:
     assert len(RUN) > 15
     expected = [("moving.md", f"needs {peer}") for peer in ("umap-learn", "openTSNE", "scanpy", "hnne")]
-    assert expected == NOT_RUN
+    assert [*expected, ("plots.md", "needs datamapplot")] == NOT_RUN
 
 
 def test_pieces_of_a_page(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_page_that_is_wrong_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     page.write_text("# A\n\n```python\nHNNE(n_neighbours=15)\n```\n")
     with pytest.raises(TypeError) as failed:
         run_page(page, tmp_path)
-    assert failed.traceback[-1].path == page and failed.traceback[-1].lineno == 3  # from 0
+    assert (page, 3) in [(entry.path, entry.lineno) for entry in failed.traceback]  # from 0
     page.write_text("```bash\nnestmap fit cars.csv -o cars --label makr\n```\n")
     with pytest.raises(RuntimeError, match="exit code 2"):
         run_page(page, tmp_path)
