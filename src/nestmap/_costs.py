@@ -17,7 +17,7 @@ from .neighbors.choice import pair_share
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
-_STEEPEST = -0.25  # of the fall: so few rows make it look steeper than it is
+_STEEPEST = -0.8  # of the fall
 _FLOPS = 2.5e10  # of matrix products, on one core
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
@@ -77,7 +77,8 @@ def _search_cost(job: Job) -> float:
         return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_features)
     if job.method == "approximate":
         return reduction + 2.5e-5 * n * (1 + 6 * job.share**4)  # where bounds are of no use, rounds are many
-    return reduction + job.share * n**2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
+    cells = n * 1.6 * n**0.5 * 2 * 24 / _FLOPS  # k-means: each row meets the centre of each cell
+    return reduction + cells + job.share * n**2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
 
 
 def faster_ways(job: Job, n_threads: int) -> dict[str, float]:
