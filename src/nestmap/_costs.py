@@ -77,8 +77,8 @@ def _search_cost(job: Job) -> float:
         return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_features)
     if job.method == "approximate":
         return reduction + 2.5e-5 * n * (1 + 6 * job.share**4)  # where bounds are of no use, rounds are many
-    cells = n * 1.6 * n**0.5 * 2 * 24 / _FLOPS  # k-means: each row meets the centre of each cell
-    return reduction + cells + job.share * n**2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
+    cells = n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS  # k-means: each row meets the centre of each cell
+    return reduction + float(cells) + job.share * float(n) ** 2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
 
 
 def faster_ways(job: Job, n_threads: int) -> dict[str, float]:
