@@ -5,8 +5,8 @@ python -m benchmarks.bars [--rows 10000000] [--data fashion.npy] [--folder DIR]
 - `nestmap --help` below 0.3 s
 - `nestmap info` on a run of 10,000,000 rows below 1 s
 - `nestmap plot` of it below 30 s and 4 GB
-- `nestmap fit` on a .npy file at most 1.3 times the same fit in Python (Fashion-MNIST; without --data 70,000
-  generated rows)
+- `nestmap fit` on a .npy file (--data, such as Fashion-MNIST; else 70,000 generated rows) at most 1.3 times the same
+  fit in Python
 - `import nestmap` imports none of the extras
 
 Each is the best of three, with CPU seconds beside the time: on a busy machine these say more.

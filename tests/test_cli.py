@@ -92,7 +92,8 @@ class TestAsAUserRunsIt:
             "x",
             "y",
             "cluster",
-            *(f"level_{k}" for k in range(len(info["levels"]))),
+            "cluster_name",
+            *(f"level_{k}{part}" for k in range(len(info["levels"])) for part in ("", "_name")),
             "kind",
         ]
         np.testing.assert_array_equal([[float(r["x"]), float(r["y"])] for r in rows], expected.embedding_)
@@ -347,10 +348,10 @@ class TestRuns:
 
     def test_what_a_run_keeps(self, cars: Path) -> None:
         found = Run(cars / "run")
-        assert found.record["seconds"].keys() == {"reading", "fit"} and found.record["versions"]["numpy"]
+        assert found.record["seconds"].keys() == {"reading", "fit", "naming"} and found.record["versions"]["numpy"]
         assert found.model(3).embedding_.shape == (200, 3)
         assert found.rows().columns == tuple(f"p{i}" for i in range(64))
-        assert (cars / "run" / "run.json").stat().st_size < 20_000
+        assert (cars / "run" / "run.json").stat().st_size < 20_000 and found.names()
 
 
 class TestTalk:

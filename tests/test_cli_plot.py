@@ -32,7 +32,8 @@ def write_texts(path: Path, n: int = 160) -> Path:
     for i in range(n):
         subject = [*SUBJECTS][i % 4]
         words = " ".join(draw.choice(SUBJECTS[subject].split(), 4, replace=False))
-        lines.append(f'"t{i}","{words}, and so on {i % 7}",{subject},{i % 11 + 0.5}')
+        title = f"{'abcdefgh'[i % 8]}{'klmnopqrstuvwxyzabcde'[i // 8]} tale"
+        lines.append(f'"{title}","{words}, and so on {i % 7}",{subject},{i % 11 + 0.5}')
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -177,3 +178,21 @@ def test_the_parquet_is_what_embedding_atlas_opens(texts: Path, tmp_path: Path) 
         and kinds["text"] == kinds["cluster_name"] == kinds["subject"] == "string"
     )
     assert found.num_rows == 160 and found["text"][3].as_py().split(",")[0].split()[0] in SUBJECTS["food"]
+
+
+def test_texts_without_words_to_name_clusters_by(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("\n".join(f"{i % 7} {i % 5}0 the and {11 + i % 3}" for i in range(60)))
+    here("fit", tmp_path / "t.txt", "-o", tmp_path / "run", "--text", "--quiet", "--plot", tmp_path / "map.png")
+    assert Run(tmp_path / "run").names() == {} and is_png(tmp_path / "map.png")
+
+
+def test_codes_are_no_names(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    for kind, names in (
+        ("codes", [f"AC{i:03}" for i in range(60)]),
+        ("words", [f"w{'abcdef'[i % 6] * 3}" for i in range(60)]),
+    ):
+        rows = "\n".join(f"{name},{a},{b}" for name, (a, b) in zip(names, draw.normal(size=(60, 2)), strict=True))
+        (tmp_path / f"{kind}.csv").write_text(f"who,a,b\n{rows}")
+        known = read_table(tmp_path / f"{kind}.csv", id="who")
+        assert (facts_of(known).names is None) == (kind == "codes")

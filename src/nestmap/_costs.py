@@ -17,6 +17,7 @@ from .neighbors.choice import pair_share
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
+_STEEPEST = -0.8  # of the fall
 _FLOPS = 2.5e10  # of matrix products, on one core
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
@@ -42,7 +43,7 @@ def expected_share(X: Any, metric: Any, n: int) -> float:
         return 1.0
     few, more = (pair_share(X, metric, size) for size in _TRIALS)
     slope = np.log(max(more, 1e-6) / max(few, 1e-6)) / np.log(_TRIALS[1] / _TRIALS[0])
-    return float(np.clip(more * (n / _TRIALS[1]) ** np.clip(slope, -0.8, 0.0), 1e-4, 1.1))
+    return float(np.clip(more * (n / _TRIALS[1]) ** np.clip(slope, _STEEPEST, 0.0), 1e-4, 1.1))
 
 
 def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
@@ -76,7 +77,8 @@ def _search_cost(job: Job) -> float:
         return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_features)
     if job.method == "approximate":
         return reduction + 2.5e-5 * n * (1 + 6 * job.share**4)  # where bounds are of no use, rounds are many
-    return reduction + job.share * n**2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
+    cells = n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS  # k-means: each row meets the centre of each cell
+    return reduction + float(cells) + job.share * float(n) ** 2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
 
 
 def faster_ways(job: Job, n_threads: int) -> dict[str, float]:

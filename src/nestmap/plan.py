@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Time of the fit, roughly: within a factor of two on the machine that it was calibrated on."""
+        """Time of the fit, roughly: docs/scale.md compares it with measurements."""
         return sum(self.stage_seconds.values())
 
     def __str__(self) -> str:

@@ -184,7 +184,7 @@ def _add_plot(commands: Any) -> None:
     look.add_argument("--theme", choices=("light", "dark"), default="light", help="(default: light)")
     look.add_argument("--dims", type=int, metavar="D", help="which map, of several (default: that in the plane; of "
                       "others the first two axes are drawn)")  # fmt: skip
-    look.add_argument("--size", type=_inches, metavar="W[,H]", help="inches (default: 9,9)")
+    look.add_argument("--size", type=_inches, metavar="W[,H]", help="inches (default: as flat or tall as the map)")
     look.add_argument("--dpi", type=float, default=150, metavar="N", help="pixels per inch (default: 150)")
     look.add_argument(
         "--point-size", type=float, metavar="AREA", help="in square points (default: by number of rows)"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._arrays import Array
 from .._work.pieces import temporary
 from ..hierarchy import Hierarchy
@@ -22,7 +24,8 @@ from .output import check_output
 from .talk import Talk
 
 SUFFIXES = (".png", ".svg", ".pdf")
-_INCHES, _DPI = (9.0, 9.0), 150
+_INCHES, _DPI = 9.0, 150  # of a square picture; others have about its area
+_FLATTEST, _TALLEST = 0.5, 1.6  # height of a picture, in widths
 _LABELS = ("names", "numbers", "none")
 
 
@@ -59,7 +62,7 @@ def run_plot(options: Namespace) -> None:
     draw_map(
         options.output, model, run.names(), color=color, labels=options.labels,
         level=options.level, metadata=metadata, X=X, outlines=outlines, theme=options.theme, title=options.title,
-        point_size=options.point_size, legend=not options.no_legend, size=options.size or _INCHES, dpi=options.dpi,
+        point_size=options.point_size, legend=not options.no_legend, size=options.size, dpi=options.dpi,
         tree=options.tree,
     )  # fmt: skip
     talk.note(f"wrote {options.output}")
@@ -92,7 +95,7 @@ def draw_map(
     color: int | str | None = None,
     labels: str = "names",
     level: int | None = None,
-    size: tuple[float, float] = _INCHES,
+    size: tuple[float, float] | None = None,
     dpi: float = _DPI,
     theme: str = "light",
     title: str | None = None,
@@ -105,7 +108,7 @@ def draw_map(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, facecolor=get_theme(theme).background)
+    figure = Figure(figsize=size or ((11, 4.5) if tree else _shape_of(model)), facecolor=get_theme(theme).background)
     top = 0.95 if title else 0.99
     if tree:
         axes = figure.add_axes((0.2, 0.01, 0.79, top - 0.01))
@@ -121,6 +124,13 @@ def draw_map(
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with temporary(Path(path)) as part, rc_context({"svg.hashsalt": "nestmap"}):
         figure.savefig(part, format=kind, dpi=dpi, metadata=dates)
+
+
+def _shape_of(model: Any) -> tuple[float, float]:
+    """Inches of a picture that is as flat or tall as the map."""
+    width, height = np.ptp(model.embedding_, axis=0)
+    ratio = float(np.clip(height / max(width, 1e-12), _FLATTEST, _TALLEST))
+    return _INCHES / ratio**0.5, _INCHES * ratio**0.5
 
 
 def _labels(labels: str, names: Mapping[int, Sequence[str]], model: Any, level: int | None) -> Any:

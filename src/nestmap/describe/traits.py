@@ -14,6 +14,7 @@ from .tables import Column
 
 _SURE = 3.0  # standard errors that a share or a mean must be off what chance would give
 _SHIFT = 0.3  # standard deviations that a mean must be shifted by
+_WORD = r"(?u)\b(?=\w*[^\W\d])\w\w+\b"  # two characters or more, not all of them digits
 _MOST_WORDS = 50_000  # of a vocabulary, the most frequent
 
 
@@ -111,11 +112,13 @@ class WordCounts:
 
     @classmethod
     def of(cls, texts: Sequence[str], stop_words: Any = "english") -> WordCounts:
-        """Count the words of texts; stop words are left out."""
+        """Count the words of texts; stop words and numbers are left out."""
         from sklearn.feature_extraction.text import CountVectorizer  # heavy, and only texts need it
 
         try:
-            counter = CountVectorizer(stop_words=stop_words, max_features=_MOST_WORDS, dtype=np.float64)
+            counter = CountVectorizer(
+                stop_words=stop_words, max_features=_MOST_WORDS, dtype=np.float64, token_pattern=_WORD
+            )
             counts = counter.fit_transform([str(text) for text in texts])
         except ValueError as error:
             raise ValueError(f"texts: {error}; pass metadata= for categories, names= for names of rows") from error

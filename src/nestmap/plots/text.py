@@ -127,7 +127,7 @@ def wrap(name: str) -> str:
     """Two lines or more for a long name."""
     from textwrap import wrap as lines
 
-    return "\n".join(lines(name, _WIDE, break_long_words=False)) or name
+    return "\n".join(line.strip(" ·") for line in lines(name, _WIDE, break_long_words=False)) or name
 
 
 def measure_text(text: str, size: float, bold: bool = False) -> tuple[float, float]:

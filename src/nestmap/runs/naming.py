@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from .._arrays import Array
 from .._files.container import read_container, write_container
 from .._files.values import Reader, Writer
 from ..describe import Facts
 from ..describe.tables import Column
+from ..describe.traits import WordCounts
 from ..hierarchy import Hierarchy
 from ..hierarchy.naming import describe_levels
 from ..readers import Table
 from .record import VERSION
 
+_LOOKED_AT = 1000  # names of rows
 NAMES_FORMAT = "nestmap-names"
 FILE = "names.nestmap"
 _MOST_CLUSTERS = 2000  # of a level that gets names
@@ -35,14 +39,23 @@ def name_clusters(hierarchy: Hierarchy, table: Table) -> dict[int, list[str]]:
 def facts_of(table: Table) -> Facts:
     """What a table says of its rows: texts, metadata, names, and few columns of numbers that have names."""
     others = {name: values for name, values in table.metadata.items() if name != table.text}
-    texts = table.metadata[table.text] if table.text else None
-    facts = Facts.of(table.n_rows, metadata=others or None, texts=texts, names=table.names)
+    names = None if table.names is None or _are_codes(table.names) else table.names
+    facts = Facts.of(table.n_rows, metadata=others or None, names=names)
+    if table.text:
+        with suppress(ValueError):  # texts of nothing but stop words and numbers
+            facts = replace(facts, words=WordCounts.of(table.metadata[table.text].tolist()))
     X = table.X
     is_small = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_COLUMNS and X.size <= _MOST_VALUES
     if table.columns is None or not is_small:
         return facts
     numbers = (Column(name, X[:, i].astype(np.float64)) for i, name in enumerate(table.columns))
     return replace(facts, columns=(*facts.columns, *numbers))
+
+
+def _are_codes(names: Array) -> bool:
+    """Whether most names of rows hold digits, as barcodes and numbers do: nobody would call a cluster so."""
+    some = names[:: -(-len(names) // _LOOKED_AT)]
+    return sum(any(letter.isdigit() for letter in str(name)) for name in some) > len(some) / 2
 
 
 def write_names(path: Path, names: Mapping[int, Sequence[str]]) -> None:
