@@ -14,10 +14,11 @@ from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
 from ..descent import Placement, make_placement, separate
 from .forces import EVENLY
-from .graph import REACH, level_graph, weigh_neighbors
+from .graph import REACH, both_ways, calibrated, level_graph
 from .layout import Islands
 from .leaves import RowPlacement, fit_rows
 from .optimise import Phase, optimise
+from .strays import gather_strays
 
 FIRST_NODES = 3000  # at most, of the level that decides the large picture
 FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
@@ -26,6 +27,7 @@ FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS = 50
 FEW_ROWS = 20_000  # get three times the steps and the larger perplexity, in a second or two
 FEW_ROWS_PERPLEXITY, ROW_STEPS = 15.0, (300, 100)
+_CLOSER = 2.0  # times the attraction in the first sixth of these steps: rows find each other before they spread
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
@@ -115,7 +117,7 @@ def lay_islands(
         rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
-        own = improve(rows, own, *_row_phases(len(own), tightness), n_threads, progress)
+        own = improve(rows, own, *_row_phases(len(own), tightness), n_threads, progress, gather=True)
         positions = own if distinct is None else own[distinct.of_row]
         leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
     if first_equal is not None:
@@ -134,7 +136,8 @@ def _row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
     """Perplexity and steps for n rows: fewer steps the more rows there are."""
     most, least = ROW_STEPS
     steps = round(min(most, max(least, most * FEW_ROWS / n)))
-    return FEW_ROWS_PERPLEXITY if n <= FEW_ROWS else PERPLEXITY, (Phase(steps, tightness),)
+    phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, tightness))
+    return FEW_ROWS_PERPLEXITY if n <= FEW_ROWS else PERPLEXITY, phases
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
@@ -183,17 +186,24 @@ def improve(
     n_threads: int,
     progress: Progress,
     rescale: bool = True,
+    gather: bool = False,
 ) -> Array:
-    """Positions of one level after gradient descent on its neighbour graph; float64."""
+    """Positions of one level after gradient descent on its neighbour graph; float64.
+
+    `gather`: strays first go to where most of their neighbours are.
+    """
     n = len(positions)
     if n < 3:
         return spread_out(positions, n)
     ids, distances = level_graph(items.data, items.metric, min(n - 1, int(REACH * perplexity)), n_threads, items.keys)
     order = np.argsort(items.rank)
-    masses = items.masses[order].astype(np.float64)
-    attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
-    begin = np.round((spread_out(positions, n) if rescale else positions) / _SNAP) * _SNAP + _jitter(items.rank)
-    found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
+    masses, near = items.masses[order].astype(np.float64), items.rank[ids[order]]
+    weights = calibrated(distances[order], perplexity, n_threads)
+    begin = np.round((spread_out(positions, n) if rescale else positions)[order] / _SNAP) * _SNAP
+    if gather:
+        begin = gather_strays(begin, near, weights, n_threads)
+    begin += _jitter(np.arange(n))
+    found = optimise(begin, masses, both_ways(near, weights, masses), phases, n_threads, progress.share)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
 
