@@ -16,10 +16,9 @@ from nestmap._progress import ProgressEvent
 from nestmap.layout import Descent, Islands, audit_layout
 from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
-from nestmap.layout.islands.graph import both_ways, calibrated, level_graph
+from nestmap.layout.islands.graph import level_graph, weigh_neighbors
 from nestmap.layout.islands.lay import first_level, node_ranks, spread_out
 from nestmap.layout.islands.optimise import MOMENTUM, Phase, optimise
-from nestmap.layout.islands.strays import gather_strays
 from nestmap.metrics import trustworthiness
 from nestmap.preliminary import make_preliminary
 
@@ -85,40 +84,12 @@ class TestWeights:
         """p_ij is symmetric, and mass times what pulls at a row adds up to the mass."""
         X, masses = digits()[:200], RNG.integers(1, 9, 200).astype(float)
         ids, distances = level_graph(X, "euclidean", 15, 1, np.arange(200, dtype=np.uint64))
-        a = both_ways(ids, calibrated(distances, 5.0, 1), masses)
+        a = weigh_neighbors(ids, distances, masses, 5.0, 1)
         P = np.zeros((200, 200))
         P[np.repeat(np.arange(200), np.diff(a.starts)), a.ids] = a.weights
         P *= masses[:, None]
         np.testing.assert_allclose(P, P.T, rtol=1e-4, atol=1e-6)
         assert P.sum() == pytest.approx(masses.sum(), rel=1e-5) and (P.diagonal() == 0).all()
-
-
-class TestStrays:
-    @staticmethod
-    def two_lands() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows 0 to 39 and 40 to 79 lie apart; ids are of the own land."""
-        places = RNG.normal(scale=0.1, size=(80, 2)) + np.repeat([[0, 0], [30, 0]], 40, axis=0)
-        ids = np.stack(
-            [RNG.choice([j for j in range(40 * (i // 40), 40 * (i // 40) + 40) if j != i], 8) for i in range(80)]
-        )
-        return places, ids, np.full((80, 8), 1 / 8, dtype=np.float32)
-
-    def test_go_to_where_their_neighbours_are(self) -> None:
-        places, ids, weights = self.two_lands()
-        places[3] = [30, 1]
-        found = gather_strays(places, ids, weights, 2)
-        assert np.linalg.norm(found[3]) < 1
-        np.testing.assert_array_equal(found, gather_strays(places, ids, weights, 1))
-        np.testing.assert_array_equal(np.flatnonzero((found != places).any(axis=1)), [3])
-
-    def test_a_row_between_two_lands_goes_to_that_of_most(self) -> None:
-        places, ids, weights = self.two_lands()
-        places[0], ids[0] = [15, 0], [1, 2, 41, 42, 43, 44, 45, 46]
-        assert np.linalg.norm(gather_strays(places, ids, weights, 1)[0] - [30, 0]) < 2
-
-    def test_rows_among_their_neighbours_stay(self) -> None:
-        places, ids, weights = self.two_lands()
-        np.testing.assert_array_equal(gather_strays(places, ids, weights, 1), places)
 
 
 class TestForces:
@@ -146,7 +117,7 @@ class TestForces:
     def test_kernels_do_what_their_twins_do(self, backend: str) -> None:
         y, masses = points(3000, 9.0), RNG.uniform(0.2, 5, 3000).astype(np.float32)
         ids = RNG.integers(0, 3000, (3000, 13)).astype(np.int32)
-        graph = both_ways(ids, calibrated(np.sort(RNG.random((3000, 13)), axis=1).astype(np.float32), 4.0, 1), masses)
+        graph = weigh_neighbors(ids, np.sort(RNG.random((3000, 13)), axis=1).astype(np.float32), masses, 4.0, 1)
         grid = fit_grid(bounds_of(y), 3000, 3)
         expected = self.steps(graph, grid, y, masses, "off", 1)
         for n_threads in (1, 3):
@@ -175,7 +146,7 @@ class TestForces:
     def test_same_bits_for_any_number_of_threads_and_any_build(self, build: str) -> None:
         y, masses = points(9000, 14.0), RNG.uniform(0.2, 5, 9000).astype(np.float32)
         ids = RNG.integers(0, 9000, (9000, 9)).astype(np.int32)
-        graph = both_ways(ids, calibrated(np.sort(RNG.random((9000, 9)), axis=1).astype(np.float32), 3.0, 1), masses)
+        graph = weigh_neighbors(ids, np.sort(RNG.random((9000, 9)), axis=1).astype(np.float32), masses, 3.0, 1)
         grid = fit_grid(bounds_of(y), 9000, 0)
         expected = self.steps(graph, grid, y, masses, builds()[-1], 1)
         for n_threads in (1, 2, 7):
@@ -207,7 +178,7 @@ class TestForces:
                 kernels.spread(np.full_like(y, np.nan), np.ones(50, np.float32), grid, charges, 1)
             with pytest.raises(ValueError, match="at least 4 rows"):
                 kernels.spread(y, np.ones(50, np.float32), grid, charges[:3], 1)
-            bad = both_ways(np.zeros((50, 1), np.int32), np.ones((50, 1), np.float32), np.ones(50))
+            bad = weigh_neighbors(np.zeros((50, 1), np.int32), np.ones((50, 1), np.float32), np.ones(50), 1.5, 1)
             bad.ids[7] = 50
             out = [np.zeros_like(y) for _ in range(3)]
             with pytest.raises(IndexError, match="ids"):
@@ -246,7 +217,7 @@ def exact_optimise(y, masses, attraction, phases):
 class TestOptimise:
     def graph(self, X: np.ndarray):
         ids, distances = level_graph(X, "euclidean", 30, 1, np.arange(len(X), dtype=np.uint64))
-        return both_ways(ids, calibrated(distances, 10.0, 1), np.ones(len(X)))
+        return weigh_neighbors(ids, distances, np.ones(len(X)), 10.0, 1)
 
     @staticmethod
     def divergence(y: np.ndarray, attraction) -> float:
@@ -419,6 +390,28 @@ class TestLevels:
         told = [s for s in dict.fromkeys(stages) if "islands" in s]
         assert told == ["islands: 21 nodes of level 2", "islands: 88 nodes of level 1"]
         assert model.audit().ok and trustworthiness(digits(), model.embedding_) > 0.98
+
+    def test_leaves_that_rows_do_not_refine_end_at_the_small_perplexity(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[float] = []
+
+        def improve(items, positions, perplexity, *rest, **options):
+            seen.append(perplexity)
+            return positions
+
+        monkeypatch.setattr(lay, "improve", improve)
+        model = HNNE(detail="leaves").fit(digits())  # 401 leaves: they are the first level
+        assert seen == [lay.FIRST_PERPLEXITY, lay.PERPLEXITY]
+        seen.clear()
+        model.relayout(detail="rows")
+        assert seen == [lay.FEW_ROWS_PERPLEXITY]
+
+    def test_rows_draw_together_before_they_spread(self) -> None:
+        for n in (100, lay.FEW_ROWS, 70_000, 10**6):
+            phases = lay._row_phases(n, 3.0)[1]
+            assert [phase.exaggeration for phase in phases] == [6.0, 3.0]
+            assert lay.ROW_STEPS[1] <= sum(phase.n_steps for phase in phases) <= lay.ROW_STEPS[0]
 
     def test_progress_and_a_stop_between_steps(self) -> None:
         def stop(event: ProgressEvent) -> None:

@@ -49,19 +49,15 @@ def level_graph(
     return ids.astype(np.int32), (distances if points.norm == "L1" else np.sqrt(distances)).astype(np.float32)
 
 
-def calibrated(distances: Array, perplexity: float, n_threads: int) -> Array:
-    """Weights of the neighbours of each node, which add up to 1; (n, k) float32. Few neighbours: less perplexity."""
-    return kernels.calibrate(distances, min(perplexity, max(1.5, distances.shape[1] / REACH)), n_threads)
-
-
-def both_ways(ids: Array, weights: Array, masses: Array) -> Attraction:
-    """Symmetric weights from those of each node's own neighbours; O(n k).
+def weigh_neighbors(ids: Array, distances: Array, masses: Array, perplexity: float, n_threads: int) -> Attraction:
+    """Calibrated and symmetrised weights of a neighbour graph; O(n k).
 
     A node of m rows counts as m rows that coincide: p_ij = (m_i p_j|i + m_j p_i|j) / 2. Divided by m_i, it is what
     pulls at each of them.
     """
     n, k = ids.shape
-    own = weights * (masses / (2 * masses.mean())).astype(np.float32)[:, None]
+    own = kernels.calibrate(distances, min(perplexity, max(1.5, k / REACH)), n_threads)
+    own *= (masses / (2 * masses.mean())).astype(np.float32)[:, None]
     one_way = sparse.csr_matrix((own.ravel(), ids.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     both = one_way + one_way.T.tocsr()
     both.sort_indices()

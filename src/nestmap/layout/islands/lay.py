@@ -14,11 +14,10 @@ from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
 from ..descent import Placement, make_placement, separate
 from .forces import EVENLY
-from .graph import REACH, both_ways, calibrated, level_graph
+from .graph import REACH, level_graph, weigh_neighbors
 from .layout import Islands
 from .leaves import RowPlacement, fit_rows
 from .optimise import Phase, optimise
-from .strays import gather_strays
 
 FIRST_NODES = 3000  # at most, of the level that decides the large picture
 FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
@@ -27,9 +26,9 @@ FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS = 50
 FEW_ROWS = 20_000  # get three times the steps and the larger perplexity, in a second or two
 FEW_ROWS_PERPLEXITY, ROW_STEPS = 15.0, (300, 100)
-_CLOSER = 2.0  # times the attraction in the first sixth of these steps: rows find each other before they spread
+_CLOSER = 2.0  # times the attraction in the first sixth of these steps: rows cross borders before they spread
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
-MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
+MOST_ROWS = 100_000  # up to which detail="auto" goes down to the rows: of 200,000 words, leaves made the better map
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
 _BALL = 0.45  # of the distance to the nearest other node: where children start
 _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
@@ -99,11 +98,7 @@ def lay_islands(
     done = len(positions)
     for k in reversed(range(first + 1)):
         level = hierarchy.levels[k]
-        if (
-            k < first
-            and min(level.n_nodes, MOST_NODES) >= (_WORTH if k else 1) * done
-            and level.n_nodes <= MOST_NODES
-        ):
+        if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
             positions = improve(_nodes(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
@@ -117,13 +112,20 @@ def lay_islands(
         rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
-        own = improve(rows, own, *_row_phases(len(own), tightness), n_threads, progress, gather=True)
+        own = improve(rows, own, *_row_phases(len(own), tightness), n_threads, progress)
         positions = own if distinct is None else own[distinct.of_row]
         leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)
     return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind)
+
+
+def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
+    """Whether a level is optimised at the small perplexity; `done`: nodes of the last one that was."""
+    if k == first:  # leaves that rows will not refine
+        return k == 0 and detail == "leaves"
+    return (_WORTH if k else 1) * done <= n_nodes <= MOST_NODES
 
 
 def first_level(hierarchy: Hierarchy) -> int:
@@ -186,24 +188,17 @@ def improve(
     n_threads: int,
     progress: Progress,
     rescale: bool = True,
-    gather: bool = False,
 ) -> Array:
-    """Positions of one level after gradient descent on its neighbour graph; float64.
-
-    `gather`: strays first go to where most of their neighbours are.
-    """
+    """Positions of one level after gradient descent on its neighbour graph; float64."""
     n = len(positions)
     if n < 3:
         return spread_out(positions, n)
     ids, distances = level_graph(items.data, items.metric, min(n - 1, int(REACH * perplexity)), n_threads, items.keys)
     order = np.argsort(items.rank)
-    masses, near = items.masses[order].astype(np.float64), items.rank[ids[order]]
-    weights = calibrated(distances[order], perplexity, n_threads)
-    begin = np.round((spread_out(positions, n) if rescale else positions)[order] / _SNAP) * _SNAP
-    if gather:
-        begin = gather_strays(begin, near, weights, n_threads)
-    begin += _jitter(np.arange(n))
-    found = optimise(begin, masses, both_ways(near, weights, masses), phases, n_threads, progress.share)
+    masses = items.masses[order].astype(np.float64)
+    attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
+    begin = np.round((spread_out(positions, n) if rescale else positions) / _SNAP) * _SNAP + _jitter(items.rank)
+    found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
 
