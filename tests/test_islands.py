@@ -391,6 +391,28 @@ class TestLevels:
         assert told == ["islands: 21 nodes of level 2", "islands: 88 nodes of level 1"]
         assert model.audit().ok and trustworthiness(digits(), model.embedding_) > 0.98
 
+    def test_leaves_that_rows_do_not_refine_end_at_the_small_perplexity(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[float] = []
+
+        def improve(items, positions, perplexity, *rest, **options):
+            seen.append(perplexity)
+            return positions
+
+        monkeypatch.setattr(lay, "improve", improve)
+        model = HNNE(detail="leaves").fit(digits())  # 401 leaves: they are the first level
+        assert seen == [lay.FIRST_PERPLEXITY, lay.PERPLEXITY]
+        seen.clear()
+        model.relayout(detail="rows")
+        assert seen == [lay.FEW_ROWS_PERPLEXITY]
+
+    def test_rows_draw_together_before_they_spread(self) -> None:
+        for n in (100, lay.FEW_ROWS, 70_000, 10**6):
+            phases = lay._row_phases(n, 3.0)[1]
+            assert [phase.exaggeration for phase in phases] == [6.0, 3.0]
+            assert lay.ROW_STEPS[1] <= sum(phase.n_steps for phase in phases) <= lay.ROW_STEPS[0]
+
     def test_progress_and_a_stop_between_steps(self) -> None:
         def stop(event: ProgressEvent) -> None:
             if "islands" in event.stage and 0 < event.share < 1:

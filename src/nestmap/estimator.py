@@ -62,7 +62,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         is layout='descent', arrangement='global'.
     detail : {'auto', 'leaves', 'rows'}
         For the islands. The finest that forces act on: leaves, whose rows lie around them in balls as in the
-        descent, or rows. 'auto': rows up to 250,000 of them.
+        descent, or rows. 'auto': rows up to 100,000 of them.
     tightness : float
         For the islands. 1 is t-SNE's balance of attraction and repulsion; more makes smaller islands with wider
         seas, as UMAP's are; `relayout` changes it in moments.

@@ -26,8 +26,9 @@ FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS = 50
 FEW_ROWS = 20_000  # get three times the steps and the larger perplexity, in a second or two
 FEW_ROWS_PERPLEXITY, ROW_STEPS = 15.0, (300, 100)
+_CLOSER = 2.0  # times the attraction in the first sixth of these steps: rows cross borders before they spread
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
-MOST_ROWS = 250_000  # up to which detail="auto" goes down to the rows
+MOST_ROWS = 100_000  # up to which detail="auto" goes down to the rows: of 200,000 words, leaves made the better map
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
 _BALL = 0.45  # of the distance to the nearest other node: where children start
 _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
@@ -97,11 +98,7 @@ def lay_islands(
     done = len(positions)
     for k in reversed(range(first + 1)):
         level = hierarchy.levels[k]
-        if (
-            k < first
-            and min(level.n_nodes, MOST_NODES) >= (_WORTH if k else 1) * done
-            and level.n_nodes <= MOST_NODES
-        ):
+        if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
             positions = improve(_nodes(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
@@ -124,6 +121,13 @@ def lay_islands(
     return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind)
 
 
+def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
+    """Whether a level is optimised at the small perplexity; `done`: nodes of the last one that was."""
+    if k == first:  # leaves that rows will not refine
+        return k == 0 and detail == "leaves"
+    return (_WORTH if k else 1) * done <= n_nodes <= MOST_NODES
+
+
 def first_level(hierarchy: Hierarchy) -> int:
     """The lowest level with at most 3000 nodes, or the top."""
     few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= FIRST_NODES]
@@ -134,7 +138,8 @@ def _row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
     """Perplexity and steps for n rows: fewer steps the more rows there are."""
     most, least = ROW_STEPS
     steps = round(min(most, max(least, most * FEW_ROWS / n)))
-    return FEW_ROWS_PERPLEXITY if n <= FEW_ROWS else PERPLEXITY, (Phase(steps, tightness),)
+    phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, tightness))
+    return FEW_ROWS_PERPLEXITY if n <= FEW_ROWS else PERPLEXITY, phases
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
