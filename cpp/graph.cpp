@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "checks.hpp"
+#include "differences.hpp"
 
 namespace nestmap {
 
@@ -116,7 +117,7 @@ class Meeting {
 public:
     explicit Meeting(Graph& graph)
         : graph_(graph), rows_(graph.cells_.short_rows), most_(4 * graph.most_), limits_(padded(most_)),
-          tails_(limits_.size()), sums_(A * limits_.size()), columns_(limits_.size()), numbers_(most_),
+          tails_(limits_.size()), sums_(SOME * limits_.size()), columns_(limits_.size()), numbers_(most_),
           candidates_((size_t)most_ * most_) {
         now_.ids.resize(most_);
         next_.ids.resize(most_);
@@ -140,7 +141,6 @@ public:
     }
 
 private:
-    static constexpr int A = 3, B = 4;  // rows against rows at once: what fits into registers
     struct Guests {
         std::vector<int32_t> ids;
         int n = 0, n_fresh = 0;  // the fresh ones come first
@@ -178,9 +178,9 @@ private:
 
     void meet() {
         prepare();
-        for (int a = 0; a < now_.n_fresh; a += A) {
-            const int some = std::min(A, now_.n_fresh - a);
-            for (int b = (a + 1) / B * B; b < now_.n; b += B) add_columns(a, some, b);
+        for (int a = 0; a < now_.n_fresh; a += SOME) {
+            const int some = std::min(SOME, now_.n_fresh - a);
+            for (int b = (a + 1) / OTHERS * OTHERS; b < now_.n; b += OTHERS) add_columns(a, some, b);
             for (int p = 0; p < some; ++p) compare(a + p, sums_.data() + p * limits_.size());
         }
         for (int j = 0; j < now_.n; ++j)
@@ -198,29 +198,11 @@ private:
         std::fill(numbers_.begin(), numbers_.begin() + now_.n, 0);
     }
 
-    // Sums over the columns: `some` rows from the a-th against B rows from the b-th. By differences, without
-    // cancellation, and in the same order for each pair: the same bits wherever two rows meet.
+    // `some` guests from the a-th against those from the b-th.
     void add_columns(int a, int some, int b) {
-        const float *x[A], *const *y = columns_.data() + b;
-        for (int p = 0; p < A; ++p) x[p] = columns_[a + std::min(p, some - 1)];
-        vfloat sum[A][B];
-        for (int p = 0; p < A; ++p)
-            for (int q = 0; q < B; ++q) sum[p][q] = vfloat{};
-        for (int k = 0; k < rows_.dims; k += LANES) {
-            vfloat row[A];
-            for (int p = 0; p < A; ++p) row[p] = load(x[p] + k);
-#pragma GCC unroll 4
-            for (int q = 0; q < B; ++q) {
-                const vfloat other = load(y[q] + k);
-#pragma GCC unroll 3
-                for (int p = 0; p < A; ++p) {
-                    const vfloat d = row[p] - other;
-                    sum[p][q] += N == Norm::L2 ? d * d : absolute(d);
-                }
-            }
-        }
-#pragma GCC unroll 3
-        for (int p = 0; p < A; ++p) sum_four(sum[p], sums_.data() + p * limits_.size() + b);
+        const float* x[SOME];
+        for (int p = 0; p < SOME; ++p) x[p] = columns_[a + std::min(p, some - 1)];
+        sum_differences<N>(x, columns_.data() + b, rows_.dims, sums_.data() + b, (int64_t)limits_.size());
     }
 
     // The i-th guest and those after it: who may belong on whose list?
