@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "checks.hpp"
+#include "differences.hpp"
 
 namespace nestmap {
 
@@ -28,10 +29,10 @@ inline uint64_t lowest_bits(uint64_t bits, int n) {
 }
 
 template <class Body>
-void for_rows(int64_t n, int n_threads, const Poll& poll, Body&& body) {
+void for_blocks(int64_t n, int n_threads, const Poll& poll, Body&& body) {
     constexpr int64_t BLOCK = 256;
     parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int id) {
-        for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i) body(i, id);
+        body(task * BLOCK, std::min(n, (task + 1) * BLOCK), id);
     });
 }
 
@@ -39,73 +40,75 @@ void for_rows(int64_t n, int n_threads, const Poll& poll, Body&& body) {
 
 void Listing::clear(uint32_t round) {
     round_ = round;
-    std::fill(ids_.begin(), ids_.end(), -1);
-    for (auto& limit : limits_) limit.store(std::numeric_limits<uint32_t>::max(), RELAXED);
+    for (State& state : state_) {
+        state.limit.store(std::numeric_limits<uint32_t>::max(), RELAXED);
+        state.n = 0;
+    }
 }
 
-void Listing::add(int64_t row, int32_t id, Locks& locks) {
+void Listing::add(int64_t row, int32_t id) {
     const auto key = [&](int32_t other) { return std::pair(lot(row, other, round_), other); };
+    State& state = state_[row];
     const auto own = key(id);
-    if (own.first > limits_[row].load(RELAXED)) return;
-    const auto held = locks.hold(row);
+    if (own.first > state.limit.load(RELAXED)) return;
+    const Hold held(state.held);
     const auto lower = [&](int32_t a, int32_t b) { return key(a) < key(b); };
-    int32_t *ids = ids_.data() + row * most_, *end = ids;
-    while (end < ids + most_ && *end >= 0) ++end;
-    if (end < ids + most_) {
+    int32_t *ids = ids_.data() + row * most_, *end = ids + state.n;
+    if (state.n < most_) {
         *end++ = id;
-        std::push_heap(ids, end, lower);  // the highest lot comes first
+        if (++state.n < most_) return;
+        std::make_heap(ids, end, lower);  // the highest lot comes first
     } else if (own < key(*ids)) {
         std::pop_heap(ids, end, lower);
         end[-1] = id;
         std::push_heap(ids, end, lower);
     }
-    if (end == ids + most_) limits_[row].store(key(*ids).first, RELAXED);
+    state.limit.store(key(*ids).first, RELAXED);
 }
 
 void Listing::prefetch(int64_t row) const {
-    for (int j = 0; j < most_; j += 16) __builtin_prefetch(ids_.data() + row * most_ + j);
-    __builtin_prefetch(&limits_[row]);
+    for (int j = 0; j < most_; j += 16) __builtin_prefetch(ids_.data() + row * most_ + j, 1);
+    __builtin_prefetch(&state_[row], 1);
 }
 
-SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), limits_(n), fresh_(n) {
+SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), state_(n) {
     for (int64_t i = 0; i < n; ++i) {
         const List list(lists, i);
-        limits_[i].store(list.limit(), RELAXED);
+        state_[i].limit.store(list.limit(), RELAXED);
         for (int j = 0; j < list.k && list.ids[j] >= 0; ++j) {
             checked(list.ids[j], n, "ids");
-            fresh_[i] |= 1ull << j;
+            state_[i].fresh |= 1ull << j;
         }
     }
 }
 
 void SharedLists::prefetch(int64_t row) const {
     for (int j = 0; j < lists_.k; j += 16) {  // a cache line
-        __builtin_prefetch(lists_.ids + row * lists_.k + j);
-        __builtin_prefetch(lists_.bounds + row * lists_.k + j);
+        __builtin_prefetch(lists_.ids + row * lists_.k + j, 1);
+        __builtin_prefetch(lists_.bounds + row * lists_.k + j, 1);
     }
-    __builtin_prefetch(&limits_[row]);
-    __builtin_prefetch(&fresh_[row]);
+    __builtin_prefetch(&state_[row], 1);
 }
 
-void SharedLists::add(int64_t row, float distance, int32_t id, Locks& locks) {
-    if (distance > limit(row)) return;
-    const auto held = locks.hold(row);
+void SharedLists::add(int64_t row, const Candidate* candidates, int n) {
+    State& state = state_[row];
+    const Hold held(state.held);
     const List list(lists_, row);
-    if (list.has(id)) return;
-    const auto behind = [&](int j) {
-        return list.bounds[j] > distance || (list.bounds[j] == distance && list.ids[j] > id);
-    };
-    int j = list.k - 1;
-    if (!behind(j)) return;
-    for (; j > 0 && behind(j - 1); --j) {
-        list.bounds[j] = list.bounds[j - 1];
-        list.ids[j] = list.ids[j - 1];
+    const uint64_t all = ~0ull >> (64 - list.k);
+    for (const Candidate *c = candidates; c < candidates + n; ++c) {
+        if (c->distance > list.limit() || list.has(c->id)) continue;
+        int j = 0;
+        for (int p = 0; p < list.k; ++p) j += list.bounds[p] < c->distance;
+        while (j < list.k && list.bounds[j] == c->distance && list.ids[j] < c->id) ++j;
+        if (j == list.k) continue;
+        std::copy_backward(list.bounds + j, list.bounds + list.k - 1, list.bounds + list.k);
+        std::copy_backward(list.ids + j, list.ids + list.k - 1, list.ids + list.k);
+        list.bounds[j] = c->distance;
+        list.ids[j] = c->id;
+        const uint64_t below = (1ull << j) - 1, old = state.fresh;
+        state.fresh = ((old & below) | 1ull << j | (old & ~below) << 1) & all;
     }
-    list.bounds[j] = distance;
-    list.ids[j] = id;
-    const uint64_t below = (1ull << j) - 1, all = ~0ull >> (64 - list.k), old = fresh_[row];
-    fresh_[row] = ((old & below) | 1ull << j | (old & ~below) << 1) & all;
-    limits_[row].store(list.limit(), RELAXED);
+    state.limit.store(list.limit(), RELAXED);
 }
 
 // All that know one row meet.
@@ -113,106 +116,123 @@ template <Norm N>
 class Meeting {
 public:
     explicit Meeting(Graph& graph)
-        : graph_(graph), rows_(graph.cells_.short_rows), ids_(4 * graph.most_),
-          limits_(padded((int)ids_.size())), tails_(limits_.size()), sums_(A * limits_.size()),
-          columns_(limits_.size()) {}
+        : graph_(graph), rows_(graph.cells_.short_rows), most_(4 * graph.most_), limits_(padded(most_)),
+          tails_(limits_.size()), sums_(SOME * limits_.size()), columns_(limits_.size()), numbers_(most_),
+          candidates_((size_t)most_ * most_) {
+        now_.ids.resize(most_);
+        next_.ids.resize(most_);
+    }
     int64_t n_pairs = 0;
 
-    void hold(int64_t i) {
-        n_ = 0;
-        take(i, graph_.chosen_[i], graph_.listing_fresh_);
-        const int n_fresh = n_;
-        take(i, graph_.others_[i], graph_.listing_known_);
-        prepare();
-        for (int a = 0; a < n_fresh; a += A) {
-            const int some = std::min(A, n_fresh - a);
-            for (int b = (a + 1) / B * B; b < n_; b += B) add_columns(a, some, b);
-            for (int p = 0; p < some; ++p) compare(a + p, sums_.data() + p * limits_.size());
+    // The meetings of some rows, one after the other; whoever comes to the next one is fetched from memory meanwhile.
+    void hold(int64_t first, int64_t last) {
+        const auto next = [&](int64_t i) {
+            while (i < last && !graph_.meets_[i]) ++i;
+            return i;
+        };
+        int64_t i = next(first);
+        if (i < last) invite(i);
+        while (i < last) {
+            std::swap(now_, next_);
+            i = next(i + 1);
+            if (i < last) invite(i);
+            meet();
         }
-        n_pairs += (int64_t)n_fresh * n_;
     }
 
 private:
-    static constexpr int A = 3, B = 4;  // rows against rows at once: what fits into registers
+    struct Guests {
+        std::vector<int32_t> ids;
+        int n = 0, n_fresh = 0;  // the fresh ones come first
+    };
     Graph& graph_;
     const ShortRows rows_;
-    std::vector<int32_t> ids_;
+    const int most_;
+    Guests now_, next_;
     Floats limits_, tails_, sums_;
     std::vector<const float*> columns_;
-    int n_ = 0;
+    std::vector<int32_t> numbers_;       // of candidates, for each guest
+    std::vector<Candidate> candidates_;  // most_ x most_
 
     static int padded(int n) { return (n + PANEL - 1) / PANEL * PANEL; }
 
+    void invite(int64_t i) {
+        next_.n = 0;
+        take(i, graph_.chosen_[i], graph_.listing_fresh_);
+        next_.n_fresh = next_.n;
+        take(i, graph_.others_[i], graph_.listing_known_);
+    }
     void take(int64_t i, uint64_t listed, const Listing& listing) {
         for (const int32_t* ids = graph_.ids_.data() + i * graph_.lists_.k; listed; listed &= listed - 1)
             take(ids[__builtin_ctzll(listed)]);
         const int32_t* ids = listing.of(i);
-        for (int j = 0; j < graph_.most_ && ids[j] >= 0; ++j) take(ids[j]);
+        for (int j = 0; j < listing.number(i); ++j) take(ids[j]);
     }
     void take(int32_t id) {
-        if (contains(ids_.data(), n_, id)) return;
-        ids_[n_++] = id;
+        if (contains(next_.ids.data(), next_.n, id)) return;
+        next_.ids[next_.n++] = id;
         graph_.shared_.prefetch(id);
         const char* row = reinterpret_cast<const char*>(rows_.row(id));
         for (int k = 0; k < rows_.dims * 4; k += 64) __builtin_prefetch(row + k);
     }
 
+    void meet() {
+        prepare();
+        for (int a = 0; a < now_.n_fresh; a += SOME) {
+            const int some = std::min(SOME, now_.n_fresh - a);
+            for (int b = (a + 1) / OTHERS * OTHERS; b < now_.n; b += OTHERS) add_columns(a, some, b);
+            for (int p = 0; p < some; ++p) compare(a + p, sums_.data() + p * limits_.size());
+        }
+        for (int j = 0; j < now_.n; ++j)
+            if (numbers_[j]) graph_.shared_.add(now_.ids[j], candidates_.data() + (size_t)j * most_, numbers_[j]);
+        n_pairs += (int64_t)now_.n_fresh * now_.n;
+    }
+
     void prepare() {
-        for (int j = 0; j < padded(n_); ++j) {
-            const int32_t id = ids_[std::min(j, n_ - 1)];
+        for (int j = 0; j < padded(now_.n); ++j) {
+            const int32_t id = now_.ids[std::min(j, now_.n - 1)];
             columns_[j] = rows_.row(id);
-            limits_[j] = j < n_ ? graph_.shared_.limit(id) : -1.0f;  // nobody is there
+            limits_[j] = j < now_.n ? graph_.shared_.limit(id) : -1.0f;  // nobody is there
             tails_[j] = graph_.tails_[id];
         }
+        std::fill(numbers_.begin(), numbers_.begin() + now_.n, 0);
     }
 
-    // Sums over the columns: `some` rows from the a-th against B rows from the b-th. By differences, without
-    // cancellation, and in the same order for each pair: the same bits wherever two rows meet.
+    // `some` guests from the a-th against those from the b-th.
     void add_columns(int a, int some, int b) {
-        const float *x[A], *const *y = columns_.data() + b;
-        for (int p = 0; p < A; ++p) x[p] = columns_[a + std::min(p, some - 1)];
-        vfloat sum[A][B];
-        for (int p = 0; p < A; ++p)
-            for (int q = 0; q < B; ++q) sum[p][q] = vfloat{};
-        for (int k = 0; k < rows_.dims; k += LANES) {
-            vfloat row[A];
-            for (int p = 0; p < A; ++p) row[p] = load(x[p] + k);
-#pragma GCC unroll 4
-            for (int q = 0; q < B; ++q) {
-                const vfloat other = load(y[q] + k);
-#pragma GCC unroll 3
-                for (int p = 0; p < A; ++p) {
-                    const vfloat d = row[p] - other;
-                    sum[p][q] += N == Norm::L2 ? d * d : absolute(d);
-                }
-            }
-        }
-#pragma GCC unroll 3
-        for (int p = 0; p < A; ++p) sum_four(sum[p], sums_.data() + p * limits_.size() + b);
+        const float* x[SOME];
+        for (int p = 0; p < SOME; ++p) x[p] = columns_[a + std::min(p, some - 1)];
+        sum_differences<N>(x, columns_.data() + b, rows_.dims, sums_.data() + b, (int64_t)limits_.size());
     }
 
-    // The i-th row and those after it: who belongs on whose list?
+    // The i-th guest and those after it: who may belong on whose list?
     void compare(int i, float* sums) {
         const vfloat own = splat(limits_[i]), tail = splat(tails_[i]);
-        const int32_t id = ids_[i];
-        for (int b = (i + 1) / LANES * LANES; b < n_; b += LANES) {
-            const vfloat t = load(tails_.data() + b) - tail, other = load(limits_.data() + b);
+        for (int b = (i + 1) / LANES * LANES; b < now_.n; b += LANES) {
+            const vfloat t = load(tails_.data() + b) - tail;
             const vfloat distance = load(sums + b) + (N == Norm::L2 ? t * t : absolute(t));
-            uint32_t bits = mask_le(distance, own > other ? own : other);
-            if (bits == 0) continue;
+            const uint32_t there = b > i ? ~0u : ~0u << (i + 1 - b);  // those before it have met it
+            const uint32_t to_own = mask_le(distance, own) & there;
+            const uint32_t to_other = mask_le(distance, load(limits_.data() + b)) & there;
+            if ((to_own | to_other) == 0) continue;
             store(sums + b, distance);
-            for (; bits; bits &= bits - 1) {
+            for (uint32_t bits = to_own; bits; bits &= bits - 1) {
                 const int j = b + __builtin_ctz(bits);
-                if (j <= i || j >= n_) continue;
-                graph_.shared_.add(id, sums[j], ids_[j], graph_.locks_);
-                graph_.shared_.add(ids_[j], sums[j], id, graph_.locks_);
+                if (j < now_.n) put(i, sums[j], j);
+            }
+            for (uint32_t bits = to_other; bits; bits &= bits - 1) {
+                const int j = b + __builtin_ctz(bits);
+                put(j, sums[j], i);
             }
         }
+    }
+    void put(int i, float distance, int j) {
+        candidates_[(size_t)i * most_ + numbers_[i]++] = {distance, now_.ids[j]};
     }
 };
 
 Graph::Graph(const Cells& cells, Lists lists, int most)
-    : cells_(cells), lists_(lists), most_(most), n_(cells.short_rows.n), locks_(n_), shared_(n_, lists),
+    : cells_(cells), lists_(lists), most_(most), n_(cells.short_rows.n), shared_(n_, lists),
       listing_fresh_(n_, most), listing_known_(n_, most), ids_(n_ * lists.k), chosen_(n_), others_(n_), meets_(n_),
       tails_(n_) {
     for (int64_t i = 0; i < n_; ++i) tails_[i] = cells.short_rows.tail(i, cells.short_rows.dims);
@@ -232,7 +252,7 @@ void Graph::draw_fresh(int64_t i) {
     for (uint64_t bits = chosen_[i]; bits; bits &= bits - 1)
         listing_fresh_.prefetch(ids_[i * lists_.k + __builtin_ctzll(bits)]);
     for (uint64_t bits = chosen_[i]; bits; bits &= bits - 1)
-        listing_fresh_.add(ids_[i * lists_.k + __builtin_ctzll(bits)], (int32_t)i, locks_);
+        listing_fresh_.add(ids_[i * lists_.k + __builtin_ctzll(bits)], (int32_t)i);
 }
 
 void Graph::draw_known(int64_t i) {
@@ -240,16 +260,14 @@ void Graph::draw_known(int64_t i) {
         listing_known_.prefetch(ids_[i * lists_.k + __builtin_ctzll(bits)]);
     for (uint64_t bits = others_[i]; bits; bits &= bits - 1) {
         const int32_t id = ids_[i * lists_.k + __builtin_ctzll(bits)];
-        if (meets_[id]) listing_known_.add(id, (int32_t)i, locks_);
+        if (meets_[id]) listing_known_.add(id, (int32_t)i);
     }
 }
 
 template <Norm N>
 int64_t Graph::meet(int n_threads, const Poll& poll) {
     std::vector<Meeting<N>> meetings(n_threads, Meeting<N>(*this));
-    for_rows(n_, n_threads, poll, [&](int64_t i, int id) {
-        if (meets_[i]) meetings[id].hold(i);
-    });
+    for_blocks(n_, n_threads, poll, [&](int64_t first, int64_t last, int id) { meetings[id].hold(first, last); });
     int64_t n_pairs = 0;
     for (const auto& meeting : meetings) n_pairs += meeting.n_pairs;
     return n_pairs;
@@ -261,9 +279,13 @@ int64_t Graph::improve(int n_threads, const Poll& poll) {
     listing_known_.clear(round_);
     ++round_;
     const Poll quiet = [&](double) { poll(0); };
-    for_rows(n_, n_threads, quiet, [&](int64_t i, int) { draw_fresh(i); });
-    for (int64_t i = 0; i < n_; ++i) meets_[i] = chosen_[i] || listing_fresh_.of(i)[0] >= 0;
-    for_rows(n_, n_threads, quiet, [&](int64_t i, int) { draw_known(i); });
+    for_blocks(n_, n_threads, quiet, [&](int64_t first, int64_t last, int) {
+        for (int64_t i = first; i < last; ++i) draw_fresh(i);
+    });
+    for (int64_t i = 0; i < n_; ++i) meets_[i] = chosen_[i] || listing_fresh_.number(i) > 0;
+    for_blocks(n_, n_threads, quiet, [&](int64_t first, int64_t last, int) {
+        for (int64_t i = first; i < last; ++i) draw_known(i);
+    });
     return cells_.norm == Norm::L2 ? meet<Norm::L2>(n_threads, poll) : meet<Norm::L1>(n_threads, poll);
 }
 

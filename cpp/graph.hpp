@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "cells.hpp"
@@ -10,44 +11,48 @@
 
 namespace nestmap {
 
-// Held while a row's entries are written: for moments, so waiting is spinning.
-class Locks {
+// Held while a row's entries are written: for moments, so waiting is spinning, unless whoever holds it does not run.
+class Hold {
 public:
-    explicit Locks(int64_t n) : held_(n) {}
-    class Guard {
-    public:
-        explicit Guard(std::atomic<uint8_t>& held) : held_(held) {
-            while (held_.exchange(1, std::memory_order_acquire))
-                while (held_.load(std::memory_order_relaxed)) {
-                }
-        }
-        ~Guard() { held_.store(0, std::memory_order_release); }
-        Guard(const Guard&) = delete;
-
-    private:
-        std::atomic<uint8_t>& held_;
-    };
-    Guard hold(int64_t i) { return Guard(held_[i]); }
+    explicit Hold(std::atomic<uint8_t>& held) : held_(held) {
+        while (held_.exchange(1, std::memory_order_acquire))
+            for (int spins = 0; held_.load(std::memory_order_relaxed); ++spins)
+                if (spins > 100) std::this_thread::yield();
+    }
+    ~Hold() { held_.store(0, std::memory_order_release); }
+    Hold(const Hold&) = delete;
 
 private:
-    std::vector<std::atomic<uint8_t>> held_;
+    std::atomic<uint8_t>& held_;
 };
 
 // For each row up to `most` of the rows that list it. Where there are more, lots decide, which belong to a pair and a
 // round: who comes first makes no difference.
 class Listing {
 public:
-    Listing(int64_t n, int most) : most_(most), ids_(n * most), limits_(n) {}
+    Listing(int64_t n, int most) : most_(most), ids_(n * most), state_(n) {}
     void clear(uint32_t round);
-    void add(int64_t row, int32_t id, Locks& locks);
+    void add(int64_t row, int32_t id);
     void prefetch(int64_t row) const;
-    const int32_t* of(int64_t row) const { return ids_.data() + row * most_; }  // -1: no more
+    const int32_t* of(int64_t row) const { return ids_.data() + row * most_; }
+    int number(int64_t row) const { return state_[row].n; }
 
 private:
+    struct State {
+        std::atomic<uint32_t> limit;  // a higher lot is surely not taken
+        std::atomic<uint8_t> held;
+        uint8_t n;
+    };
     const int most_;
     uint32_t round_ = 0;
-    std::vector<int32_t> ids_;
-    std::vector<std::atomic<uint32_t>> limits_;  // a higher lot is surely not taken
+    std::vector<int32_t> ids_;  // once there are `most` of them, a heap
+    std::vector<State> state_;
+};
+
+// A row that may belong on another one's list.
+struct Candidate {
+    float distance;
+    int32_t id;
 };
 
 // Lists that rows of a graph write to from several threads. A list is the best of all that it has met, by distance and
@@ -55,15 +60,20 @@ private:
 class SharedLists {
 public:
     SharedLists(int64_t n, Lists lists);
-    float limit(int64_t row) const { return limits_[row].load(std::memory_order_relaxed); }
-    void add(int64_t row, float distance, int32_t id, Locks& locks);
+    float limit(int64_t row) const { return state_[row].limit.load(std::memory_order_relaxed); }
+    // n different candidates for the list of a row.
+    void add(int64_t row, const Candidate* candidates, int n);
     void prefetch(int64_t row) const;
-    uint64_t& fresh(int64_t row) { return fresh_[row]; }
+    uint64_t& fresh(int64_t row) { return state_[row].fresh; }
 
 private:
+    struct State {  // together, since it is read together
+        std::atomic<float> limit;
+        std::atomic<uint8_t> held;
+        uint64_t fresh;
+    };
     const Lists lists_;
-    std::vector<std::atomic<float>> limits_;
-    std::vector<uint64_t> fresh_;
+    std::vector<State> state_;
 };
 
 class Graph {
@@ -86,7 +96,6 @@ private:
     const int most_;
     const int64_t n_;
     uint32_t round_ = 0;
-    Locks locks_;
     SharedLists shared_;
     Listing listing_fresh_, listing_known_;
     std::vector<int32_t> ids_;      // the lists as they were when the round began

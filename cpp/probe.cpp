@@ -1,12 +1,12 @@
 // Visits: rows meet the rows of the cells near them.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "approximate.hpp"
 #include "checks.hpp"
+#include "differences.hpp"
 #include "ranks.hpp"
 
 namespace nestmap {
@@ -59,7 +59,9 @@ private:
     std::vector<int32_t> counts_;
     std::vector<int32_t> rows_;
     RowGroups packed_;
-    Floats bounds_, chosen_;
+    std::vector<const float*> columns_;
+    Floats tails_, sums_;
+    std::vector<std::pair<float, int32_t>> nearest_;
     std::vector<std::pair<int32_t, int32_t>> pairs_;
 
     void sort_visits() {
@@ -84,42 +86,37 @@ private:
         }
     }
 
-    // The first cell: lists are empty and would take in almost anything, so the best of all its rows are chosen at
-    // once.
+    // The first cell: lists are empty and would take in almost anything, so no bounds, but all distances.
     void meet_own(int64_t cell) {
-        const int64_t n = cells_.cell_size(cell), width = cells_.cell_panels(cell) * PANEL;
-        const bool lossless = cells_.head == cells_.short_rows.dims;
-        const int64_t wanted = std::min<int64_t>(n - 1, lossless ? lists_.k : 3 * (int64_t)lists_.k);
-        if (wanted < 1) return;
-        rows_.resize(n);
-        std::iota(rows_.begin(), rows_.end(), (int32_t)cells_.starts[cell]);
-        pack_rows(cells_, rows_, packed_);
-        bounds_.resize(TILE_ROWS * width);
-        for (int64_t g = 0; g < n; g += TILE_ROWS) {
-            const int left = (int)std::min<int64_t>(n - g, TILE_ROWS);
-            for (int64_t p = 0; p < cells_.cell_panels(cell); ++p)
-                bound_group<N, TILE_ROWS>(
-                    packed_[g / TILE_ROWS], left, cells_.panel(cell, p), cells_.width,
-                    [&](int r, const Bounds& b) { store_numbers(bounds_.data() + r * width + p * PANEL, b); });
-            for (int r = 0; r < left; ++r) choose(g + r, bounds_.data() + r * width, wanted);
-            n_pairs += left * n;
+        const int64_t n = cells_.cell_size(cell), first = cells_.starts[cell];
+        const int64_t width = (n + OTHERS - 1) / OTHERS * OTHERS;
+        const ShortRows& short_rows = cells_.short_rows;
+        columns_.resize(width);
+        for (int64_t j = 0; j < width; ++j) columns_[j] = short_rows.row(first + std::min(j, n - 1));
+        tails_.resize(n);
+        for (int64_t j = 0; j < n; ++j) tails_[j] = short_rows.tail(first + j, short_rows.dims);
+        sums_.resize(SOME * width);
+        for (int64_t i = 0; i < n; i += SOME) {
+            const float* x[SOME];
+            for (int p = 0; p < SOME; ++p) x[p] = columns_[std::min(i + p, n - 1)];
+            for (int64_t j = 0; j < n; j += OTHERS)
+                sum_differences<N>(x, columns_.data() + j, short_rows.dims, sums_.data() + j, width);
+            for (int64_t p = 0; p < std::min<int64_t>(SOME, n - i); ++p) choose(first, n, i + p, sums_.data() + p * width);
         }
+        n_pairs += n * n;
     }
 
-    // The i-th of rows_ meets the `wanted` others whose bounds are least, and then those that can still belong on the
-    // list: bounds say less than distances.
-    void choose(int64_t i, float* bound, int64_t wanted) {
-        const int64_t n = (int64_t)rows_.size();
-        bound[i] = std::numeric_limits<float>::infinity();  // itself
-        chosen_.assign(bound, bound + n);
-        std::nth_element(chosen_.begin(), chosen_.begin() + wanted - 1, chosen_.end());
-        List list(lists_, rows_[i]);
-        const float first = chosen_[wanted - 1];
-        for (int64_t j = 0; j < n; ++j)
-            if (bound[j] <= first) list.template meet<N>(cells_.short_rows, rows_[i], rows_[j]);
-        for (int64_t j = 0; j < n; ++j)
-            if (j != i && bound[j] > first && bound[j] <= list.limit())
-                list.template meet<N>(cells_.short_rows, rows_[i], rows_[j]);
+    // The nearest of n rows from the first one on go to the list of the i-th of them.
+    void choose(int64_t first, int64_t n, int64_t i, const float* sums) {
+        nearest_.clear();
+        for (int64_t j = 0; j < n; ++j) {
+            const float t = tails_[j] - tails_[i];
+            if (j != i) nearest_.push_back({sums[j] + (N == Norm::L2 ? t * t : std::fabs(t)), (int32_t)(first + j)});
+        }
+        const auto end = nearest_.begin() + std::min<int64_t>(n - 1, lists_.k);
+        std::partial_sort(nearest_.begin(), end, nearest_.end());
+        List list(lists_, first + i);
+        for (auto pair = nearest_.begin(); pair < end; ++pair) list.add(pair->first, pair->second);
     }
 
     void meet(int64_t e) {

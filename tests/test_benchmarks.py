@@ -24,6 +24,7 @@ from benchmarks.large.generate import generate
 from benchmarks.large.images import deformation, deformed_blocks, patch_blocks
 from benchmarks.large.plan import METRICS, PACKAGES, TASKS, jobs_of
 from benchmarks.large.plan import Job as LargeJob
+from benchmarks.large.report import bars as large_bars
 from benchmarks.large.report import write_report as write_large_report
 from benchmarks.large.run import Setup, interpreters, run_jobs
 from benchmarks.large.worker import TASKS as WORK
@@ -411,6 +412,8 @@ def test_the_large_report_sets_bars_beside_figures(tmp_path):
         {**large_search("nestmap", "exact", 0, 0), "status": "timeout", "why": "stopped after 9 s"},
     ]
     text = write_large_report({row["key"]: row for row in rows}, tmp_path).read_text()
+    printed = large_bars({row["key"]: row for row in rows})
+    assert "| 0.700 | 3.00 s | 2.00 s | 0.67 ✓ | 9.00 s |" in printed and "bar ≤ 0.5: 0.27 ✓." in printed
     for said in (
         "| 700 s ✓ |", "0.700 ± 0.014 ✓", "1400 s **missed**", "| 0.20 ✓ | 0.43 ✓ | +0.300 ✓ |",
         "| higgs | 1M: 10.0 s → 2M: 20.0 s → 4M: 44.0 s | 4.40 ✓ | ≤ 4.8 |",

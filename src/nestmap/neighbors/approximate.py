@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
+from .._arrays import Array, blocks
 from .._native import core, kernels
-from .._parallel import single_threaded_blas
+from .._parallel import map_blocks, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
-from .._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows, sample_size
+from .._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows, rounding_slack, sample_size
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .join import join_points, make_cells
@@ -31,12 +31,13 @@ from .scan import nearest_rows
 from .spaces import ProductSpace, SomeRows, Space, space_of
 
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
-_PROBES = 6  # cells that each row looks into
+_PROBES, _FEW_PROBES = 6, 3  # cells that each row looks into, and for a low target
+_LOW = 0.7  # a target below: fewer cells, and half of the sample, which costs as much as the search there
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; more are tried if fewer will not do
 _FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
 _PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
-_ROOM = 2_000_000_000  # bytes of lists and the descent on them
+_ROOM = 2_040_000_000  # bytes of lists and the descent on them
 _SPARE = 9  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _NEARLY = 1.1  # times the least cost
@@ -175,7 +176,7 @@ def _sample_of(points: PointSet, distinct: Array | None) -> Array | None:
 
 def graph_bytes(length: int) -> int:
     """Memory per row of lists and of the descent on them (cpp/graph.hpp)."""
-    return 40 + 12 * length + 8 * min(length, _PARTNERS)
+    return 56 + 12 * length + 8 * min(length, _PARTNERS)
 
 
 def longest_list(n: int) -> int:
@@ -231,19 +232,20 @@ class _Search:
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), length)
         self.n_pairs = self.n_rounds = 0
-        self.sample = self._choose_sample()
+        self.sample = np.empty(0, dtype=np.int64)
         self.truth = np.empty((0, k))
 
     def run(self, n_rounds: int) -> None:
         """Visit cells, then a given number of rounds."""
-        self._visit()
+        self._visit(_PROBES)
         graph = self._graph(_FIRST_LENGTH)  # a single round finds nearly as much with few partners
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
     def reach(self, target: float, longest: int, exact_pairs: Callable[[], float]) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
-        self._visit()
+        self._visit(_FEW_PROBES if target < _LOW else _PROBES)
+        self.sample = self._choose_sample(target)
         recall, filled = self._steer(), True
         self._lengthen(_length_for(recall, target, longest), target, exact_pairs)
         graph = self._graph()
@@ -282,22 +284,22 @@ class _Search:
         left = 0.5**self.n_rounds
         return part_of(self.progress, 0.95 - 0.6 * left, 0.95 - 0.3 * left)
 
-    def _visit(self) -> None:
+    def _visit(self, probes: int) -> None:
         """Lists from the row's own cell and those nearest to it."""
         n_cells = len(self.partition.starts) - 1
         near = np.empty((n_cells, min(LISTED, n_cells)), dtype=np.int32)
         core().near_cells(self.cells, near, self.n_threads, part_of(self.progress, 0.15, 0.2))
         self.clock.stop("near cells")
-        last, share = min(_PROBES, near.shape[1]), part_of(self.progress, 0.2, 0.35)
+        last, share = min(probes, near.shape[1]), part_of(self.progress, 0.2, 0.35)
         self.n_pairs += core().probe(
             self.cells, near, 0, last, self.lists.ids, self.lists.bounds, self.n_threads, share
         )
         self.clock.stop("visits")
 
-    def _choose_sample(self) -> Array:
+    def _choose_sample(self, target: float) -> Array:
         """Random rows: every second one steers the search, the others tell the recall."""
         n = len(self.reduced.z)
-        size = min(n, _SAMPLED if self.k == 1 else _SAMPLED_LISTS)
+        size = min(n, _SAMPLED_LISTS if self.k > 1 else _SAMPLED if target >= _LOW else _SAMPLED // 2)
         return np.sort(np.random.default_rng(2).choice(n, size, replace=False))
 
     def _steer(self) -> float:
@@ -319,11 +321,13 @@ class _Search:
 
     def _compare_with_all(self) -> Array:
         """Distances of the sample's true neighbours."""
-        if self.k > 1 or self._share_within() > _MANY:
+        if self._share_within() > _MANY or (self.k > 1 and self.points.norm == "L1"):
             order = self.partition.order
             ids, _ = nearest_rows(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
             pairs = np.repeat(order[self.sample], self.k), order[ids].ravel()
             return kernels.pair_distances(self.points, *pairs).reshape(ids.shape)
+        if self.k > 1:
+            return self._compare_within_bounds()
         found, ids = (column[:, 0].copy() for column in self.rank(self.sample))  # where the search starts
         queries = self.reduced.take(self.sample, self.n_threads)
         starts = np.append(np.arange(0, len(self.sample), 48), len(self.sample)).astype(np.int64)
@@ -332,6 +336,26 @@ class _Search:
         native = self.points.native
         core().query(cells, native, self.cells, native, found, ids, self.n_threads)
         return found[:, None]
+
+    def _compare_within_bounds(self) -> Array:
+        """The same by the distances of those rows only that short rows do not tell to be farther than listed ones."""
+        z, rest, sizes = self.reduced.z, self.reduced.tails[:, -1], self.reduced.sizes
+        limits, order = self.rank(self.sample)[0][:, -1], self.partition.order
+        margin = np.float32(1 - rounding_slack(z.shape[1], self.points.n_cols))
+
+        def look(part: slice) -> tuple[Array, Array]:
+            bounds = margin * (sizes[part, None] + sizes[self.sample])
+            bounds -= 2 * (z[part] @ z[self.sample].T + rest[part, None] * rest[self.sample])
+            rows, which = np.nonzero(bounds <= limits)
+            return rows + part.start, which
+
+        found = map_blocks(look, blocks(len(z), len(self.sample), values=500_000), self.n_threads)
+        rows, which = (np.concatenate(column) for column in zip(*found, strict=True))
+        rows, which = rows[rows != self.sample[which]], which[rows != self.sample[which]]
+        away = kernels.pair_distances(self.points, order[self.sample[which]], order[rows])
+        by_row = np.lexsort((away, which))
+        begins = np.searchsorted(which[by_row], np.arange(len(self.sample)))
+        return np.asarray(away[by_row][begins[:, None] + np.arange(self.k)])
 
     def _share_within(self) -> float:
         """Of pairs of rows: how many short rows do not tell to be farther apart than neighbours."""
@@ -344,7 +368,7 @@ class _Search:
             away = np.abs(steps).sum(axis=2) + np.abs(tails)
         else:
             away = np.einsum("ijk,ijk->ij", steps, steps) + tails**2
-        return float(np.mean(away <= self.rank(np.ascontiguousarray(some))[0][:, :1]))
+        return float(np.mean(away <= self.rank(np.ascontiguousarray(some))[0][:, -1:]))
 
     def _space(self) -> Space:
         """All distances, with what the reduction knows already."""
