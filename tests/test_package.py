@@ -40,8 +40,8 @@ def test_public_surface() -> None:
 ROOMS = (
     "_version", "errors", "_arrays", "_geometry", "_parallel", "_progress", "_native", "_input", "_points", "_work",
     "neighbors", "_run", "describe", "hierarchy", "preliminary", "mds", "arrangement", "layout", "placement", "plan",
-    "fitted", "_files", "metrics", "readers", "datasets", "plots", "estimator", "cluster", "saved", "runs", "cli",
-    "__main__",
+    "fitted", "_files", "metrics", "readers", "datasets", "plots", "explore", "estimator", "cluster", "saved", "runs",
+    "cli", "__main__",
 )  # fmt: skip
 
 

@@ -43,8 +43,8 @@ _HOMES = {
     "plot_layouts": "plots", "plot_tree": "plots",
 }  # fmt: skip
 _ROOMS = (
-    "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",
-    "plots", "preliminary", "readers",
+    "arrangement", "cluster", "datasets", "errors", "estimator", "explore", "hierarchy", "layout", "metrics",
+    "neighbors", "plots", "preliminary", "readers",
 )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def _means(values: Array, starts: Array) -> Array:
     sums = np.add.reduceat(np.where(known, values, 0).astype(np.float64), starts[:-1])
     counts = np.add.reduceat(known.astype(np.int64), starts[:-1])
     means = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
-    return means.astype(np.float32)
+    return np.asarray(means, dtype=np.float32)
 
 
 def _modes(codes: Array, starts: Array) -> Array:

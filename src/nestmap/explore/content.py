@@ -1,4 +1,4 @@
-"""What users know of the rows of a map, checked, and made harmless: texts of bounded length, numbers that JSON knows."""
+"""What users know of the rows of a map, checked and made harmless: short texts, numbers that JSON knows."""
 
 from __future__ import annotations
 
@@ -46,10 +46,16 @@ class Content:
 
     @property
     def fields(self) -> list[str]:
-        """What is shown of a row, by name."""
+        """What is shown of a row, by name: its number, then all that is known of it; no two alike."""
         given = [("name", self.names), ("text", self.texts)]
-        own = [what for what, values in given if values is not None]
-        return own + [name for name in self.values if name not in own]
+        own = ["row", *(what for what, values in given if values is not None)]
+        return own + [name if name not in own else f"{name}_" for name in self.values]
+
+    @property
+    def searched(self) -> list[Sequence[Any]]:
+        """What a search looks at: one value per row each."""
+        own = [given for given in (self.names, self.texts) if given is not None]
+        return [*own, *(values for values in self.values.values() if values.dtype.kind in "OUS")]  # type: ignore[list-item]  # an array is a sequence here
 
     def label(self, row: int) -> str:
         """A row in a word."""
@@ -145,8 +151,8 @@ def as_cells(array: Array) -> list[Any]:
     """Values as JSON; times as texts."""
     if array.dtype.kind in "mM":
         return [None if text == "NaT" else text for text in array.astype(str).tolist()]
-    if array.dtype.kind == "b":
-        return array.tolist()  # type: ignore[no-any-return]
+    if array.dtype.kind == "b" or (array.dtype.kind == "f" and np.isfinite(array).all()):
+        return list(array.tolist())
     return [as_cell(value) for value in array.tolist()]
 
 

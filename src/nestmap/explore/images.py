@@ -25,7 +25,7 @@ def check_images(images: Any, n_rows: int) -> Array:
         )
     if not 1 <= min(array.shape[1:3]) <= max(array.shape[1:3]) <= _LARGEST:
         raise ValueError(f"images: up to {_LARGEST} x {_LARGEST} pixels, got {array.shape[1]} x {array.shape[2]}")
-    return array  # type: ignore[no-any-return]
+    return array
 
 
 def pixel_range(images: Array) -> tuple[float, float]:

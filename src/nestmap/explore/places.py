@@ -61,4 +61,4 @@ def radii(tree: TreeOrder, level: int, positions: Array, middle: Array) -> Array
     keys |= away.view(np.uint32)
     keys.sort()
     last = starts[:-1] + np.ceil(_SHARE * sizes).astype(np.int64) - 1
-    return (keys[last] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+    return np.asarray((keys[last] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32))

@@ -19,7 +19,7 @@ from ..describe.tables import Column, named_columns
 from ..hierarchy import Hierarchy
 from ..plots.outlines import get_outlines
 from .colors import Scale, make_scales
-from .content import LONGEST, Content, as_cells, check_content, clean
+from .content import Content, as_cells, check_content, clean
 from .images import make_sheet, pixel_range
 from .order import ROWS, TreeOrder
 from .panels import MOST_NAMED, check_names, describe_level
@@ -38,7 +38,8 @@ _TOP = 0xFFFFFFFF
 def write_store(
     folder: Any, model: Any, X: Any = None, *, names: Any = None, metadata: Any = None, texts: Any = None,
     quality: Any = None, neighbors: Any = None, images: Any = None, cluster_names: Any = None,
-    compare: Any = None, title: str = "", progress: Progress | None = None, n_jobs: int | None = None,
+    compare: Any = None, title: str = "", source: str = "", progress: Progress | None = None,
+    n_jobs: int | None = None,
 ) -> Path:  # fmt: skip
     """Write what the explorer shows of a fitted model.
 
@@ -66,6 +67,8 @@ def write_store(
     compare : dict, optional
         Other maps of the same rows by name: models, or arrays of shape (n_rows, 2).
     title : str
+    source : str
+        What the store was made from: a store of something else is out of date.
     """
     hierarchy, progress = model.hierarchy_, progress or Progress(0)
     maps = _check_maps(model, compare)
@@ -74,16 +77,17 @@ def write_store(
         images=images,
     )  # fmt: skip
     check_names(cluster_names, hierarchy, content)
-    columns = named_columns(X, None, hierarchy.n_rows)
+    known = None if X is None or hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
+    columns = named_columns(X, known, hierarchy.n_rows)
     rows = None if X is None else as_rows(load_rows(X))
-    folder = Path(folder).expanduser()
-    with replaced(folder) as part:
+    target = Path(folder).expanduser()
+    with replaced(target) as part:
         sink = Sink(part, resolve_n_jobs(n_jobs))
         try:
-            _Writing(sink, model, content, progress).run(maps, rows, columns, cluster_names, title)
+            _Writing(sink, model, content, progress).run(maps, rows, columns, cluster_names, title, source)
         finally:
             sink.close()
-    return folder
+    return target
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +135,7 @@ class _Writing:
         self.tree = TreeOrder.of(self.hierarchy)
         self.levels = [ROWS, *range(self.hierarchy.n_levels)]
 
-    def run(self, maps: list[_Map], X: Any, columns: tuple[Column, ...], names: Any, title: str) -> None:
+    def run(self, maps: list[_Map], X: Any, columns: tuple[Column, ...], names: Any, title: str, source: str) -> None:
         """All files, then meta.json."""
         scales = make_scales(self.content, self.tree.rows)
         tiles: list[dict[int, Tiles]] = []
@@ -152,8 +156,8 @@ class _Writing:
         self._write_rows()
         self.progress.done()
         meta = {
-            "format": FORMAT, "version": VERSION, "title": title[:LONGEST], "n_rows": self.content.n_rows,
-            "label_level": int(self.model.label_level_),
+            "format": FORMAT, "version": VERSION, "source": source, "title": clean(title),
+            "n_rows": self.content.n_rows, "label_level": int(self.model.label_level_),
             "levels": [{"n_nodes": self.tree.size(k)} for k in range(self.hierarchy.n_levels)],
             "maps": [
                 {
@@ -163,7 +167,8 @@ class _Writing:
                 for each, own in zip(maps, tiles, strict=True)
             ],
             "columns": [scale.record for scale in scales], "fields": self.content.fields, "named_levels": named,
-            "outlined_levels": outlined, "panel_levels": named, **self._extras(), "chunk": CHUNK, "can_save": False,
+            "outlined_levels": outlined, "panel_levels": named, **self._extras(), "chunk": CHUNK,
+            "searchable": bool(self.content.searched), "can_save": False,
         }  # fmt: skip
         self.sink.put_json("meta.json", meta)
 
@@ -235,12 +240,11 @@ class _Writing:
     def _write_rows(self) -> None:
         """What is known of the rows, in chunks of tree order."""
         content, order, places = self.content, self.tree.rows, self.tree.places
-        if content.fields:
-            self.progress.begin("texts of the rows")
-            for c, part in enumerate(blocks(len(order), 1, values=CHUNK)):
-                self.progress.share(part.start / len(order))
-                self.sink.put_json(f"rows/{c}.json", list(zip(*_cells(content, order[part]), strict=True)))
-            self._write_search()
+        self.progress.begin("values of the rows")
+        for c, part in enumerate(blocks(len(order), 1, values=CHUNK)):
+            self.progress.share(part.start / len(order))
+            self.sink.put_json(f"rows/{c}.json", list(zip(*_cells(content, order[part]), strict=True)))
+        self._write_search()
         if content.neighbors is not None:
             self.progress.begin("true neighbours")
             for c, part in enumerate(blocks(len(order), 1, values=CHUNK)):
@@ -255,26 +259,23 @@ class _Writing:
             self.sink.put_arrays(f"places/{c}.bin", places[part].astype(np.uint32))
 
     def _write_search(self) -> None:
-        """Lower-case texts of the rows."""
-        content, order = self.content, self.tree.rows
-        texts = [each for each in (content.names, content.texts) if each is not None]
-        texts += [values for values in content.values.values() if values.dtype.kind in "OUS"]
-        if not texts:
-            return
-        for c, part in enumerate(blocks(len(order), 1, values=WIDE_CHUNK)):
+        """Lower-case texts of the rows, in wide chunks."""
+        order, texts = self.tree.rows, self.content.searched
+        self.progress.begin("texts to search")
+        for c, part in enumerate(blocks(len(order) if texts else 0, 1, values=WIDE_CHUNK)):
+            self.progress.share(part.start / len(order))
             rows = order[part].tolist()
-            found = [" ".join(str(each[row]) for each in texts)[:_LONGEST_SEARCHED].lower() for row in rows]
+            found = [" ".join(clean(each[row], _LONGEST_SEARCHED) for each in texts).lower() for row in rows]
             self.sink.put_json(f"search/{c}.json", found)
 
 
 def _cells(content: Content, rows: Array) -> list[list[Any]]:
     """Values of the fields, for some rows."""
-    found: list[list[Any]] = []
-    for given in (content.names, content.texts):
-        if given is not None:
-            found.append([given[row][:LONGEST] for row in rows.tolist()])
-    shown = content.fields[len(found) :]
-    return found + [as_cells(content.values[name][rows]) for name in shown]
+    found: list[list[Any]] = [rows.tolist()]
+    found += [
+        [clean(given[row]) for row in found[0]] for given in (content.names, content.texts) if given is not None
+    ]
+    return found + [as_cells(values[rows]) for values in content.values.values()]
 
 
 def _word(level: int) -> str:

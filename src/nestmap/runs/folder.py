@@ -19,9 +19,11 @@ from .._work.pieces import flush_folder
 from .._work.records import write_json
 from ..errors import ModelFileError
 from ..estimator import HNNE
+from ..explore.trust import Trust
 from ..readers import Table
 from ..readers.text import Words
 from ..saved import load
+from .extras import write_images, write_trust
 from .record import FORMAT, VERSION, read_record
 
 ROWS_FORMAT = "nestmap-rows"
@@ -114,14 +116,21 @@ def _folder(path: Path, force: bool) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def write_run(path: Path, models: Mapping[int, HNNE], table: Table, record: Mapping[str, Any], force: bool) -> Run:
-    """Write a run, whole or not at all; `models`: per number of dimensions."""
+def write_run(
+    path: Path, models: Mapping[int, HNNE], table: Table, record: Mapping[str, Any], force: bool,
+    trust: Trust | None = None, pictures: tuple[int, ...] | None = None,
+) -> Run:  # fmt: skip
+    """Write a run, whole or not at all; `models`: per number of dimensions; `pictures`: what shape rows have."""
     with _folder(path, force) as folder:
         maps = []
         for dims, model in models.items():
             maps.append({"dims": dims, "file": f"map-{dims}d.nestmap", "layout": model.layout_.kind})
             model.save(folder / maps[-1]["file"])
         _write_rows(folder / "rows.nestmap", table)
+        if trust is not None:
+            write_trust(folder, trust)
+        if pictures is not None:
+            write_images(folder, table.X, pictures)
         whole = {"format": FORMAT, "version": VERSION, **record, "maps": maps}
         write_json(folder / "run.json", whole)
     return Run(path)
