@@ -67,8 +67,9 @@ class Store:
         """The gzip bytes of a file; None if there is none."""
         if name == "meta.json":
             return gzip.compress(to_json(self.meta), 6, mtime=0)
-        if self.is_changing(name) and (level := self._level_of(name)) is not None:
-            return gzip.compress(to_json(self.names(level)), 6, mtime=0)
+        if self.is_changing(name):
+            level = self._level_of(name)
+            return None if level is None else gzip.compress(to_json(self.names(level)), 6, mtime=0)
         path = self.path(name)
         return None if path is None else path.read_bytes()
 
@@ -99,7 +100,7 @@ class Store:
     # -- names ---------------------------------------------------------------------------------------------
 
     def _level_of(self, name: str) -> int | None:
-        match = re.fullmatch(r"names/([0-9]{1,3})\.json", name)
+        match = re.fullmatch(r"names/(0|[1-9][0-9]{0,2})\.json", name)
         return int(match[1]) if match and int(match[1]) in self.meta["named_levels"] else None
 
     def names(self, level: int) -> list[str]:
