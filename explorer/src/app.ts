@@ -3,7 +3,7 @@ import { zoomAt } from "./camera";
 import { download, line } from "./csv";
 import { ROWS } from "./meta";
 import { countRows, joinRanges, type Ranges } from "./ranges";
-import { clusterBox } from "./scene";
+import { clusterBox, placeOfRow } from "./scene";
 import type { Search } from "./search";
 import type { Shared } from "./shared";
 import { place } from "./tiles";
@@ -35,6 +35,11 @@ export class App {
   /** The second map exists from when it is first asked for. */
   second(): MapView {
     return (this.views[1] ??= new MapView(this.shared, 1));
+  }
+
+  /** Nothing is on its way and nothing moves. */
+  get idle(): boolean {
+    return !this.shared.cache.busy && this.views.every((view) => view.still);
   }
 
   redraw(): void {
@@ -125,9 +130,22 @@ export class App {
       if (!hits) return;
       this.told.found(query.trim(), hits);
       this.shared.store.set({ hits: hits.rows });
+      this.flyToRows(hits.rows);
     } catch (error) {
       this.told.notice((error as Error).message);
     }
+  }
+
+  /** Zooms out if most of the rows are out of sight. */
+  private flyToRows(rows: readonly number[]): void {
+    const places = rows.slice(0, 200).map((row) => placeOfRow(this.main, row)).filter((p) => p !== null);
+    const [x0, y0, x1, y1] = this.main.box;
+    const seen = places.filter(([x, y]) => x >= x0 && x <= x1 && y >= y0 && y <= y1).length;
+    if (!places.length || 2 * seen >= places.length) return;
+    const xs = places.map((p) => p[0]);
+    const ys = places.map((p) => p[1]);
+    const pad = 40 / this.main.home().scale;
+    this.main.flyToBox([Math.min(...xs) - pad, Math.min(...ys) - pad, Math.max(...xs) + pad, Math.max(...ys) + pad]);
   }
 
   clearSearch(): void {

@@ -39,6 +39,7 @@ export class MapView {
   private settled: number | null = null; // the last level that was wholly here
   private waiting = 0;
   private fitted = false;
+  private isHome = true; // the whole map is shown, and stays so when the window changes
   private flying: { start: number; ms: number; at: (t: number) => View } | null = null;
 
   constructor(readonly shared: Shared, readonly index: number) {
@@ -95,8 +96,9 @@ export class MapView {
     this.limits.minScale = home.scale / 2.5;
     // deep enough for the closest rows, not so deep that nothing is left to see
     this.limits.maxScale = home.scale * Math.max(200, 40 * Math.sqrt(this.shared.meta.nRows));
-    if (!this.fitted) this.view = home;
+    if (!this.fitted || this.isHome) this.view = home;
     this.fitted = true;
+    this.isHome = near(this.view, home);
     this.frame();
     this.onView(false);
   }
@@ -105,6 +107,7 @@ export class MapView {
     this.flying = null;
     this.fitted = true;
     this.view = limit(view, this.limits);
+    this.isHome = near(this.view, this.home());
     this.request();
     this.onView(settled);
   }
@@ -122,6 +125,10 @@ export class MapView {
     const view = fitBox(box, this.size, 0.16);
     view.scale = Math.min(view.scale, this.limits.maxScale / 4);
     this.fly(view);
+  }
+
+  get still(): boolean {
+    return !this.waiting && !this.flying;
   }
 
   request(): void {
@@ -155,6 +162,7 @@ export class MapView {
     const eased = t < 0.5 ? 2 * t * t : 1 - 2 * (1 - t) ** 2;
     this.view = this.flying.at(Math.max(eased, 0));
     if (t >= 1) this.flying = null;
+    this.isHome = near(this.view, this.home());
     this.onView(t >= 1);
   }
 
@@ -244,4 +252,8 @@ export class MapView {
   get gap(): number {
     return spacing(this.shared.meta, this.map, ROWS, this.view.scale);
   }
+}
+
+function near(a: View, b: View): boolean {
+  return Math.abs(a.scale / b.scale - 1) < 0.01 && Math.hypot(a.x - b.x, a.y - b.y) * b.scale < 2;
 }
