@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
+from .._arrays import Array, blocks
 
 SIDE = 32  # pictures along each side of a sheet
 _LARGEST = 256  # pixels of a side of a thumbnail
@@ -30,10 +30,12 @@ def check_images(images: Any, n_rows: int) -> Array:
 
 def pixel_range(images: Array) -> tuple[float, float]:
     """What is black and what is white: the smallest and the largest finite value."""
-    finite = np.isfinite(images) if images.dtype.kind == "f" else True
-    low = float(np.min(images, initial=np.inf, where=finite))
-    high = float(np.max(images, initial=-np.inf, where=finite))
-    return (low, high) if high > low else (0.0, 1.0)
+    low, high = np.inf, -np.inf
+    for part in blocks(len(images), int(np.prod(images.shape[1:]))):
+        pixels = np.asarray(images[part], dtype=np.float64)
+        known = pixels[np.isfinite(pixels)]
+        low, high = min(low, known.min(initial=np.inf)), max(high, known.max(initial=-np.inf))
+    return (float(low), float(high)) if high > low else (0.0, 1.0)
 
 
 def make_sheet(images: Array, black: float, white: float) -> bytes:
