@@ -160,3 +160,6 @@ def test_demo(tmp_path: Path) -> None:
         "trustworthiness" in done.stdout and "level 0" in done.stdout and "Lemma 1 (radius 0.2): holds" in done.stdout
     )
     assert (tmp_path / "digits.png").stat().st_size > 50_000
+    page = tmp_path / "explorer" / "index.html"
+    assert str(page) in done.stdout.splitlines()[-1]
+    assert '"transport": "static"' in page.read_text() and (page.parent / "data" / "images" / "1.png.js").exists()
