@@ -18,9 +18,11 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from nestmap import HNNE
+from nestmap._progress import Progress
 from nestmap.explore import Store, write_store
 from nestmap.explore.content import as_cells, check_content
 from nestmap.explore.order import ROWS, TreeOrder
+from nestmap.explore.panels import count_some
 from nestmap.explore.trust import measure_trust
 from nestmap.hierarchy.tree import Hierarchy, Level
 from nestmap.hierarchy.typical import find_extremes, find_typical
@@ -353,6 +355,17 @@ def test_hostile_values_become_short_texts(tmp_path: Path) -> None:
         assert max(map(len, files.json(f"names/{k}.json"))) <= 60
     assert all(len(column["name"]) <= 100 for column in files.meta["columns"])
     Store(files.folder)
+
+
+def test_texts_without_words_name_nothing(tmp_path: Path) -> None:
+    files = Files(write_store(tmp_path / "s", fitted(), texts=["the and of"] * N))
+    assert files.json("names/0.json")[0].startswith("cluster ")
+
+
+def test_words_of_very_many_texts_are_counted_in_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nestmap.explore.panels._MOST_COUNTED", 3)
+    counted = count_some([f"word{i}" for i in range(9)], Progress(0))
+    assert counted is not None and list(counted.words) == ["word0", "word3", "word6"] and len(counted) == 9
 
 
 def test_many_categories_are_counted_as_others(tmp_path: Path) -> None:

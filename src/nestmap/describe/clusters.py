@@ -11,7 +11,7 @@ import numpy as np
 from .._arrays import Array
 from .names import make_unique, name_parts
 from .tables import Column, read_columns
-from .traits import Trait, find_category_traits, find_number_traits, find_word_traits
+from .traits import Trait, WordCounts, find_category_traits, find_number_traits, find_word_traits
 
 _SHOWN = 20  # clusters that a repr lists
 _TRAITS = 8  # of a kind that are kept per cluster
@@ -83,7 +83,7 @@ def describe_clusters(
     level: int = 0,
     columns: Sequence[Column] = (),
     metadata: Any = None,
-    texts: Sequence[str] | None = None,
+    texts: Sequence[str] | WordCounts | None = None,
     names: Sequence[Any] | None = None,
 ) -> LevelDescription:
     """Descriptions from labels, the typical rows of each cluster, and what is known of the rows.

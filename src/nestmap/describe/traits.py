@@ -103,13 +103,19 @@ def find_number_traits(column: Column, labels: Array, n_clusters: int) -> list[l
     ]  # fmt: skip
 
 
-def find_word_traits(
-    texts: Sequence[str], labels: Array, n_clusters: int, most: int = 8, stop_words: Any = "english"
-) -> list[list[Trait]]:
-    """Distinctive words of each cluster, by class-based TF-IDF (Grootendorst 2022).
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """How often each text has each word: what several levels are described by is counted once."""
 
-    A word counts by its share of the cluster's words, times log(1 + words per cluster / occurrences of the word).
-    """
+    counts: Any  # CSR, texts x words
+    words: Array
+
+    def __len__(self) -> int:
+        return int(self.counts.shape[0])
+
+
+def count_words(texts: Sequence[str], stop_words: Any = "english") -> WordCounts:
+    """Words of texts; raises where there are none."""
     from sklearn.feature_extraction.text import CountVectorizer  # heavy, and only texts need it
 
     try:
@@ -117,7 +123,18 @@ def find_word_traits(
         counts = counter.fit_transform([str(text) for text in texts])
     except ValueError as error:
         raise ValueError(f"texts: {error}; pass metadata= for categories, names= for names of rows") from error
-    words = counter.get_feature_names_out()
+    return WordCounts(counts, counter.get_feature_names_out())
+
+
+def find_word_traits(
+    texts: Sequence[str] | WordCounts, labels: Array, n_clusters: int, most: int = 8, stop_words: Any = "english"
+) -> list[list[Trait]]:
+    """Distinctive words of each cluster, by class-based TF-IDF (Grootendorst 2022).
+
+    A word counts by its share of the cluster's words, times log(1 + words per cluster / occurrences of the word).
+    """
+    counted = texts if isinstance(texts, WordCounts) else count_words(texts, stop_words)
+    counts, words = counted.counts, counted.words
     belongs = sparse.csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))), (n_clusters, len(labels)))
     per_cluster = (belongs @ counts).tocsr()
     totals, lengths = np.asarray(per_cluster.sum(axis=0)).ravel(), np.asarray(per_cluster.sum(axis=1)).ravel()

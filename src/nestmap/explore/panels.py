@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
+from .._progress import Progress
 from ..describe import describe_clusters
 from ..describe.names import make_unique
 from ..describe.tables import Column
+from ..describe.traits import WordCounts, count_words
 from ..hierarchy import Hierarchy
 from ..hierarchy.typical import find_extremes
 from .content import LONGEST, Content, clean
 
 MOST_NAMED = 20_000  # clusters of a level that has names
+_MOST_COUNTED = 300_000  # texts whose words are counted: about a minute
 _SHOWN = 6  # typical rows, and as many odd ones
 _TRAITS = 8
 
@@ -51,16 +54,31 @@ def check_names(cluster_names: Any, hierarchy: Hierarchy, content: Content) -> N
             raise ValueError(f"cluster_names: level {level} has {n} clusters, got {len(names)} names")
 
 
+def count_some(texts: Sequence[str] | None, progress: Progress) -> WordCounts | None:
+    """Words of the texts, of 300,000 of them at most: every second, every third, …; None where there are none."""
+    if texts is None:
+        return None
+    progress.begin("words of the texts")
+    step = -(-len(texts) // _MOST_COUNTED)
+    if step > 1:
+        progress.note(f"words are counted in every {step}th of {len(texts):,} texts")
+    try:
+        return count_words([text if i % step == 0 else "" for i, text in enumerate(texts)])
+    except ValueError:  # nothing but stop words, numbers, markup
+        return None
+
+
 def describe_level(
-    hierarchy: Hierarchy, level: int, content: Content, X: Any, columns: tuple[Column, ...], cluster_names: Any
-) -> LevelPanels:
+    hierarchy: Hierarchy, level: int, content: Content, words: WordCounts | None, X: Any,
+    columns: tuple[Column, ...], cluster_names: Any,
+) -> LevelPanels:  # fmt: skip
     """Names and panels of a level."""
     labels = hierarchy.labels(level)
     typical, odd = find_extremes(hierarchy, level, X, _SHOWN)
     if level == 0 and X is None:
         odd = [rows[:0] for rows in odd]  # the distances of single rows to their leaf are not known
     told = describe_clusters(
-        labels, typical, level=level, columns=(*content.columns, *columns), texts=content.texts, names=content.names
+        labels, typical, level=level, columns=(*content.columns, *columns), texts=words, names=content.names
     )
     names = _own_names(hierarchy, level, labels, content, cluster_names) or told.names
     panels = [

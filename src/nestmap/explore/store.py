@@ -22,7 +22,7 @@ from .colors import Scale, make_scales
 from .content import Content, as_cells, check_content, clean
 from .images import make_sheet, pixel_range
 from .order import ROWS, TreeOrder
-from .panels import MOST_NAMED, check_names, describe_level
+from .panels import MOST_NAMED, LevelPanels, check_names, count_some, describe_level
 from .places import Tiles, centres, make_tiles, radii
 from .sink import Sink, replaced
 
@@ -102,6 +102,11 @@ class _Map:
     def bounds(self) -> list[float]:
         return [*self.positions.min(axis=0).tolist(), *self.positions.max(axis=0).tolist()]
 
+    def record(self, tiles: Mapping[int, Tiles]) -> dict[str, Any]:
+        """Its entry in meta.json."""
+        columns = {_word(level): own.record() for level, own in tiles.items()}
+        return {"name": self.name, "layout": self.layout, "bounds": self.bounds, "tiles": columns}
+
 
 def _check_maps(model: Any, compare: Any) -> list[_Map]:
     """The model's own map, then those to compare it with."""
@@ -135,7 +140,9 @@ class _Writing:
         self.tree = TreeOrder.of(self.hierarchy)
         self.levels = [ROWS, *range(self.hierarchy.n_levels)]
 
-    def run(self, maps: list[_Map], X: Any, columns: tuple[Column, ...], names: Any, title: str, source: str) -> None:
+    def run(
+        self, maps: list[_Map], X: Any, columns: tuple[Column, ...], cluster_names: Any, title: str, source: str
+    ) -> None:
         """All files, then meta.json."""
         scales = make_scales(self.content, self.tree.rows)
         tiles: list[dict[int, Tiles]] = []
@@ -145,32 +152,27 @@ class _Writing:
         self.progress.begin("colours")
         for scale in scales:
             self._write_colors(scale, tiles[0])
+        words = count_some(self.content.texts, self.progress)
         named = [k for k in range(self.hierarchy.n_levels) if self.tree.size(k) <= MOST_NAMED]
         for level in named:
             self.progress.begin(f"describing level {level}: {self.tree.size(level):,} clusters")
-            self._write_panels(level, X, columns, names)
+            told = describe_level(self.hierarchy, level, self.content, words, X, columns, cluster_names)
+            self._write_panels(level, told)
         outlined = [k for k in named if self.tree.size(k) <= _MOST_OUTLINED]
         for level in outlined:
             self.progress.begin(f"outlines of level {level}")
             self._write_outlines(level, maps[0].bounds)
         self._write_rows()
         self.progress.done()
-        meta = {
+        self.sink.put_json("meta.json", {
             "format": FORMAT, "version": VERSION, "source": source, "title": clean(title),
             "n_rows": self.content.n_rows, "label_level": int(self.model.label_level_),
             "levels": [{"n_nodes": self.tree.size(k)} for k in range(self.hierarchy.n_levels)],
-            "maps": [
-                {
-                    "name": each.name, "layout": each.layout, "bounds": each.bounds,
-                    "tiles": {_word(k): t.record() for k, t in own.items()},
-                }
-                for each, own in zip(maps, tiles, strict=True)
-            ],
+            "maps": [each.record(own) for each, own in zip(maps, tiles, strict=True)],
             "columns": [scale.record for scale in scales], "fields": self.content.fields, "named_levels": named,
             "outlined_levels": outlined, "panel_levels": named, **self._extras(), "chunk": CHUNK,
             "searchable": bool(self.content.searched), "can_save": False,
-        }  # fmt: skip
-        self.sink.put_json("meta.json", meta)
+        })  # fmt: skip
 
     def _extras(self) -> dict[str, Any]:
         images, neighbors = self.content.images, self.content.neighbors
@@ -215,8 +217,7 @@ class _Writing:
             for t in range(len(cuts) - 1):
                 self.sink.put_arrays(f"colors/{scale.key}/{_word(level)}/{t}.bin", values[cuts[t] : cuts[t + 1]])
 
-    def _write_panels(self, level: int, X: Any, columns: tuple[Column, ...], cluster_names: Any) -> None:
-        told = describe_level(self.hierarchy, level, self.content, X, columns, cluster_names)
+    def _write_panels(self, level: int, told: LevelPanels) -> None:
         order, places = self.tree.clusters[level].tolist(), self.tree.places
         self.sink.put_json(f"names/{level}.json", [told.names[i] for i in order])
         panels = [told.panels[i] for i in order]
