@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-@pytest.mark.parametrize("name", ["names.md", "plots.md"])
+@pytest.mark.parametrize("name", ["names.md", "plots.md", "explorer.md"])
 def test_the_first_example_of_a_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     pytest.importorskip("pandas")
