@@ -419,9 +419,15 @@ def test_explore_from_python() -> None:
     assert isinstance(picture, Explorer) and picture.url.startswith("http://127.0.0.1:")
     folder = picture._server.store.folder
     with picture:
-        meta = json.loads(ask(picture._server, "/data/meta.json")[2])
+        assert ask(picture._server, "/data/meta.json")[0] == 403  # other users of this machine have no token
+        token = f"/{picture._server.token}"
+        meta = json.loads(ask(picture._server, f"{token}/data/meta.json")[2])
         assert meta["neighbors"] == 10 and meta["can_save"] and "'self' http://localhost:*" in picture._server.policy
-        assert rename(picture._server, {"level": 0, "index": 0, "name": "mine"})[0] == 200
+        wanted = {"Origin": picture.url.removesuffix(f"{token}/"), "Content_Type": "application/json"}
+        assert (
+            ask(picture._server, f"{token}/api/names", "POST", {"level": 0, "index": 0, "name": "mine"}, **wanted)[0]
+            == 200
+        )
         assert list(picture.names[0].values()) == ["mine"]
         html = picture._repr_html_()
         assert f'<iframe src="{picture.url}"' in html and "<img" in html and "<script" not in html
@@ -431,7 +437,7 @@ def test_explore_from_python() -> None:
     assert not folder.parent.exists()
     picture.stop()  # twice does no harm
     with pytest.raises(OSError, match=r"."):
-        socket.create_connection(("127.0.0.1", int(picture.url.split(":")[2].strip("/"))), timeout=2)
+        socket.create_connection(("127.0.0.1", int(picture.url.split(":")[2].split("/")[0])), timeout=2)
 
 
 def test_explore_cleans_up_after_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def run_explore(options: Namespace) -> None:
     talk, run = Talk(options.quiet, options.json), Run(options.run)
     store = _open(options, talk, run, options.rebuild)
     try:
-        server = _listen(store, options.host, options.port)
+        server = _listen(store, options.host, options.port, options.token)
         talk.result(f"{run.path} is at {server.url} (Ctrl-C ends it)", {"url": server.url})
         if not server.local:
             talk.note(
@@ -66,18 +66,18 @@ def _open(options: Namespace, talk: Talk, run: Any, rebuild: bool) -> Any:
     )
 
 
-def _listen(store: Any, host: str, port: int | None) -> Any:
+def _listen(store: Any, host: str, port: int | None, token: bool) -> Any:
     """A server on the port that was asked for, or the usual one, or, if that is taken, any."""
     from ..explore import Server
 
     if port is not None:
         if not 0 <= port < 65536:
             raise ValueError(f"--port {port}: must be a number from 0 (any free one) to 65535")
-        return Server(store, host, port)
+        return Server(store, host, port, token=token)
     try:
-        return Server(store, host, _PORT)
+        return Server(store, host, _PORT, token=token)
     except OSError:
-        return Server(store, host, 0)
+        return Server(store, host, 0, token=token)
 
 
 def _forget(folder: Path) -> None:

@@ -162,6 +162,8 @@ def _add_explore(commands: Any) -> None:
     explore.add_argument("--names", metavar="COLUMN", help="name clusters by the most common value of this column")
     explore.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine "
                          "only); any other needs the token in the address that is printed")  # fmt: skip
+    explore.add_argument("--token", action="store_true", help="a token in the address on this machine, too: for "
+                         "machines with several users")  # fmt: skip
     explore.add_argument("--port", type=int, metavar="N", help="port (default: 8642, or a free one)")
     explore.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
     explore.add_argument("--rebuild", action="store_true", help="make the explorer's files anew")

@@ -106,7 +106,7 @@ def explore(
     folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-"))
     try:
         write_store(folder / "store", model, X, progress=Progress(verbose), **content)
-        server = Server(Store(folder / "store", SavedNames()), host, port, in_notebooks=True)
+        server = Server(Store(folder / "store", SavedNames()), host, port, token=True, in_notebooks=True)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -48,6 +48,8 @@ class Server(ThreadingHTTPServer):
     store : Store
     host : str
         With any but loopback there is a token in the address.
+    token : bool
+        On loopback, too: for machines with several users.
     port : int
         0: one that is free.
     in_notebooks : bool
@@ -58,12 +60,12 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(
-        self, store: Store, host: str = "127.0.0.1", port: int = 0, *, in_notebooks: bool = False,
-        say_requests: bool = False,
+        self, store: Store, host: str = "127.0.0.1", port: int = 0, *, token: bool = False,
+        in_notebooks: bool = False,
     ) -> None:  # fmt: skip
-        self.store, self.page, self.say_requests = store, Page.find(), say_requests
+        self.store, self.page = store, Page.find()
         self.local = is_loopback(host)
-        self.token = None if self.local else secrets.token_urlsafe(24)
+        self.token = secrets.token_urlsafe(24) if token or not self.local else None
         self.index = self.page.index("server", store.id)
         self.policy = _policy(self.index, _NOTEBOOKS if in_notebooks else "'none'")
         if ":" in host:
@@ -257,8 +259,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        if self.server.say_requests:
-            super().log_message(format, *args)
+        """Silent: the address, which requests repeat, holds the token."""
 
 
 def _host_name(host: str) -> str:
