@@ -134,6 +134,8 @@ def test_wheel_without_a_compiler_works_and_says_so_once(tmp_path: Path) -> None
         check=True,
     )
     assert not list(target.rglob("_core_*.so"))
+    built = target / "nestmap" / "explore" / "page"  # the page is part of the wheel: users need no Node
+    assert {path.name for path in built.iterdir()} >= {"index.html", "app.js", "app.css"}
     code = (
         f"import sys; sys.path.insert(0, {str(target)!r}); sys.meta_path = [f for f in sys.meta_path "
         "if 'editable' not in type(f).__module__];"
