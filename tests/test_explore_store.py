@@ -154,7 +154,11 @@ def test_colours_of_rows_and_nodes(files: Files) -> None:
     assert ink["missing"] == np.isnan(values).sum() == 12
     assert ((files.colors(word["key"], "rows", "u1") == 255) == (Y[rows] == 0)).all()
     assert [each["name"] for each in quality] == ["neighbourhood recall", "trustworthiness"]
-    assert all(each["quality"] and (each["min"], each["max"]) == (0, 1) for each in quality)
+    assert all(
+        each["quality"] and 0 <= each["min"] <= each["low"] < each["high"] <= each["max"] <= 1 for each in quality
+    )
+    known = np.sort(values[~np.isnan(values)])
+    assert [ink["min"], ink["low"], ink["high"], ink["max"]] == known[[0, 5, -6, -1]].tolist()
     for k in range(tree.n_levels):
         labels = tree.labels(k)[rows]
         nodes = files.level(str(k))["cluster"]

@@ -46,7 +46,7 @@ def make_scales(content: Content, rows: Array) -> list[Scale]:
         found.append(make(f"c{i}", column, rows))
     for i, (name, scores) in enumerate(content.quality.items()):
         scale = _numbers(f"q{i}", Column(name, scores), rows)
-        found.append(Scale(scale.values, {**scale.record, "min": 0, "max": 1, "quality": True}))
+        found.append(Scale(scale.values, {**scale.record, "quality": True}))
     return found
 
 
@@ -72,12 +72,22 @@ def _numbers(key: str, column: Column, rows: Array) -> Scale:
         values = column.values[rows].astype(np.float32)
     values[~np.isfinite(values)] = np.nan
     known = values[~np.isnan(values)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    least, low, high, most = _range(known)
     record = {
-        "key": key, "name": column.name, "kind": "number", "min": low, "max": high,
+        "key": key, "name": column.name, "kind": "number", "min": least, "max": most, "low": low, "high": high,
         "missing": len(values) - len(known), "time": column.is_time,
     }  # fmt: skip
     return Scale(values, record)
+
+
+def _range(known: Array) -> tuple[float, float, float, float]:
+    """Smallest value, the range that is worth the whole scale (from 1% to 99% of the values), and the largest."""
+    if not len(known):
+        return 0.0, 0.0, 1.0, 1.0
+    k = len(known) // 100
+    parts = np.partition(known, sorted({0, k, len(known) - 1 - k, len(known) - 1}))
+    least, low, high, most = (float(parts[i]) for i in (0, k, -1 - k, -1))
+    return (least, low, high, most) if high > low else (least, least, most, most)
 
 
 def _means(values: Array, starts: Array) -> Array:

@@ -130,6 +130,8 @@ def clean(value: Any, longest: int | None = LONGEST) -> str:
     >>> clean(None), clean(3), clean("long " * 100, 9)
     ('', '3', 'long lon…')
     """
+    if type(value) is str:  # nearly always: millions of them
+        return value if longest is None or len(value) <= longest else value[: longest - 1] + "…"
     if value is None or (isinstance(value, float) and value != value):
         return ""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
@@ -153,7 +155,7 @@ def as_cells(array: Array) -> list[Any]:
         return [None if text == "NaT" else text for text in array.astype(str).tolist()]
     if array.dtype.kind == "b" or (array.dtype.kind == "f" and np.isfinite(array).all()):
         return list(array.tolist())
-    return [as_cell(value) for value in array.tolist()]
+    return [value if type(value) is str and len(value) <= LONGEST else as_cell(value) for value in array.tolist()]
 
 
 def _check_quality(quality: Any, n_rows: int) -> dict[str, Array]:

@@ -266,8 +266,8 @@ class _Writing:
         for c, part in enumerate(blocks(len(order) if texts else 0, 1, values=WIDE_CHUNK)):
             self.progress.share(part.start / len(order))
             rows = order[part].tolist()
-            found = [" ".join(clean(each[row], _LONGEST_SEARCHED) for each in texts).lower() for row in rows]
-            self.sink.put_json(f"search/{c}.json", found)
+            found = [[clean(each[row], _LONGEST_SEARCHED) for row in rows] for each in texts]
+            self.sink.put_json(f"search/{c}.json", [text.lower() for text in map(" ".join, zip(*found, strict=True))])
 
 
 def _cells(content: Content, rows: Array) -> list[list[Any]]:
