@@ -68,7 +68,7 @@ class Tab:
         """Until a JavaScript expression holds; the page's own policy forbids Playwright's way of asking."""
         end = time.monotonic() + PATIENCE
         while not self.js(f"!!({condition})"):
-            assert time.monotonic() < end, f"never: {condition}"
+            assert time.monotonic() < end, f"never: {condition}; {self.errors}; {self.text('body')[:300]}"
             self.page.wait_for_timeout(30)
 
     def idle(self) -> Tab:

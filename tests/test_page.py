@@ -437,6 +437,27 @@ def test_hostile_values_are_text(browser: Any, hostile: Path, tmp_path: Path, tr
     server.stop()
 
 
+def test_one_row(browser: Any, server: Server) -> None:
+    tiles = {"begin": [0], "end": [1], "origin": [[2.0, 3.0]], "box": [[2.0, 3.0, 2.0, 3.0]]}
+    files = {
+        "meta.json": json.dumps({
+            "format": "nestmap-explorer", "version": 1, "title": "one", "n_rows": 1, "label_level": 0, "levels": [],
+            "maps": [{"name": "m", "layout": "points", "bounds": [2.0, 3.0, 2.0, 3.0], "tiles": {"rows": tiles}}],
+            "columns": [], "fields": ["row", "word"], "neighbors": 0, "images": None, "chunk": 1024,
+        }).encode(),
+        "m0/rows/0.bin": np.zeros(4, dtype="<u4").tobytes(), "rows/0.json": b'[[0, "lonely"]]',
+    }  # fmt: skip
+    tab = Tab(browser)
+    tab.page.route(
+        "**/data/**", lambda route: route.fulfill(body=files[route.request.url.split("/data/")[1].split("?")[0]])
+    )
+    tab.open(server.url)
+    tab.page.mouse.click(*tab.place(0))
+    tab.idle()
+    assert "lonely" in tab.text("#row")
+    tab.close()
+
+
 def test_what_is_missing_is_said(browser: Any, server: Server) -> None:
     tab = Tab(browser)
     tab.page.route("**/data/meta.json*", lambda route: route.fulfill(status=404, body=""))

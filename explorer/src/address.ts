@@ -30,7 +30,8 @@ export class Address {
   /** Shows what the address says. */
   apply(): void {
     const link = readLink(location.hash, this.known);
-    const { store } = this.app.shared;
+    const { store, tree } = this.app.shared;
+    if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
     this.applying = true;
     if (link.view) this.app.main.setView(link.view);
     store.set({

@@ -17,12 +17,13 @@ export interface Told {
   notice: (text: string) => void;
   found: (query: string, hits: Awaited<ReturnType<Search["find"]>>) => void;
   lasso: (on: boolean) => void;
+  renamed: () => void;
 }
 
 export class App {
   readonly views: MapView[];
   lassoOn = false;
-  told: Told = { notice: () => {}, found: () => {}, lasso: () => {} };
+  told: Told = { notice: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
 
   constructor(readonly shared: Shared, private readonly search: Search) {
     this.views = shared.meta.maps.map((_, i) => new MapView(shared, i)).slice(0, 1);

@@ -26,8 +26,11 @@ export function visibleTiles(tiles: Tiles, view: Box): number[] {
   return seen.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, t]) => t);
 }
 
-export function countItems(tiles: Tiles, chosen: readonly number[]): number {
-  return chosen.reduce((sum, t) => sum + tiles.end[t]! - tiles.begin[t]!, 0);
+/** Items of the tiles that a view sees; counting stops beyond `most`. */
+export function countVisible(tiles: Tiles, view: Box, most: number): number {
+  let n = 0;
+  for (let t = 0; t < tiles.box.length && n <= most; t++) if (overlaps(tiles.box[t]!, view)) n += tiles.end[t]! - tiles.begin[t]!;
+  return n;
 }
 
 /** The finest level whose items in view stay within the budget; the top level if none does. */
@@ -35,7 +38,7 @@ export function drawnLevel(map: MapMeta, nLevels: number, view: Box, budget: Bud
   for (let level = ROWS; level < nLevels; level++) {
     const tiles = map.tiles[levelKey(level)]!;
     const most = level === ROWS ? budget.rows : budget.nodes;
-    if (countItems(tiles, visibleTiles(tiles, view)) <= most) return level;
+    if (countVisible(tiles, view, most) <= most) return level;
   }
   return nLevels - 1;
 }

@@ -120,7 +120,7 @@ export interface Shaded {
 
 /**
  * Colours of the nodes of each level from the hue level down to `lowest`: level(k) gives the children of level k.
- * Below the second level shades spread in hue as well, as there is little lightness left to tell siblings apart.
+ * Below the second level shades spread more than in nestmap.plots: who zooms in wants to tell siblings apart.
  */
 export function levelColors(
   sizes: readonly number[], hue: number, lowest: number, theme: Theme, level: (k: number) => Shaded,
@@ -130,7 +130,7 @@ export function levelColors(
     const parents = colors.get(k + 1)!;
     const { children } = level(k + 1);
     const spread = [0.32, 0.26][step] ?? 0.22;
-    const turn = [0.3, 0.6][step] ?? 0.9;
+    const turn = [0.3, 0.4][step] ?? 0.4;
     const below: Rgb[] = [];
     parents.forEach((color, i) => below.push(...shade(color, children[i + 1]! - children[i]!, theme, spread, turn)));
     colors.set(k, below);

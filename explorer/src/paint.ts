@@ -16,6 +16,7 @@ export class Painter {
   private lowest = Infinity;
   private categories: Rgb[] = [];
   private numbers: Rgb[] = [];
+  private readonly painted = new WeakMap<Tile, { version: number; rgba: Uint8Array; final: boolean }>();
 
   constructor(private readonly meta: Meta, private readonly tree: Tree, private readonly tiles: TileFiles, private readonly store: Store) {
     this.reset();
@@ -57,12 +58,19 @@ export class Painter {
     return css(this.ofLevel(level)?.[index] ?? this.theme.quiet);
   }
 
+  /** Colours of the level are still on their way. */
+  waiting(level: number): boolean {
+    return this.tree.held(level) && this.ofLevel(level) === undefined;
+  }
+
   ofCategory(category: number): string {
     return css(this.categories[category] ?? this.theme.quiet);
   }
 
   /** RGBA of the items of a tile, and whether they are final (files may be on their way). */
   paint(tile: Tile): { rgba: Uint8Array; final: boolean } {
+    const before = this.painted.get(tile);
+    if (before?.final && before.version === this.version) return before;
     const state = this.store.now;
     const rgba = new Uint8Array(4 * tile.n);
     const column = this.column;
@@ -71,7 +79,9 @@ export class Painter {
       const chosen = markRows(state.selection, (i) => firstRow(tile, i), tile.n);
       for (let i = 0; i < tile.n; i++) if (!chosen[i]) rgba[4 * i + 3] = Math.min(rgba[4 * i + 3]!, FAINT);
     }
-    return { rgba, final };
+    const done = { version: this.version, rgba, final };
+    this.painted.set(tile, done);
+    return done;
   }
 
   private paintLevel(tile: Tile, rgba: Uint8Array, focus: number): boolean {

@@ -39,7 +39,8 @@ export class Renaming {
     } catch (error) {
       this.app.told.notice(`The name was not saved. ${(error as Error).message}`);
     }
-    this.app.shared.cache.onArrival();
+    this.app.redraw();
+    this.app.told.renamed();
   }
 
   private async post(node: Node, name: string): Promise<string> {

@@ -1,5 +1,6 @@
 // Tiles: a stretch of one level in tree order, with places relative to an origin of its own.
 import type { Cache, Wish } from "./cache";
+import type { Box } from "./camera";
 import { tileOf } from "./choose";
 import { ROWS, levelKey, type Column, type Meta } from "./meta";
 import { parseNodes, parseRows, type NodeTile, type RowTile } from "./parse";
@@ -11,6 +12,7 @@ export interface Tile {
   begin: number;
   n: number;
   origin: [number, number];
+  box: Box;
   rows: RowTile | null; // of rows
   nodes: NodeTile | null; // of a level
   x: Float32Array;
@@ -40,7 +42,7 @@ export class TileFiles {
         const rows = level === ROWS ? parseRows(bytes, n, name) : null;
         const nodes = level === ROWS ? null : parseNodes(bytes, n, name);
         const { x, y } = (rows ?? nodes)!;
-        return { map, level, index, begin, n, origin: tiles.origin[index]!, rows, nodes, x, y, arrived: performance.now() };
+        return { map, level, index, begin, n, origin: tiles.origin[index]!, box: tiles.box[index]!, rows, nodes, x, y, arrived: performance.now() };
       },
     };
   }

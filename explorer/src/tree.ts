@@ -1,6 +1,6 @@
 // The hierarchy as the page knows it: levels small enough are held whole, of others only tiles.
 import type { Cache } from "./cache";
-import { ROWS, type Meta } from "./meta";
+import type { Meta } from "./meta";
 import { parseJson, parseOutlines, type Outline } from "./parse";
 import { lastAtMost } from "./ranges";
 import type { TileFiles } from "./tiles";
@@ -60,7 +60,13 @@ export class Tree {
 
   /** Is the level small enough to be held whole? */
   held(level: number): boolean {
-    return level > ROWS && this.meta.levels[level]!.nNodes <= HELD;
+    return (this.meta.levels[level]?.nNodes ?? Infinity) <= HELD;
+  }
+
+  /** The finest level that is held whole; the top if none is. */
+  get lowest(): number {
+    for (let k = 0; k < this.top; k++) if (this.held(k)) return k;
+    return this.top;
   }
 
   /** A whole level if it is here; asks for it otherwise. */
@@ -145,6 +151,11 @@ export class Tree {
       this.names.set(level, Array.isArray(value) ? value.map((v) => (typeof v === "string" ? v : "")) : []);
     });
     return names?.[index]?.trim() || null;
+  }
+
+  /** Names of the level are still on their way. */
+  waiting(level: number): boolean {
+    return this.meta.named.has(level) && !this.names.has(level);
   }
 
   title(id: NodeId): string {

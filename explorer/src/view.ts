@@ -1,6 +1,6 @@
 // One map on the screen: its camera, what it needs, its frames.
 import { fitBox, flight, limit, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
-import { drawnLevel, focusLevel, spacing, visibleTiles, type Budget } from "./choose";
+import { drawnLevel, focusLevel, overlaps, spacing, visibleTiles, type Budget } from "./choose";
 import { Ground } from "./ground";
 import { nearestItem, rowsInside, type Item } from "./hit";
 import { Layers } from "./layers";
@@ -66,7 +66,8 @@ export class MapView {
   }
 
   get budget(): Budget {
-    return { rows: this.shared.config.budget, nodes: Math.max(this.shared.config.budget / NODE_COST, 50) };
+    const rows = this.shared.config.budget / (this.shared.store.now.compare ? 2 : 1);
+    return { rows, nodes: Math.max(rows / NODE_COST, 50) };
   }
 
   get box(): Box {
@@ -222,7 +223,9 @@ export class MapView {
     const rows = this.level === ROWS;
     const own = rows ? (this.ground.rowRadius(this.view) + 2) / this.view.scale : 0;
     const near = Math.max(reach / this.view.scale, own);
-    return nearestItem(this.visible(), x, y, near, (tile, i) => (tile.nodes ? this.ground.nodeRadius(tile.nodes.size[i]!) : near));
+    const room = Math.max(near, 240 / this.view.scale); // discs of nodes reach beyond their tiles
+    const tiles = this.visible().filter(({ box }) => overlaps(box, [x - room, y - room, x + room, y + room]));
+    return nearestItem(tiles, x, y, near, (tile, i) => (tile.nodes ? this.ground.nodeRadius(tile.nodes.size[i]!) : near));
   }
 
   /** The cluster whose area holds a pixel; without outlines, that of a row nearby. */

@@ -2,7 +2,7 @@
 import type { App } from "../app";
 import type { Node, NodeId, Panel } from "../tree";
 import { byId, count, cut, el, percent, swatch } from "./dom";
-import { rowButton } from "./rowbits";
+import { nodeLabel, rowButton, waits } from "./rowbits";
 import { VirtualList } from "./virtual";
 
 const FEW = 40; // children as plain buttons; more in a list that scrolls
@@ -34,8 +34,8 @@ export class ClusterSection {
 
   /** Names, colours or thumbnails may have arrived. */
   refresh(): void {
-    if (this.editing || this.section.contains(document.activeElement)) this.lists.forEach((list) => list.refresh());
-    else void this.show();
+    if (waits(this.section) && !this.editing && !this.lists.length) void this.show();
+    this.lists.forEach((list) => list.refresh());
   }
 
   private async children(node: Node): Promise<{ id: NodeId; size: number }[]> {
@@ -46,6 +46,7 @@ export class ClusterSection {
   }
 
   private async showAll(): Promise<void> {
+    this.lists = [];
     const { meta, tree, store } = this.app.shared;
     const turn = this.turn;
     const parts: HTMLElement[] = [
@@ -66,7 +67,8 @@ export class ClusterSection {
 
   private render(node: Node, panel: Panel | null, children: { id: NodeId; size: number }[]): void {
     const { app } = this;
-    const { meta, painter } = app.shared;
+    const { meta, painter, tree } = app.shared;
+    this.lists = [];
     const select = () => app.select([[node.firstRow, node.firstRow + node.size]]);
     const parts: (HTMLElement | null)[] = [
       this.heading(node),
@@ -81,6 +83,7 @@ export class ClusterSection {
       children.length ? this.childList(`${count(children.length, "cluster")} inside`, children, node.size) : this.rowList(node),
     ];
     this.section.replaceChildren(...parts.filter((p): p is HTMLElement => p !== null));
+    if (tree.waiting(node.level) || painter.waiting(node.level)) this.section.firstElementChild!.firstElementChild!.setAttribute("data-wait", "");
   }
 
   private heading(node: Node): HTMLElement {
@@ -115,16 +118,15 @@ export class ClusterSection {
 
   private childList(title: string, children: { id: NodeId; size: number }[], whole: number): HTMLElement {
     const { app } = this;
-    const { tree, painter } = app.shared;
+    const { painter } = app.shared;
     const line = ({ id, size }: { id: NodeId; size: number }): HTMLElement => {
       const bar = el("i", { class: "bar" });
       bar.style.width = `${Math.max((100 * size) / whole, 1)}%`;
       bar.style.backgroundColor = painter.ofNode(id);
-      return el("button", { class: "item child", onclick: () => app.openCluster(id) }, swatch(painter.ofNode(id)),
-        el("span", { class: "text" }, cut(tree.title(id), 120)), el("span", { class: "note" }, size.toLocaleString("en")), bar);
+      return el("button", { class: "item child", onclick: () => app.openCluster(id) }, nodeLabel(app, id),
+        el("span", { class: "note" }, size.toLocaleString("en")), bar);
     };
     if (children.length <= FEW) {
-      this.lists = [];
       const items = children.map((child) => el("li", {}, line(child)));
       return block(title, el("ul", { class: "items tree" }, ...items));
     }

@@ -11,7 +11,7 @@ export class Levels {
     const { tree } = app.shared;
     byId("levels").hidden = tree.top < 1;
     // coarse levels to the left, as zooming in goes to the right
-    this.slider.max = String(tree.top);
+    this.slider.max = String(tree.top - tree.lowest);
     this.slider.addEventListener("input", () => app.setLevel(tree.top - Number(this.slider.value)));
     this.follow.addEventListener("change", () => app.setLevel(this.follow.checked ? null : app.shared.store.now.focus));
   }

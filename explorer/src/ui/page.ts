@@ -43,6 +43,10 @@ export class Page {
       notice: (text) => this.notice(text),
       found: (query, hits) => (hits ? this.showFound(query, hits) : this.parts.found.hide()),
       lasso: (on) => byId("lasso").setAttribute("aria-pressed", String(on)),
+      renamed: () => {
+        void this.parts.crumbs.show();
+        void this.parts.row.show();
+      },
     };
     this.wire();
     app.shared.store.watch((changed) => this.changed(changed));
@@ -50,6 +54,7 @@ export class Page {
 
   start(): void {
     const { meta, store } = this.app.shared;
+    byId("opening").remove();
     document.title = `${cut(meta.title, 80)} · nestmap`;
     byId("title").textContent = cut(meta.title, 120);
     byId("title").title = cut(meta.title);
@@ -68,6 +73,7 @@ export class Page {
   /** The view moved. */
   moved(settled: boolean): void {
     this.tip.hide();
+    this.busy();
     if (!settled) return;
     window.clearTimeout(this.saying);
     this.saying = window.setTimeout(() => this.say(), SAY_AFTER);
@@ -76,14 +82,18 @@ export class Page {
   /** Files arrived: whatever waits for them is drawn again, but not once per file. */
   arrived(): void {
     this.app.redraw();
+    this.busy();
     if (this.arrival) return;
     this.arrival = window.setTimeout(() => {
       this.arrival = 0;
       const { cluster, row, found, selection, crumbs } = this.parts;
-      for (const part of [cluster, row, found, selection]) part.refresh();
-      void crumbs.show();
+      for (const part of [cluster, row, found, selection, crumbs]) part.refresh();
       this.tip.refresh();
     }, 80);
+  }
+
+  private busy(): void {
+    document.body.classList.toggle("busy", this.app.shared.cache.busy);
   }
 
   private wire(): void {

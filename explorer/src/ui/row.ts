@@ -2,8 +2,8 @@
 import type { App } from "../app";
 import { placeOfRow } from "../scene";
 import { block } from "./cluster";
-import { byId, cut, el, number, swatch } from "./dom";
-import { fields, rowButton, thumbnail } from "./rowbits";
+import { byId, cut, el, number } from "./dom";
+import { fields, nodeLabel, rowButton, thumbnail, waits } from "./rowbits";
 
 export class RowSection {
   private readonly section = byId("row");
@@ -29,14 +29,14 @@ export class RowSection {
     if (torn) parts.push(torn);
     if (path.length) {
       const items = path.map((id) => el("li", {}, el("button", { class: "item", onclick: () => this.app.openCluster(id) },
-        swatch(this.app.shared.painter.ofNode(id)), el("span", { class: "text" }, cut(tree.title(id), 120)), el("span", { class: "note" }, `level ${id.level}`))));
+        nodeLabel(this.app, id), el("span", { class: "note" }, `level ${id.level}`))));
       parts.push(block("Belongs to", el("ul", { class: "items" }, ...items)));
     }
     this.section.replaceChildren(...parts);
   }
 
   refresh(): void {
-    if (this.app.shared.store.now.row !== null && !this.section.contains(document.activeElement)) void this.show();
+    if (this.app.shared.store.now.row !== null && waits(this.section)) void this.show();
   }
 
   private neighborBlock(row: number): HTMLElement | null {

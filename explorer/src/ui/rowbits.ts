@@ -1,7 +1,22 @@
 // Pieces that show a row: its thumbnail, its line in a list, its fields.
 import type { App } from "../app";
 import type { Value } from "../rows";
-import { cut, day, el, number } from "./dom";
+import type { NodeId } from "../tree";
+import { cut, day, el, number, swatch } from "./dom";
+
+// What waits for a file says so; only then a part of the panel is drawn again when files arrive, so that no click is lost.
+const WAIT = "data-wait";
+
+export const waits = (part: HTMLElement): boolean => part.querySelector(`[${WAIT}]`) !== null;
+
+/** A cluster's colour and name. */
+export function nodeLabel(app: App, id: NodeId, most = 120): HTMLElement {
+  const { tree, painter } = app.shared;
+  const title = cut(tree.title(id), most);
+  const label = el("span", { class: "label" }, swatch(painter.ofNode(id)), el("span", { class: "text", title }, title));
+  if (tree.waiting(id.level) || painter.waiting(id.level)) label.setAttribute(WAIT, "");
+  return label;
+}
 
 /** A row's thumbnail as a small canvas, empty until the picture is here; null if the run has none. */
 export function thumbnail(app: App, row: number, pixels: number): HTMLCanvasElement | null {
@@ -14,14 +29,17 @@ export function thumbnail(app: App, row: number, pixels: number): HTMLCanvasElem
   canvas.style.width = `${pixels}px`;
   canvas.style.height = `${Math.round((pixels * images.height) / images.width)}px`;
   const found = app.shared.rows.thumbnail(row);
+  if (!found) canvas.setAttribute(WAIT, "");
   if (found) canvas.getContext("2d")!.drawImage(found.image, found.x, found.y, images.width, images.height, 0, 0, images.width, images.height);
   return canvas;
 }
 
 export function rowButton(app: App, row: number, text?: string, note?: string): HTMLElement {
-  const title = text || app.shared.rows.title(row) || "…";
+  const known = text || app.shared.rows.title(row);
+  const title = known || "…";
   const button = el("button", { class: "item", onclick: () => app.openRow(row, true) },
     thumbnail(app, row, 24), el("span", { class: "text", title: cut(title) }, cut(title, 120)), note ? el("span", { class: "note" }, note) : null);
+  if (!known) button.setAttribute(WAIT, "");
   button.addEventListener("pointerenter", () => app.shared.store.set({ hover: row }));
   button.addEventListener("pointerleave", () => app.shared.store.set({ hover: null }));
   return button;

@@ -41,6 +41,9 @@ export class VirtualList {
       item.style.top = `${i * LINE}px`;
       lines.push(item);
     }
+    const next = this.body.cloneNode(false) as HTMLDivElement;
+    next.append(...lines);
+    if (next.isEqualNode(this.body)) return; // a line under the finger stays the same element
     this.body.replaceChildren(...lines);
     if (focused !== undefined) this.body.querySelector<HTMLElement>(`[data-line="${focused}"]`)?.focus({ preventScroll: true });
   }
