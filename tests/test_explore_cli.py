@@ -94,9 +94,13 @@ def test_the_store_is_built_once_and_again_when_the_run_has_changed(run: Path) -
 def test_a_run_that_cannot_be_written_to(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("nestmap.runs.store.os.access", lambda *_: False)  # root may write anywhere
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (run / "names.json").write_text('{"0": {"0": "as it was named"}}')
     before = {*run.iterdir()}
     store = open_store(Run(run))
-    assert store.saved is None and store.folder.is_relative_to(tmp_path) and {*run.iterdir()} == before
+    assert not store.meta["can_save"] and "as it was named" in store.names(0)
+    with pytest.raises(ValueError, match="cannot be saved"):
+        store.rename({"level": 0, "index": 0, "name": "x"})
+    assert store.folder.is_relative_to(tmp_path) and {*run.iterdir()} == before
     assert main(["export", str(run), "-o", str(tmp_path / "site"), "--quiet"]) == 0
     left = [path for path in tmp_path.iterdir() if path.name.startswith("nestmap-explorer-")]
     assert left == [store.folder.parent]  # export has deleted its own
@@ -173,6 +177,14 @@ def test_runs_without_a_map_in_the_plane(run: Path) -> None:
     record["maps"][0]["dims"] = 3
     (run / "run.json").write_text(json.dumps(record))
     with pytest.raises(ValueError, match=r"shows maps in 2-D, this run has \[3\]-D"):
+        open_store(Run(run))
+
+
+@pytest.mark.parametrize("maps", [7, [7], [{"dims": 2}], [{"dims": "x", "file": "y"}], [{"dims": 2, "file": "../x"}]])
+def test_damaged_records(run: Path, maps: Any) -> None:
+    record = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**record, "maps": maps}))
+    with pytest.raises(ModelFileError):
         open_store(Run(run))
 
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
@@ -333,6 +334,9 @@ def test_requests_that_are_none(server: Server) -> None:
     assert b" 414 " in raw(server, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert b"200" not in raw(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n")[:30]
     raw(server, b"")
+    inner = b"GET /data/meta.json HTTP/1.1\r\nHost: localhost\r\n\r\n"  # a request as the body of another
+    asked = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(inner), inner)
+    assert raw(server, asked).count(b"HTTP/1.1 ") == 1
     assert ask(server, "/?" + "&".join(f"a{i}=1" for i in range(50)))[0] == 400
     assert ask(server, "/data/meta.json")[0] == 200  # it is still there
 
@@ -393,6 +397,33 @@ def test_files_damaged_while_it_runs(server: Server, store: Path) -> None:
     assert ask(server, "/api/search?q=name")[0] == 500
     assert ask(server, "/data/names/0.json")[0] == 500
     assert ask(server, "/data/names/1.json")[0] == 200
+
+
+def test_connections_are_limited(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "most_connections", 2)
+    server = Server(Store(store))
+    server.start()
+    address = ("127.0.0.1", int(server.server_address[1]))
+    try:
+        with (
+            socket.create_connection(address, timeout=10) as one,
+            socket.create_connection(address, timeout=10) as two,
+        ):
+            for each in (one, two):  # both are being served: they get an answer, and stay
+                each.sendall(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert each.recv(100).startswith(b"HTTP/1.1 200")
+            with socket.create_connection(address, timeout=10) as three:
+                assert three.recv(100) == b""  # closed at once
+        answers = []
+        for _ in range(100):  # until the two have gone
+            try:
+                answers.append(ask(server, "/")[0])
+                break
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.05)
+        assert answers == [200]
+    finally:
+        server.stop()
 
 
 def test_many_tabs_at_once(server: Server) -> None:

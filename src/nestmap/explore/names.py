@@ -18,12 +18,11 @@ Names = dict[int, dict[int, str]]  # per level and cluster of the hierarchy
 class SavedNames:
     """Names by level and cluster; kept in memory only, if there is no path."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path | None = None, writable: bool = True) -> None:
+        self.path, self.writable = path, writable
         self._lock = threading.Lock()
         self._names: Names = {}
         self._read_at: int | None = None
-        self.version = 0  # grows with each change
         self.read()
 
     def read(self) -> Names:
@@ -40,7 +39,6 @@ class SavedNames:
             own.pop(cluster, None)
             if name:
                 own[cluster] = name
-            self.version += 1
             self._write()
 
     def _refresh(self) -> None:
@@ -53,7 +51,6 @@ class SavedNames:
         if changed != self._read_at:
             self._names = _parse(self.path)
             self._read_at = changed
-            self.version += 1
 
     def _write(self) -> None:
         if self.path is None:

@@ -37,6 +37,7 @@ class Store:
         self._root = folder.resolve()
         self.meta = self._read_meta()
         self.id = store_id(folder)
+        self._packed_meta = gzip.compress(to_json(self.meta), 6, mtime=0)
         self._searching = threading.Semaphore(1)  # one after the other: each goes through all texts
         self.clusters = lru_cache(maxsize=32)(self._clusters)
 
@@ -50,7 +51,7 @@ class Store:
             )
         if not isinstance(meta.get("n_rows"), int) or not isinstance(meta.get("named_levels"), list):
             raise ModelFileError(f"{self.folder}: meta.json is damaged: delete the folder to build it anew")
-        return {**meta, "can_save": self.saved is not None}
+        return {**meta, "can_save": self.saved is not None and self.saved.writable}
 
     def path(self, name: str) -> Path | None:
         """Where a file of the store lies; None for anything else: other folders, links that lead out."""
@@ -66,7 +67,7 @@ class Store:
     def packed(self, name: str) -> bytes | None:
         """The gzip bytes of a file; None if there is none."""
         if name == "meta.json":
-            return gzip.compress(to_json(self.meta), 6, mtime=0)
+            return self._packed_meta
         if self.is_changing(name):
             level = self._level_of(name)
             return None if level is None else gzip.compress(to_json(self.names(level)), 6, mtime=0)
@@ -127,7 +128,7 @@ class Store:
                 pass
             case _:
                 raise ValueError('expected {"level": number, "index": number, "name": text}')
-        if self.saved is None:
+        if self.saved is None or not self.saved.writable:
             raise ValueError("names cannot be saved here")
         if isinstance(level, bool) or isinstance(index, bool) or level not in self.meta["named_levels"]:
             raise ValueError(f"level {level} has no names")

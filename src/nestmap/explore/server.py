@@ -58,6 +58,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     request_queue_size = 64
+    most_connections = 128  # at once; a browser takes six
 
     def __init__(
         self, store: Store, host: str = "127.0.0.1", port: int = 0, *, token: bool = False,
@@ -74,6 +75,20 @@ class Server(ThreadingHTTPServer):
             self.address_family = socket.AF_INET6
         super().__init__((host.strip("[]"), port), Handler)
         self._thread: threading.Thread | None = None
+        self._room = threading.BoundedSemaphore(self.most_connections)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread for each connection, up to a number of them."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     @property
     def url(self) -> str:
@@ -143,6 +158,8 @@ class Handler(BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _refuse_method
 
     def _answer(self, work: Any) -> None:
+        if self.command != "POST" and ("Transfer-Encoding" in self.headers or "Content-Length" in self.headers):
+            self.close_connection = True  # a body that nobody reads must not be taken for the next request
         try:
             self._check_host()
             work(*self._route())

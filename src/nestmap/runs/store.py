@@ -30,20 +30,20 @@ def open_store(
 
     Of a run that cannot be written to, the store is a temporary folder. `compare`: other runs, or files of positions.
     """
-    names = SavedNames(run.path / NAMES)
-    source = _fingerprint(run, compare, cluster_names)
     folder, writable = run.path / FOLDER, os.access(run.path, os.W_OK)
-    if not rebuild and (known := _up_to_date(folder, names if writable else None, source)):
+    names = SavedNames(run.path / NAMES, writable)
+    source = _fingerprint(run, compare, cluster_names)
+    if not rebuild and (known := _up_to_date(folder, names, source)):
         return known
     if not writable:
         folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-")) / FOLDER
     _build(run, folder, compare, cluster_names, source, progress, n_jobs)
-    return Store(folder, names if writable else None)
+    return Store(folder, names)
 
 
 def _fingerprint(run: Run, compare: Sequence[str], cluster_names: str | None) -> str:
     """What a store depends on, as a short text."""
-    files = [run.path / entry["file"] for entry in run.record["maps"]]
+    files = [run.path / file for file in _maps(run).values()]
     files += [run.path / name for name in ("rows.nestmap", TRUST, IMAGES)]
     for other in compare:
         path = Path(other)
@@ -56,7 +56,7 @@ def _fingerprint(run: Run, compare: Sequence[str], cluster_names: str | None) ->
     return hashlib.sha256("\n".join(told).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _up_to_date(folder: Path, names: SavedNames | None, source: str) -> Store | None:
+def _up_to_date(folder: Path, names: SavedNames, source: str) -> Store | None:
     try:
         store = Store(folder, names)
     except ModelFileError:  # none, or one that is built anew
@@ -72,10 +72,11 @@ def _build(
     others = {name: _positions(other, run, rows.names) for name, other in _titles(compare).items()}
     n_rows = int(run.record["n_rows"])
     trust = read_trust(run.path, n_rows)
-    text = run.record["reading"].get("texts")
+    reading = run.record["reading"]
+    text = reading.get("texts") if isinstance(reading, dict) else None
     metadata = {name: values for name, values in rows.metadata.items() if name != text}
     write_store(
-        folder, model, names=rows.names, metadata=metadata, texts=rows.metadata.get(text) if text else None,
+        folder, model, names=rows.names, metadata=metadata, texts=rows.metadata.get(str(text)),
         quality=trust and trust.scores, neighbors=None if trust is None else trust.neighbors,
         images=read_images(run.path, n_rows), cluster_names=cluster_names, compare=others,
         title=run.path.resolve().name, source=source, progress=progress, n_jobs=n_jobs,
@@ -84,10 +85,18 @@ def _build(
 
 def plane(run: Run) -> Any:
     """The model of the run's map in 2-D."""
-    dims = [entry["dims"] for entry in run.record["maps"]]
+    dims = list(_maps(run))
     if 2 not in dims:
         raise ValueError(f"{run.path}: the explorer shows maps in 2-D, this run has {dims}-D: fit with --dims 2")
     return run.model(2)
+
+
+def _maps(run: Run) -> dict[int, str]:
+    """Files of the maps by their dimensions."""
+    try:
+        return {int(entry["dims"]): str(entry["file"]) for entry in run.record["maps"]}
+    except (KeyError, TypeError, ValueError):
+        raise ModelFileError(f"{run.path}: run.json is damaged: 'maps' names no files") from None
 
 
 def _titles(compare: Sequence[str]) -> dict[str, str]:
