@@ -20,7 +20,7 @@ export class Cache {
   onRelease: (value: unknown) => void = () => {};
   private readonly kept = new Map<string, Kept>(); // least recently used first
   private readonly underWay = new Map<string, Promise<unknown>>();
-  private readonly failed = new Map<string, number>();
+  private readonly failed = new Map<string, { at: number; error: Error }>();
   private readonly wishes = new Map<string, Wish<unknown>[]>();
   private bytes = 0;
 
@@ -45,6 +45,8 @@ export class Cache {
   load<T>(wish: Wish<T>): Promise<T> {
     const here = this.peek<T>(wish.name);
     if (here !== undefined) return Promise.resolve(here);
+    const error = this.failure(wish.name);
+    if (error) return Promise.reject(error);
     return (this.underWay.get(wish.name) as Promise<T> | undefined) ?? this.start(wish);
   }
 
@@ -57,10 +59,15 @@ export class Cache {
       for (const wish of wishes) {
         if (this.underWay.size >= AT_ONCE) return;
         if (this.kept.has(wish.name) || this.underWay.has(wish.name)) continue;
-        const failedAt = this.failed.get(wish.name);
-        if (failedAt !== undefined && performance.now() - failedAt < RETRY_AFTER) continue;
+        if (this.failure(wish.name)) continue;
         this.start(wish).catch(() => undefined); // told by onFailure
       }
+  }
+
+  /** What went wrong with a file, for a while: a missing file is not asked for again and again. */
+  private failure(name: string): Error | null {
+    const failed = this.failed.get(name);
+    return failed && performance.now() - failed.at < RETRY_AFTER ? failed.error : null;
   }
 
   private start<T>(wish: Wish<T>): Promise<T> {
@@ -76,7 +83,7 @@ export class Cache {
     ).catch((error: unknown) => {
       const known = error instanceof Error ? error : new Error(String(error));
       if (!this.failed.has(wish.name)) this.onFailure(known);
-      this.failed.set(wish.name, performance.now());
+      this.failed.set(wish.name, { at: performance.now(), error: known });
       throw known;
     }).finally(() => {
       this.underWay.delete(wish.name);

@@ -30,7 +30,7 @@ export function compose(view: MapView): { drawing: Omit<Drawing, "names">; hide:
   return {
     drawing: {
       hot: view.hot, rings: cluster?.rings ?? [], circle: cluster?.circle ?? null, from,
-      ties: from ? ties(view, state.row!, state.neighbors) : [], marks, pictures, pictureSize: size, lasso: view.lasso,
+      ties: from ? state.neighbors.map((other) => tieOf(view, state.row!, other)).filter((tie) => tie !== null) : [], marks, pictures, pictureSize: size, lasso: view.lasso,
     },
     hide: pictures.length ? 0.6 : 0,
   };
@@ -50,15 +50,18 @@ export function placeOfRow(view: MapView, row: number): Place | null {
   return null;
 }
 
-function ties(view: MapView, row: number, neighbors: readonly number[]): Tie[] {
-  const { tree, store } = view.shared;
-  const own = tree.nodeOfRow(row, store.now.focus);
-  const found: Tie[] = [];
-  for (const other of neighbors) {
-    const to = placeOfRow(view, other);
-    if (to) found.push({ to, torn: tree.nodeOfRow(other, store.now.focus) !== own });
-  }
-  return found;
+const FAR = 0.1; // of the map's width or height
+
+/** Where a true neighbour lies in the map, and whether the map tears it away: into another cluster, or far off. */
+export function tieOf(view: MapView, row: number, other: number): (Tie & { distance: number }) | null {
+  const { meta, tree, store } = view.shared;
+  const [from, to] = [placeOfRow(view, row), placeOfRow(view, other)];
+  if (!from || !to) return null;
+  const [x0, y0, x1, y1] = meta.maps[view.index]!.bounds;
+  const distance = Math.hypot(to[0] - from[0], to[1] - from[1]);
+  const { focus } = store.now;
+  const elsewhere = tree.nodeOfRow(other, focus) !== tree.nodeOfRow(row, focus);
+  return { to, distance, torn: elsewhere || distance > FAR * Math.max(x1 - x0, y1 - y0) };
 }
 
 function clusterShape(view: MapView, { level, index }: NodeId): { rings: Place[][]; circle: { at: Place; radius: number } | null } {

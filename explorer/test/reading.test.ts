@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { Cache } from "../src/cache";
 import { groupRings, strips, triangulate } from "../src/gl/coasts";
 import { placeLabels, wrapName, type Candidate } from "../src/labels";
 import { Layers } from "../src/layers";
@@ -79,4 +80,48 @@ test("a finer level fades in, the coarser one stays until it is here", () => {
   assert.equal(new Map(layers.drawn).get(3), 1);
   for (let t = 1000; t < 2500; t += 50) layers.update(2, { fraction: 1, fallback: null }, t);
   assert.deepEqual(layers.drawn, [[2, 1]]);
+});
+
+const bytes = (n: number) => new ArrayBuffer(n);
+const wish = (name: string) => ({ name, parse: (b: ArrayBuffer) => b.byteLength });
+
+test("files: each is asked for once, a missing one not again and again, the oldest is let go", async () => {
+  const asked: string[] = [];
+  const source = {
+    transferred: 0,
+    get: async (name: string) => {
+      asked.push(name);
+      if (name === "missing") throw new Error("gone");
+      return bytes(10);
+    },
+  };
+  const cache = new Cache(source, 25);
+  const told: string[] = [];
+  const released: unknown[] = [];
+  cache.onFailure = (error) => told.push(error.message);
+  cache.onRelease = (value) => released.push(value);
+  assert.deepEqual(await Promise.all([cache.load(wish("a")), cache.load(wish("a"))]), [10, 10]);
+  for (let i = 0; i < 3; i++) await assert.rejects(cache.load(wish("missing")), /gone/);
+  await cache.load(wish("b"));
+  assert.equal(cache.peek("a"), 10); // now b is the oldest
+  await cache.load(wish("c"));
+  assert.equal(cache.peek("b"), undefined);
+  assert.deepEqual([asked, told, released], [["a", "missing", "b", "c"], ["gone"], [10]]);
+});
+
+test("wishes are met in order, a few at a time, and replaced", async () => {
+  const asked: string[] = [];
+  let open: (() => void)[] = [];
+  const source = { transferred: 0, get: (name: string) => new Promise<ArrayBuffer>((done) => {
+    asked.push(name);
+    open.push(() => done(bytes(1)));
+  }) };
+  const cache = new Cache(source);
+  cache.want("map", [..."abcdefgh"].map(wish));
+  assert.equal(asked.join(""), "abcdef");
+  cache.want("map", [..."xy"].map(wish)); // the view moved on
+  open.forEach((finish) => finish());
+  open = [];
+  await new Promise((done) => setTimeout(done, 5));
+  assert.equal(asked.join(""), "abcdefxy");
 });

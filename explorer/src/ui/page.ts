@@ -153,6 +153,7 @@ export class Page {
   private compare(on: boolean): void {
     byId("compare").setAttribute("aria-pressed", String(on));
     byId("maps").classList.toggle("two", on);
+    if (on && window.innerWidth < 1500) byId<HTMLDetailsElement>("legend").open = false; // two maps need the room
     if (on && this.app.views.length < 2) {
       const view = this.app.second();
       this.addMap(view);

@@ -1,6 +1,6 @@
 // The open row: its fields, the clusters it belongs to, its true neighbours and how far away the map puts them.
 import type { App } from "../app";
-import { placeOfRow } from "../scene";
+import { tieOf } from "../scene";
 import { block } from "./cluster";
 import { byId, cut, el, number } from "./dom";
 import { fields, nodeLabel, rowButton, thumbnail, waits } from "./rowbits";
@@ -40,25 +40,19 @@ export class RowSection {
   }
 
   private neighborBlock(row: number): HTMLElement | null {
-    const { store, tree } = this.app.shared;
-    const { neighbors, focus } = store.now;
-    const view = this.app.views[0]!;
-    const from = placeOfRow(view, row);
-    if (!neighbors.length || !from) return null;
-    const own = tree.nodeOfRow(row, focus);
-    let elsewhere = 0;
-    const items = neighbors.map((other) => {
-      const at = placeOfRow(view, other);
-      const distance = at ? Math.hypot(at[0] - from[0], at[1] - from[1]) : NaN;
-      const torn = tree.nodeOfRow(other, focus) !== own;
-      if (torn) elsewhere++;
-      const item = rowButton(this.app, other, undefined, Number.isFinite(distance) ? number(Number(distance.toPrecision(2))) : "");
-      if (torn) item.classList.add("torn");
+    const { neighbors, focus } = this.app.shared.store.now;
+    if (!neighbors.length) return null;
+    const ties = neighbors.map((other) => tieOf(this.app.main, row, other));
+    const torn = ties.filter((tie) => tie?.torn).length;
+    const items = neighbors.map((other, i) => {
+      const tie = ties[i];
+      const item = rowButton(this.app, other, undefined, tie ? number(Number(tie.distance.toPrecision(2))) : "");
+      if (tie?.torn) item.classList.add("torn");
       return item;
     });
-    const line = elsewhere
-      ? `${elsewhere} of ${neighbors.length} lie in another cluster of level ${focus} (dashed).`
-      : `All ${neighbors.length} lie in the same cluster of level ${focus}.`;
+    const line = torn
+      ? `The map tears ${torn} of ${neighbors.length} away (dashed): into another cluster of level ${focus}, or over a tenth of the map.`
+      : `All ${neighbors.length} lie near, in the same cluster of level ${focus}.`;
     return block("True nearest neighbours", el("div", {}, el("p", { class: "quiet" }, `${line} The numbers are distances in the map.`), el("div", { class: "items" }, ...items)));
   }
 }
