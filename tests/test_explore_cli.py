@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from base64 import b64decode
@@ -247,4 +248,9 @@ def test_ports_that_are_none(run: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["explore", str(run), "--no-browser", "--port", "70000", "--quiet"]) == 2
     assert "--port 70000" in capsys.readouterr().err
     assert main(["explore", str(run), "--no-browser", "--host", "256.1.1.1", "--quiet"]) == 3
+    assert "cannot listen on --host 256.1.1.1" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["explore", str(run), "--no-browser", "--port", port, "--quiet"]) == 3
+    assert f"--port {port}" in capsys.readouterr().err
     assert main(["explore", str(run / "nowhere"), "--no-browser"]) == 3

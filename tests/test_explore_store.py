@@ -22,7 +22,7 @@ from nestmap._progress import Progress
 from nestmap.explore import Store, write_store
 from nestmap.explore.content import as_cells, check_content
 from nestmap.explore.order import ROWS, TreeOrder
-from nestmap.explore.panels import count_some
+from nestmap.explore.panels import count_some, feature_columns, named_levels
 from nestmap.explore.trust import measure_trust
 from nestmap.hierarchy.tree import Hierarchy, Level
 from nestmap.hierarchy.typical import find_extremes, find_typical
@@ -410,6 +410,19 @@ def test_names_by_a_column_a_function_or_a_list(tmp_path: Path) -> None:
     for cluster, name in zip(files.level(str(top))["cluster"], files.json(f"names/{top}.json"), strict=True):
         counts = np.bincount(Y[tree.members(top, cluster)], minlength=10)
         assert counts[int(name.split(" ")[0])] == counts.max()
+
+
+def test_columns_of_the_training_rows_are_described_unless_there_are_very_many(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[:, 20:24], columns=["a", "b", "c", "d"])
+    model = HNNE().fit(frame)
+    for data in (frame, frame.to_numpy()):  # the model knows the names
+        files = Files(write_store(tmp_path / "s", model, data))
+        traits = [trait for panel in files.json("panels/0/0.json") for trait in panel["traits"]]
+        assert any(trait.startswith(("a high", "a low")) for trait in traits)
+    assert feature_columns(model, pandas.DataFrame(np.zeros((N, 101)))) == ()
+    assert named_levels(model.hierarchy_, 2) == list(range(model.hierarchy_.n_levels))
+    assert named_levels(model.hierarchy_, 600_000) == []
 
 
 @pytest.mark.parametrize(

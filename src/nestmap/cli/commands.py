@@ -76,7 +76,7 @@ def _embed_and_write(
         "neighbors": str(model.neighbor_report_), "far_distance": _finite(model.far_distance_),
         "quality": None,
     }  # fmt: skip
-    trust = _measure_trust(talk, table.X, model) if options.trust else None
+    trust = _measure_trust(talk, table.X, models.get(2, model)) if options.trust else None
     run = write_run(target, models, table, record, options.force, trust, options.images)
     talk.note(f"wrote {target}")
     talk.result(to_text(run.record), run.record)
@@ -162,7 +162,8 @@ def run_score(options: Namespace) -> None:
     if run is not None:
         run.note(quality=scores)
     if run is not None and options.trust:
-        write_trust(run.path, _measure_trust(talk, table.X, model))
+        has_plane = any(entry["dims"] == 2 for entry in run.record["maps"])  # what the explorer shows
+        write_trust(run.path, _measure_trust(talk, table.X, run.model(2) if has_plane else model))
     talk.result(str(quality), scores)
 
 

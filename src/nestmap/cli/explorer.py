@@ -70,14 +70,16 @@ def _listen(store: Any, host: str, port: int | None, token: bool) -> Any:
     """A server on the port that was asked for, or the usual one, or, if that is taken, any."""
     from ..explore import Server
 
-    if port is not None:
-        if not 0 <= port < 65536:
-            raise ValueError(f"--port {port}: must be a number from 0 (any free one) to 65535")
-        return Server(store, host, port, token=token)
-    try:
-        return Server(store, host, _PORT, token=token)
-    except OSError:
-        return Server(store, host, 0, token=token)
+    if port is not None and not 0 <= port < 65536:
+        raise ValueError(f"--port {port}: must be a number from 0 (any free one) to 65535")
+    for each in (_PORT, 0) if port is None else (port,):
+        try:
+            return Server(store, host, each, token=token)
+        except OSError as error:
+            problem = error
+    raise OSError(
+        f"cannot listen on --host {host}{'' if port is None else f' --port {port}'}: {problem}"
+    ) from problem
 
 
 def _forget(folder: Path) -> None:

@@ -12,13 +12,15 @@ from .._arrays import Array
 from .._progress import Progress
 from ..describe import describe_clusters
 from ..describe.names import make_unique
-from ..describe.tables import Column
+from ..describe.tables import Column, named_columns
 from ..describe.traits import WordCounts, count_words
 from ..hierarchy import Hierarchy
 from ..hierarchy.typical import find_extremes
 from .content import LONGEST, Content, clean
 
 MOST_NAMED = 20_000  # clusters of a level that has names
+_MOST_COMPARED = 600_000  # clusters times columns: about a minute
+_MOST_FEATURES = 100  # columns of X that clusters are described by
 _MOST_COUNTED = 300_000  # texts whose words are counted: about a minute
 _SHOWN = 6  # typical rows, and as many odd ones
 _TRAITS = 8
@@ -30,6 +32,20 @@ class LevelPanels:
 
     names: list[str]
     panels: list[dict[str, Any]]
+
+
+def named_levels(hierarchy: Hierarchy, n_columns: int) -> list[int]:
+    """Levels that get names and panels: those of so many clusters that it takes a minute or two."""
+    most = min(MOST_NAMED, _MOST_COMPARED // max(1, n_columns))
+    return [k for k, size in enumerate(hierarchy.level_sizes) if size <= most]
+
+
+def feature_columns(model: Any, X: Any) -> tuple[Column, ...]:
+    """The columns of the training rows, if they have names and are not too many."""
+    if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MOST_FEATURES:
+        return ()
+    known = None if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
+    return named_columns(X, known, model.hierarchy_.n_rows)
 
 
 def check_names(cluster_names: Any, hierarchy: Hierarchy, content: Content) -> None:

@@ -15,14 +15,14 @@ from .._input.source import load_rows
 from .._input.validate import as_rows
 from .._parallel import resolve_n_jobs
 from .._progress import Progress
-from ..describe.tables import Column, named_columns
+from ..describe.tables import Column
 from ..hierarchy import Hierarchy
 from ..plots.outlines import get_outlines
 from .colors import Scale, make_scales
 from .content import Content, as_cells, check_content, clean
 from .images import make_sheet, pixel_range
 from .order import ROWS, TreeOrder
-from .panels import MOST_NAMED, LevelPanels, check_names, count_some, describe_level
+from .panels import LevelPanels, check_names, count_some, describe_level, feature_columns, named_levels
 from .places import Tiles, centres, make_tiles, radii
 from .sink import Sink, replaced
 
@@ -77,8 +77,7 @@ def write_store(
         images=images,
     )  # fmt: skip
     check_names(cluster_names, hierarchy, content)
-    known = None if X is None or hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
-    columns = named_columns(X, known, hierarchy.n_rows)
+    columns = feature_columns(model, X)
     rows = None if X is None else as_rows(load_rows(X))
     target = Path(folder).expanduser()
     with replaced(target) as part:
@@ -153,7 +152,7 @@ class _Writing:
         for scale in scales:
             self._write_colors(scale, tiles[0])
         words = count_some(self.content.texts, self.progress)
-        named = [k for k in range(self.hierarchy.n_levels) if self.tree.size(k) <= MOST_NAMED]
+        named = named_levels(self.hierarchy, len(columns) + len(self.content.columns))
         for level in named:
             self.progress.begin(f"describing level {level}: {self.tree.size(level):,} clusters")
             told = describe_level(self.hierarchy, level, self.content, words, X, columns, cluster_names)
