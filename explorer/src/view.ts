@@ -76,7 +76,7 @@ export class MapView {
 
   /** The level whose clusters fit this zoom. */
   get focus(): number {
-    const room = this.size.width < 600 ? 100 : 150;
+    const room = this.size.width < 600 ? 100 : 125;
     return focusLevel(this.shared.meta, this.map, this.view.scale, room, (k) => this.shared.tree.held(k));
   }
 
