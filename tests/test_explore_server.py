@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import digits
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from nestmap import HNNE, ModelFileError
 from nestmap.explore import Explorer, SavedNames, Server, Store, explore, export, write_store
@@ -299,6 +301,16 @@ def test_paths_outside_are_refused(server: Server, store: Path, tmp_path: Path) 
     for path in PATHS:
         status, _, body = ask(server, path)
         assert status in (400, 404) and SECRET.encode() not in body and b"root:" not in body, path
+
+
+PARTS = ("..", ".", "/", "\\", "m0", "rows", "0", ".bin", "names", "\x00", "é", "%2e", "secret", ".json", "meta")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(PARTS)))
+def test_names_of_files_lead_nowhere_else(original: Path, parts: list[str]) -> None:
+    path = Store(original).path("".join(parts))
+    assert path is None or (path.resolve().is_relative_to(original.resolve()) and path.is_file())
 
 
 def test_names_that_lead_here_from_elsewhere_are_refused(server: Server) -> None:

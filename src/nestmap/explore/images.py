@@ -16,7 +16,7 @@ _LARGEST = 256  # pixels of a side of a thumbnail
 
 def check_images(images: Any, n_rows: int) -> Array:
     """Pictures as (n, height, width) or (n, height, width, 3) arrays, or an error that says what is wrong."""
-    array = images if hasattr(images, "shape") and hasattr(images, "dtype") else np.asarray(images)
+    array = np.asarray(images)  # a memmap stays on disk
     is_image = len(array.shape) == 3 or (len(array.shape) == 4 and array.shape[3] == 3)
     if not is_image or array.shape[0] != n_rows or array.dtype.kind not in "uifb":
         raise ValueError(
