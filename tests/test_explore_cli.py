@@ -247,8 +247,8 @@ def test_the_command_serves_until_it_is_stopped(run: Path, how: Any) -> None:
 def test_ports_that_are_none(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", str(run), "--no-browser", "--port", "70000", "--quiet"]) == 2
     assert "--port 70000" in capsys.readouterr().err
-    assert main(["explore", str(run), "--no-browser", "--host", "256.1.1.1", "--quiet"]) == 3
-    assert "cannot listen on --host 256.1.1.1" in capsys.readouterr().err
+    assert main(["explore", str(run), "--no-browser", "--host", "203.0.113.7", "--quiet"]) == 3
+    assert "cannot listen on --host 203.0.113.7" in capsys.readouterr().err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["explore", str(run), "--no-browser", "--port", port, "--quiet"]) == 3
