@@ -26,7 +26,7 @@ export class Ground {
   }
 
   static open(canvas: HTMLCanvasElement): WebGL2RenderingContext {
-    const gl = canvas.getContext("webgl2", { alpha: false, antialias: true, premultipliedAlpha: true, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl2", { alpha: false, antialias: true, premultipliedAlpha: true });
     if (!gl) throw new StoreError("This browser has no WebGL 2, which the map is drawn with. Try another browser, or turn on hardware acceleration.");
     return gl;
   }

@@ -25,7 +25,10 @@ export class Input {
     target.addEventListener("pointerup", (e) => this.up(e));
     target.addEventListener("pointercancel", (e) => this.cancel(e));
     target.addEventListener("pointerleave", () => this.pointers.size || gestures.hover(view, null, 0, 0));
-    target.addEventListener("dblclick", (e) => view.fly(zoomAt(view.view, view.size, ...this.at(e), e.shiftKey ? 0.4 : 2.5)));
+    target.addEventListener("dblclick", (e) => {
+      if (view.hit(...this.at(e))) return; // the first click has opened it
+      view.fly(zoomAt(view.view, view.size, ...this.at(e), e.shiftKey ? 0.4 : 2.5));
+    });
     target.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     target.addEventListener("contextmenu", (e) => e.preventDefault());
   }
@@ -37,6 +40,7 @@ export class Input {
 
   private down(event: PointerEvent): void {
     this.view.overlayCanvas.setPointerCapture(event.pointerId);
+    this.view.overlayCanvas.style.cursor = "grabbing";
     this.pointers.set(event.pointerId, this.at(event));
     if (this.pointers.size === 1) {
       this.start = this.at(event);

@@ -133,7 +133,7 @@ export class MapView {
   }
 
   request(): void {
-    if (!this.waiting) this.waiting = requestAnimationFrame(() => this.frame());
+    if (!this.waiting && !this.element.hidden) this.waiting = requestAnimationFrame(() => this.frame());
   }
 
   frame(): void {
