@@ -469,6 +469,16 @@ def test_a_store_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     assert Files(tmp_path / "s").meta["title"] == "old"
 
 
+def test_a_folder_that_is_no_store_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("all my work")
+    for folder in (tmp_path, tmp_path / "thesis.txt"):
+        with pytest.raises(FileExistsError, match="is not replaced"):
+            write_store(folder, fitted())
+    assert (tmp_path / "thesis.txt").read_text() == "all my work"
+    (tmp_path / "empty").mkdir()
+    assert Files(write_store(tmp_path / "empty", fitted())).meta["n_rows"] == N
+
+
 def test_metadata_as_a_frame_a_record_array_or_one_column() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [1, 2], "b": ["x", None]})

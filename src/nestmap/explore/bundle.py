@@ -13,7 +13,7 @@ from .._arrays import blocks
 from .._progress import Progress
 from ..errors import ModelFileError
 from .reading import Store
-from .sink import replaced
+from .sink import check_replaced, replaced
 
 _CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
 _KINDS = (".html", ".js", ".css", ".svg", ".png", ".woff2", ".txt", ".json")
@@ -88,11 +88,6 @@ def _write_script(path: Path, name: str, packed: bytes) -> None:
 
 def check_site(target: Path, force: bool = True) -> None:
     """Raise early where a static folder cannot be written: only an older one of ours is replaced."""
-    if not target.exists():
-        return
-    is_ours = (target / "index.html").is_file() and (target / "data" / "meta.json.js").is_file()
-    is_empty = target.is_dir() and not any(target.iterdir())
-    if not is_empty and not is_ours:
-        raise FileExistsError(f"{target} exists and is no explorer page of nestmap: it is not replaced")
-    if is_ours and not force:
+    check_replaced(target, "data/meta.json.js", "no explorer page of nestmap")
+    if not force and (target / "data").exists():
         raise FileExistsError(f"{target} exists already; --force replaces it")

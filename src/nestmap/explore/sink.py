@@ -65,6 +65,14 @@ def _write(path: Path, data: bytes) -> None:
     path.write_bytes(gzip.compress(data, _LEVEL, mtime=0))
 
 
+def check_replaced(folder: Path, mark: str, what: str) -> None:
+    """Raise where a folder is not ours to replace: it is not empty, and lacks a file that ours have."""
+    if not folder.exists() or (folder / mark).is_file():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise FileExistsError(f"{folder} exists and is {what}: it is not replaced; delete it, or choose another name")
+
+
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
     """A folder to write to; takes the place of `folder` at the end, or goes if anything fails."""

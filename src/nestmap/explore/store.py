@@ -24,7 +24,7 @@ from .images import make_sheet, pixel_range
 from .order import ROWS, TreeOrder
 from .panels import LevelPanels, check_names, count_some, describe_level, feature_columns, named_levels
 from .places import Tiles, centres, make_tiles, radii
-from .sink import Sink, replaced
+from .sink import Sink, check_replaced, replaced
 
 FORMAT, VERSION = "nestmap-explorer", 1
 CHUNK = 1024  # rows of a chunk of rows/, neighbors/ and images/
@@ -46,7 +46,7 @@ def write_store(
     Parameters
     ----------
     folder : path
-        What is there is replaced when the store is complete.
+        A store that is there is replaced when the new one is complete.
     model : HNNE
         Fitted, in 2-D.
     X : the training rows, optional
@@ -71,6 +71,8 @@ def write_store(
         What the store was made from: a store of something else is out of date.
     """
     hierarchy, progress = model.hierarchy_, progress or Progress(0)
+    target = Path(folder).expanduser()
+    check_replaced(target, "meta.json.gz", "no store of the explorer")
     maps = _check_maps(model, compare)
     content = check_content(
         hierarchy.n_rows, names=names, metadata=metadata, texts=texts, quality=quality, neighbors=neighbors,
@@ -79,7 +81,6 @@ def write_store(
     check_names(cluster_names, hierarchy, content)
     columns = feature_columns(model, X)
     rows = None if X is None else as_rows(load_rows(X))
-    target = Path(folder).expanduser()
     with replaced(target) as part:
         sink = Sink(part, resolve_n_jobs(n_jobs))
         try:
