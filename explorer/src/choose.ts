@@ -79,7 +79,7 @@ export function tileOf(tiles: Tiles, item: number): number {
 
 /** Radius of rows in pixels: from dots far out to discs close up; depends on the zoom only, so panning changes nothing. */
 export function pointRadius(gap: number): number {
-  return Math.min(Math.max(0.36 * gap ** 0.85, 1.0), 8);
+  return Math.min(Math.max(0.42 * gap ** 0.85, 1.0), 8);
 }
 
 export function pointOpacity(gap: number): number {

@@ -1,6 +1,6 @@
 // The GPU's part of a view: areas and borders of clusters, discs of rows and nodes.
 import type { Box, Size, View } from "./camera";
-import { coarserLevel, pointOpacity, pointRadius, spacing, visibleTiles } from "./choose";
+import { coarserLevel, pointOpacity, pointRadius, visibleTiles } from "./choose";
 import { parseColor } from "./colors";
 import { Coasts } from "./gl/coasts";
 import { Points, type Discs } from "./gl/points";
@@ -46,7 +46,7 @@ export class Ground {
   }
 
   rowRadius(view: View): number {
-    return pointRadius(spacing(this.shared.meta, this.shared.meta.maps[this.map]!, ROWS, view.scale));
+    return pointRadius(this.shared.tree.rowGap(this.map) * view.scale);
   }
 
   clear(size: Size, pixels: number): void {
@@ -119,7 +119,7 @@ export class Ground {
   }
 
   private rowDiscs(view: View, alpha: number): Discs {
-    const gap = spacing(this.shared.meta, this.shared.meta.maps[this.map]!, ROWS, view.scale);
+    const gap = this.shared.tree.rowGap(this.map) * view.scale;
     const radius = pointRadius(gap);
     return { radiusScale: 0, least: radius, most: radius, opacity: pointOpacity(gap) * alpha, rim: radius > 3 ? 0.28 : 0 };
   }

@@ -105,14 +105,14 @@ export async function clusterBox(view: MapView, id: NodeId): Promise<Box> {
 function pictureSize(view: MapView): number {
   const images = view.shared.meta.images;
   if (!images) return 0;
-  return Math.min(Math.max(view.gap * 0.34, 12), 2.2 * Math.max(images.width, 20), 64);
+  return Math.min(Math.max(view.gap * 0.42, 13), 2.2 * Math.max(images.width, 20), 64);
 }
 
 /** Thumbnails in place of discs when few rows are in view. */
 function choosePictures(view: MapView): Picture[] {
   const { meta, rows, painter } = view.shared;
   const images = meta.images;
-  if (!images || view.level !== ROWS || view.gap < 34) return [];
+  if (!images || view.level !== ROWS || view.gap < 31) return [];
   const chosen: Picture[] = [];
   for (const tile of view.visible()) {
     const { rgba } = painter.paint(tile);

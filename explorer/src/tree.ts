@@ -40,6 +40,7 @@ export interface Panel {
 }
 
 const HELD = 20000; // nodes of a level that is held whole
+export const FIRST_PICTURE = 8192; // nodes of a level that may come first
 const PANEL_CHUNK = 256;
 
 export const sameNode = (a: NodeId | null, b: NodeId | null): boolean =>
@@ -53,6 +54,7 @@ export class Tree {
   private readonly names = new Map<number, string[]>();
   private readonly outlines = new Map<number, Outline[]>();
   private readonly asked = new Set<string>();
+  private readonly gaps = new Map<number, number>();
 
   constructor(readonly meta: Meta, private readonly cache: Cache, private readonly tiles: TileFiles) {
     this.top = meta.levels.length - 1;
@@ -109,6 +111,24 @@ export class Tree {
         data[key].set(nodes[key], tile.begin);
     }
     return data;
+  }
+
+  /**
+   * How far apart rows lie where there are rows, in units of the map: clusters take only a part of it.
+   * Measured on the finest level that comes with the first picture.
+   */
+  rowGap(map: number): number {
+    const known = this.gaps.get(map);
+    if (known !== undefined) return known;
+    const [x0, y0, x1, y1] = this.meta.maps[map]!.bounds;
+    const whole = (x1 - x0) * (y1 - y0);
+    const finest = this.meta.levels.findIndex((l) => l.nNodes <= FIRST_PICTURE);
+    const level = finest < 0 ? undefined : this.level(finest, map);
+    if (!level) return Math.sqrt((0.4 * whole) / Math.max(this.meta.nRows, 1));
+    const taken = level.radius.reduce((sum, r) => sum + Math.PI * r * r, 0);
+    const gap = Math.sqrt(Math.min(Math.max(taken, 1e-4 * whole), whole) / Math.max(this.meta.nRows, 1));
+    this.gaps.set(map, gap);
+    return gap;
   }
 
   async node({ level, index }: NodeId): Promise<Node> {

@@ -1,6 +1,6 @@
 // One map on the screen: its camera, what it needs, its frames.
 import { fitBox, flight, limit, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
-import { drawnLevel, focusLevel, overlaps, spacing, visibleTiles, type Budget } from "./choose";
+import { drawnLevel, focusLevel, overlaps, visibleTiles, type Budget } from "./choose";
 import { Ground } from "./ground";
 import { nearestItem, rowsInside, type Item } from "./hit";
 import { Layers } from "./layers";
@@ -11,7 +11,7 @@ import { insideRings, type Ranges } from "./ranges";
 import { compose } from "./scene";
 import type { Shared } from "./shared";
 import { firstRow, type Tile } from "./tiles";
-import type { NodeId } from "./tree";
+import { FIRST_PICTURE, type NodeId } from "./tree";
 import type { Wish } from "./cache";
 
 export type Hit = { kind: "row"; row: number } | { kind: "node"; id: NodeId; named: boolean };
@@ -182,7 +182,7 @@ export class MapView {
   }
 
   private firstLevel(): number {
-    const fits = this.shared.meta.levels.findIndex((l) => l.nNodes <= 8192);
+    const fits = this.shared.meta.levels.findIndex((l) => l.nNodes <= FIRST_PICTURE);
     return fits < 0 ? this.shared.tree.top : Math.max(fits, this.level);
   }
 
@@ -251,9 +251,9 @@ export class MapView {
     return rowsInside(this.visible(), ring, (tile, i) => !hidden(tile, i));
   }
 
-  /** Pixels between rows, on average. */
+  /** Pixels between rows, on average, where there are rows. */
   get gap(): number {
-    return spacing(this.shared.meta, this.map, ROWS, this.view.scale);
+    return this.shared.tree.rowGap(this.index) * this.view.scale;
   }
 }
 
