@@ -3,13 +3,27 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test test-quick test-elsewhere fuzz sanitize lint bench docs pictures clean
+.PHONY: demo page chromium test test-quick test-elsewhere fuzz sanitize lint bench docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
-test: .venv/installed lint
+test: .venv/installed chromium lint
 	$(BIN)/python -m pytest -n 2
+
+# The explorer's page, from TypeScript to src/nestmap/explore/page: the same bytes on every machine. Needs node and npm.
+page: explorer/node_modules/installed
+	cd explorer && npm run check && npm test && npm run build
+
+explorer/node_modules/installed: explorer/package-lock.json
+	cd explorer && npm ci --no-audit --no-fund
+	touch $@
+
+# The browser that tests of the page run in.
+chromium:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq chromium; \
+	  else echo "Tests of the explorer's page are left out: no Chromium, and only root can install it (apt-get install chromium)."; fi; }
 
 # Without the tests that are marked slow: what to run between two changes.
 test-quick: .venv/installed

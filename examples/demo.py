@@ -1,4 +1,4 @@
-"""Embed scikit-learn's digits, print what came out, and draw two layouts: the islands and the mosaic."""
+"""Embed scikit-learn's digits, print what came out, draw two layouts, and write a page to explore in a browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo"))
     out = parser.parse_args().out
-    X, y = load_digits(return_X_y=True)
+    digits = load_digits()
+    X, y = digits.data, digits.target
 
     start = time.perf_counter()
     model = HNNE().fit(X)
@@ -38,6 +39,11 @@ def main() -> None:
     for name, each in (("islands", model), ("mosaic", mosaic)):
         print(f"\n{name}\n{map_quality(X, each.embedding_, y)}")
     print(f"\nwrote {draw(model, mosaic, y, out)}")
+    page = model.explore(
+        path=out / "explorer", metadata={"digit": y}, images=digits.images, trust=True, compare={"mosaic": mosaic},
+        title="Handwritten digits",
+    )  # fmt: skip
+    print(f"wrote {page / 'index.html'}: open it in a browser")
 
 
 def draw(islands: HNNE, mosaic: HNNE, y: np.ndarray, out: Path) -> Path:

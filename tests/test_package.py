@@ -40,7 +40,7 @@ ROOMS = (
     "_version", "errors", "_habits", "_arrays", "_geometry", "_parallel", "_forecast", "_progress", "_native",
     "_input", "_points", "_work", "neighbors", "_run", "_costs", "describe", "hierarchy", "preliminary", "mds",
     "arrangement", "layout", "placement", "plan", "fitted", "_files", "metrics", "readers", "datasets", "changes",
-    "plots", "grow", "estimator", "cluster", "sc", "saved", "runs", "cli", "__main__",
+    "plots", "explore", "grow", "estimator", "cluster", "sc", "saved", "runs", "cli", "__main__",
 )  # fmt: skip
 
 
@@ -133,6 +133,8 @@ def test_wheel_without_a_compiler_works_and_says_so_once(tmp_path: Path) -> None
         check=True,
     )
     assert not list(target.rglob("_core_*.so"))
+    built = target / "nestmap" / "explore" / "page"  # the page is part of the wheel: users need no Node
+    assert {path.name for path in built.iterdir()} >= {"index.html", "app.js", "app.css"}
     code = (
         f"import sys; sys.path.insert(0, {str(target)!r}); sys.meta_path = [f for f in sys.meta_path "
         "if 'editable' not in type(f).__module__];"
@@ -159,3 +161,6 @@ def test_demo(tmp_path: Path) -> None:
         "trustworthiness" in done.stdout and "level 0" in done.stdout and "Lemma 1 (radius 0.2): holds" in done.stdout
     )
     assert (tmp_path / "digits.png").stat().st_size > 50_000
+    page = tmp_path / "explorer" / "index.html"
+    assert str(page) in done.stdout.splitlines()[-1]
+    assert '"transport": "static"' in page.read_text() and (page.parent / "data" / "images" / "1.png.js").exists()

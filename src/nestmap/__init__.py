@@ -55,8 +55,8 @@ _HOMES = {
     "load": "saved", "plot": "plots", "plot_changes": "plots", "plot_layouts": "plots", "plot_tree": "plots",
 }  # fmt: skip
 _ROOMS = (
-    "arrangement", "cluster", "datasets", "errors", "estimator", "hierarchy", "layout", "metrics", "neighbors",
-    "plots", "preliminary", "readers", "sc",
+    "arrangement", "cluster", "datasets", "errors", "estimator", "explore", "hierarchy", "layout", "metrics",
+    "neighbors", "plots", "preliminary", "readers", "sc",
 )  # fmt: skip
 
 

@@ -418,6 +418,32 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             )
         return X
 
+    def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
+        """Show the map in the browser, where zoom is the hierarchy; docs/explorer.md tells all of it.
+
+        Parameters
+        ----------
+        X : the training rows, optional
+            Needed only by a model from a file, for typical rows by distance and for trust=True.
+        path : path, optional
+            Write a static folder there instead, which any web server or a double-click can show.
+        **options
+            Of the rows: names, texts, metadata (a DataFrame or a dict of columns), images, quality, neighbors (row
+            numbers of true neighbours), or trust=True, which measures the last two. cluster_names: a column, a
+            function of (level, cluster, rows), or names per level. compare: a dict of other models or positions of
+            the same rows. title; host, port; verbose.
+
+        Returns
+        -------
+        Explorer, or the path
+            An Explorer serves in the background until its `stop()`, has a `url`, and shows itself in notebooks.
+        """
+        check_is_fitted(self)
+        from .explore import explore, export  # a server that few fits need
+
+        X = self._fitted.X if X is None else X
+        return explore(self, X, **options) if path is None else export(path, self, X, **options)
+
     def audit(self) -> Audit:
         """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level.
 

@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # a process of its own: SIGTERM ends it like Ctrl-C, with nothing half-written
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        home = {"info": "info", "plot": "pictures"}.get(options.command, "commands")
+        homes = {"info": "info", "plot": "pictures", "explore": "explorer"}
+        home = homes.get(options.command, "commands")
         getattr(import_module(f".{home}", __name__), f"run_{options.command}")(options)
         sys.stdout.flush()
         return DONE

@@ -26,6 +26,7 @@ _AXES = "xyz"
 def run_fit(options: Namespace) -> None:
     """`nestmap fit`."""
     from ..estimator import HNNE
+    from ..runs.extras import check_pixels
     from ..runs.folder import check_target
     from .pictures import check_picture
 
@@ -37,6 +38,8 @@ def run_fit(options: Namespace) -> None:
     clock = perf_counter()
     table = _read(options, talk)
     seconds = {"reading": perf_counter() - clock}
+    if options.images is not None:
+        check_pixels(table.X, options.images)
     if table.text and "metric" not in changed:
         changed["metric"] = "cosine"
         talk.note("texts are compared by the cosine of their words: --metric cosine")
@@ -76,7 +79,7 @@ def _embed_and_write(
         "source": str(table), "file": str(options.data), "n_rows": table.n_rows, "n_columns": int(table.X.shape[1]),
         "reading": {
             "text": options.text, "label": options.label, "id": options.id, "key": options.key,
-            "format": options.format, "named": table.taken is not None,
+            "format": options.format, "named": table.taken is not None, "texts": table.text,
         },
         "metadata": [*table.metadata],
         "created": datetime.now().astimezone().isoformat(timespec="seconds"), "versions": _versions(),
@@ -86,7 +89,8 @@ def _embed_and_write(
         "neighbors": str(model.neighbor_report_), "far_distance": _finite(model.far_distance_),
         "quality": None,
     }  # fmt: skip
-    run = write_run(target, models, table, names, record, options.force)
+    trust = _measure_trust(talk, table.X, models.get(2, model)) if options.trust else None
+    run = write_run(target, models, table, names, record, options.force, trust, options.images)
     talk.note(f"wrote {target}")
     if options.plot is not None:
         draw_map(options.plot, models.get(2, model), names)
@@ -145,11 +149,14 @@ def run_score(options: Namespace) -> None:
     """`nestmap score`."""
     from ..metrics import map_quality
     from ..readers import read_table
+    from ..runs.extras import write_trust
     from ..runs.folder import Run
 
     talk = Talk(options.quiet, options.json)
     run = Run(options.map) if Path(options.map).is_dir() and not options.map.endswith(".zarr") else None
     metric = options.metric
+    if options.trust and run is None:
+        raise ValueError(f"--trust is kept in a run, and {options.map} is none")
     if run is not None:
         table = read_again(options, run)
         model = run.model()
@@ -168,7 +175,22 @@ def run_score(options: Namespace) -> None:
     scores = {name: value for name, value in found.items() if value is not None}
     if run is not None:
         run.note(quality=scores)
+    if run is not None and options.trust:
+        has_plane = any(entry["dims"] == 2 for entry in run.record["maps"])  # what the explorer shows
+        write_trust(run.path, _measure_trust(talk, table.X, run.model(2) if has_plane else model))
     talk.result(str(quality), scores)
+
+
+def _measure_trust(talk: Talk, X: Any, model: Any) -> Any:
+    """True neighbours and scores of all rows."""
+    from .._progress import Progress
+    from ..explore.trust import measure_trust
+
+    progress = Progress(0, talk)
+    progress.begin("true neighbours")
+    found = measure_trust(X, model.embedding_, model.metric, model.metric_params, model.n_jobs)
+    progress.done()
+    return found
 
 
 def _score(value: Any) -> Any:
@@ -183,6 +205,10 @@ def run_export(options: Namespace) -> None:
     from .output import check_output, write_cells, write_columns
 
     talk, run = Talk(options.quiet), Run(options.run)
+    if options.output.endswith(("/", "\\")) or not Path(options.output).suffix:
+        from .explorer import export_site
+
+        return export_site(options, talk, run)
     check_output(options.output, options.force, (".csv", ".tsv", ".npz", ".parquet", ".h5ad"))
     model, rows = run.model(options.dims), run.rows()
     columns = _cluster_columns(model, run.names())
@@ -227,9 +253,11 @@ def run_demo(options: Namespace) -> None:
     options.data, options.dims, options.label = "digits", [2], "digit"
     options.id = options.key = options.format = None
     options.text, options.plot = False, None
+    options.trust, options.images = True, (8, 8)
     _embed_and_write(options, talk, target, table, HNNE(callback=talk, n_jobs=options.threads), {}, {})
     talk.note(
-        f"next: nestmap plot {target} -o digits.png; nestmap info {target}; nestmap export {target} -o digits.csv; "
+        f"next: nestmap explore {target}; nestmap plot {target} -o digits.png; nestmap info {target}; "
+        f"nestmap export {target} -o digits.csv; "
         f"nestmap labels {target} --clusters 10"
     )
 

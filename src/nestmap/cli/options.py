@@ -108,6 +108,17 @@ def _inches(text: str) -> tuple[float, float]:
     return sides[0], sides[-1]
 
 
+def _shape(text: str) -> tuple[int, ...]:
+    """'8x8' or '32x32x3': height, width and colours of the pictures that rows are."""
+    parts = text.lower().split("x")
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is no HEIGHTxWIDTH, such as 28x28, or 32x32x3 for colours")
+    shape = tuple(int(part) for part in parts)
+    if not 1 <= min(shape[:2]) <= max(shape[:2]) <= 256 or shape[2:] not in ((), (3,)):
+        raise argparse.ArgumentTypeError(f"{text!r}: 1 to 256 pixels to a side, and 3 colours or none")
+    return shape
+
+
 def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
@@ -120,7 +131,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"nestmap {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    for add in (_add_fit, _add_transform, _add_labels, _add_info, _add_plot, _add_score, _add_export, _add_demo):
+    adders = (
+        *(_add_fit, _add_explore, _add_transform, _add_labels, _add_info, _add_plot, _add_score, _add_export),
+        _add_demo,
+    )
+    for add in adders:
         add(commands)
     return parser
 
@@ -141,8 +156,33 @@ def _add_fit(commands: Any) -> None:
             _add_parameter(maps, parameter)
     maps.add_argument("--seed", type=int, help="of the random preliminary embeddings")
     _add_running(fit)
+    _add_keeping(fit)
+    fit.add_argument("--images", type=_shape, metavar="HxW", help="rows are pictures of so many pixels (28x28, "
+                     "or 32x32x3 for colours): keep thumbnails for the explorer")  # fmt: skip
     fit.add_argument("--resume", action="store_true", help="keep finished levels beside RUN, and go on from "
                      "them after a fit that was stopped")  # fmt: skip
+
+
+def _add_keeping(parser: Any) -> None:
+    group = parser.add_argument_group("for the explorer")
+    group.add_argument("--trust", action="store_true", help="keep 10 true neighbours of each row and how many "
+                       "of them the map keeps together: the explorer shows where to trust the map")  # fmt: skip
+
+
+def _add_explore(commands: Any) -> None:
+    explore = _command(commands, "explore", "Open the map of a run in the browser; Ctrl-C ends it.")
+    _add_run(explore)
+    explore.add_argument("--compare", nargs="+", default=[], metavar="OTHER",
+                         help="other runs, or files of positions, of the same rows: shown side by side")  # fmt: skip
+    explore.add_argument("--names", metavar="COLUMN", help="name clusters by the most common value of this column")
+    explore.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine "
+                         "only); any other needs the token in the address that is printed")  # fmt: skip
+    explore.add_argument("--token", action="store_true", help="a token in the address on this machine, too: for "
+                         "machines with several users")  # fmt: skip
+    explore.add_argument("--port", type=int, metavar="N", help="port (default: 8642, or a free one)")
+    explore.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
+    explore.add_argument("--rebuild", action="store_true", help="make the explorer's files anew")
+    _add_running(explore)
 
 
 def _add_transform(commands: Any) -> None:
@@ -205,16 +245,24 @@ def _add_score(commands: Any) -> None:
         "--metric", default=None, help="of the distances between rows (default: the run's, or euclidean)"
     )
     score.add_argument("--rows", type=int, default=5000, metavar="N", help="random rows to score (default: 5000)")
+    _add_keeping(score)
     _add_reading(score)
     _add_running(score)
 
 
 def _add_export(commands: Any) -> None:
     export = _command(
-        commands, "export", "Write coordinates, names, metadata and the labels of all levels to one file."
+        commands,
+        "export",
+        "Write coordinates, names, metadata and the labels of all levels to one file; or the "
+        "explorer as a folder of web pages.",
     )
     _add_run(export)
-    _add_output(export, "OUT", "a .csv, .tsv, .npz, .parquet or .h5ad file")
+    _add_output(export, "OUT", "a .csv, .tsv, .npz, .parquet or .h5ad file, or a folder for web pages: a name "
+                "without ending, or with / at its end")  # fmt: skip
+    export.add_argument("--compare", nargs="+", default=[], metavar="OTHER", help="for web pages: other runs, or "
+                        "files of positions, of the same rows")  # fmt: skip
+    export.add_argument("--names", metavar="COLUMN", help="for web pages: name clusters by this column")
     export.add_argument("--dims", type=int, metavar="D", help="which map, of several (default: the first)")
     _add_running(export)
 

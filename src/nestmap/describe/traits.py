@@ -90,8 +90,9 @@ def find_number_traits(column: Column, labels: Array, n_clusters: int) -> list[l
     """A mean that is shifted by at least 0.3 standard deviations of all rows; none or one per cluster; O(n)."""
     known = np.isfinite(column.values)
     values, own = column.values[known], labels[known]
-    mean, deviation = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
-    if not deviation > 0:
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers whose squares are beyond all numbers
+        mean, deviation = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
+    if not 0 < deviation < np.inf:
         return [[] for _ in range(n_clusters)]
     counts = np.bincount(own, minlength=n_clusters)
     inside = np.bincount(own, values - mean, n_clusters) / np.maximum(counts, 1)

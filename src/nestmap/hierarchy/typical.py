@@ -20,6 +20,11 @@ def find_typical(hierarchy: Hierarchy, level: int, X: Any, n_typical: int) -> li
 
     Without X: rows of the leaves whose centroids are nearest, leaf by leaf.
     """
+    return find_extremes(hierarchy, level, X, n_typical)[0]
+
+
+def find_extremes(hierarchy: Hierarchy, level: int, X: Any, most: int) -> tuple[list[Array], list[Array]]:
+    """Typical rows of each cluster, and its odd ones, the farthest from its centroid first: other rows than those."""
     if X is not None:
         is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
         n_columns = hierarchy.n_rows if is_matrix else hierarchy.levels[0].centroids.shape[1]
@@ -27,18 +32,20 @@ def find_typical(hierarchy: Hierarchy, level: int, X: Any, n_typical: int) -> li
             raise ValueError(
                 f"X: needs the rows of the fit, {hierarchy.n_rows} x {n_columns}, got {X.shape[0]} x {X.shape[1]}"
             )
-        return _nearest(hierarchy.labels(level), _to_centroids(X, hierarchy, level, False), n_typical)
+        return _ends(hierarchy.labels(level), _to_centroids(X, hierarchy, level, False), most)
     leaf = hierarchy.levels[0]
     own = hierarchy.climb(np.arange(leaf.n_nodes), level)
-    leaves = _nearest(own, _to_centroids(leaf.centroids, hierarchy, level, True), n_typical)
-    return [leaf.grouping.items_of(some)[:n_typical] for some in leaves]
+    near, far = _ends(own, _to_centroids(leaf.centroids, hierarchy, level, True), most)
+    rows = leaf.grouping.items_of
+    return [rows(some)[:most] for some in near], [rows(some)[:most] for some in far]
 
 
-def _nearest(own: Array, distances: Array, most: int) -> list[Array]:
-    """The items of each cluster with the smallest distances; of equal ones the first."""
+def _ends(own: Array, distances: Array, most: int) -> tuple[list[Array], list[Array]]:
+    """The items of each cluster with the smallest distances, of equal ones the first; and those with the largest."""
     order = np.lexsort((distances, own))
     starts = np.searchsorted(own[order], np.arange(int(own.max()) + 2))
-    return [order[a : min(a + most, b)] for a, b in adjacent(starts)]
+    near = [order[a : min(a + most, b)] for a, b in adjacent(starts)]
+    return near, [order[max(a + most, b - most) : b][::-1] for a, b in adjacent(starts)]
 
 
 def _to_centroids(items: Any, hierarchy: Hierarchy, level: int, are_leaves: bool) -> Array:

@@ -19,10 +19,12 @@ from .._work.pieces import flush_folder
 from .._work.records import write_json
 from ..errors import ModelFileError
 from ..estimator import HNNE
+from ..explore.trust import Trust
 from ..readers import Table
 from ..readers.text import Words
 from ..saved import load
 from . import naming
+from .extras import write_images, write_trust
 from .record import FORMAT, VERSION, read_record
 
 ROWS_FORMAT = "nestmap-rows"
@@ -127,9 +129,12 @@ def _folder(path: Path, force: bool) -> Iterator[Path]:
 
 def write_run(
     path: Path, models: Mapping[int, HNNE], table: Table, names: Mapping[int, Sequence[str]],
-    record: Mapping[str, Any], force: bool,
+    record: Mapping[str, Any], force: bool, trust: Trust | None = None, pictures: tuple[int, ...] | None = None,
 ) -> Run:  # fmt: skip
-    """Write a run, whole or not at all; `models`: per number of dimensions, `names`: of clusters, per level."""
+    """Write a run, whole or not at all.
+
+    `models`: per number of dimensions; `names`: of clusters, per level; `pictures`: what shape rows have.
+    """
     with _folder(path, force) as folder:
         maps = []
         for dims, model in models.items():
@@ -138,6 +143,10 @@ def write_run(
         _write_rows(folder / "rows.nestmap", table)
         if names:
             naming.write_names(folder / naming.FILE, names)
+        if trust is not None:
+            write_trust(folder, trust)
+        if pictures is not None:
+            write_images(folder, table.X, pictures)
         whole = {"format": FORMAT, "version": VERSION, **record, "maps": maps}
         write_json(folder / "run.json", whole)
     return Run(path)

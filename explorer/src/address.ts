@@ -1,0 +1,65 @@
+// Keeps the address and the view the same: new entries for steps worth going back to, none for every pan.
+import type { App } from "./app";
+import { readLink, writeLink, type Known } from "./link";
+import type { State } from "./state";
+
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare"];
+const QUIET = 300; // milliseconds without movement
+
+export class Address {
+  private timer = 0;
+  private applying = false;
+  private readonly known: Known;
+
+  constructor(private readonly app: App) {
+    const { meta, store } = app.shared;
+    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)] };
+    store.watch((changed) => {
+      if (!this.applying && STEPS.some((key) => changed.has(key))) this.write(true);
+    });
+    window.addEventListener("popstate", () => this.apply());
+    window.addEventListener("hashchange", () => location.hash !== this.text() && this.apply());
+  }
+
+  /** The view moved: the address follows when it rests. */
+  follow(): void {
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.write(false), QUIET);
+  }
+
+  /** Shows what the address says. */
+  apply(): void {
+    const link = readLink(location.hash, this.known);
+    const { store, tree } = this.app.shared;
+    if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
+    this.applying = true;
+    if (link.view) this.app.main.setView(link.view);
+    store.set({
+      level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
+      compare: link.compare && this.app.shared.meta.maps.length > 1, hidden: new Set(), only: null,
+    });
+    if (link.row !== null) this.app.openRow(link.row, !link.view);
+    else this.app.closeRow();
+    if (!link.view) {
+      if (link.cluster) this.app.flyTo(link.cluster);
+      else if (link.row === null) this.app.main.setView(this.app.main.home());
+    }
+    this.applying = false;
+  }
+
+  private text(): string {
+    const { level, color, cluster, row, compare } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare });
+  }
+
+  private write(step: boolean): void {
+    const text = this.text();
+    if (text === location.hash) return;
+    try {
+      if (step) history.pushState(null, "", text);
+      else history.replaceState(null, "", text);
+    } catch {
+      // browsers limit how often; the next rest of the view writes again
+    }
+  }
+}

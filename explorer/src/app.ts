@@ -1,0 +1,218 @@
+// What a reader can do. Parts of the page call these; state and address follow.
+import { zoomAt } from "./camera";
+import { download, line } from "./csv";
+import { ROWS } from "./meta";
+import { countRows, joinRanges, type Ranges } from "./ranges";
+import { clusterBox, placeOfRow } from "./scene";
+import type { Search } from "./search";
+import type { Shared } from "./shared";
+import { place } from "./tiles";
+import type { Node, NodeId } from "./tree";
+import { MapView } from "./view";
+
+const CLOSE = 10; // pixels between rows when the page flies to a row
+const MOST_EXPORTED = 1_000_000;
+
+export interface Told {
+  notice: (text: string) => void;
+  found: (query: string, hits: Awaited<ReturnType<Search["find"]>>) => void;
+  lasso: (on: boolean) => void;
+  renamed: () => void;
+}
+
+export class App {
+  readonly views: MapView[];
+  lassoOn = false;
+  told: Told = { notice: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
+
+  constructor(readonly shared: Shared, private readonly search: Search) {
+    this.views = shared.meta.maps.map((_, i) => new MapView(shared, i)).slice(0, 1);
+  }
+
+  get main(): MapView {
+    return this.views[0]!;
+  }
+
+  /** The second map exists from when it is first asked for. */
+  second(): MapView {
+    return (this.views[1] ??= new MapView(this.shared, 1));
+  }
+
+  /** Nothing is on its way and nothing moves. */
+  get idle(): boolean {
+    return !this.shared.cache.busy && this.views.every((view) => view.still);
+  }
+
+  redraw(): void {
+    for (const view of this.views) view.request();
+  }
+
+  /** The level whose clusters are listed while none is open. */
+  get openLevel(): number {
+    const { tree, meta } = this.shared;
+    for (let k = tree.top; k > 0; k--) if (meta.levels[k]!.nNodes > 1) return k;
+    return Math.max(tree.top, 0);
+  }
+
+  openCluster(id: NodeId | null, fly = true): void {
+    this.shared.store.set({ cluster: id, row: null, neighbors: [] });
+    if (id && fly) this.flyTo(id);
+  }
+
+  flyTo(id: NodeId): void {
+    const views = this.shared.store.now.compare ? this.views : [this.main];
+    for (const view of views) void clusterBox(view, id).then((box) => view.flyToBox(box), (error: Error) => this.told.notice(error.message));
+  }
+
+  async openParent(node: Node): Promise<void> {
+    this.openCluster(node.level >= this.shared.tree.top ? null : { level: node.level + 1, index: node.parent });
+    if (node.level >= this.shared.tree.top) this.goHome();
+  }
+
+  goHome(): void {
+    for (const view of this.views) view.fly(view.home());
+    if (this.shared.store.now.cluster) this.openCluster(null, false);
+  }
+
+  openRow(row: number, fly: boolean): void {
+    const { store, rows, tiles, meta } = this.shared;
+    store.set({ row, neighbors: [], hover: null });
+    const failed = (error: Error) => this.told.notice(error.message);
+    if (fly) for (const view of this.views) void this.flyToRow(view, row).catch(failed);
+    rows.neighbors(row).then(async (neighbors) => {
+      // where neighbours lie must be exact: their tiles are few
+      await Promise.all([row, ...neighbors].flatMap((i) => this.views.map((v) => tiles.locate(v.index, ROWS, i))));
+      if (store.now.row === row && meta.neighbors) store.set({ neighbors });
+    }).catch(failed);
+  }
+
+  private async flyToRow(view: MapView, row: number): Promise<void> {
+    const { tile, at } = await this.shared.tiles.locate(view.index, ROWS, row);
+    const [x, y] = place(tile, at);
+    view.fly({ x, y, scale: Math.max(view.view.scale, view.view.scale * (CLOSE / view.gap)) });
+  }
+
+  closeRow(): void {
+    this.shared.store.set({ row: null, neighbors: [] });
+  }
+
+  setLevel(level: number | null): void {
+    this.shared.store.set({ level, focus: level ?? this.main.focus });
+  }
+
+  select(parts: Iterable<readonly [number, number]>): void {
+    this.shared.store.set({ selection: joinRanges(parts) });
+  }
+
+  setLasso(on: boolean): void {
+    this.lassoOn = on;
+    this.told.lasso(on);
+  }
+
+  /** Takes the rows inside a view's lasso, without those of hidden categories. */
+  takeLasso(view: MapView): void {
+    const { painter, tiles, store } = this.shared;
+    const column = painter.column;
+    const { hidden } = store.now;
+    const rows = view.rowsInLasso((tile, i) => {
+      if (!column || column.kind === "number" || !hidden.size) return false;
+      const value = tiles.peekColors(column, tile.level, tile.index)?.[i];
+      return value !== undefined && hidden.has(value);
+    });
+    this.setLasso(false);
+    if (rows.length) this.select(rows);
+    else this.told.notice("No rows inside the lasso.");
+  }
+
+  async find(query: string): Promise<void> {
+    if (!query.trim()) return this.clearSearch();
+    try {
+      const hits = await this.search.find(query.trim());
+      if (!hits) return;
+      this.told.found(query.trim(), hits);
+      this.shared.store.set({ hits: hits.rows });
+      this.flyToRows(hits.rows);
+    } catch (error) {
+      this.told.notice((error as Error).message);
+    }
+  }
+
+  /** Zooms out if most of the rows are out of sight. */
+  private flyToRows(rows: readonly number[]): void {
+    const places = rows.slice(0, 200).map((row) => placeOfRow(this.main, row)).filter((p) => p !== null);
+    const [x0, y0, x1, y1] = this.main.box;
+    const seen = places.filter(([x, y]) => x >= x0 && x <= x1 && y >= y0 && y <= y1).length;
+    if (!places.length || 2 * seen >= places.length) return;
+    const xs = places.map((p) => p[0]);
+    const ys = places.map((p) => p[1]);
+    const pad = 40 / this.main.home().scale;
+    this.main.flyToBox([Math.min(...xs) - pad, Math.min(...ys) - pad, Math.max(...xs) + pad, Math.max(...ys) + pad]);
+  }
+
+  clearSearch(): void {
+    this.told.found("", null);
+    this.shared.store.set({ hits: [] });
+  }
+
+  canRename(level: number): boolean {
+    const { meta, config } = this.shared;
+    return meta.named.has(level) && (config.transport === "static" || meta.canSave);
+  }
+
+  async exportSelection(): Promise<void> {
+    const { store } = this.shared;
+    const n = countRows(store.now.selection);
+    if (n > MOST_EXPORTED) return this.told.notice(`${n} rows are too many for a browser's download: use \`nestmap export\`, or select fewer.`);
+    try {
+      download("nestmap-selection.csv", await this.csv(store.now.selection), "text/csv;charset=utf-8");
+    } catch (error) {
+      this.told.notice(`Nothing was exported. ${(error as Error).message}`);
+    }
+  }
+
+  /** Row numbers, fields and the cluster in focus of each row. */
+  private async csv(ranges: Ranges): Promise<string[]> {
+    const { meta, rows, tree, store } = this.shared;
+    const numbered = meta.fields[0] === "row";
+    const focus = store.now.focus;
+    const level = tree.held(focus) ? await tree.loadLevel(focus) : null;
+    const parts = [line([...(numbered ? [] : ["row"]), ...meta.fields, ...(level ? [`cluster of level ${focus}`] : [])])];
+    for (const [begin, end] of ranges)
+      for (let i = begin; i < end; i++) {
+        const values = await rows.values(i);
+        const cells = numbered ? [...values] : [await this.rowNumber(i), ...values];
+        if (level) cells.push(tree.title({ level: focus, index: tree.nodeOfRow(i, focus)! }));
+        parts.push(line(cells));
+      }
+    return parts;
+  }
+
+  private async rowNumber(i: number): Promise<number> {
+    const { tile, at } = await this.shared.tiles.locate(0, ROWS, i);
+    return tile.rows!.row[at]!;
+  }
+
+  nudge(dx: number, dy: number): void {
+    const { view } = this.main;
+    this.main.setView({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale });
+  }
+
+  zoom(factor: number): void {
+    const { view, size } = this.main;
+    this.main.fly(zoomAt(view, size, size.width / 2, size.height / 2, factor));
+  }
+
+  /** The cluster in the middle of the view. */
+  centre(): NodeId | null {
+    const { size } = this.main;
+    const hit = this.main.areaAt(size.width / 2, size.height / 2);
+    return hit?.kind === "node" ? hit.id : null;
+  }
+
+  openCentre(): void {
+    const id = this.centre();
+    if (id) this.openCluster(id);
+  }
+
+  rename: (node: Node, name: string) => Promise<void> = async () => {};
+}

@@ -1,0 +1,124 @@
+// Rows and nodes as anti-aliased discs. Places are relative to the tile; the tile's own place arrives in double precision.
+import * as twgl from "twgl.js";
+import type { Size, View } from "../camera";
+import type { Tile } from "../tiles";
+
+const VERTEX = `#version 300 es
+in float x;
+in float y;
+in float radius;
+in vec4 color;
+uniform vec2 origin;   // of the tile, in pixels from the centre of the view
+uniform vec2 halfSize; // of the view, in pixels
+uniform float scale;
+uniform float radiusScale; // 0: all items have the radius leastRadius
+uniform float leastRadius;
+uniform float mostRadius;
+uniform float pixels;  // device pixels per pixel
+uniform float opacity;
+out vec4 shade;
+out float half_;
+void main() {
+  vec2 at = vec2(x, y) * scale + origin;
+  half_ = clamp(radius * radiusScale, leastRadius, mostRadius) * pixels;
+  gl_Position = vec4(at / halfSize, 0.0, 1.0);
+  if (color.a == 0.0) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
+  gl_PointSize = 2.0 * half_ + 2.0;
+  float a = color.a * opacity;
+  shade = vec4(color.rgb * a, a);
+}`;
+
+const FRAGMENT = `#version 300 es
+precision highp float;
+in vec4 shade;
+in float half_;
+uniform float rim; // darker towards the rim, so that discs close up are told apart
+out vec4 result;
+void main() {
+  float d = length(gl_PointCoord - 0.5) * (2.0 * half_ + 2.0);
+  float inside = clamp(half_ + 0.5 - d, 0.0, 1.0);
+  if (inside <= 0.0) discard;
+  float edge = 1.0 - rim * smoothstep(half_ - 1.8, half_, d);
+  result = vec4(shade.rgb * edge, shade.a) * inside;
+}`;
+
+interface Buffers {
+  info: twgl.BufferInfo;
+  vao: WebGLVertexArrayObject;
+  color: WebGLBuffer;
+  version: number;
+  final: boolean;
+}
+
+export interface Discs {
+  radiusScale: number;
+  least: number;
+  most: number;
+  opacity: number;
+  rim: number;
+}
+
+export class Points {
+  private readonly program: twgl.ProgramInfo;
+  private readonly buffers = new Map<Tile, Buffers>();
+  private readonly largest: number;
+
+  constructor(private readonly gl: WebGL2RenderingContext) {
+    this.program = twgl.createProgramInfo(gl, [VERTEX, FRAGMENT]);
+    this.largest = (gl.getParameter(gl.ALIASED_POINT_SIZE_RANGE) as Float32Array)[1]! / 2 - 2;
+  }
+
+  draw(tiles: readonly Tile[], view: View, size: Size, pixels: number, discs: Discs, opacity: (tile: Tile) => number): void {
+    const { gl, program } = this;
+    gl.useProgram(program.program);
+    twgl.setUniforms(program, {
+      halfSize: [size.width / 2, size.height / 2], scale: view.scale, pixels, radiusScale: discs.radiusScale,
+      leastRadius: discs.least, mostRadius: Math.min(discs.most, this.largest / pixels), rim: discs.rim,
+    });
+    for (const tile of tiles) {
+      const buffers = this.buffers.get(tile);
+      if (!buffers) continue;
+      twgl.setUniforms(program, {
+        origin: [(tile.origin[0] - view.x) * view.scale, (tile.origin[1] - view.y) * view.scale],
+        opacity: discs.opacity * opacity(tile),
+      });
+      gl.bindVertexArray(buffers.vao);
+      gl.drawArrays(gl.POINTS, 0, tile.n);
+    }
+    gl.bindVertexArray(null);
+  }
+
+  /** Sends a tile's places, and its colours if they changed. */
+  prepare(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }): void {
+    const before = this.buffers.get(tile);
+    if (before && before.version === version && before.final) return;
+    const { rgba, final } = paint();
+    if (before) {
+      this.gl.bindBuffer(this.gl.ARRAY_BUFFER, before.color);
+      this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, rgba);
+      Object.assign(before, { version, final });
+      return;
+    }
+    const info = twgl.createBufferInfoFromArrays(this.gl, {
+      x: { numComponents: 1, data: finite(tile.x) },
+      y: { numComponents: 1, data: finite(tile.y) },
+      radius: tile.nodes ? { numComponents: 1, data: radius() } : { value: [0] },
+      color: { numComponents: 4, type: Uint8Array, normalize: true, data: rgba },
+    });
+    const vao = twgl.createVAOFromBufferInfo(this.gl, this.program, info)!;
+    this.buffers.set(tile, { info, vao, color: info.attribs!.color!.buffer, version, final });
+  }
+
+  release(tile: Tile): void {
+    const buffers = this.buffers.get(tile);
+    if (!buffers) return;
+    for (const attribute of Object.values(buffers.info.attribs ?? {})) if (attribute.buffer) this.gl.deleteBuffer(attribute.buffer);
+    this.gl.deleteVertexArray(buffers.vao);
+    this.buffers.delete(tile);
+  }
+}
+
+// a place that is no number is drawn nowhere: far outside of every view
+function finite(values: Float32Array): Float32Array {
+  return values.some((v) => !Number.isFinite(v)) ? values.map((v) => (Number.isFinite(v) ? v : 3e38)) : values;
+}

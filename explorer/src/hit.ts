@@ -1,0 +1,39 @@
+// What lies under the pointer, and which rows lie inside a lasso.
+import { insideRings, joinRanges, type Ranges } from "./ranges";
+import { firstRow, place, type Tile } from "./tiles";
+
+export interface Item {
+  tile: Tile;
+  at: number;
+}
+
+/** The item nearest to a place of the map within `reach` units; of nodes, within their discs. */
+export function nearestItem(tiles: Iterable<Tile>, x: number, y: number, reach: number, radius: (tile: Tile, i: number) => number): Item | null {
+  let best: Item | null = null;
+  let least = Infinity;
+  for (const tile of tiles) {
+    const [dx, dy] = [x - tile.origin[0], y - tile.origin[1]];
+    for (let i = 0; i < tile.n; i++) {
+      const distance = Math.hypot(tile.x[i]! - dx, tile.y[i]! - dy);
+      if (distance < least && distance <= Math.max(reach, radius(tile, i))) {
+        least = distance;
+        best = { tile, at: i };
+      }
+    }
+  }
+  return best;
+}
+
+/** Rows (or all rows of nodes) inside a ring of places. */
+export function rowsInside(tiles: Iterable<Tile>, ring: readonly number[], visible: (tile: Tile, i: number) => boolean): Ranges {
+  const parts: [number, number][] = [];
+  for (const tile of tiles)
+    for (let i = 0; i < tile.n; i++) {
+      const [x, y] = place(tile, i);
+      if (!visible(tile, i) || !insideRings([ring], x, y)) continue;
+      const first = firstRow(tile, i);
+      parts.push([first, first + (tile.nodes ? tile.nodes.size[i]! : 1)]);
+    }
+  return joinRanges(parts);
+}
+

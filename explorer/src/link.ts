@@ -1,0 +1,59 @@
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1
+import type { View } from "./camera";
+import type { NodeId } from "./tree";
+
+export interface Link {
+  view: View | null;
+  level: number | null;
+  color: string;
+  cluster: NodeId | null;
+  row: number | null;
+  compare: boolean;
+}
+
+export function writeLink(link: Link): string {
+  const parts = new URLSearchParams();
+  if (link.view) {
+    const digits = Math.max(2, Math.ceil(Math.log10(link.view.scale)) + 1); // a tenth of a pixel
+    parts.set("x", link.view.x.toFixed(Math.min(digits, 15)));
+    parts.set("y", link.view.y.toFixed(Math.min(digits, 15)));
+    parts.set("z", link.view.scale.toPrecision(5));
+  }
+  if (link.level !== null) parts.set("level", String(link.level));
+  if (link.color !== "level") parts.set("color", link.color);
+  if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
+  if (link.row !== null) parts.set("row", String(link.row));
+  if (link.compare) parts.set("compare", "1");
+  return `#${parts.toString()}`;
+}
+
+export interface Known {
+  levels: readonly { nNodes: number }[];
+  nRows: number;
+  colors: readonly string[];
+}
+
+/** Reads an address; whatever does not exist in this map is left out. */
+export function readLink(hash: string, known: Known): Link {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  const number = (key: string): number | null => {
+    const value = parts.get(key);
+    return value !== null && value.trim() !== "" && Number.isFinite(Number(value)) ? Number(value) : null;
+  };
+  const whole = (key: string, below: number): number | null => {
+    const value = number(key);
+    return value !== null && Number.isInteger(value) && value >= 0 && value < below ? value : null;
+  };
+  const [x, y, scale] = [number("x"), number("y"), number("z")];
+  const color = parts.get("color") ?? "level";
+  const match = /^(\d+)\.(\d+)$/.exec(parts.get("cluster") ?? "");
+  const cluster = match ? { level: Number(match[1]), index: Number(match[2]) } : null;
+  return {
+    view: x !== null && y !== null && scale !== null && scale > 0 ? { x, y, scale } : null,
+    level: whole("level", known.levels.length),
+    color: known.colors.includes(color) ? color : "level",
+    cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
+    row: whole("row", known.nRows),
+    compare: parts.get("compare") === "1",
+  };
+}

@@ -1,0 +1,68 @@
+// Starts the page: reads what there is, wires the parts, or says what is wrong.
+import { Address } from "./address";
+import { App } from "./app";
+import { Cache } from "./cache";
+import { Input } from "./input";
+import { readMeta, type Meta } from "./meta";
+import { Painter } from "./paint";
+import { parseJson } from "./parse";
+import { Renaming } from "./renaming";
+import { RowFiles } from "./rows";
+import { Search } from "./search";
+import type { Shared } from "./shared";
+import { openSource, readConfig } from "./source";
+import { Store } from "./state";
+import { TileFiles, type Tile } from "./tiles";
+import { Tree } from "./tree";
+import { el } from "./ui/dom";
+import { Page } from "./ui/page";
+import { startTheme } from "./ui/theme";
+
+async function start(): Promise<void> {
+  const config = readConfig((window as { NESTMAP?: unknown }).NESTMAP, window.innerWidth < 700);
+  const source = openSource(config);
+  const meta = readMeta(parseJson(await source.get("meta.json")));
+  const cache = new Cache(source);
+  const tiles = new TileFiles(meta, cache);
+  const tree = new Tree(meta, cache, tiles);
+  const store = new Store({
+    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), hidden: new Set(), only: null, cluster: null, row: null, neighbors: [],
+    hits: [], selection: [], hover: null, compare: false, theme: startTheme(),
+  });
+  const shared: Shared = {
+    meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
+  };
+  const app = new App(shared, new Search(meta, cache, config));
+  const page = new Page(app, new Renaming(app));
+  const address = new Address(app);
+  page.addMap(app.main);
+  new Input(app.main, page.gestures);
+  page.onSecond = (view) => new Input(view, page.gestures);
+  app.main.onView = (settled) => {
+    if (store.now.level === null) store.set({ focus: app.main.focus });
+    page.moved(settled);
+    address.follow();
+  };
+  cache.onArrival = () => page.arrived();
+  cache.onFailure = (error) => app.told.notice(error.message);
+  cache.onRelease = (value) => app.views.forEach((view) => view.ground.release(value as Tile));
+  app.main.resize();
+  if (location.hash.length > 1) address.apply();
+  page.start();
+  (window as { nestmap?: unknown }).nestmap = app; // for the console, and for tests
+}
+
+/** Clusters tell most unless there is nothing but rows. */
+function firstColor(meta: Meta): string {
+  return meta.levels.length ? "level" : (meta.columns[0]?.key ?? "level");
+}
+
+function fail(error: unknown): void {
+  const told = error instanceof Error ? error.message : String(error);
+  document.body.replaceChildren(
+    el("main", { class: "fatal" }, el("h1", {}, "The map cannot be shown"), el("p", {}, told),
+      el("p", { class: "quiet" }, "If this is a copied folder, check that all of its files are there; else start `nestmap explore` again.")),
+  );
+}
+
+start().catch(fail);

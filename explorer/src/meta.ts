@@ -1,0 +1,136 @@
+// meta.json: what the store holds, checked once so that the rest of the page can trust it.
+
+export interface Tiles {
+  begin: number[];
+  end: number[];
+  origin: [number, number][];
+  box: [number, number, number, number][];
+}
+
+export interface MapMeta {
+  name: string;
+  layout: string;
+  bounds: [number, number, number, number];
+  tiles: Record<string, Tiles>;
+}
+
+export interface CategoryColumn {
+  key: string;
+  name: string;
+  kind: "category";
+  categories: string[];
+  counts: number[];
+}
+
+export interface NumberColumn {
+  key: string;
+  name: string;
+  kind: "number";
+  min: number;
+  max: number;
+  missing: number;
+  quality: boolean;
+  time: boolean; // seconds since 1970
+}
+
+export type Column = CategoryColumn | NumberColumn;
+
+export interface Meta {
+  title: string;
+  nRows: number;
+  labelLevel: number;
+  levels: { nNodes: number }[];
+  maps: MapMeta[];
+  columns: Column[];
+  fields: string[];
+  named: Set<number>;
+  outlined: Set<number>;
+  panels: Set<number>;
+  neighbors: number;
+  images: { width: number; height: number } | null;
+  chunk: number;
+  canSave: boolean;
+  searchable: boolean;
+}
+
+export const ROWS = -1; // the level of rows, below level 0
+
+export function levelKey(level: number): string {
+  return level === ROWS ? "rows" : String(level);
+}
+
+export class StoreError extends Error {}
+
+type Json = Record<string, unknown>;
+
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const text = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise);
+const number = (value: unknown, otherwise: number): number =>
+  typeof value === "number" && Number.isFinite(value) ? value : otherwise;
+
+export function readMeta(raw: unknown): Meta {
+  const data = raw as Json | null;
+  if (!data || typeof data !== "object" || data.format !== "nestmap-explorer")
+    throw new StoreError("meta.json does not describe a nestmap explorer store.");
+  if (data.version !== 1)
+    throw new StoreError(`This store has version ${String(data.version)}; this page reads version 1. Write the store again.`);
+  const levels = list(data.levels).map((l) => ({ nNodes: number((l as Json).n_nodes, 0) }));
+  const maps = list(data.maps).map(readMap);
+  if (!maps.length) throw new StoreError("The store holds no map.");
+  for (const map of maps)
+    for (const key of ["rows", ...levels.keys()])
+      if (!map.tiles[String(key)]) throw new StoreError(`Map "${map.name}" has no tiles of level ${key}.`);
+  const images = data.images as Json | null | undefined;
+  const levelSet = (value: unknown) => new Set(list(value).map(Number).filter((k) => k >= 0 && k < levels.length));
+  return {
+    title: text(data.title, "Untitled map") || "Untitled map",
+    nRows: number(data.n_rows, 0),
+    labelLevel: Math.max(0, Math.min(number(data.label_level, 0), levels.length - 1)),
+    levels,
+    maps: maps.slice(0, 2),
+    columns: list(data.columns).map(readColumn).filter((c): c is Column => c !== null),
+    fields: list(data.fields).map((f) => text(f, "?")),
+    named: levelSet(data.named_levels),
+    outlined: levelSet(data.outlined_levels),
+    panels: levelSet(data.panel_levels),
+    neighbors: number(data.neighbors, 0),
+    images: images ? { width: number(images.width, 32), height: number(images.height, 32) } : null,
+    chunk: number(data.chunk, 1024),
+    canSave: data.can_save === true,
+    searchable: data.searchable !== false,
+  };
+}
+
+function readMap(raw: unknown): MapMeta {
+  const data = raw as Json;
+  const b = list(data.bounds).map(Number);
+  if (b.length !== 4 || !b.every(Number.isFinite)) throw new StoreError("A map of the store has no bounds.");
+  let [x0, y0, x1, y1] = b as [number, number, number, number];
+  const pad = Math.max(x1 - x0, y1 - y0) > 0 ? 0 : 1; // one row, or all rows in one place
+  [x0, y0, x1, y1] = [x0 - pad, y0 - pad, x1 + pad, y1 + pad];
+  return {
+    name: text(data.name, "map"),
+    layout: text(data.layout, "descent"),
+    bounds: [x0, y0, x1, y1],
+    tiles: (data.tiles ?? {}) as Record<string, Tiles>,
+  };
+}
+
+function readColumn(raw: unknown): Column | null {
+  const data = raw as Json;
+  const key = text(data.key);
+  const name = text(data.name) || key;
+  if (!key) return null;
+  if (data.kind === "category") {
+    const categories = list(data.categories).map((c) => text(c, String(c)));
+    const counts = list(data.counts).map((c) => number(c, 0));
+    return { key, name, kind: "category", categories, counts };
+  }
+  if (data.kind !== "number") return null;
+  const min = number(data.min, 0);
+  return {
+    key, name, kind: "number", min, max: Math.max(number(data.max, 1), min),
+    missing: number(data.missing, 0), quality: data.quality === true,
+    time: data.time === true,
+  };
+}

@@ -1,0 +1,68 @@
+// Sets of rows as sorted ranges of the tree order: a cluster is one range, a lasso is many.
+
+export type Ranges = readonly [number, number][];
+
+/** The last index i with sorted[i] <= value, or -1. */
+export function lastAtMost(sorted: ArrayLike<number>, value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+export function joinRanges(parts: Iterable<readonly [number, number]>): Ranges {
+  const sorted = [...parts].filter(([a, b]) => b > a).sort((p, q) => p[0] - q[0]);
+  const joined: [number, number][] = [];
+  for (const [begin, end] of sorted) {
+    const last = joined[joined.length - 1];
+    if (last && begin <= last[1]) last[1] = Math.max(last[1], end);
+    else joined.push([begin, end]);
+  }
+  return joined;
+}
+
+export function countRows(ranges: Ranges): number {
+  return ranges.reduce((sum, [a, b]) => sum + b - a, 0);
+}
+
+/** The n-th row of the set. */
+export function rowAt(ranges: Ranges, n: number): number {
+  for (const [begin, end] of ranges) {
+    if (n < end - begin) return begin + n;
+    n -= end - begin;
+  }
+  return -1;
+}
+
+/** 1 for each item whose rows first[i] … are in the set, by their first row. */
+export function markRows(ranges: Ranges, first: (i: number) => number, n: number): Uint8Array {
+  const mark = new Uint8Array(n);
+  let at = 0;
+  for (let i = 0; i < n; i++) {
+    const row = first(i);
+    while (at < ranges.length && ranges[at]![1] <= row) at++;
+    if (at === ranges.length) break;
+    if (row >= ranges[at]![0]) mark[i] = 1;
+  }
+  return mark;
+}
+
+/** Is a point inside the rings (even-odd rule)? Rings are x, y, x, y, … */
+export function insideRings(rings: readonly ArrayLike<number>[], x: number, y: number): boolean {
+  let inside = false;
+  for (const ring of rings) {
+    const n = ring.length;
+    for (let i = 0, j = n - 2; i < n; j = i, i += 2) {
+      const yi = ring[i + 1]!;
+      const yj = ring[j + 1]!;
+      if (yi > y === yj > y) continue;
+      const cut = ring[i]! + ((y - yi) / (yj - yi)) * (ring[j]! - ring[i]!);
+      if (x < cut) inside = !inside;
+    }
+  }
+  return inside;
+}

@@ -1,0 +1,43 @@
+// What the reader has chosen; everything shown follows from it.
+import type { ThemeName } from "./colors";
+import type { Ranges } from "./ranges";
+import type { NodeId } from "./tree";
+
+export interface State {
+  level: number | null; // null: follows the zoom
+  focus: number; // the level in effect
+  color: string; // "level" or the key of a column
+  hidden: ReadonlySet<number>; // categories that are not drawn
+  only: number | null; // the category that stands out
+  cluster: NodeId | null;
+  row: number | null;
+  neighbors: readonly number[];
+  hits: readonly number[]; // rows found by the search
+  selection: Ranges;
+  hover: number | null; // a row
+  compare: boolean;
+  theme: ThemeName;
+}
+
+type Listener = (changed: ReadonlySet<keyof State>) => void;
+
+export class Store {
+  private readonly listeners: Listener[] = [];
+  constructor(private state: State) {}
+
+  get now(): Readonly<State> {
+    return this.state;
+  }
+
+  set(change: Partial<State>): void {
+    const keys = (Object.keys(change) as (keyof State)[]).filter((key) => this.state[key] !== change[key]);
+    if (!keys.length) return;
+    this.state = { ...this.state, ...change };
+    const changed = new Set(keys);
+    for (const listener of this.listeners) listener(changed);
+  }
+
+  watch(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+}

@@ -1,0 +1,52 @@
+// Elements made in code. Data only ever arrives as text: nothing here parses markup.
+
+type Child = Node | string | null;
+
+export interface Options {
+  class?: string;
+  title?: string;
+  type?: string;
+  label?: string; // aria-label
+  onclick?: () => void;
+}
+
+export function el<K extends keyof HTMLElementTagNameMap>(tag: K, options: Options = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  if (options.class) element.className = options.class;
+  if (options.title) element.title = options.title;
+  if (options.label) element.setAttribute("aria-label", options.label);
+  if (tag === "button") element.setAttribute("type", options.type ?? "button");
+  else if (options.type) element.setAttribute("type", options.type);
+  if (options.onclick) element.addEventListener("click", options.onclick);
+  element.append(...children.filter((c): c is Node | string => c !== null));
+  return element;
+}
+
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`The page has no element ${id}.`);
+  return element as T;
+}
+
+export function swatch(color: string): HTMLElement {
+  const element = el("i", { class: "swatch" });
+  element.setAttribute("aria-hidden", "true");
+  element.style.backgroundColor = color;
+  return element;
+}
+
+const LONG = 300;
+
+export const cut = (text: string, most = LONG): string => (text.length > most ? `${text.slice(0, most)}…` : text);
+
+const whole = new Intl.NumberFormat("en");
+const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+
+export const count = (n: number, thing: string): string => `${whole.format(n)} ${thing}${n === 1 ? "" : "s"}`;
+export const number = (n: number): string => (Number.isInteger(n) && Math.abs(n) < 1e15 ? whole.format(n) : short.format(n));
+export const percent = (share: number): string => (share > 0 && share < 0.001 ? "< 0.1%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`);
+
+export function day(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString().replace(/T00:00:00\.000Z$/, "").replace(/\.\d+Z$/, "Z").replace("T", " ");
+}

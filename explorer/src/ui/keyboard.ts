@@ -1,0 +1,41 @@
+// Keys for everything that the pointer does on the map.
+import type { App } from "../app";
+import { byId } from "./dom";
+
+const STEP = 90; // pixels
+
+export function listenToKeys(app: App, help: () => void, step: (by: number) => void): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target as HTMLElement;
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+    if (event.key === "Escape") return escape(app, target, typing);
+    if (typing || byId<HTMLDialogElement>("help").open) return;
+    const onMap = target === document.body || byId("maps").contains(target);
+    if (event.key.startsWith("Arrow")) {
+      if (!onMap) return;
+      const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0];
+      app.nudge(dx! * STEP, dy! * STEP);
+    } else if (event.key === "+" || event.key === "=") app.zoom(1.6);
+    else if (event.key === "-" || event.key === "_") app.zoom(1 / 1.6);
+    else if (event.key === "0") app.goHome();
+    else if (event.key === "[") step(-1);
+    else if (event.key === "]") step(1);
+    else if (event.key === "f" || event.key === "F") app.setLevel(null);
+    else if (event.key === "/") byId<HTMLInputElement>("query").focus();
+    else if (event.key === "?") help();
+    else if (event.key === "Enter" && target === byId("maps")) app.openCentre();
+    else return;
+    event.preventDefault();
+  });
+}
+
+function escape(app: App, target: HTMLElement, typing: boolean): void {
+  const { store } = app.shared;
+  if (typing) target.blur();
+  if (app.lassoOn) app.setLasso(false);
+  else if (store.now.hits.length || !byId("found").hidden) app.clearSearch();
+  else if (store.now.row !== null) app.closeRow();
+  else if (store.now.selection.length) app.select([]);
+  else if (store.now.cluster) app.openCluster(null);
+}

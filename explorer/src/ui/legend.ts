@@ -1,0 +1,84 @@
+// What colours mean: a choice of columns, and keys that hide or bring out categories.
+import type { App } from "../app";
+import { css, numberColor } from "../colors";
+import type { CategoryColumn, NumberColumn } from "../meta";
+import { byId, cut, day, el, number, swatch } from "./dom";
+
+const MOST_KEYS = 60;
+
+export class Legend {
+  private readonly select = byId<HTMLSelectElement>("color");
+  private readonly keys = byId("keys");
+
+  constructor(private readonly app: App) {
+    const { meta, store } = app.shared;
+    const choice = (value: string, text: string) => {
+      const option = el("option", {}, cut(text, 40));
+      option.value = value;
+      return option;
+    };
+    this.select.append(choice("level", "cluster"));
+    const columns = meta.columns.filter((c) => !(c.kind === "number" && c.quality));
+    const quality = meta.columns.filter((c) => c.kind === "number" && c.quality);
+    for (const [label, group] of [["Columns", columns], ["Quality of the map", quality]] as const) {
+      if (!group.length) continue;
+      const part = el("optgroup", {}, ...group.map((c) => choice(c.key, c.name)));
+      part.label = label;
+      this.select.append(part);
+    }
+    this.select.addEventListener("change", () => store.set({ color: this.select.value, hidden: new Set(), only: null }));
+    this.select.addEventListener("click", (event) => event.preventDefault()); // not the fold of the summary
+  }
+
+  show(): void {
+    const { store, painter } = this.app.shared;
+    this.select.value = store.now.color;
+    const column = painter.column;
+    if (!column) this.keys.replaceChildren(...this.clusters());
+    else if (column.kind === "category") this.keys.replaceChildren(...this.categories(column));
+    else this.keys.replaceChildren(this.scale(column));
+  }
+
+  private clusters(): HTMLElement[] {
+    return [el("p", { class: "quiet" }, `Clusters of level ${this.app.shared.store.now.focus}, in shades of their parents' colours.`)];
+  }
+
+  private categories(column: CategoryColumn): HTMLElement[] {
+    const { store, painter } = this.app.shared;
+    const { hidden, only } = store.now;
+    const list = el("ul", { class: "keys" });
+    column.categories.slice(0, MOST_KEYS).forEach((name, i) => {
+      const key = el("button", { class: "key", title: "Click: only this. Again: all." , onclick: () => store.set({ only: only === i ? null : i }) },
+        swatch(painter.ofCategory(i)), el("span", { class: "text" }, cut(name, 60) || "(empty)"), el("span", { class: "note" }, (column.counts[i] ?? 0).toLocaleString("en")));
+      key.setAttribute("aria-pressed", String(only === i));
+      const eye = el("button", { class: "eye", label: `${hidden.has(i) ? "Show" : "Hide"} ${cut(name, 60)}`, onclick: () => this.toggle(i) }, hidden.has(i) ? "○" : "●");
+      eye.setAttribute("aria-pressed", String(hidden.has(i)));
+      const item = el("li", { class: hidden.has(i) || (only !== null && only !== i) ? "off" : "" }, key, eye);
+      list.append(item);
+    });
+    const more = column.categories.length - MOST_KEYS;
+    return more > 0 ? [list, el("p", { class: "quiet" }, `and ${more} more`)] : [list];
+  }
+
+  private toggle(category: number): void {
+    const hidden = new Set(this.app.shared.store.now.hidden);
+    if (!hidden.delete(category)) hidden.add(category);
+    this.app.shared.store.set({ hidden });
+  }
+
+  private scale(column: NumberColumn): HTMLElement {
+    const { theme } = this.app.shared.painter;
+    const bar = el("canvas", { class: "scale" });
+    [bar.width, bar.height] = [128, 1];
+    const context = bar.getContext("2d")!;
+    for (let i = 0; i < 128; i++) {
+      context.fillStyle = css(numberColor(i / 127, theme));
+      context.fillRect(i, 0, 1, 1);
+    }
+    const tell = column.time ? day : number;
+    const ends = el("div", { class: "ends" }, el("span", {}, tell(column.min)), el("span", {}, tell((column.min + column.max) / 2)), el("span", {}, tell(column.max)));
+    const missing = column.missing ? el("p", { class: "quiet" }, swatch(css(theme.quiet)), ` missing: ${number(column.missing)}`) : null;
+    const hint = column.quality ? el("p", { class: "quiet" }, "Low: the map puts the wrong rows near.") : null;
+    return el("div", {}, bar, ends, missing, hint);
+  }
+}

@@ -1,0 +1,215 @@
+// The page around the map: which part shows what, and when it is drawn again.
+import type { App } from "../app";
+import type { Gestures } from "../input";
+import type { Renaming } from "../renaming";
+import type { State } from "../state";
+import type { MapView } from "../view";
+import { ClusterSection } from "./cluster";
+import { Crumbs } from "./crumbs";
+import { byId, count, cut, el } from "./dom";
+import { listenToKeys } from "./keyboard";
+import { Legend } from "./legend";
+import { Levels } from "./levels";
+import { FoundSection, SelectionSection } from "./lists";
+import { RowSection } from "./row";
+import { followSystem, setTheme } from "./theme";
+import { Tip } from "./tip";
+
+const NARROW = "(max-width: 700px)";
+const SAY_AFTER = 700; // milliseconds of rest before a screen reader is told
+
+export class Page {
+  onSecond: (view: MapView) => void = () => {};
+  readonly gestures: Gestures;
+  private readonly parts;
+  private readonly tip: Tip;
+  private arrival = 0;
+  private saying = 0;
+  private hiding = 0;
+
+  constructor(private readonly app: App, private readonly renaming: Renaming) {
+    this.tip = new Tip(app);
+    this.parts = {
+      cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
+      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app),
+    };
+    this.gestures = {
+      hover: (view, hit, px, py) => this.hover(view, hit, px, py),
+      click: (view, hit) => this.click(view, hit),
+      lasso: (view) => app.takeLasso(view),
+      lassoMode: () => app.lassoOn,
+    };
+    app.told = {
+      notice: (text) => this.notice(text),
+      found: (query, hits) => (hits ? this.showFound(query, hits) : this.parts.found.hide()),
+      lasso: (on) => byId("lasso").setAttribute("aria-pressed", String(on)),
+      renamed: () => {
+        void this.parts.crumbs.show();
+        void this.parts.row.show();
+      },
+    };
+    this.wire();
+    app.shared.store.watch((changed) => this.changed(changed));
+  }
+
+  start(): void {
+    const { meta, store } = this.app.shared;
+    byId("opening").remove();
+    document.title = `${cut(meta.title, 80)} · nestmap`;
+    byId("title").textContent = cut(meta.title, 120);
+    byId("title").title = cut(meta.title);
+    byId<HTMLDetailsElement>("legend").open = !window.matchMedia(NARROW).matches;
+    this.fold(window.matchMedia(NARROW).matches);
+    this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
+    if (!meta.nRows) this.notice("This map has no rows.");
+  }
+
+  addMap(view: MapView): void {
+    const name = this.app.shared.meta.maps[view.index]!.name;
+    view.element.append(el("div", { class: "mapname" }, cut(name, 60)));
+    byId("maps").append(view.element);
+  }
+
+  /** The view moved. */
+  moved(settled: boolean): void {
+    this.tip.hide();
+    this.busy();
+    if (!settled) return;
+    window.clearTimeout(this.saying);
+    this.saying = window.setTimeout(() => this.say(), SAY_AFTER);
+  }
+
+  /** Files arrived: whatever waits for them is drawn again, but not once per file. */
+  arrived(): void {
+    this.app.redraw();
+    this.busy();
+    if (this.arrival) return;
+    this.arrival = window.setTimeout(() => {
+      this.arrival = 0;
+      const { cluster, row, found, selection, crumbs } = this.parts;
+      for (const part of [cluster, row, found, selection, crumbs]) part.refresh();
+      this.tip.refresh();
+    }, 80);
+  }
+
+  private busy(): void {
+    document.body.classList.toggle("busy", this.app.shared.cache.busy);
+  }
+
+  private wire(): void {
+    const { app } = this;
+    const { store, meta } = app.shared;
+    const query = byId<HTMLInputElement>("query");
+    byId("search").addEventListener("submit", (event) => {
+      event.preventDefault();
+      void app.find(query.value);
+    });
+    query.addEventListener("input", () => query.value || app.clearSearch());
+    byId("home").addEventListener("click", () => app.goHome());
+    byId("lasso").addEventListener("click", () => app.setLasso(!app.lassoOn));
+    byId("compare").hidden = meta.maps.length < 2;
+    byId("compare").addEventListener("click", () => store.set({ compare: !store.now.compare }));
+    byId("theme").addEventListener("click", () => {
+      const theme = store.now.theme === "dark" ? "light" : "dark";
+      setTheme(theme);
+      store.set({ theme });
+    });
+    followSystem((theme) => store.set({ theme }));
+    const help = byId<HTMLDialogElement>("help");
+    byId("ask").addEventListener("click", () => help.showModal());
+    byId("grip").addEventListener("click", () => this.fold(!document.body.classList.contains("folded")));
+    listenToKeys(app, () => help.showModal(), (by) => this.parts.levels.step(by));
+  }
+
+  private fold(folded: boolean): void {
+    document.body.classList.toggle("folded", folded);
+    byId("grip").setAttribute("aria-expanded", String(!folded));
+  }
+
+  private changed(changed: ReadonlySet<keyof State>): void {
+    const { app, parts } = this;
+    const { store, painter } = app.shared;
+    const any = (...keys: (keyof State)[]) => keys.some((key) => changed.has(key));
+    const level = any("focus") && store.now.color === "level";
+    if (any("color", "theme", "hidden", "only", "selection") || level) painter.reset();
+    if (any("compare")) this.compare(store.now.compare);
+    if (any("color", "hidden", "only", "theme") || level) parts.legend.show();
+    if (any("focus", "level")) parts.levels.show();
+    if (any("cluster", "theme") || level) void parts.cluster.show();
+    if (any("cluster")) void parts.crumbs.show();
+    if (any("row", "neighbors", "theme")) void parts.row.show();
+    if (any("selection")) parts.selection.show();
+    if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection.length)) this.attend();
+    if (any("cluster")) this.sayCluster();
+    app.redraw();
+  }
+
+  /** New content in the panel: in sight, also on a phone. */
+  private attend(): void {
+    byId("details").scrollTop = 0;
+    if (window.matchMedia(NARROW).matches) this.fold(false);
+  }
+
+  private compare(on: boolean): void {
+    byId("compare").setAttribute("aria-pressed", String(on));
+    byId("maps").classList.toggle("two", on);
+    if (on && window.innerWidth < 1500) byId<HTMLDetailsElement>("legend").open = false; // two maps need the room
+    if (on && this.app.views.length < 2) {
+      const view = this.app.second();
+      this.addMap(view);
+      this.onSecond(view);
+    }
+    if (this.app.views[1]) this.app.views[1].element.hidden = !on;
+    for (const view of this.app.views) view.resize();
+  }
+
+  private hover(view: MapView, hit: ReturnType<MapView["hit"]>, px: number, py: number): void {
+    view.hot = hit?.kind === "node" && hit.named ? (view.names.hit(px, py) ?? null) : null;
+    this.tip.show(view, hit?.kind === "node" && !hit.named && !this.discs(view) ? null : hit, px, py);
+    this.app.shared.store.set({ hover: hit?.kind === "row" ? hit.row : null });
+    view.request();
+  }
+
+  private discs(view: MapView): boolean {
+    return view.level >= 0;
+  }
+
+  private click(_view: MapView, hit: ReturnType<MapView["hit"]>): void {
+    this.tip.hide();
+    byId("maps").focus({ preventScroll: true });
+    if (hit?.kind === "row") this.app.openRow(hit.row, false);
+    else if (hit) this.app.openCluster(hit.id);
+    else if (this.app.shared.store.now.row !== null) this.app.closeRow();
+  }
+
+  private showFound(query: string, hits: NonNullable<Parameters<FoundSection["show"]>[1]>): void {
+    this.parts.found.show(query, hits);
+    this.live(`${count(hits.total, "row")} found`);
+    this.attend();
+  }
+
+  private say(): void {
+    const id = this.app.centre();
+    if (id && !this.app.shared.store.now.cluster) this.live(`In the middle: ${cut(this.app.shared.tree.title(id), 120)}, level ${id.level}`);
+  }
+
+  private sayCluster(): void {
+    const { store, tree } = this.app.shared;
+    const id = store.now.cluster;
+    if (id) void tree.node(id).then((node) => this.live(`${cut(tree.title(id), 120)}: ${count(node.size, "row")}, level ${id.level}`), () => undefined);
+  }
+
+  private live(text: string): void {
+    byId("live").textContent = text;
+  }
+
+  private notice(text: string): void {
+    const box = byId("notice");
+    box.hidden = false;
+    const save = el("button", { onclick: () => this.renaming.download() }, "Download names.json");
+    const isStatic = this.app.shared.config.transport === "static";
+    box.replaceChildren(cut(text, 400), ...(isStatic && text.includes("names.json") ? [save] : []));
+    window.clearTimeout(this.hiding);
+    this.hiding = window.setTimeout(() => (box.hidden = true), 7000);
+  }
+}

@@ -1,0 +1,262 @@
+// One map on the screen: its camera, what it needs, its frames.
+import { fitBox, flight, limit, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
+import { drawnLevel, focusLevel, overlaps, visibleTiles, type Budget } from "./choose";
+import { Ground } from "./ground";
+import { nearestItem, rowsInside, type Item } from "./hit";
+import { Layers } from "./layers";
+import { ROWS, levelKey, type MapMeta } from "./meta";
+import { Names, type Name } from "./names";
+import { Overlay } from "./overlay";
+import { insideRings, type Ranges } from "./ranges";
+import { compose } from "./scene";
+import type { Shared } from "./shared";
+import { firstRow, type Tile } from "./tiles";
+import { FIRST_PICTURE, type NodeId } from "./tree";
+import type { Wish } from "./cache";
+
+export type Hit = { kind: "row"; row: number } | { kind: "node"; id: NodeId; named: boolean };
+
+const NODE_COST = 3; // bytes of a node over bytes of a row, about
+
+export class MapView {
+  readonly element: HTMLDivElement;
+  readonly overlayCanvas: HTMLCanvasElement;
+  readonly names: Names;
+  readonly ground: Ground;
+  view: View;
+  size: Size = { width: 1, height: 1 };
+  pixels = 1;
+  level = ROWS; // drawn
+  hot: Name | null = null;
+  lasso: [number, number][] = [];
+  onView: (settled: boolean) => void = () => {};
+  private readonly map: MapMeta;
+  private readonly canvas: HTMLCanvasElement;
+  private readonly gl: WebGL2RenderingContext;
+  private readonly overlay: Overlay;
+  private readonly layers = new Layers();
+  private readonly limits: Limits;
+  private settled: number | null = null; // the last level that was wholly here
+  private waiting = 0;
+  private fitted = false;
+  private isHome = true; // the whole map is shown, and stays so when the window changes
+  private flying: { start: number; ms: number; at: (t: number) => View } | null = null;
+
+  constructor(readonly shared: Shared, readonly index: number) {
+    this.map = shared.meta.maps[index]!;
+    this.element = document.createElement("div");
+    this.element.className = "map";
+    this.canvas = document.createElement("canvas");
+    this.overlayCanvas = document.createElement("canvas");
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.element.append(this.canvas, this.overlayCanvas);
+    this.gl = Ground.open(this.canvas);
+    const context = this.overlayCanvas.getContext("2d")!;
+    this.ground = new Ground(this.gl, shared, index);
+    this.names = new Names(shared.tree, index, context);
+    this.overlay = new Overlay(context);
+    this.view = fitBox(this.map.bounds, this.size);
+    this.limits = { bounds: this.map.bounds, minScale: 1e-9, maxScale: 1e12 };
+    this.canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    this.canvas.addEventListener("webglcontextrestored", () => {
+      this.ground.restore();
+      this.request();
+    });
+    new ResizeObserver(() => this.resize()).observe(this.element);
+  }
+
+  get budget(): Budget {
+    const rows = this.shared.config.budget / (this.shared.store.now.compare ? 2 : 1);
+    return { rows, nodes: Math.max(rows / NODE_COST, 50) };
+  }
+
+  get box(): Box {
+    return viewBox(this.view, this.size, 12);
+  }
+
+  /** The level whose clusters fit this zoom. */
+  get focus(): number {
+    const room = this.size.width < 600 ? 100 : 125;
+    return focusLevel(this.shared.meta, this.map, this.view.scale, room, (k) => this.shared.tree.held(k));
+  }
+
+  home(): View {
+    return fitBox(this.map.bounds, this.size);
+  }
+
+  resize(): void {
+    const { clientWidth: width, clientHeight: height } = this.element;
+    if (!width || !height) return;
+    this.size = { width, height };
+    this.pixels = Math.min(window.devicePixelRatio || 1, 2);
+    for (const canvas of [this.canvas, this.overlayCanvas]) {
+      canvas.width = Math.round(width * this.pixels);
+      canvas.height = Math.round(height * this.pixels);
+    }
+    const home = this.home();
+    this.limits.minScale = home.scale / 2.5;
+    // deep enough for the closest rows, not so deep that nothing is left to see
+    this.limits.maxScale = home.scale * Math.max(200, 40 * Math.sqrt(this.shared.meta.nRows));
+    if (!this.fitted || this.isHome) this.view = home;
+    this.fitted = true;
+    this.isHome = near(this.view, home);
+    this.frame();
+    this.onView(false);
+  }
+
+  setView(view: View, settled = true): void {
+    this.flying = null;
+    this.fitted = true;
+    this.view = limit(view, this.limits);
+    this.isHome = near(this.view, this.home());
+    this.request();
+    this.onView(settled);
+  }
+
+  fly(to: View): void {
+    const goal = limit(to, this.limits);
+    const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const { seconds, at } = flight(this.view, goal, this.size);
+    if (calm || seconds < 1e-3) return this.setView(goal);
+    this.flying = { start: performance.now(), ms: Math.min(250 + 420 * seconds, 1600), at };
+    this.request();
+  }
+
+  flyToBox(box: Box): void {
+    const view = fitBox(box, this.size, 0.16);
+    view.scale = Math.min(view.scale, this.limits.maxScale / 4);
+    this.fly(view);
+  }
+
+  get still(): boolean {
+    return !this.waiting && !this.flying;
+  }
+
+  request(): void {
+    if (!this.waiting && !this.element.hidden) this.waiting = requestAnimationFrame(() => this.frame());
+  }
+
+  frame(): void {
+    const now = performance.now();
+    cancelAnimationFrame(this.waiting);
+    this.waiting = 0;
+    if (this.size.width <= 1 || this.gl.isContextLost()) return;
+    this.advance(now);
+    const box = this.box;
+    this.level = drawnLevel(this.map, this.shared.meta.levels.length, box, this.budget);
+    this.wish(box);
+    const focus = this.shared.store.now.focus;
+    let moving = this.layers.update(this.level, this.readiness(box), now);
+    this.ground.clear(this.size, this.pixels);
+    moving = this.ground.drawCoasts(this.view, this.size, focus, now) || moving;
+    const scene = compose(this);
+    for (const [level, alpha] of this.layers.drawn)
+      moving = this.ground.drawItems(level, alpha, this.ground.tilesOf(level, box), this.view, this.size, this.pixels, now, scene.hide) || moving;
+    moving = this.names.update(this.view, this.size, focus, now) || moving;
+    this.overlay.draw({ ...scene.drawing, names: this.names.shown }, this.view, this.size, this.pixels, this.shared.painter.theme);
+    if (moving || this.flying) this.request();
+  }
+
+  private advance(now: number): void {
+    if (!this.flying) return;
+    const t = Math.min((now - this.flying.start) / this.flying.ms, 1);
+    const eased = t < 0.5 ? 2 * t * t : 1 - 2 * (1 - t) ** 2;
+    this.view = this.flying.at(Math.max(eased, 0));
+    if (t >= 1) this.flying = null;
+    this.isHome = near(this.view, this.home());
+    this.onView(t >= 1);
+  }
+
+  /** Asks for the visible tiles of the level that fits, after a coarse level for a first picture. */
+  private wish(box: Box): void {
+    const { tiles, cache, painter, meta } = this.shared;
+    const wishes: Wish<unknown>[] = [];
+    const levels = this.settled === null ? [this.firstLevel(), this.level] : [this.level];
+    for (const level of levels) {
+      for (const t of visibleTiles(meta.maps[this.index]!.tiles[levelKey(level)]!, box)) {
+        wishes.push(tiles.wish(this.index, level, t));
+        if (painter.column) wishes.push(tiles.colorWish(painter.column, level, t));
+      }
+    }
+    cache.want(`map ${this.index}`, wishes);
+  }
+
+  private firstLevel(): number {
+    const fits = this.shared.meta.levels.findIndex((l) => l.nNodes <= FIRST_PICTURE);
+    return fits < 0 ? this.shared.tree.top : Math.max(fits, this.level);
+  }
+
+  private readiness(box: Box): { fraction: number; fallback: number | null } {
+    const share = (level: number): number => {
+      const chosen = visibleTiles(this.map.tiles[levelKey(level)]!, box);
+      if (!chosen.length) return 1;
+      return chosen.filter((t) => this.shared.tiles.peek(this.index, level, t)).length / chosen.length;
+    };
+    const fraction = share(this.level);
+    if (fraction === 1) this.settled = this.level;
+    if (fraction === 1) return { fraction, fallback: null };
+    if (this.settled !== null && this.settled !== this.level && share(this.settled) === 1) return { fraction, fallback: this.settled };
+    for (let k = Math.max(this.level + 1, 0); k <= this.shared.tree.top; k++) if (share(k) === 1) return { fraction, fallback: k };
+    return { fraction, fallback: null };
+  }
+
+  visible(level = this.level): Tile[] {
+    return this.ground.tilesOf(level, this.box);
+  }
+
+  world(px: number, py: number): [number, number] {
+    return toWorld(this.view, this.size, px, py);
+  }
+
+  /** What is drawn under a pixel: a name, a row, a disc, or the area of a cluster. */
+  hit(px: number, py: number): Hit | null {
+    const name = this.names.hit(px, py);
+    if (name) return { kind: "node", id: name.id, named: true };
+    const item = this.itemAt(px, py, 7);
+    if (item?.tile.level === ROWS) return { kind: "row", row: item.tile.begin + item.at };
+    if (item) return { kind: "node", id: { level: item.tile.level, index: item.tile.begin + item.at }, named: false };
+    return this.areaAt(px, py);
+  }
+
+  itemAt(px: number, py: number, reach: number): Item | null {
+    const [x, y] = this.world(px, py);
+    const rows = this.level === ROWS;
+    const own = rows ? (this.ground.rowRadius(this.view) + 2) / this.view.scale : 0;
+    const near = Math.max(reach / this.view.scale, own);
+    const room = Math.max(near, 240 / this.view.scale); // discs of nodes reach beyond their tiles
+    const tiles = this.visible().filter(({ box }) => overlaps(box, [x - room, y - room, x + room, y + room]));
+    return nearestItem(tiles, x, y, near, (tile, i) => (tile.nodes ? this.ground.nodeRadius(tile.nodes.size[i]!) : near));
+  }
+
+  /** The cluster whose area holds a pixel; without outlines, that of a row nearby. */
+  areaAt(px: number, py: number): Hit | null {
+    const { meta, tree, store } = this.shared;
+    const [x, y] = this.world(px, py);
+    const level = this.index === 0 ? this.ground.outlinedLevel(store.now.focus) : null;
+    const outlines = level === null ? undefined : tree.outline(level);
+    if (outlines && level !== null) {
+      const [x0, y0, x1, y1] = meta.maps[0]!.bounds;
+      const [u, v] = [x - (x0 + x1) / 2, y - (y0 + y1) / 2];
+      const index = outlines.findIndex(({ rings }) => insideRings(rings, u, v));
+      return index < 0 ? null : { kind: "node", id: { level, index }, named: false };
+    }
+    const item = this.itemAt(px, py, 30);
+    const index = item ? tree.nodeOfRow(firstRow(item.tile, item.at), store.now.focus) : undefined;
+    return index === undefined ? null : { kind: "node", id: { level: store.now.focus, index }, named: false };
+  }
+
+  /** Rows inside the lasso, as far as they are drawn. */
+  rowsInLasso(hidden: (tile: Tile, i: number) => boolean): Ranges {
+    const ring = this.lasso.flatMap(([px, py]) => this.world(px, py));
+    return rowsInside(this.visible(), ring, (tile, i) => !hidden(tile, i));
+  }
+
+  /** Pixels between rows, on average, where there are rows. */
+  get gap(): number {
+    return this.shared.tree.rowGap(this.index) * this.view.scale;
+  }
+}
+
+function near(a: View, b: View): boolean {
+  return Math.abs(a.scale / b.scale - 1) < 0.01 && Math.hypot(a.x - b.x, a.y - b.y) * b.scale < 2;
+}

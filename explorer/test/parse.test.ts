@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { cell, line } from "../src/csv";
+import { StoreError, readMeta } from "../src/meta";
+import { parseNodes, parseOutlines, parseRows } from "../src/parse";
+
+test("a tile of rows", () => {
+  const buffer = new ArrayBuffer(4 * 8);
+  new Float32Array(buffer, 0, 4).set([1, 2, 3, 4]);
+  new Uint32Array(buffer, 16, 4).set([10, 11, 0, 1]);
+  const tile = parseRows(buffer, 2);
+  assert.deepEqual([[...tile.x], [...tile.y], [...tile.row], [...tile.parent]], [[1, 2], [3, 4], [10, 11], [0, 1]]);
+  assert.throws(() => parseRows(buffer, 3), StoreError);
+  assert.throws(() => parseRows(buffer, 1), StoreError);
+});
+
+test("a tile of nodes has one more bound of children than nodes", () => {
+  const tile = parseNodes(new Uint32Array([0, 0, 0, 5, 100, 20, 23, 7, 9]).buffer, 1);
+  assert.deepEqual([tile.size[0], tile.firstRow[0], [...tile.children], tile.parent[0], tile.cluster[0]], [5, 100, [20, 23], 7, 9]);
+});
+
+test("outlines: nodes without rings, with several", () => {
+  const points = new Float32Array([0, 0, 1, 0, 1, 1, 5, 5, 6, 5, 6, 6]);
+  const head = new Uint32Array([3, 1, 0, 1, 3, 3]);
+  const buffer = new Uint8Array([...new Uint8Array(head.buffer), ...new Uint8Array(points.buffer)]).buffer;
+  const outlines = parseOutlines(buffer);
+  assert.deepEqual(outlines.map((o) => o.rings.length), [1, 0, 1]);
+  assert.deepEqual([...outlines[2]!.rings[0]!], [5, 5, 6, 5, 6, 6]);
+});
+
+test("meta that is not one is refused with a reason", () => {
+  assert.throws(() => readMeta(null), StoreError);
+  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 2 }), /version 2/);
+  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 1, levels: [], maps: [] }), /no map/);
+});
+
+test("one row in one place still has an area", () => {
+  const meta = readMeta({ format: "nestmap-explorer", version: 1, n_rows: 1, levels: [], maps: [{ bounds: [2, 2, 2, 2], tiles: { rows: {} } }] });
+  assert.deepEqual(meta.maps[0]!.bounds, [1, 1, 3, 3]);
+});
+
+test("CSV quotes, and defuses formulas", () => {
+  assert.equal(line(["a,b", 'say "hi"', null, 1.5, "two\nlines"]), '"a,b","say ""hi""",,1.5,"two\nlines"\r\n');
+  assert.equal(cell("=HYPERLINK(1)"), "'=HYPERLINK(1)");
+  assert.equal(cell(-3), "-3");
+});

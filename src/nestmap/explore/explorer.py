@@ -1,0 +1,144 @@
+"""`model.explore()`: a store in a temporary folder, served in the background, and how a notebook shows it."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import webbrowser
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from .._progress import Progress
+from .bundle import check_site, write_site
+from .names import Names, SavedNames
+from .reading import Store
+from .server import Server
+from .store import write_store
+from .trust import measure_trust
+
+_HEIGHT = 640  # pixels in a notebook
+
+
+class Explorer:
+    """A map that is being served.
+
+    Attributes
+    ----------
+    url : str
+        Where it can be opened.
+    names : dict of int to dict of int to str
+        Names that were given to clusters in the page: level, cluster, name.
+    """
+
+    def __init__(self, server: Server, picture: Any = None, folder: Path | None = None) -> None:
+        self._server, self._picture, self._folder = server, picture, folder
+        server.start()
+        atexit.register(self.stop)
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    @property
+    def names(self) -> Names:
+        saved = self._server.store.saved
+        return {} if saved is None else saved.read()
+
+    def open(self) -> None:
+        """Open it in a browser."""
+        webbrowser.open(self.url)
+
+    def stop(self) -> None:
+        """Stop serving, and delete what was written for it."""
+        self._server.stop()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        atexit.unregister(self.stop)
+
+    def __enter__(self) -> Explorer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"Explorer at {self.url} (stop() ends it)"
+
+    def _repr_html_(self) -> str:
+        """The page inline, over a picture that is left where frames are not shown."""
+        url = escape(self.url, quote=True)
+        return (
+            f'<div style="position:relative;height:{_HEIGHT}px;overflow:hidden">{self._still()}'
+            f'<iframe src="{url}" title="map" style="position:absolute;inset:0;width:100%;height:100%;border:0">'
+            f'</iframe></div><a href="{url}" target="_blank" rel="noopener">{url}</a>'
+        )
+
+    def _still(self) -> str:
+        from ..plots.notebook import draw_small
+
+        return "" if self._picture is None else draw_small(self._picture)
+
+    def _repr_png_(self) -> bytes | None:
+        """For what shows no pages, such as a notebook on paper; needs matplotlib."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            return None
+        if self._picture is None:
+            return None
+        from ..plots.map import plot
+
+        figure, buffer = Figure(figsize=(7, 7), dpi=100), BytesIO()
+        plot(self._picture, ax=figure.add_axes((0, 0, 1, 1)))
+        figure.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
+def explore(
+    model: Any, X: Any = None, *, trust: bool = False, host: str = "127.0.0.1", port: int = 0, verbose: int = 0,
+    **content: Any,
+) -> Explorer:  # fmt: skip
+    """Serve a fitted model in the background; `HNNE.explore` says how."""
+    content = _with_trust(model, X, trust, content)
+    folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-"))
+    try:
+        write_store(folder / "store", model, X, progress=Progress(verbose), **content)
+        server = Server(Store(folder / "store", SavedNames()), host, port, token=True, in_notebooks=True)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Explorer(server, model, folder)
+
+
+def export(path: Any, model: Any, X: Any = None, *, trust: bool = False, verbose: int = 0, **content: Any) -> Path:
+    """Write a static folder that any web server, or a double-click on its index.html, can show.
+
+    Parameters
+    ----------
+    path : path
+        A new or empty folder, or one that `export` wrote.
+    model : HNNE
+        Fitted, in 2-D.
+    trust : bool
+        Measure true neighbours and per-row quality of X.
+    X, **content
+        As `write_store` takes them.
+    """
+    target, progress = Path(path).expanduser(), Progress(verbose)
+    check_site(target)
+    content = _with_trust(model, X, trust, content)
+    with tempfile.TemporaryDirectory(prefix="nestmap-explorer-") as folder:
+        write_store(Path(folder) / "store", model, X, progress=progress, **content)
+        return write_site(target, Store(Path(folder) / "store"), progress)
+
+
+def _with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dict[str, Any]:
+    if not trust:
+        return content
+    if X is None:
+        raise ValueError("trust=True compares the map with its data: give X, the rows of the fit")
+    found = measure_trust(X, model.embedding_, model.metric, model.metric_params, model.n_jobs)
+    return {"quality": found.scores, "neighbors": found.neighbors, **content}

@@ -1,0 +1,285 @@
+"""The explorer's server: the standard library's, for this machine; other hosts need the token in the address."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import sys
+import threading
+from base64 import b64encode
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from .._version import __version__
+from ..errors import ModelFileError
+from .bundle import Page
+from .reading import MOST_HITS, Store
+
+_MOST_POSTED = 10_000  # bytes
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_TYPES = {
+    "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
+    "json": "application/json", "png": "image/png", "svg": "image/svg+xml", "bin": "application/octet-stream",
+    "woff2": "font/woff2", "txt": "text/plain; charset=utf-8",
+}  # fmt: skip
+_NOTEBOOKS = "'self' http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine only."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one store, in threads; `start` in the background, or `serve_forever`.
+
+    Parameters
+    ----------
+    store : Store
+    host : str
+        With any but loopback there is a token in the address.
+    token : bool
+        On loopback, too: for machines with several users.
+    port : int
+        0: one that is free.
+    in_notebooks : bool
+        Whether pages of notebooks on this machine may frame it.
+    """
+
+    daemon_threads = True
+    request_queue_size = 64
+    most_connections = 128  # at once; a browser takes six
+
+    def __init__(
+        self, store: Store, host: str = "127.0.0.1", port: int = 0, *, token: bool = False,
+        in_notebooks: bool = False,
+    ) -> None:  # fmt: skip
+        self.store, self.page = store, Page.find()
+        self.local = is_loopback(host)
+        self.token = secrets.token_urlsafe(24) if token or not self.local else None
+        self.index = self.page.index("server", store.id)
+        self.policy = _policy(self.index, _NOTEBOOKS if in_notebooks else "'none'")
+        if ":" in host:
+            import socket
+
+            self.address_family = socket.AF_INET6
+        super().__init__((host.strip("[]"), port), Handler)
+        self._thread: threading.Thread | None = None
+        self._room = threading.BoundedSemaphore(self.most_connections)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread for each connection, up to a number of them."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    @property
+    def url(self) -> str:
+        """The address, with the token if there is one."""
+        host, port = str(self.server_address[0]), int(self.server_address[1])
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{port}/" + (f"{self.token}/" if self.token else "")
+
+    def start(self) -> None:
+        """Serve in a background thread."""
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True, name="nestmap-explorer")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop and free the port; may be called twice."""
+        if self._thread is not None:
+            self.shutdown()
+            self._thread.join()
+            self._thread = None
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A tab that was closed in the middle of an answer is no fault."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+def _policy(index: bytes, framed_by: str) -> str:
+    """Scripts, pictures and data from here only; the one script inside the page by its hash."""
+    inline = re.findall(rb"<script>(.*?)</script>", index, re.DOTALL)
+    hashes = " ".join(f"'sha256-{b64encode(hashlib.sha256(text).digest()).decode()}'" for text in inline)
+    return (
+        f"default-src 'none'; script-src 'self' {hashes}; style-src 'self'; img-src 'self' blob: data:; "
+        f"connect-src 'self'; worker-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; "
+        f"frame-ancestors {framed_by}"
+    )
+
+
+class Refused(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = f"nestmap/{__version__}", ""
+    timeout = 60  # seconds that a connection may be idle
+    server: Server
+
+    def do_GET(self) -> None:
+        self._answer(self._get)
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        self._answer(self._post)
+
+    def _refuse_method(self) -> None:
+        self.close_connection = True  # there may be a body, which nobody reads
+        self._send(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET, HEAD and POST", "txt", {"Allow": "GET, HEAD, POST"})
+
+    do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _refuse_method
+
+    def _answer(self, work: Any) -> None:
+        if self.command != "POST" and ("Transfer-Encoding" in self.headers or "Content-Length" in self.headers):
+            self.close_connection = True  # a body that nobody reads must not be taken for the next request
+        try:
+            self._check_host()
+            work(*self._route())
+        except Refused as error:
+            if self.command == "POST":
+                self.close_connection = True
+            self._send(error.status, str(error).encode("utf-8", "replace"), "txt")
+        except ModelFileError as error:
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error).encode("utf-8", "replace"), "txt")
+
+    # -- what is asked for -----------------------------------------------------------------------------------
+
+    def _check_host(self) -> None:
+        """Another name that leads here is someone's attempt to read this server from their page."""
+        hosts = self.headers.get_all("Host") or []
+        if len(hosts) != 1:
+            raise Refused(HTTPStatus.BAD_REQUEST, "one Host header is needed")
+        if self.server.local and _host_name(hosts[0]) not in _LOCAL:
+            raise Refused(HTTPStatus.FORBIDDEN, "this server answers to localhost only")
+
+    def _route(self) -> tuple[str, dict[str, list[str]]]:
+        """The path below the token, and the query."""
+        parts = urlsplit(self.path)
+        path = unquote(parts.path)
+        if not path.startswith("/") or len(self.path) > 4000:
+            raise Refused(HTTPStatus.BAD_REQUEST, "no path")
+        if self.server.token is not None:
+            given, _, path = path[1:].partition("/")
+            if not hmac.compare_digest(given.encode("utf-8", "replace"), self.server.token.encode()):
+                raise Refused(HTTPStatus.FORBIDDEN, "the address needs the token that nestmap explore has printed")
+            path = f"/{path}"
+        try:
+            return path[1:], parse_qs(parts.query, max_num_fields=10)
+        except ValueError:
+            raise Refused(HTTPStatus.BAD_REQUEST, "too many fields in the query") from None
+
+    def _get(self, path: str, query: dict[str, list[str]]) -> None:
+        store = self.server.store
+        if path in ("", "index.html"):
+            self._send_cached(self.server.index, "html")
+        elif path.startswith("data/"):
+            self._send_data(path[5:], query.get("v", [""])[0] == store.id)
+        elif path == "api/search":
+            most = query.get("most", ["100"])[0]
+            if not re.fullmatch(r"[0-9]{1,6}", most):
+                raise Refused(HTTPStatus.BAD_REQUEST, "most: a whole number")
+            found = store.search(query.get("q", [""])[0], min(MOST_HITS, int(most)))
+            self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
+        elif (file := self.server.page.read(path)) is not None:
+            self._send_cached(file, path.rpartition(".")[2])
+        else:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _post(self, path: str, query: dict[str, list[str]]) -> None:
+        if path != "api/names":
+            raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        origin = urlsplit(self.headers.get("Origin", "")).netloc
+        if origin != self.headers["Host"] or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+            raise Refused(HTTPStatus.FORBIDDEN, "names are taken from the explorer's own page only")
+        if self.headers.get_content_type() != "application/json":
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "names are taken as application/json")
+        length = self.headers.get("Content-Length", "")
+        if not re.fullmatch(r"[0-9]{1,9}", length) or "Transfer-Encoding" in self.headers:
+            raise Refused(HTTPStatus.LENGTH_REQUIRED, "a Content-Length is needed")
+        if int(length) > _MOST_POSTED:
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_MOST_POSTED} bytes")
+        try:
+            found = self.server.store.rename(json.loads(self.rfile.read(int(length))))
+        except (ValueError, RecursionError) as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+        except OSError as error:
+            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the name cannot be saved: {error.strerror}") from error
+        self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
+
+    # -- answers ---------------------------------------------------------------------------------------------
+
+    def _send_data(self, name: str, is_versioned: bool) -> None:
+        store = self.server.store
+        packed = store.packed(name)
+        if packed is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such file in the store")
+        lasting = is_versioned and not store.is_changing(name)
+        cache = "private, max-age=31536000, immutable" if lasting else "private, no-cache"
+        extra = {"Cache-Control": cache, "Vary": "Accept-Encoding"}
+        if "gzip" in self.headers.get("Accept-Encoding", ""):
+            extra["Content-Encoding"] = "gzip"
+        else:
+            packed = gzip.decompress(packed)
+        self._send_cached(packed, name.rpartition(".")[2], extra)
+
+    def _send_cached(self, body: bytes, kind: str, extra: dict[str, str] | None = None) -> None:
+        """With an ETag; only that, if the browser has the body already."""
+        tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+        headers = {"Cache-Control": "private, no-cache", **(extra or {}), "ETag": tag}
+        known = [each.strip().removeprefix("W/") for each in self.headers.get("If-None-Match", "").split(",")]
+        if tag in known or "*" in known:
+            self._send(HTTPStatus.NOT_MODIFIED, b"", kind, headers)
+        else:
+            self._send(HTTPStatus.OK, body, kind, headers)
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str, extra: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", _TYPES.get(kind, "application/octet-stream"))
+        if status != HTTPStatus.NOT_MODIFIED:
+            self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", self.server.policy)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")  # the address holds the token
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        for name, value in (extra or {"Cache-Control": "no-store"}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silent: the address, which requests repeat, holds the token."""
+
+
+def _host_name(host: str) -> str:
+    """The name in a Host header, without the port; empty if it is none."""
+    match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?", host)
+    return match[1].strip("[]").lower().removesuffix(".") if match else ""

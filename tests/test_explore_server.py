@@ -1,0 +1,525 @@
+"""The explorer's server as a browser meets it, and as someone with bad intentions does."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import digits
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nestmap import HNNE, ModelFileError
+from nestmap.explore import Explorer, SavedNames, Server, Store, explore, export, write_store
+from nestmap.explore.bundle import Page
+from nestmap.explore.names import tidy
+from nestmap.explore.server import is_loopback
+
+N = 400
+X = digits()[:N]
+CONFIG = '<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
+SECRET = "what nobody may read"
+
+
+@cache
+def fitted() -> HNNE:
+    return HNNE().fit(X)
+
+
+@pytest.fixture(autouse=True)
+def _page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of two files: the real one has tests of its own."""
+    folder = tmp_path / "page"
+    folder.mkdir()
+    (folder / "index.html").write_text(f"<!doctype html>{CONFIG}<script src=app.js></script>")
+    (folder / "app.js").write_text("console.log(1)")
+    (tmp_path / "secret.json").write_text(SECRET)
+    monkeypatch.setattr(Page, "find", classmethod(lambda cls: cls(folder, frozenset({"app.js"}))))
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    names = [f"Name {i} Ünï <b>" for i in range(N)]
+    folder = tmp_path_factory.mktemp("original") / "store"
+    return write_store(folder, fitted(), names=names, metadata={"third": np.arange(N) % 3})
+
+
+@pytest.fixture
+def store(tmp_path: Path, original: Path) -> Path:
+    """A store that a test may damage."""
+    return Path(shutil.copytree(original, tmp_path / "run" / "store"))
+
+
+@pytest.fixture
+def server(store: Path) -> Iterator[Server]:
+    with_names = Server(Store(store, SavedNames(store.parent / "names.json")))
+    with_names.start()
+    yield with_names
+    with_names.stop()
+
+
+def ask(
+    server: Server, path: str, method: str = "GET", body: Any = None, host: str | None = None, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    """One request, with the path as it is: clients would tidy it."""
+    port = int(server.server_address[1])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for value in [host if host is not None else f"127.0.0.1:{port}"]:
+            connection.putheader("Host", value)
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if data is not None and "Content-Length" not in given:
+            given["Content-Length"] = str(len(data))
+        for name, value in given.items():
+            connection.putheader(name, value)
+        connection.endheaders(data)
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def rename(server: Server, record: Any, **headers: str) -> tuple[int, Any]:
+    origin = server.url[:-1]
+    status, _, body = ask(
+        server, "/api/names", "POST", record, **{"Origin": origin, "Content_Type": "application/json", **headers}
+    )
+    return status, json.loads(body) if status == 200 else body.decode()
+
+
+# -- what it serves -----------------------------------------------------------------------------------------------
+
+
+def test_page_and_data(server: Server, store: Path) -> None:
+    status, headers, body = ask(server, "/")
+    assert status == 200 and headers["content-type"].startswith("text/html")
+    config = json.loads(re.search(rb"window.NESTMAP = (.*?)</script>", body)[1])  # type: ignore[index]
+    assert config == {"transport": "server", "token": None, "store": server.store.id}
+    assert ask(server, "/app.js")[2] == b"console.log(1)"
+    status, headers, body = ask(server, "/data/m0/rows/0.bin", Accept_Encoding="gzip, br")
+    assert (status, headers["content-encoding"], body) == (200, "gzip", (store / "m0/rows/0.bin.gz").read_bytes())
+    plain = ask(server, "/data/m0/rows/0.bin")
+    assert "content-encoding" not in plain[1] and plain[2] == gzip.decompress(body)
+    meta = json.loads(ask(server, "/data/meta.json")[2])
+    assert meta["can_save"] is True and meta["n_rows"] == N
+
+
+def test_what_browsers_keep(server: Server) -> None:
+    for path, lasts in (
+        ("/data/meta.json", False), (f"/data/meta.json?v={server.store.id}", True), ("/data/meta.json?v=0", False),
+        (f"/data/names/0.json?v={server.store.id}", False), ("/", False),
+    ):  # fmt: skip
+        status, headers, _ = ask(server, path)
+        assert status == 200 and ("immutable" in headers["cache-control"]) == lasts, path
+        again = ask(server, path, If_None_Match=f'"other", W/{headers["etag"]}')
+        assert again[0] == 304 and again[2] == b"" and again[1]["etag"] == headers["etag"]
+        assert ask(server, path, If_None_Match='"other"')[0] == 200
+    assert ask(server, "/api/search?q=name")[1]["cache-control"] == "no-store"
+
+
+def test_head_has_no_body(server: Server) -> None:
+    status, headers, body = ask(server, "/data/meta.json", "HEAD")
+    assert status == 200 and body == b"" and int(headers["content-length"]) > 100
+
+
+def test_every_answer_has_the_security_headers(server: Server) -> None:
+    for path in ("/", "/app.js", "/data/meta.json", "/nothing", "/api/search?q=1"):
+        headers = ask(server, path)[1]
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-resource-policy"] == "same-origin" and "Python" not in headers["server"]
+    index = ask(server, "/")[2].decode()
+    script = re.search(r"<script>(.*?)</script>", index)[1]  # type: ignore[index]
+    from base64 import b64encode
+
+    assert f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in policy
+
+
+def test_search(server: Server) -> None:
+    found = json.loads(ask(server, "/api/search?q=NAME%2039&most=5")[2])
+    assert found["total"] == 11 + 1 - 1 and len(found["hits"]) == 5 and not found["more"]  # 39, 390 to 399
+    assert all(text.startswith("Name 39") for _, text in found["hits"])
+    rows = json.loads(ask(server, "/data/rows/0.json")[2])
+    assert all(rows[place][1] == text for place, text in found["hits"])
+    (first, *_others) = json.loads(ask(server, "/api/search?q=17&most=1000")[2])["hits"]
+    assert rows[first[0]][0] == 17  # the row with that number comes first
+    assert json.loads(ask(server, "/api/search?q=%C3%BCN%C3%AF%20%3Cb")[2])["total"] == N
+    assert json.loads(ask(server, "/api/search?q=")[2]) == {"total": 0, "more": False, "hits": []}
+    assert json.loads(ask(server, "/api/search")[2])["total"] == 0
+    assert json.loads(ask(server, "/api/search?q=" + "9" * 3000)[2])["total"] == 0
+    assert json.loads(ask(server, "/api/search?q=%22,%22")[2])["total"] == 0  # how the file separates texts
+    assert ask(server, "/api/search?q=a&most=-1")[0] == 400
+    assert ask(server, "/api/search?q=a&most=1e9")[0] == 400
+
+
+def test_rows_without_names_are_found_by_number(tmp_path: Path) -> None:
+    store = Store(write_store(tmp_path / "s", fitted()))
+    assert store.search("17", 9)["hits"][0][1] == "row 17" and store.search("x", 9)["total"] == 0
+    assert store.search(str(N), 9)["total"] == 0
+
+
+# -- names --------------------------------------------------------------------------------------------------------
+
+
+def test_names_are_saved_and_shown_from_then_on(server: Server, store: Path) -> None:
+    before = json.loads(ask(server, "/data/names/0.json")[2])
+    tag = ask(server, "/data/names/0.json")[1]["etag"]
+    assert rename(server, {"level": 0, "index": 3, "name": "  my\nname <i> "}) == (200, {"name": "my name <i>"})
+    status, _, body = ask(server, "/data/names/0.json", If_None_Match=tag)
+    assert status == 200 and json.loads(body) == [*before[:3], "my name <i>", *before[4:]]
+    cluster = Store(store).clusters(0)[3]
+    saved = store.parent / "names.json"
+    assert json.loads(saved.read_text()) == {"0": {str(cluster): "my name <i>"}}
+    assert {path.name for path in store.parent.iterdir()} == {"store", "names.json"}  # nothing temporary is left
+    again = Store(store, SavedNames(saved))  # the next server
+    assert again.names(0)[3] == "my name <i>"
+    assert rename(server, {"level": 0, "index": 3, "name": ""}) == (200, {"name": before[3]})
+    assert json.loads(ask(server, "/data/names/0.json")[2]) == before
+
+
+def test_names_that_another_server_saved_are_seen(server: Server, store: Path) -> None:
+    cluster = int(Store(store).clusters(1)[0])
+    other = SavedNames(store.parent / "names.json")
+    other.set(1, cluster, "from elsewhere")
+    assert json.loads(ask(server, "/data/names/1.json")[2])[0] == "from elsewhere"
+    rename(server, {"level": 0, "index": 0, "name": "from here"})
+    assert other.read()[1] == {cluster: "from elsewhere"} and len(other.read()) == 2
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {}, [], 7, b"null", {"level": 0, "index": 0}, {"level": "0", "index": 0, "name": "a"},
+        {"level": 0, "index": -1, "name": "a"}, {"level": 0, "index": 10**9, "name": "a"},
+        {"level": 99, "index": 0, "name": "a"}, {"level": True, "index": 0, "name": "a"},
+        {"level": 0, "index": 0, "name": 3}, {"level": 0, "index": 0, "name": "a", "path": "/etc/passwd"},
+        {"level": -1, "index": 0, "name": "a"},
+    ],
+)  # fmt: skip
+def test_records_that_are_no_names_are_refused(server: Server, store: Path, record: Any) -> None:
+    assert rename(server, record)[0] == 400
+    assert not (store.parent / "names.json").exists()
+
+
+def test_broken_bodies_are_refused(server: Server) -> None:
+    assert rename(server, b"{")[0] == 400
+    assert rename(server, b"\xff\xfe")[0] == 400
+    assert rename(server, b"[" * 9000)[0] == 400
+    assert rename(server, b"x" * 20_000)[0] == 413
+    assert rename(server, b"{}", Content_Length="99999999")[0] == 413
+    assert rename(server, b"{}", Content_Length="-1")[0] == 411
+    assert rename(server, b"{}", Transfer_Encoding="chunked")[0] == 411
+    status, body = rename(server, {"level": 0, "index": 0, "name": "x" * 5000})
+    assert status == 200 and body["name"] == "x" * 200
+    status, body = rename(server, b'{"level": 0, "index": 0, "name": "\\ud800 \\u0000 half"}')
+    assert (status, body) == (200, {"name": "? half"})
+
+
+def test_other_sites_cannot_save_names(server: Server, store: Path) -> None:
+    record = {"level": 0, "index": 0, "name": "from another site"}
+    assert rename(server, record, Origin="http://evil.example")[0] == 403
+    assert rename(server, record, Origin="null")[0] == 403
+    assert rename(server, record, Origin="")[0] == 403
+    assert rename(server, record, Origin=f"http://127.0.0.1:{server.server_address[1] + 1}")[0] == 403
+    assert rename(server, record, Sec_Fetch_Site="cross-site")[0] == 403
+    assert rename(server, record, Content_Type="text/plain")[0] == 415
+    assert rename(server, record, Content_Type="application/x-www-form-urlencoded")[0] == 415
+    assert not (store.parent / "names.json").exists()
+    assert rename(server, record, Sec_Fetch_Site="same-origin")[0] == 200
+
+
+def test_a_store_without_names_to_save_says_so(store: Path) -> None:
+    server = Server(Store(store))
+    server.start()
+    try:
+        assert rename(server, {"level": 0, "index": 0, "name": "a"})[0] == 400
+        assert json.loads(ask(server, "/data/meta.json")[2])["can_save"] is False
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"a": {}}', '{"0": {"x": "y"}}', '{"0": {"1": 2}}', '{"0": [1]}', "\x00"]
+)
+def test_damaged_names_are_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "names.json").write_text(text)
+    with pytest.raises(ModelFileError, match=r"names.json.*delete it"):
+        SavedNames(tmp_path / "names.json")
+
+
+def test_names_from_threads_are_all_kept(tmp_path: Path) -> None:
+    saved = SavedNames(tmp_path / "names.json")
+    threads = [threading.Thread(target=saved.set, args=(i % 3, i, f"n{i}")) for i in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(len(own) for own in SavedNames(tmp_path / "names.json").read().values()) == 24
+
+
+def test_tidy() -> None:
+    assert tidy("a\x00b\u202ec\td") == "a b c d" and tidy("x" * 999) == "x" * 200 and tidy(" \n ") == ""
+
+
+# -- what it refuses ----------------------------------------------------------------------------------------------
+
+
+PATHS = (
+        "/../secret.json", "/data/../../../secret.json", "/data/../../secret", "/%2e%2e/secret.json",
+        "/data/%2e%2e/%2e%2e/secret.json", "/data/..%2f..%2fsecret.json", "/data/..%5c..%5csecret.json",
+        "/data//etc/passwd", "//etc/passwd", "/data/" + "a/" * 500 + "b.bin", "/data/meta.json%00.bin", "/data/.",
+        "/data/m0", "/data/", "/data/link.json", "/data/out/secret.json", "/data/fifo.json", "/data/names.json",
+        "/names.json", "/data/../names.json", "/app.js/", "/./app.js", "/App.js", "/data/META.JSON",
+        "/data/meta.json.gz",        "/data/names/-1.json", "/data/names/00.json", "/data/names/999.json",
+        "/data/names/1/../1.json", "/api/",
+        "/\\secret.json", "/data/%c0%ae%c0%ae/secret.json", "/data/m0/rows/0.bin/..", "/%252e%252e/secret.json",
+)  # fmt: skip
+
+
+def test_paths_outside_are_refused(server: Server, store: Path, tmp_path: Path) -> None:
+    (store / "link.json.gz").symlink_to(tmp_path / "secret.json")
+    (store / "out").symlink_to(tmp_path)
+    (tmp_path / "secret.json.gz").write_bytes(gzip.compress(SECRET.encode()))
+    os.mkfifo(store / "fifo.json.gz")
+    for path in PATHS:
+        status, _, body = ask(server, path)
+        assert status in (400, 404) and SECRET.encode() not in body and b"root:" not in body, path
+
+
+PARTS = ("..", ".", "/", "\\", "m0", "rows", "0", ".bin", "names", "\x00", "é", "%2e", "secret", ".json", "meta")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(PARTS)))
+def test_names_of_files_lead_nowhere_else(original: Path, parts: list[str]) -> None:
+    path = Store(original).path("".join(parts))
+    assert path is None or (path.resolve().is_relative_to(original.resolve()) and path.is_file())
+
+
+def test_names_that_lead_here_from_elsewhere_are_refused(server: Server) -> None:
+    port = server.server_address[1]
+    for host in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost@evil",
+        "127.0.0.2x",
+        "[::2]",
+    ):
+        assert ask(server, "/data/meta.json", host=host)[0] == 403, host
+    for host in ("localhost", f"LOCALHOST:{port}", "localhost.:80", "127.0.0.1:9", "[::1]:80"):  # forwarded ports
+        assert ask(server, "/data/meta.json", host=host)[0] == 200, host
+
+
+def raw(server: Server, text: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", int(server.server_address[1])), timeout=10) as connection:
+        connection.sendall(text)
+        connection.shutdown(socket.SHUT_WR)
+        parts = []
+        while part := connection.recv(65536):
+            parts.append(part)
+        return b"".join(parts)
+
+
+def test_requests_that_are_none(server: Server) -> None:
+    assert b" 400 " in raw(server, b"GET /data/meta.json HTTP/1.1\r\n\r\n")  # no host
+    assert b" 400 " in raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+    assert b" 40" in raw(server, b"GET http://evil.example/data/meta.json HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+    assert b" 414 " in raw(server, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b"200" not in raw(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n")[:30]
+    raw(server, b"")
+    inner = b"GET /data/meta.json HTTP/1.1\r\nHost: localhost\r\n\r\n"  # a request as the body of another
+    asked = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(inner), inner)
+    assert raw(server, asked).count(b"HTTP/1.1 ") == 1
+    assert ask(server, "/?" + "&".join(f"a{i}=1" for i in range(50)))[0] == 400
+    assert ask(server, "/data/meta.json")[0] == 200  # it is still there
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
+def test_other_methods_are_refused(server: Server, method: str) -> None:
+    assert ask(server, "/data/meta.json", method)[0] in (405, 501)
+
+
+def test_posts_elsewhere_are_refused(server: Server) -> None:
+    assert (
+        ask(server, "/data/meta.json", "POST", {}, Origin=server.url[:-1], Content_Type="application/json")[0] == 404
+    )
+
+
+def test_other_hosts_need_the_token(store: Path) -> None:
+    server = Server(Store(store, SavedNames()), "0.0.0.0")
+    server.start()
+    try:
+        token = str(server.token)
+        assert len(token) >= 32 and server.url.endswith(f"/{token}/") and token not in repr(server.store.meta)
+        assert ask(server, f"/{token}/")[0] == ask(server, f"/{token}/data/meta.json", host="my.host")[0] == 200
+        for path in ("/", "/data/meta.json", f"/{token[:-1]}/", f"/{token}x/data/meta.json", f"/{token.swapcase()}/",
+                     "//", f"/data/meta.json?token={token}", "/%00/", "/%c3%bc/"):  # fmt: skip
+            status, _, body = ask(server, path)
+            assert status == 403 and token.encode() not in body, path
+        record = {"level": 0, "index": 0, "name": "a"}
+        wanted = {"Origin": "http://my.host", "Content_Type": "application/json"}
+        assert ask(server, "/api/names", "POST", record, "my.host", **wanted)[0] == 403
+        assert ask(server, f"/{token}/api/names", "POST", record, "my.host", **wanted)[0] == 200
+    finally:
+        server.stop()
+
+
+def test_loopback() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.5", "example.org", "")))
+
+
+def test_damaged_stores(store: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"meta.json is missing"):
+        Store(store.parent)
+    good = (store / "meta.json.gz").read_bytes()
+    for data, message in (
+        (b"", "cut off"), (good[:-9], "cut off"), (b"no gzip", "damaged"), (gzip.compress(b"[]"), "no store"),
+        (gzip.compress(b"{"), "damaged"),
+        (gzip.compress(b'{"format": "nestmap-explorer", "version": 99}'), "version"),
+        (gzip.compress(b'{"format": "nestmap-explorer", "version": 1}'), "damaged"),
+    ):  # fmt: skip
+        (store / "meta.json.gz").write_bytes(data)
+        with pytest.raises(ModelFileError, match=message):
+            Store(store)
+
+
+def test_files_damaged_while_it_runs(server: Server, store: Path) -> None:
+    (store / "search/0.json.gz").write_bytes(b"no gzip")
+    (store / "names/0.json.gz").unlink()
+    assert ask(server, "/api/search?q=name")[0] == 500
+    assert ask(server, "/data/names/0.json")[0] == 500
+    assert ask(server, "/data/names/1.json")[0] == 200
+
+
+def test_connections_are_limited(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "most_connections", 2)
+    server = Server(Store(store))
+    server.start()
+    address = ("127.0.0.1", int(server.server_address[1]))
+    try:
+        with (
+            socket.create_connection(address, timeout=10) as one,
+            socket.create_connection(address, timeout=10) as two,
+        ):
+            for each in (one, two):  # both are being served: they get an answer, and stay
+                each.sendall(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert each.recv(100).startswith(b"HTTP/1.1 200")
+            with socket.create_connection(address, timeout=10) as three:
+                assert three.recv(100) == b""  # closed at once
+        answers = []
+        for _ in range(100):  # until the two have gone
+            try:
+                answers.append(ask(server, "/")[0])
+                break
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.05)
+        assert answers == [200]
+    finally:
+        server.stop()
+
+
+def test_many_tabs_at_once(server: Server) -> None:
+    found: list[int] = []
+
+    def look() -> None:
+        found.extend(
+            ask(server, path)[0] for path in ("/", "/data/meta.json", "/data/m0/rows/0.bin", "/api/search?q=1")
+        )
+
+    threads = [threading.Thread(target=look) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [200] * 48
+
+
+# -- from Python --------------------------------------------------------------------------------------------------
+
+
+def test_explore_from_python() -> None:
+    picture = fitted().explore(names=[str(i) for i in range(N)], metadata={"a": np.arange(N) % 4}, trust=True)
+    assert isinstance(picture, Explorer) and picture.url.startswith("http://127.0.0.1:")
+    folder = picture._server.store.folder
+    with picture:
+        assert ask(picture._server, "/data/meta.json")[0] == 403  # other users of this machine have no token
+        token = f"/{picture._server.token}"
+        meta = json.loads(ask(picture._server, f"{token}/data/meta.json")[2])
+        assert meta["neighbors"] == 10 and meta["can_save"] and "'self' http://localhost:*" in picture._server.policy
+        wanted = {"Origin": picture.url.removesuffix(f"{token}/"), "Content_Type": "application/json"}
+        assert (
+            ask(picture._server, f"{token}/api/names", "POST", {"level": 0, "index": 0, "name": "mine"}, **wanted)[0]
+            == 200
+        )
+        assert list(picture.names[0].values()) == ["mine"]
+        html = picture._repr_html_()
+        assert f'<iframe src="{picture.url}"' in html and "<img" in html and "<script" not in html
+        png = picture._repr_png_()
+        assert png is not None and png[:4] == b"\x89PNG"
+        assert picture.url in repr(picture)
+    assert not folder.parent.exists()
+    picture.stop()  # twice does no harm
+    with pytest.raises(OSError, match=r"."):
+        socket.create_connection(("127.0.0.1", int(picture.url.split(":")[2].split("/")[0])), timeout=2)
+
+
+def test_explore_cleans_up_after_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = {*tmp_path.iterdir()}
+    with pytest.raises(ValueError, match="names: needs one"):
+        explore(fitted(), names=["a"])
+    with pytest.raises(ValueError, match="trust=True compares"):
+        explore(fitted(), trust=True)
+    assert {*tmp_path.iterdir()} == before
+
+
+def test_static_folder(tmp_path: Path) -> None:
+    site = fitted().explore(path=tmp_path / "site", names=[f"</script>{i}" for i in range(N)])
+    assert site == tmp_path / "site" and {path.name for path in site.iterdir()} == {
+        "index.html", "app.js", "data", "README.txt",
+    }  # fmt: skip
+    assert '"transport": "static"' in (site / "index.html").read_text()
+    scripts = list((site / "data").rglob("*.js"))
+    assert len(scripts) > 15
+    for path in scripts:
+        found = re.fullmatch(r'nestmapData\("([a-z0-9/.]+)","([A-Za-z0-9+/=]+)"\)\n', path.read_text())
+        assert found and found[1] == path.relative_to(site / "data").as_posix()[:-3]
+    from base64 import b64decode
+
+    text = (site / "data/meta.json.js").read_text()
+    meta = json.loads(gzip.decompress(b64decode(text.split('"')[3])))
+    assert meta["can_save"] is False and meta["n_rows"] == N
+    export(site, fitted())  # an older one is replaced
+    other = tmp_path / "precious"
+    other.mkdir()
+    (other / "thesis.txt").write_text("all my work")
+    with pytest.raises(FileExistsError, match="is not replaced"):
+        export(other, fitted())
+    assert (other / "thesis.txt").exists()
+
+
+def test_a_page_that_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("nestmap.explore.bundle.__file__", str(tmp_path / "nowhere" / "bundle.py"))
+    with pytest.raises(ModelFileError, match=r"has no index.html"):
+        Page.find()
