@@ -102,8 +102,8 @@ class FittedTree:
 def warn_of_far_rows(distances: Array, far_distance: float, stacklevel: int = 3) -> None:
     """Say so, once per call, if more than a fifth of the new rows are far from everything seen."""
     limit = far_distance if len(distances) >= _FEW else 2 * far_distance
-    n_far = int(np.count_nonzero(distances > limit))  # no warning where far_distance is NaN
-    if n_far <= _MANY * len(distances):
+    n_far = int(np.count_nonzero(distances > limit))
+    if not far_distance > 0 or n_far <= _MANY * len(distances):  # NaN, or 0: nothing to compare with
         return
     warnings.warn(
         f"{n_far} of {len(distances)} rows are farther than {limit:.4g} from all that was fitted, where 99.9% of the "
