@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from functools import cache
 from zlib import crc32
 
@@ -35,3 +36,8 @@ def digits() -> np.ndarray:
     X = load_digits().data.astype(np.float32)
     X.flags.writeable = False  # one array for all tests
     return X
+
+
+def heed_ctrl_c() -> None:
+    """For `preexec_fn`: a process started by tests in the background would ignore SIGINT, as they do."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

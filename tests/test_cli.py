@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, heed_ctrl_c
 from scipy.io import savemat
 
 import nestmap
@@ -145,7 +145,7 @@ class TestAsAUserRunsIt:
         process = subprocess.Popen(
             [sys.executable, "-m", "nestmap", "fit", "x.npy", "-o", "run", "--resume"], cwd=tmp_path,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore Ctrl-C
+            preexec_fn=heed_ctrl_c,
         )  # fmt: skip
         deadline = time.monotonic() + 120
         while not (tmp_path / "run.work").exists() and process.poll() is None and time.monotonic() < deadline:

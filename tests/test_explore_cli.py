@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, heed_ctrl_c
 
 from nestmap import ModelFileError
 from nestmap.cli import main
@@ -227,8 +227,9 @@ def test_the_command_serves_until_it_is_stopped(run: Path, how: Any) -> None:
         f"sys.argv[1:] = {arguments!r}; sys.exit(main())"
     )
     with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+        [sys.executable, "-W", "error", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=heed_ctrl_c,
+    ) as process:  # fmt: skip
         assert process.stdout is not None and process.stderr is not None
         text = ""
         while not text.rstrip().endswith("}"):

@@ -485,7 +485,7 @@ for n_threads in (1, 2):
 @pytest.mark.skipif("NESTMAP_SANITIZED" in os.environ, reason="sanitizers take all of the address space")
 @pytest.mark.parametrize(
     "program",
-    [FEW_THREADS.format(room=200_000_000), FEW_THREADS.format(room=2_000_000), STOPPED.format(room=2_000_000),
+    [FEW_THREADS.format(room=200_000_000), FEW_THREADS.format(room=6_000_000), STOPPED.format(room=6_000_000),
      STOPPED.format(room=200_000_000), NO_MEMORY],
     ids=["few threads", "no threads", "stopped without threads", "stopped with few threads", "no memory"],
 )  # fmt: skip

@@ -131,6 +131,8 @@ def stand_ins() -> dict[str, Any]:
 
 def write_files(folder: Path) -> None:
     """Files that pages use as if the reader had them."""
+    import pandas as pd
+
     space = stand_ins()
     np.save(folder / "rows.npy", space["X"].astype(np.float32))
     np.save(folder / "new_rows.npy", space["X_new"].astype(np.float32))
@@ -144,6 +146,8 @@ def write_files(folder: Path) -> None:
     table = "\n".join(["name,maker,weight,power,length", *lines]) + "\n"
     (folder / "cars.csv").write_text(table)
     (folder / "new.csv").write_text("\n".join(table.split("\n")[:6]) + "\n")
+    pixels = pd.DataFrame(space["X"][:200].astype(int)).add_prefix("pixel").assign(digit=space["y"][:200])
+    pixels.to_csv(folder / "digits.csv", index=False)
     with gzip.open(folder / "rows.csv.gz", "wt") as file:
         file.write(table)
     words = ("good pizza and fast service", "slow service and cold pizza", "quiet room near the station")

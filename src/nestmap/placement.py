@@ -22,8 +22,8 @@ from .neighbors.blocked import BlockedIndex
 from .neighbors.join import Index
 
 RULES = ("centroid", "neighbor")
-_MANY = 0.2  # of the rows of a call: of rows like those of the fit up to 7 in 100 were far (docs/distances.md)
-_FEW = 20  # rows of a call: fewer must be twice as far, since any single row may be
+_MANY = 0.5  # of the rows of a call: single rows may be far, and leaves of a regular grid are long
+_FAR = 2  # times far_distance: that is told by neighbours, and new rows are compared with centroids
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +100,8 @@ class FittedTree:
 
 
 def warn_of_far_rows(distances: Array, far_distance: float, stacklevel: int = 3) -> None:
-    """Say so, once per call, if more than a fifth of the new rows are far from everything seen."""
-    limit = far_distance if len(distances) >= _FEW else 2 * far_distance
+    """Say so, once per call, if more than half of the new rows are far from everything seen."""
+    limit = _FAR * far_distance
     n_far = int(np.count_nonzero(distances > limit))
     if not far_distance > 0 or n_far <= _MANY * len(distances):  # NaN, or 0: nothing to compare with
         return
