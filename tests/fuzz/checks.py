@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nestmap import HNNE, first_neighbors
+from nestmap import HNNE, FarRowsWarning, first_neighbors
 
 from .brute import check_neighbors
 from .cases import KERNEL_METRICS, Case, arguments
@@ -284,6 +284,7 @@ def run_case(case: Case, everything: bool = False) -> list[Finding]:
     """What is wrong with a case, each kind once."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", FarRowsWarning)  # odd new rows are far, and told so
         findings = _deserved_error(case) if case.deserves else _all_checks(case, everything)
     if not findings:  # else they tell of the same
         findings = [(f"warning: {w.category.__name__} in {_place(w.filename)}: {w.message}", "") for w in told]
