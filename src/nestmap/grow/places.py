@@ -17,7 +17,7 @@ from ..fitted import FittedMap, MapSettings, fit_map, fit_tree
 from ..hierarchy import Grouping
 from ..layout import Islands
 from ..layout.descent import Placement, lengths
-from ..layout.islands.leaves import RowPlacement, fit_rows
+from ..layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ..placement import RowTable
 from .extend import GrownTree, extend_tree, first_places
 
@@ -27,7 +27,6 @@ _SPACING = (
     2 / np.pi**0.5
 )  # radius of a disc for one row, in distances to the nearest other: 1/2 of the root of its area
 _STEP, _RINGS, _ANGLES = 1.25, 60, 24  # candidates around where a cluster would like to be
-_REACH = 1 / 3  # as in the fit: of the distance to the nearest other row
 _INSIDE = 12  # rows: smaller groups need no clear water around them
 
 
@@ -174,7 +173,7 @@ def _grow_leaves(
         return leaf
     group = grown.tree.hierarchy.levels[0].grouping
     own = positions[len(layout.positions) :]
-    reach = _REACH * cKDTree(positions).query(own, k=[2], workers=n_threads)[0][:, 0]
+    reach = REACH * cKDTree(positions).query(own, k=[2], workers=n_threads)[0][:, 0]
     return replace(
         leaf, positions=positions, order=group.order, starts=group.starts,
         offsets=np.concatenate(

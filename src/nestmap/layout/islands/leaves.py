@@ -15,7 +15,7 @@ from ..descent import lengths, neighbors_in_map
 from ..frozen import Frozen
 
 _PIECE = 1_000_000  # pairs of a new row and a row of its leaf that are compared at once
-_REACH = 1 / 3  # of the distance to the nearest other row: whoever is placed beside a row has it as nearest
+REACH = 1 / 3  # of the distance to the nearest other row: whoever is placed beside a row has it as nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def fit_rows(
     maps = frames.maps if frames.maps.shape[1] == 2 else frames.maps * np.eye(2)
     maps = np.einsum("gde,gep->gdp", turns, maps).astype(frames.maps.dtype)
     turned = np.einsum("nde,ne->nd", turns[leaf.members], offsets).astype(np.float32)
-    reach = (_REACH * _nearest_other(positions, distinct, n_threads)).astype(np.float32)
+    reach = (REACH * _nearest_other(positions, distinct, n_threads)).astype(np.float32)
     radii = group.maximum(lengths(away) + reach)
     return RowPlacement(
         anchors, radii, scales, *frames.kept(maps), positions, turned, reach, group.order, group.starts
