@@ -29,8 +29,8 @@ chromium:
 test-quick: .venv/installed
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-# The tests as on other machines (other CPUs, one core, not root, random order, …), about half an hour.
-# ARGS="random one-core" chooses; `python tests/elsewhere.py --list` names them.
+# The tests as on other machines (other CPUs, one core, not root, random order, …): five runs, about an hour.
+# ARGS="random one-core" chooses, ARGS="random+not-root" joins; `python tests/elsewhere.py --list` names them.
 test-elsewhere: .venv/installed
 	$(BIN)/python tests/elsewhere.py $(ARGS) -- -n 2
 

@@ -5,6 +5,9 @@ varied here is skipped, and said so. The exit code is 1 if a test failed.
 
     python tests/elsewhere.py --list
     python tests/elsewhere.py one-core random -- tests/test_layout.py
+
+Names joined by + are varied together in one run of the tests; run one by one to see which of them makes a test fail.
+Without names, every variation is run once, in as few runs as possible (`TOGETHER`).
 """
 
 from __future__ import annotations
@@ -29,6 +32,15 @@ WITHOUT_KERNELS = tuple(
     for name in ("edge_cases", "estimator", "hierarchy", "layout", "new_points", "preliminary", "package", "mosaic")
 )
 
+# A CPU of another maker, a CPU of another decade, and what cannot be joined: numbers of cores, no kernels at all.
+TOGETHER = (
+    "no-avx512+blas-haswell+not-root+random",
+    "no-avx2+blas-nehalem+baseline+no-cpuinfo",
+    "one-core",
+    "eight-threads",
+    "no-kernels",
+)
+
 
 @dataclass(frozen=True)
 class Variation:
@@ -36,7 +48,7 @@ class Variation:
 
     about: str
     environment: dict[str, str] = field(default_factory=dict)
-    command: tuple[str, ...] = PYTEST
+    prefix: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     first_core_only: bool = False
@@ -72,12 +84,12 @@ def not_root() -> Variation:
         return Variation(about, missing="the tests are not run as root anyway")
     plain = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
     if works(*plain):
-        return Variation(about, {}, (*plain, *PYTEST), own_home=True)
+        return Variation(about, {}, plain, own_home=True)
     # CMake asks with access(2) whether it may read, and gets no for an answer
     reading = (*plain, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
     without = ("--deselect", "tests/test_package.py::test_wheel_without_a_compiler_works_and_says_so_once")
     missing = "" if works(*reading) else "setpriv is not allowed here"
-    return Variation(about, {}, (*reading, *PYTEST), without, own_home=True, missing=missing)
+    return Variation(about, {}, reading, without, own_home=True, missing=missing)
 
 
 def works(*prefix: str) -> bool:
@@ -94,7 +106,7 @@ def no_cpuinfo() -> Variation:
     bind = 'echo "processor : 0" > "$0" && mount --bind "$0" /proc/cpuinfo && rm "$0" && exec "$@"'
     prefix = ("unshare", "--mount", "sh", "-c", bind, tempfile.mktemp(prefix="cpuinfo-"))
     missing = "" if works(*prefix) else "mounting is not allowed here"
-    return Variation("/proc/cpuinfo tells nothing", {}, (*prefix, *PYTEST), missing=missing)
+    return Variation("/proc/cpuinfo tells nothing", {}, prefix, missing=missing)
 
 
 def variations() -> dict[str, Callable[[], Variation]]:
@@ -120,6 +132,24 @@ def variations() -> dict[str, Callable[[], Variation]]:
     }
 
 
+def joined(name: str, known: dict[str, Callable[[], Variation]]) -> Variation:
+    """All of a+b+c at once; those that cannot be varied here are left out, and said so."""
+    parts = [known[part]() for part in name.split("+")]
+    able = [part for part in parts if not part.missing]
+    if len(parts) == 1 or not able:
+        return parts[0]
+    left_out = [f"without: {part.about} ({part.missing})" for part in parts if part.missing]
+    return Variation(
+        "; ".join([part.about for part in able] + left_out),
+        {key: value for part in able for key, value in part.environment.items()},
+        tuple(word for part in able for word in part.prefix),
+        tuple(word for part in able for word in part.arguments),
+        tuple(file for part in able for file in part.files),
+        any(part.first_core_only for part in able),
+        any(part.own_home for part in able),
+    )
+
+
 def start_tests(variation: Variation, arguments: list[str], home: str) -> subprocess.CompletedProcess[str]:
     """Run pytest as the variation wants it; `home` is a folder that anybody may write to."""
     environment = {**os.environ, **variation.environment}
@@ -132,7 +162,7 @@ def start_tests(variation: Variation, arguments: list[str], home: str) -> subpro
 
     files = [] if any(Path(argument).exists() for argument in arguments) else variation.files
     return subprocess.run(
-        [*variation.command, *variation.arguments, *files, *arguments],
+        [*variation.prefix, *PYTEST, *variation.arguments, *files, *arguments],
         cwd=ROOT, env=environment, capture_output=True, text=True, preexec_fn=stay_on_first_core, check=False,
     )  # fmt: skip
 
@@ -140,7 +170,7 @@ def start_tests(variation: Variation, arguments: list[str], home: str) -> subpro
 def run(name: str, variation: Variation, arguments: list[str]) -> bool:
     """Whether all tests passed (or could not be run)."""
     if variation.missing:
-        print(f"{name:14} skipped: {variation.missing}", flush=True)
+        print(f"{name:42} skipped: {variation.missing}", flush=True)
         return True
     start = time.monotonic()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
@@ -152,7 +182,7 @@ def run(name: str, variation: Variation, arguments: list[str]) -> bool:
         "no tests ran",
     )
     outcome = "failed" if done.returncode else "passed"
-    print(f"{name:14} {outcome} {time.monotonic() - start:6.0f} s  {variation.about}: {told}", flush=True)
+    print(f"{name:42} {outcome} {time.monotonic() - start:6.0f} s  {variation.about}: {told}", flush=True)
     if done.returncode:
         print("\n".join(f"    {line}" for line in lines[-60:]), flush=True)
     return done.returncode == 0
@@ -161,20 +191,22 @@ def run(name: str, variation: Variation, arguments: list[str]) -> bool:
 def main() -> int:
     known = variations()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"one of {', '.join(known)} (default: all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"of {', '.join(known)}; a+b: together (default: all)"
+    )
     parser.add_argument("--list", action="store_true", help="print the names and what is different")
     own, arguments = sys.argv[1:], []
     if "--" in own:
         own, arguments = own[: own.index("--")], own[own.index("--") + 1 :]
     options = parser.parse_args(own)
-    if unknown := set(options.names) - set(known):
+    if unknown := {part for name in options.names for part in name.split("+")} - set(known):
         parser.error(f"{', '.join(sorted(unknown))}: not one of {', '.join(known)}")
     if options.list:
         for name, make in known.items():
             variation = make()
             print(f"{name:14} {variation.about}{variation.missing and f' (skipped: {variation.missing})'}")
         return 0
-    return 0 if all([run(name, known[name](), arguments) for name in options.names or known]) else 1
+    return 0 if all([run(name, joined(name, known), arguments) for name in options.names or TOGETHER]) else 1
 
 
 if __name__ == "__main__":
