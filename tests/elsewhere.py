@@ -93,8 +93,9 @@ def not_root() -> Variation:
 
 
 def works(*prefix: str) -> bool:
-    """Whether this interpreter and the tests can be read after a change of the user."""
-    code = f"import numpy, os; os.listdir({str(ROOT)!r})"
+    """Whether this interpreter can start itself and read the tests after a change of the user."""
+    again = "subprocess.run([sys.executable, '-c', 'import numpy'], check=True)"
+    code = f"import os, subprocess, sys; os.listdir({str(ROOT)!r}); {again}"
     try:
         return not subprocess.run([*prefix, sys.executable, "-c", code], capture_output=True, check=False).returncode
     except FileNotFoundError:
