@@ -109,6 +109,21 @@ def test_no_bound_exceeds_the_distance(kind: str, metric: str) -> None:
             assert (bound <= limit).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_in_float32_stay_within_the_margin(kind: str) -> None:
+    """Not proved, but so on hard rows: an approximate search compares its sample with the true neighbours."""
+    points = make_points(hard_rows(kind).astype(np.float32), "euclidean")
+    reducer = fit_reducer(points, most=64 if kind == "plane" else 256)
+    single, double = (reduce_rows(points, reducer, 1, single=single) for single in (True, False))
+    assert (single.z != double.z).any()
+    D = by_definition(points)
+    i, j = some_pairs(D)
+    for head in sorted({8, single.z.shape[1]}):
+        slack = rounding_slack(head, points.n_cols)
+        for bound in lower_bounds(single, i, j, head, slack, points.norm):
+            assert (bound <= D[i, j] * (1 + 2.0**-22)).all()
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
 def test_without_the_margin_bounds_would_exceed_distances(metric: str) -> None:
     points, _, short = reduced("pairs", metric)

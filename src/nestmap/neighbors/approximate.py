@@ -141,7 +141,7 @@ def search_graph(
         raise CheaperExact("few distinct rows: all distances were computed")
     reducer = reducer or fit_reducer(points, _sample_of(points, distinct), columns)
     clock.stop("directions")
-    reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1))
+    reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1), single=True)
     clock.stop("reduction")
     partition = fine_partition(reduced.z, n_threads, part_of(progress, 0.1, 0.15))
     reduced = reduced.take(partition.order, n_threads)
