@@ -24,7 +24,7 @@ from benchmarks.large.plan import N_JOBS, PACKAGES
 from benchmarks.methods import METHODS
 
 WARM_ROWS = 50_000  # enough for every function to be compiled
-REPEATS, LONG = 3, 60.0  # a warm measurement is repeated while that takes less than so many seconds
+REPEATS, LONG = 3, 30.0  # a warm measurement is repeated while that takes less than so many seconds
 
 
 def main() -> None:
