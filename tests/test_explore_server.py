@@ -518,11 +518,15 @@ def test_explore_from_python() -> None:
         )
         assert list(picture.names[0].values()) == ["mine"]
         html = picture._repr_html_()
-        assert f'<iframe src="{picture.url}"' in html and "<img" in html and "<script" not in html
+        assert f'src="{picture.url}"' in html and "<img" in html
+        status, headers, body = ask(picture._server, f"{token}/alive")  # for a page of another origin
+        assert status == 200 and body == b"" and headers["cross-origin-resource-policy"] == "cross-origin"
+        assert ask(picture._server, "/alive")[0] == 403
         png = picture._repr_png_()
         assert png is not None and png[:4] == b"\x89PNG"
         assert picture.url in repr(picture)
     assert not folder.parent.exists()
+    assert "<img" in picture._repr_html_() and "iframe" not in picture._repr_html_() and "stopped" in repr(picture)
     picture.stop()  # twice does no harm
     with pytest.raises(OSError, match=r"."):
         socket.create_connection(("127.0.0.1", int(picture.url.split(":")[2].split("/")[0])), timeout=2)

@@ -6,8 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -461,6 +463,28 @@ def test_a_run_that_is_built_again_under_the_page(browser: Any, tmp_path: Path) 
     assert tab.page.locator("#notice").is_hidden()
     tab.close()
     server.stop()
+
+
+def test_a_notebook_shows_the_page_or_a_picture(browser: Any, tmp_path: Path) -> None:
+    """As text/html of an output, in a page from another port; then again when the kernel is gone."""
+    explorer = fitted().explore()
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{explorer._repr_html_()}")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as notebook:
+        Thread(target=notebook.serve_forever, daemon=True).start()
+        url = f"http://localhost:{notebook.server_address[1]}/notebook.html"
+        tab = Tab(browser)
+        tab.page.goto(url)
+        tab.page.frame_locator("iframe").locator("#cluster .child").first.wait_for()
+        assert tab.page.locator("iframe").count() == 1
+        tab.context.close()
+        explorer.stop()
+        tab = Tab(browser)
+        tab.page.goto(url)
+        tab.wait("!document.querySelector('iframe')")
+        assert tab.js("document.querySelector('img').naturalWidth") > 500
+        tab.context.close()
+        notebook.shutdown()
 
 
 def test_one_row(browser: Any, server: Server) -> None:

@@ -25,6 +25,9 @@ from .reading import MOST_HITS, Store
 
 _MOST_POSTED = 10_000  # bytes
 _REBUILT = "the run was built again since this page was opened, or is just being built: reload the page"
+ALIVE = (
+    "alive"  # an address that says nothing but that the server answers: for notebooks, which are of another origin
+)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _TYPES = {
     "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
@@ -253,6 +256,9 @@ class Handler(BaseHTTPRequestHandler):
             found = store.search(query.get("q", [""])[0], min(MOST_HITS, int(most)))
             self._check_current()
             self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
+        elif path == ALIVE:
+            shared = {"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "cross-origin"}
+            self._send(HTTPStatus.OK, b"", "txt", shared)
         elif (file := self.server.page.read(path)) is not None:
             self._send_cached(file, path.rpartition(".")[2])
         else:
@@ -324,8 +330,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Security-Policy", self.shown.policy)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")  # the address holds the token
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        for name, value in (extra or {"Cache-Control": "no-store"}).items():
+        given = {"Cross-Origin-Resource-Policy": "same-origin", **(extra or {"Cache-Control": "no-store"})}
+        for name, value in given.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
