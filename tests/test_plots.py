@@ -155,6 +155,16 @@ def test_legends_lie_beside_the_map(length: int) -> None:
     assert max(len(text.get_text()) for text in drawn.get_legend().get_texts()) <= 32
 
 
+def test_odd_names_are_names() -> None:
+    kinds = np.array(["$x$ for $\\frac$", "_hidden", "", "plain"])[np.arange(len(digits())) % 4]
+    drawn = nestmap.plot(model(), "$\\frac$", metadata={"$\\frac$": kinds}, title="$\\nothing$")
+    drawn.figure.canvas.draw()  # what is no formula is not read as one
+    shown = [text.get_text().strip() for text in drawn.get_legend().get_texts()]
+    assert sorted(shown) == sorted(["$x$ for $\\frac$", "_hidden", "(empty)", "plain"])
+    nestmap.plot(model(), np.arange(len(digits())) * 1.0, labels=["$\\frac$"] * len(set(model().labels_)))
+    plt.gcf().canvas.draw()
+
+
 def test_colour_bars_lie_beside_the_map() -> None:
     square = np.stack(np.meshgrid(np.linspace(-1, 1, 41), np.linspace(-1, 1, 41)), axis=-1).reshape(-1, 2)
     full = SimpleNamespace(embedding_=square, hierarchy_=nestmap.HNNE().fit(square).hierarchy_)

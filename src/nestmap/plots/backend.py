@@ -41,7 +41,7 @@ def clear(axes: Any, theme: Theme, title: str | None) -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     if title:
-        axes.set_title(title, color=theme.text, fontsize=13, pad=8)
+        axes.set_title(title, color=theme.text, fontsize=13, pad=8, parse_math=False)
 
 
 def size_in_points(axes: Any) -> tuple[float, float]:

@@ -84,7 +84,7 @@ def _draw_legend(axes: Any, rows: RowColors, corner: str, theme: Theme) -> Any:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], marker="o", ls="", ms=7, mec="none", color=rows.colors[code], label=_cut(name))
+        Line2D([], [], marker="o", ls="", ms=7, mec="none", color=rows.colors[code], label=_entry(name))
         for name, code in rows.entries
     ]
     drawn = axes.legend(
@@ -92,8 +92,15 @@ def _draw_legend(axes: Any, rows: RowColors, corner: str, theme: Theme) -> Any:
         facecolor=theme.background, edgecolor="none", fontsize=9,
     )  # fmt: skip
     drawn.get_title().set_color(theme.text)
+    for text in (drawn.get_title(), *drawn.get_texts()):
+        text.set_parse_math(False)  # a name with dollars is a name
     drawn.set_zorder(10)
     return drawn
+
+
+def _entry(name: str) -> str:
+    """As a legend shows it: matplotlib leaves out names that begin with an underscore."""
+    return f" {_cut(name)}" if name.startswith("_") else _cut(name) or "(empty)"
 
 
 def _cut(name: str) -> str:
@@ -111,6 +118,6 @@ def _draw_bar(axes: Any, limits: tuple[float, float], rows: RowColors, corner: s
     bar = axes.figure.colorbar(scale, cax=place, orientation="horizontal", extend="both")
     bar.ax.xaxis.set_ticks_position("top")
     bar.ax.xaxis.set_label_position("top")
-    bar.set_label(rows.title, color=theme.text, fontsize=9)
+    bar.set_label(rows.title, color=theme.text, fontsize=9, parse_math=False)
     bar.ax.tick_params(colors=theme.text, labelsize=8)
     bar.outline.set_visible(False)

@@ -116,7 +116,7 @@ def _write(
             axes.plot(*zip(anchor, centre, strict=True), color=theme.line, lw=0.6, alpha=0.6, zorder=7)
         axes.text(
             *centre, text, ha="center", va="center", fontsize=size, zorder=9 if names.is_coarse else 8,
-            color=theme.text, weight="bold" if names.is_coarse else "normal", linespacing=1.05,
+            color=theme.text, weight="bold" if names.is_coarse else "normal", linespacing=1.05, parse_math=False,
             path_effects=[withStroke(linewidth=3.0, foreground=theme.background, alpha=0.85)],
         )  # fmt: skip
     kept = placed.shown
