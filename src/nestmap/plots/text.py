@@ -137,6 +137,6 @@ def measure_text(text: str, size: float, bold: bool = False) -> tuple[float, flo
     from matplotlib.textpath import TextPath
 
     font = FontProperties(weight="bold" if bold else "normal")
-    lines = text.split("\n")
+    lines = text.replace("$", "S").split("\n")  # about as wide, and no formula
     width = max(float(TextPath((0, 0), line or " ", size=size, prop=font).get_extents().width) for line in lines)
     return width + 0.5 * size, (1.2 * len(lines) + 0.15) * size
