@@ -104,6 +104,16 @@ def test_it_draws_rows_in_the_colours_of_their_clusters(tab: Tab) -> None:
     assert len(np.unique(picture[60:, :700].reshape(-1, 3), axis=0)) > 200  # areas, coasts, names
 
 
+def test_the_first_files_come_with_the_page_and_each_once(browser: Any, server: Server) -> None:
+    tab, asked = Tab(browser), []
+    tab.page.on("request", lambda request: asked.append(request.url.removeprefix(server.url)))
+    tab.open(server.url)
+    first = [f"data/{name}?v={server.store.id}" for name in server.store.first_files()]
+    assert len(first) > 1 and len(asked) == len(set(asked))
+    assert {*first} <= {*asked[: 3 + len(first)]}  # beside the page, its style and its script
+    tab.close()
+
+
 def test_zoom_opens_clusters_into_their_children(tab: Tab) -> None:
     before, names = tab.js("nestmap.shared.store.now.focus"), set(tab.js("nestmap.main.names.shown.map(n => n.key)"))
     tab.page.mouse.move(*tab.place(0))
