@@ -11,6 +11,7 @@ import shutil
 import socket
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
@@ -122,7 +123,7 @@ def test_page_and_data(server: Server, store: Path) -> None:
 
 def test_what_browsers_keep(server: Server) -> None:
     for path, lasts in (
-        ("/data/meta.json", False), (f"/data/meta.json?v={server.store.id}", True), ("/data/meta.json?v=0", False),
+        ("/data/meta.json", False), (f"/data/meta.json?v={server.store.id}", True),
         (f"/data/names/0.json?v={server.store.id}", False), ("/", False),
     ):  # fmt: skip
         status, headers, _ = ask(server, path)
@@ -396,7 +397,7 @@ def test_damaged_stores(store: Path) -> None:
         (b"", "cut off"), (good[:-9], "cut off"), (b"no gzip", "damaged"), (gzip.compress(b"[]"), "no store"),
         (gzip.compress(b"{"), "damaged"),
         (gzip.compress(b'{"format": "nestmap-explorer", "version": 99}'), "version"),
-        (gzip.compress(b'{"format": "nestmap-explorer", "version": 1}'), "damaged"),
+        (gzip.compress(b'{"format": "nestmap-explorer", "version": 2}'), "damaged"),
     ):  # fmt: skip
         (store / "meta.json.gz").write_bytes(data)
         with pytest.raises(ModelFileError, match=message):
@@ -409,6 +410,46 @@ def test_files_damaged_while_it_runs(server: Server, store: Path) -> None:
     assert ask(server, "/api/search?q=name")[0] == 500
     assert ask(server, "/data/names/0.json")[0] == 500
     assert ask(server, "/data/names/1.json")[0] == 200
+
+
+def test_a_store_that_is_built_again_under_the_server(server: Server, store: Path) -> None:
+    old = server.store.id
+    assert ask(server, f"/data/meta.json?v={old}")[0] == 200
+    write_store(store, fitted(), names=[f"Other {i}" for i in range(N)])
+    for path in ("data/meta.json", "data/m0/rows/0.bin", "data/names/1.json", "api/search?q=other"):
+        status, headers, body = ask(server, f"/{path}{'&' if '?' in path else '?'}v={old}")
+        assert status == 409 and b"reload" in body and headers["cache-control"] == "no-store"
+    record = {"level": 1, "index": 0, "name": "mine"}
+    origin = {"Origin": server.url[:-1], "Content_Type": "application/json"}
+    assert ask(server, f"/api/names?v={old}", "POST", record, **origin)[0] == 409
+    assert not (store.parent / "names.json").exists()
+    status, headers, body = ask(server, "/")
+    new = server.store.id
+    assert new != old and new.encode() in body and old.encode() not in body
+    script = re.findall(rb"<script>(.*?)</script>", body)[0]
+    assert b64encode(sha256(script).digest()).decode() in headers["content-security-policy"]
+    assert ask(server, f"/data/rows/0.json?v={new}")[0] == 200
+    assert b"Other" in gzip.decompress(ask(server, f"/data/rows/0.json?v={new}", Accept_Encoding="gzip")[2])
+    assert json.loads(ask(server, f"/api/search?q=other&v={new}")[2])["total"] == N
+
+
+def test_a_store_that_changes_in_the_middle_of_an_answer(
+    server: Server, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read may be of either: it is not sent."""
+    original = Store.packed
+
+    def replaced_meanwhile(self: Store, name: str) -> bytes | None:
+        found = original(self, name)
+        os.rename(store, store.with_name("old"))
+        return found
+
+    monkeypatch.setattr(Store, "packed", replaced_meanwhile)
+    assert ask(server, f"/data/m0/rows/0.bin?v={server.store.id}")[0] == 409
+    monkeypatch.setattr(Store, "packed", original)
+    assert ask(server, "/data/m0/rows/0.bin")[0] == 409  # there is none now
+    os.rename(store.with_name("old"), store)
+    assert ask(server, f"/data/m0/rows/0.bin?v={server.store.id}")[0] == 200
 
 
 def test_connections_are_limited(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,7 +506,11 @@ def test_explore_from_python() -> None:
         assert ask(picture._server, "/data/meta.json")[0] == 403  # other users of this machine have no token
         token = f"/{picture._server.token}"
         meta = json.loads(ask(picture._server, f"{token}/data/meta.json")[2])
-        assert meta["neighbors"] == 10 and meta["can_save"] and "'self' http://localhost:*" in picture._server.policy
+        assert (
+            meta["neighbors"] == 10
+            and meta["can_save"]
+            and "'self' http://localhost:*" in picture._server.shown.policy
+        )
         wanted = {"Origin": picture.url.removesuffix(f"{token}/"), "Content_Type": "application/json"}
         assert (
             ask(picture._server, f"{token}/api/names", "POST", {"level": 0, "index": 0, "name": "mine"}, **wanted)[0]
@@ -473,11 +518,15 @@ def test_explore_from_python() -> None:
         )
         assert list(picture.names[0].values()) == ["mine"]
         html = picture._repr_html_()
-        assert f'<iframe src="{picture.url}"' in html and "<img" in html and "<script" not in html
+        assert f'src="{picture.url}"' in html and "<img" in html
+        status, headers, body = ask(picture._server, f"{token}/alive")  # for a page of another origin
+        assert status == 200 and body == b"" and headers["cross-origin-resource-policy"] == "cross-origin"
+        assert ask(picture._server, "/alive")[0] == 403
         png = picture._repr_png_()
         assert png is not None and png[:4] == b"\x89PNG"
         assert picture.url in repr(picture)
     assert not folder.parent.exists()
+    assert "<img" in picture._repr_html_() and "iframe" not in picture._repr_html_() and "stopped" in repr(picture)
     picture.stop()  # twice does no harm
     with pytest.raises(OSError, match=r"."):
         socket.create_connection(("127.0.0.1", int(picture.url.split(":")[2].split("/")[0])), timeout=2)
@@ -501,9 +550,11 @@ def test_static_folder(tmp_path: Path) -> None:
     assert '"transport": "static"' in (site / "index.html").read_text()
     scripts = list((site / "data").rglob("*.js"))
     assert len(scripts) > 15
+    form = re.compile(r'nestmapData\("([a-z0-9/.]+)","([A-Za-z0-9+/=]+)","([0-9a-f]{16})"\)\n')
     for path in scripts:
-        found = re.fullmatch(r'nestmapData\("([a-z0-9/.]+)","([A-Za-z0-9+/=]+)"\)\n', path.read_text())
+        found = form.fullmatch(path.read_text())
         assert found and found[1] == path.relative_to(site / "data").as_posix()[:-3]
+        assert f'"store": "{found[3]}"' in (site / "index.html").read_text()  # all of one version
     from base64 import b64decode
 
     text = (site / "data/meta.json.js").read_text()

@@ -226,20 +226,64 @@ def test_values_neighbours_pictures_and_search(files: Files) -> None:
     assert files.meta["searchable"] and files.json("search/0.json")[5].startswith(f"no {rows[5]} the digit")
 
 
+def read_outlines(files: Files, level: int, number: int = 0) -> list[list[np.ndarray]]:
+    """Rings of each node in tree order, where the map has them."""
+    data = files.bytes(f"m{number}/outlines/{level}.bin")
+    n = int(np.frombuffer(data, "<u4", 1)[0])
+    rings = np.frombuffer(data, "<u4", n, 4)
+    counts = np.frombuffer(data, "<u4", int(rings.sum()), 4 + 4 * n)
+    points = np.frombuffer(data, "<f4", -1, 4 + 4 * n + 4 * len(counts)).reshape(-1, 2)
+    assert len(points) == counts.sum()
+    x0, y0, x1, y1 = files.meta["maps"][number]["bounds"]
+    middle = np.array([x0 + x1, y0 + y1]) / 2
+    each = np.split(points + middle, np.cumsum(counts)[:-1])
+    ends = np.cumsum(rings)
+    return [each[end - own : end] for end, own in zip(ends, rings, strict=True)]
+
+
 def test_outlines(files: Files) -> None:
-    x0, y0, x1, y1 = files.meta["maps"][0]["bounds"]
     tree = fitted().hierarchy_
     for k in files.meta["outlined_levels"]:
-        data = files.bytes(f"outlines/{k}.bin")
-        n = int(np.frombuffer(data, "<u4", 1)[0])
-        rings = np.frombuffer(data, "<u4", n, 4)
-        counts = np.frombuffer(data, "<u4", int(rings.sum()), 4 + 4 * n)
-        points = np.frombuffer(data, "<f4", -1, 4 + 4 * n + 4 * len(counts)).reshape(-1, 2)
-        assert n == tree.level_sizes[k] and len(points) == counts.sum()
-        outer = np.array([x1 - x0, y1 - y0])
-        assert (np.abs(points) <= outer).all()
+        assert len(read_outlines(files, k)) == tree.level_sizes[k]
     top = fitted().layout_.outlines(-1)
-    assert rings[0] == len(top[int(files.level(str(k))["cluster"][0])])
+    clusters = files.level(str(k))["cluster"].tolist()
+    for own, cluster in zip(read_outlines(files, k), clusters, strict=True):
+        assert len(own) == len(top[cluster])
+        np.testing.assert_allclose(np.concatenate(own), np.concatenate(top[cluster]), atol=1e-4)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_outlines_of_every_map_hold_the_rows_of_their_clusters(files: Files, number: int) -> None:
+    from matplotlib.path import Path as Ring
+
+    k = files.meta["outlined_levels"][-1]
+    rows, level = files.level("rows", number), files.level(str(k), number)
+    places, inside = np.stack([rows["x"], rows["y"]], axis=1), 0
+    for first, size, rings in zip(level["first_row"], level["size"], read_outlines(files, k, number), strict=True):
+        hits = sum(Ring(ring).contains_points(places[first : first + size]).astype(int) for ring in rings)
+        inside += int((np.asarray(hits) % 2 == 1).sum())
+    assert inside > (0.9 if number < 2 else 0.4) * N  # two pixels of the digits tell no clusters apart
+
+
+def test_regions_of_another_tree_are_not_ours(tmp_path: Path) -> None:
+    mosaic, other = fitted(layout="mosaic"), HNNE(layout="mosaic").fit(X[::-1])
+    assert mosaic.hierarchy_ is not fitted().hierarchy_
+    files = Files(write_store(tmp_path / "a", fitted(), compare={"same tree": mosaic, "other tree": other}))
+    k = files.meta["outlined_levels"][-1]
+    clusters = files.level(str(k))["cluster"].tolist()
+    regions = mosaic.layout_.outlines(k)
+    for rings, cluster in zip(read_outlines(files, k, 1), clusters, strict=True):
+        np.testing.assert_allclose(rings[0], regions[cluster], atol=1e-5)
+    assert len(read_outlines(files, k, 2)) == len(clusters)
+
+
+def test_another_value_in_any_file_gives_another_store(tmp_path: Path) -> None:
+    names = [f"no {i}" for i in range(N)]
+    stores = [
+        Store(write_store(tmp_path / str(i), fitted(), names=given))
+        for i, given in enumerate((names, names, [*names[:-1], "other"]))
+    ]
+    assert stores[0].id == stores[1].id != stores[2].id
 
 
 def test_the_same_bytes_each_time_and_for_any_number_of_threads(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -102,6 +104,16 @@ def test_it_draws_rows_in_the_colours_of_their_clusters(tab: Tab) -> None:
     assert len(np.unique(picture[60:, :700].reshape(-1, 3), axis=0)) > 200  # areas, coasts, names
 
 
+def test_the_first_files_come_with_the_page_and_each_once(browser: Any, server: Server) -> None:
+    tab, asked = Tab(browser), []
+    tab.page.on("request", lambda request: asked.append(request.url.removeprefix(server.url)))
+    tab.open(server.url)
+    first = [f"data/{name}?v={server.store.id}" for name in server.store.first_files()]
+    assert len(first) > 1 and len(asked) == len(set(asked))
+    assert {*first} <= {*asked[: 3 + len(first)]}  # beside the page, its style and its script
+    tab.close()
+
+
 def test_zoom_opens_clusters_into_their_children(tab: Tab) -> None:
     before, names = tab.js("nestmap.shared.store.now.focus"), set(tab.js("nestmap.main.names.shown.map(n => n.key)"))
     tab.page.mouse.move(*tab.place(0))
@@ -116,7 +128,7 @@ def test_zoom_opens_clusters_into_their_children(tab: Tab) -> None:
 def test_far_out_a_coarser_level_stands_for_rows_beyond_the_budget(browser: Any, server: Server) -> None:
     tab = Tab(browser)
     config = b'"transport": "server"'
-    body = server.index.replace(config, config + b', "budget": 150')
+    body = server.shown.index.replace(config, config + b', "budget": 150')
     tab.page.route(server.url, lambda route: route.fulfill(body=body, content_type="text/html"))
     tab.open(server.url)
     level = tab.js("nestmap.main.level")
@@ -312,6 +324,11 @@ def test_two_maps_share_selection_and_hover(tab: Tab) -> None:
     u, v = (round(c) for c in tab.place(row, 1))
     change = np.abs(tab.pixels().astype(int) - before).max(axis=2)
     assert change[v - 14 : v + 15, u - 14 : u + 15].max() > 60  # a ring around the same row
+    for k in (0, 1):  # and both have coasts
+        x, y = tab.place(row, k)
+        box = tab.js("k => nestmap.views[k].overlayCanvas.getBoundingClientRect().left", k)
+        assert tab.js("([k, x, y]) => nestmap.views[k].areaAt(x, y - 52).kind", [k, x - box, y]) == "node"
+        assert tab.js("k => nestmap.shared.tree.outline(nestmap.shared.store.now.focus, k).length", k) > 1
     open_child(tab)
     assert tab.js("nestmap.views[1].view.scale") > 0 and "compare=1" in tab.page.url
 
@@ -438,11 +455,53 @@ def test_hostile_values_are_text(browser: Any, hostile: Path, tmp_path: Path, tr
     server.stop()
 
 
+def test_a_run_that_is_built_again_under_the_page(browser: Any, tmp_path: Path) -> None:
+    store = write(tmp_path / "store", compare=None)
+    server = Server(Store(store))
+    server.start()
+    tab = Tab(browser).open(server.url)
+    write(tmp_path / "store", compare=None, title="the new digits")
+    tab.page.select_option("#color", "c0")
+    button = tab.page.locator("#notice").get_by_role("button", name="Reload")
+    button.wait_for()
+    assert "built again" in tab.text("#notice")
+    tab.idle()
+    tab.errors = [each for each in tab.errors if "409" not in each]  # Chromium logs each refused request
+    button.click()
+    tab.wait("document.title.includes('the new digits')")
+    tab.idle()
+    assert tab.page.locator("#notice").is_hidden()
+    tab.close()
+    server.stop()
+
+
+def test_a_notebook_shows_the_page_or_a_picture(browser: Any, tmp_path: Path) -> None:
+    """As text/html of an output, in a page from another port; then again when the kernel is gone."""
+    explorer = fitted().explore()
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{explorer._repr_html_()}")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as notebook:
+        Thread(target=notebook.serve_forever, daemon=True).start()
+        url = f"http://localhost:{notebook.server_address[1]}/notebook.html"
+        tab = Tab(browser)
+        tab.page.goto(url)
+        tab.page.frame_locator("iframe").locator("#cluster .child").first.wait_for()
+        assert tab.page.locator("iframe").count() == 1
+        tab.context.close()
+        explorer.stop()
+        tab = Tab(browser)
+        tab.page.goto(url)
+        tab.wait("!document.querySelector('iframe')")
+        assert tab.js("document.querySelector('img').naturalWidth") > 500
+        tab.context.close()
+        notebook.shutdown()
+
+
 def test_one_row(browser: Any, server: Server) -> None:
     tiles = {"begin": [0], "end": [1], "origin": [[2.0, 3.0]], "box": [[2.0, 3.0, 2.0, 3.0]]}
     files = {
         "meta.json": json.dumps({
-            "format": "nestmap-explorer", "version": 1, "title": "one", "n_rows": 1, "label_level": 0, "levels": [],
+            "format": "nestmap-explorer", "version": 2, "title": "one", "n_rows": 1, "label_level": 0, "levels": [],
             "maps": [{"name": "m", "layout": "points", "bounds": [2.0, 3.0, 2.0, 3.0], "tiles": {"rows": tiles}}],
             "columns": [], "fields": ["row", "word"], "neighbors": 0, "images": None, "chunk": 1024,
         }).encode(),
@@ -450,7 +509,9 @@ def test_one_row(browser: Any, server: Server) -> None:
     }  # fmt: skip
     tab = Tab(browser)
     tab.page.route(
-        "**/data/**", lambda route: route.fulfill(body=files[route.request.url.split("/data/")[1].split("?")[0]])
+        # the page of the server asks for first files of its own store, too: nobody reads them
+        "**/data/**",
+        lambda route: route.fulfill(body=files.get(route.request.url.split("/data/")[1].split("?")[0], b"")),
     )
     tab.open(server.url)
     tab.page.mouse.click(*tab.place(0))

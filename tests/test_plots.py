@@ -78,6 +78,13 @@ def test_colour_blind_people_tell_the_palette_apart(kind: str, theme: str) -> No
     assert np.abs(lab[:, 0] - background[:, 0]).min() > 0.1
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_more_groups_than_the_palette_has_differ(theme: str) -> None:
+    lab = to_oklab(base_colors(2 * len(PALETTE), THEMES[theme]))
+    apart = np.linalg.norm(lab[:, None] - lab[None], axis=2) + np.eye(len(lab))
+    assert apart.min() > 0.05
+
+
 def test_oklab_there_and_back() -> None:
     rgb = RNG.random((50, 3))
     np.testing.assert_allclose(to_rgb(to_oklab(rgb)), rgb, atol=1e-6)
@@ -127,6 +134,42 @@ def test_categories_have_a_legend_and_numbers_a_bar() -> None:
     low, high = axes.child_axes[0].get_xlim()
     assert (low, high) == pytest.approx(tuple(np.nanquantile(values, [0.01, 0.99])))
     assert nestmap.plot(model(), color=values, legend=False).child_axes == []
+
+
+def rows_under(axes: Any, drawn: Any) -> int:
+    """Points of a picture that lie under a legend or a colour bar."""
+    axes.figure.canvas.draw()
+    box = drawn.get_window_extent()
+    places = axes.transData.transform(next(c for c in axes.collections if len(c.get_offsets()) > 1000).get_offsets())
+    return int(((places >= box.min) & (places <= box.max)).all(axis=1).sum())
+
+
+@pytest.mark.parametrize("length", [3, 30, 300])
+def test_legends_lie_beside_the_map(length: int) -> None:
+    names = np.array([f"{i} " + "x" * length for i in range(14)])
+    drawn = nestmap.plot(model(), names[np.arange(len(model().labels_)) % 14], labels=False)
+    assert rows_under(drawn, drawn.get_legend()) == 0
+    low, high = model().embedding_.min(axis=0), model().embedding_.max(axis=0)
+    (x0, x1), (y0, y1) = drawn.get_xlim(), drawn.get_ylim()
+    assert x0 < low[0] and high[0] < x1 and y0 < low[1] and high[1] < y1
+    assert max(len(text.get_text()) for text in drawn.get_legend().get_texts()) <= 32
+
+
+def test_odd_names_are_names() -> None:
+    kinds = np.array(["$x$ for $\\frac$", "_hidden", "", "plain"])[np.arange(len(digits())) % 4]
+    drawn = nestmap.plot(model(), "$\\frac$", metadata={"$\\frac$": kinds}, title="$\\nothing$")
+    drawn.figure.canvas.draw()  # what is no formula is not read as one
+    shown = [text.get_text().strip() for text in drawn.get_legend().get_texts()]
+    assert sorted(shown) == sorted(["$x$ for $\\frac$", "_hidden", "(empty)", "plain"])
+    nestmap.plot(model(), np.arange(len(digits())) * 1.0, labels=["$\\frac$"] * len(set(model().labels_)))
+    plt.gcf().canvas.draw()
+
+
+def test_colour_bars_lie_beside_the_map() -> None:
+    square = np.stack(np.meshgrid(np.linspace(-1, 1, 41), np.linspace(-1, 1, 41)), axis=-1).reshape(-1, 2)
+    full = SimpleNamespace(embedding_=square, hierarchy_=nestmap.HNNE().fit(square).hierarchy_)
+    drawn = nestmap.plot(full, square[:, 0], labels=False)
+    assert rows_under(drawn, drawn.child_axes[0]) == 0
 
 
 def test_many_categories_share_a_grey() -> None:

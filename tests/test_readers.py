@@ -45,6 +45,15 @@ class TestDelimited:
             "name (the name of each row), maker (text)"
         )
 
+    def test_columns_of_prose_are_pointed_out(self, tmp_path: Path) -> None:
+        path = write(
+            tmp_path / "r.csv", "n,city,review\n" + "".join(f"{i},Rome,it was a good day {i}\n" for i in (1, 5, 9))
+        )
+        assert "city (text), review (text; --text review maps it)" in str(read_table(path))
+        assert "1 column used (n)" in str(read_table(path))
+        with pytest.raises(ValueError, match=r"--text\) takes a column called 'text'.*\(--text review\)"):
+            read_table(path, text=True)
+
     @pytest.mark.parametrize("mark", [",", "\t", ";", "|", " "])
     @pytest.mark.parametrize("header", [True, False])
     def test_separators_with_and_without_names(self, mark: str, header: bool, tmp_path: Path) -> None:
@@ -236,6 +245,10 @@ class TestArrays:
         assert read_table(tmp_path / "cells.h5ad", key="X").X.shape == (30, 6)
         with pytest.raises(ValueError, match="key='obsm/X_umap' is not there; it has X, obsm/X_pca"):
             read_table(tmp_path / "cells.h5ad", key="obsm/X_umap")
+        empty = anndata.AnnData(obs=data.obs, obsm={"X_hnne": X[:, :2]})  # what `nestmap export` writes
+        empty.write_h5ad(tmp_path / "map.h5ad")
+        with pytest.raises(ValueError, match=r"it has obsm/X_hnne: choose one with .*--key obsm/X_hnne"):
+            read_table(tmp_path / "map.h5ad")
 
 
 class TestArrow:

@@ -1,6 +1,7 @@
 // What a reader can do. Parts of the page call these; state and address follow.
 import { zoomAt } from "./camera";
 import { download, line } from "./csv";
+import { Stage } from "./gl/stage";
 import { ROWS } from "./meta";
 import { countRows, joinRanges, type Ranges } from "./ranges";
 import { clusterBox, placeOfRow } from "./scene";
@@ -15,6 +16,7 @@ const MOST_EXPORTED = 1_000_000;
 
 export interface Told {
   notice: (text: string) => void;
+  failed: (error: unknown, what?: string) => void;
   found: (query: string, hits: Awaited<ReturnType<Search["find"]>>) => void;
   lasso: (on: boolean) => void;
   renamed: () => void;
@@ -23,10 +25,10 @@ export interface Told {
 export class App {
   readonly views: MapView[];
   lassoOn = false;
-  told: Told = { notice: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
+  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
 
-  constructor(readonly shared: Shared, private readonly search: Search) {
-    this.views = shared.meta.maps.map((_, i) => new MapView(shared, i)).slice(0, 1);
+  constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
+    this.views = [new MapView(shared, 0, stage)];
   }
 
   get main(): MapView {
@@ -35,7 +37,7 @@ export class App {
 
   /** The second map exists from when it is first asked for. */
   second(): MapView {
-    return (this.views[1] ??= new MapView(this.shared, 1));
+    return (this.views[1] ??= new MapView(this.shared, 1, new Stage()));
   }
 
   /** Nothing is on its way and nothing moves. */
@@ -61,7 +63,7 @@ export class App {
 
   flyTo(id: NodeId): void {
     const views = this.shared.store.now.compare ? this.views : [this.main];
-    for (const view of views) void clusterBox(view, id).then((box) => view.flyToBox(box), (error: Error) => this.told.notice(error.message));
+    for (const view of views) void clusterBox(view, id).then((box) => view.flyToBox(box), (error: unknown) => this.told.failed(error));
   }
 
   async openParent(node: Node): Promise<void> {
@@ -77,7 +79,7 @@ export class App {
   openRow(row: number, fly: boolean): void {
     const { store, rows, tiles, meta } = this.shared;
     store.set({ row, neighbors: [], hover: null });
-    const failed = (error: Error) => this.told.notice(error.message);
+    const failed = (error: unknown) => this.told.failed(error);
     if (fly) for (const view of this.views) void this.flyToRow(view, row).catch(failed);
     rows.neighbors(row).then(async (neighbors) => {
       // where neighbours lie must be exact: their tiles are few
@@ -133,7 +135,7 @@ export class App {
       this.shared.store.set({ hits: hits.rows });
       this.flyToRows(hits.rows);
     } catch (error) {
-      this.told.notice((error as Error).message);
+      this.told.failed(error);
     }
   }
 
@@ -166,7 +168,7 @@ export class App {
     try {
       download("nestmap-selection.csv", await this.csv(store.now.selection), "text/csv;charset=utf-8");
     } catch (error) {
-      this.told.notice(`Nothing was exported. ${(error as Error).message}`);
+      this.told.failed(error, "Nothing was exported.");
     }
   }
 

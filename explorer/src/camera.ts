@@ -8,6 +8,10 @@ export interface View {
 
 export type Box = [number, number, number, number];
 
+export function middle([x0, y0, x1, y1]: Box): [number, number] {
+  return [(x0 + x1) / 2, (y0 + y1) / 2];
+}
+
 export interface Size {
   width: number;
   height: number;

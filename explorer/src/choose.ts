@@ -1,5 +1,5 @@
 // The hierarchy as level of detail: which level is drawn, which has names, which tiles a view needs.
-import type { Box } from "./camera";
+import type { Box, Size } from "./camera";
 import { ROWS, levelKey, type MapMeta, type Meta, type Tiles } from "./meta";
 
 export interface Budget {
@@ -64,6 +64,31 @@ export function coarserLevel(meta: Meta, level: number): number | null {
   for (let k = level + 1; k < meta.levels.length; k++)
     if (nodes(k) * 2.5 <= nodes(level) && nodes(k) > 1) return k;
   return null;
+}
+
+interface Items {
+  n: number;
+  origin: readonly [number, number];
+  x: Float32Array;
+  y: Float32Array;
+}
+
+/** Items whose centre is in a view. */
+export function countInside(tiles: readonly Items[], [x0, y0, x1, y1]: Box): number {
+  let count = 0;
+  for (const { n, origin, x, y } of tiles) {
+    const [left, bottom, right, top] = [x0 - origin[0], y0 - origin[1], x1 - origin[0], y1 - origin[1]];
+    for (let i = 0; i < n; i++) if (x[i]! >= left && x[i]! <= right && y[i]! >= bottom && y[i]! <= top) count++;
+  }
+  return count;
+}
+
+/**
+ * The largest radius at which so many discs take no more room than the view has. Close up, a coarse level that stands in
+ * for a finer one would be hundreds of discs as large as the view, one over the other: seconds for a frame.
+ */
+export function roomyRadius(count: number, { width, height }: Size): number {
+  return Math.min(Math.sqrt((width * height) / (Math.PI * Math.max(count, 1))), 120);
 }
 
 export function tileOf(tiles: Tiles, item: number): number {

@@ -78,12 +78,16 @@ export function toRgb([L, a, b]: [number, number, number]): Rgb {
 
 const within = (L: number, theme: Theme): number => Math.min(Math.max(L, theme.darkest), theme.lightest);
 
-/** Colours of n groups: the palette, then the palette darker and lighter in turn. */
+const STEPS = [-0.13, 0.13, -0.07, 0.07]; // in lightness: from a group to others of the same hue
+
+/** Colours of n groups: the palette, then the palette darker and lighter, as far as the theme has room. */
 export function baseColors(n: number, theme: Theme): Rgb[] {
   return Array.from({ length: n }, (_, i) => {
-    const [L, a, b] = toOklab(parseColor(PALETTE[i % PALETTE.length]!));
+    const [own, a, b] = toOklab(parseColor(PALETTE[i % PALETTE.length]!));
+    const L = within(own, theme);
+    const room = STEPS.filter((step) => within(L + step, theme) === L + step);
     const round = Math.floor(i / PALETTE.length);
-    return toRgb([within(L + (round === 0 ? 0 : round % 2 ? -0.14 : 0.08), theme), a, b]);
+    return toRgb([round ? L + room[(round - 1) % room.length]! : L, a, b]);
   });
 }
 

@@ -2,6 +2,7 @@
 import { Address } from "./address";
 import { App } from "./app";
 import { Cache } from "./cache";
+import { Stage } from "./gl/stage";
 import { Input } from "./input";
 import { readMeta, type Meta } from "./meta";
 import { Painter } from "./paint";
@@ -21,7 +22,9 @@ import { startTheme } from "./ui/theme";
 async function start(): Promise<void> {
   const config = readConfig((window as { NESTMAP?: unknown }).NESTMAP, window.innerWidth < 700);
   const source = openSource(config);
-  const meta = readMeta(parseJson(await source.get("meta.json")));
+  const asked = source.get("meta.json");
+  const stage = new Stage();
+  const meta = readMeta(parseJson(await asked));
   const cache = new Cache(source);
   const tiles = new TileFiles(meta, cache);
   const tree = new Tree(meta, cache, tiles);
@@ -32,7 +35,7 @@ async function start(): Promise<void> {
   const shared: Shared = {
     meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
   };
-  const app = new App(shared, new Search(meta, cache, config));
+  const app = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));
   const address = new Address(app);
   page.addMap(app.main);
@@ -44,7 +47,7 @@ async function start(): Promise<void> {
     address.follow();
   };
   cache.onArrival = () => page.arrived();
-  cache.onFailure = (error) => app.told.notice(error.message);
+  cache.onFailure = (error) => app.told.failed(error);
   cache.onRelease = (value) => app.views.forEach((view) => view.ground.release(value as Tile));
   app.main.resize();
   if (location.hash.length > 1) address.apply();

@@ -28,6 +28,8 @@ export interface NumberColumn {
   kind: "number";
   min: number;
   max: number;
+  low: number; // 1% of the values lie below: the scale of colours begins here
+  high: number; // and ends here, where 99% lie below
   missing: number;
   quality: boolean;
   time: boolean; // seconds since 1970
@@ -53,6 +55,7 @@ export interface Meta {
   searchable: boolean;
 }
 
+const VERSION = 2;
 export const ROWS = -1; // the level of rows, below level 0
 
 export function levelKey(level: number): string {
@@ -60,6 +63,13 @@ export function levelKey(level: number): string {
 }
 
 export class StoreError extends Error {}
+
+/** The store was written again since the page was opened: what comes now does not fit what is here. */
+export class RebuiltError extends StoreError {
+  constructor() {
+    super("The run was built again since this page was opened. Reload the page to see it.");
+  }
+}
 
 type Json = Record<string, unknown>;
 
@@ -72,8 +82,8 @@ export function readMeta(raw: unknown): Meta {
   const data = raw as Json | null;
   if (!data || typeof data !== "object" || data.format !== "nestmap-explorer")
     throw new StoreError("meta.json does not describe a nestmap explorer store.");
-  if (data.version !== 1)
-    throw new StoreError(`This store has version ${String(data.version)}; this page reads version 1. Write the store again.`);
+  if (data.version !== VERSION)
+    throw new StoreError(`This store has version ${String(data.version)}; this page reads version ${VERSION}. Write the store again.`);
   const levels = list(data.levels).map((l) => ({ nNodes: number((l as Json).n_nodes, 0) }));
   const maps = list(data.maps).map(readMap);
   if (!maps.length) throw new StoreError("The store holds no map.");
@@ -128,8 +138,10 @@ function readColumn(raw: unknown): Column | null {
   }
   if (data.kind !== "number") return null;
   const min = number(data.min, 0);
+  const max = Math.max(number(data.max, 1), min);
+  const low = number(data.low, min);
   return {
-    key, name, kind: "number", min, max: Math.max(number(data.max, 1), min),
+    key, name, kind: "number", min, max, low, high: Math.max(number(data.high, max), low),
     missing: number(data.missing, 0), quality: data.quality === true,
     time: data.time === true,
   };

@@ -108,7 +108,7 @@ export class Painter {
       const value = values?.[i];
       if (value === undefined) set(rgba, i, quiet, 120);
       else if (column.kind === "number") {
-        const at = (value - column.min) / (column.max - column.min || 1);
+        const at = (value - column.low) / (column.high - column.low || 1);
         if (Number.isNaN(at)) set(rgba, i, quiet, 90);
         else set(rgba, i, this.numbers[Math.round(Math.min(Math.max(at, 0), 1) * (SCALE - 1))]!, 255);
       } else {

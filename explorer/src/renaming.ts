@@ -1,6 +1,7 @@
 // Names that readers give: kept by the server, or on a static page by the browser, with a file to download.
 import type { App } from "./app";
 import { download } from "./csv";
+import { checkAnswer, versioned } from "./source";
 import type { Node } from "./tree";
 
 interface Kept {
@@ -37,18 +38,18 @@ export class Renaming {
         this.app.told.notice("Kept in this browser. Download names.json to keep it with the run.");
       }
     } catch (error) {
-      this.app.told.notice(`The name was not saved. ${(error as Error).message}`);
+      this.app.told.failed(error, "The name was not saved.");
     }
     this.app.redraw();
     this.app.told.renamed();
   }
 
   private async post(node: Node, name: string): Promise<string> {
-    const answer = await fetch("api/names", {
+    const answer = await fetch(versioned("api/names", this.app.shared.config.store), {
       method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ level: node.level, index: node.index, name }),
     });
-    if (!answer.ok) throw new Error(`The server says ${answer.status} ${answer.statusText}.`);
+    checkAnswer(answer, "The name");
     return String(((await answer.json()) as { name?: unknown }).name ?? name);
   }
 

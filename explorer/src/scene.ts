@@ -1,5 +1,5 @@
 // What lies over the map in its present state: thumbnails, the open cluster, the open row and its neighbours, hits.
-import { toScreen, type Box } from "./camera";
+import { middle, toScreen, type Box } from "./camera";
 import { css } from "./colors";
 import { ROWS } from "./meta";
 import type { Drawing, Mark, Picture, Place, Tie } from "./overlay";
@@ -66,10 +66,9 @@ export function tieOf(view: MapView, row: number, other: number): (Tie & { dista
 
 function clusterShape(view: MapView, { level, index }: NodeId): { rings: Place[][]; circle: { at: Place; radius: number } | null } {
   const { meta, tree } = view.shared;
-  const outline = view.index === 0 ? tree.outline(level)?.[index] : undefined;
+  const outline = tree.outline(level, view.index)?.[index];
   if (outline?.rings.length) {
-    const [x0, y0, x1, y1] = meta.maps[0]!.bounds;
-    const [cx, cy] = [(x0 + x1) / 2, (y0 + y1) / 2];
+    const [cx, cy] = middle(meta.maps[view.index]!.bounds);
     const rings = outline.rings.map((ring) =>
       Array.from({ length: ring.length / 2 }, (_, i): Place => [cx + ring[2 * i]!, cy + ring[2 * i + 1]!]));
     return { rings, circle: null };

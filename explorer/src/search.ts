@@ -2,7 +2,7 @@
 import type { Cache } from "./cache";
 import type { Meta } from "./meta";
 import { parseJson } from "./parse";
-import type { Config } from "./source";
+import { checkAnswer, versioned, type Config } from "./source";
 
 export interface Hits {
   total: number;
@@ -24,8 +24,8 @@ export class Search {
   }
 
   private async ask(query: string, most: number): Promise<Hits> {
-    const answer = await fetch(`api/search?q=${encodeURIComponent(query)}&most=${most}`);
-    if (!answer.ok) throw new Error(`The search failed: ${answer.status} ${answer.statusText}.`);
+    const answer = await fetch(versioned(`api/search?q=${encodeURIComponent(query)}&most=${most}`, this.config.store));
+    checkAnswer(answer, "The search failed");
     const data = (await answer.json()) as { total: number; more?: boolean; hits: [number, string][] };
     return { total: data.total, rows: data.hits.map(([i]) => i), complete: !data.more };
   }

@@ -1,5 +1,5 @@
 // Where files of the store come from: the local server, or scripts beside the page (also from file://).
-import { StoreError } from "./meta";
+import { RebuiltError, StoreError } from "./meta";
 
 export interface Config {
   transport: "server" | "static";
@@ -23,33 +23,47 @@ export function readConfig(raw: unknown, narrow: boolean): Config {
   };
 }
 
+const REBUILT = 409; // of the server, to a version that it does not have
+
+/** An address of the server, for this version of the store only. */
+export function versioned(address: string, store: string): string {
+  return store ? `${address}${address.includes("?") ? "&" : "?"}v=${encodeURIComponent(store)}` : address;
+}
+
+export function checkAnswer(answer: Response, what: string): void {
+  if (answer.status === REBUILT) throw new RebuiltError();
+  if (!answer.ok) throw new StoreError(`${what}: the server says ${answer.status} ${answer.statusText}.`);
+}
+
 export class ServerSource implements Source {
   transferred = 0;
+  private stale = false; // nothing fits any more
   constructor(private readonly store: string) {}
 
   async get(name: string): Promise<ArrayBuffer> {
-    const version = this.store && !name.startsWith("names/") ? `?v=${encodeURIComponent(this.store)}` : "";
+    if (this.stale) throw new RebuiltError();
     let answer: Response;
     try {
-      answer = await fetch(`data/${name}${version}`);
+      answer = await fetch(versioned(`data/${name}`, this.store));
     } catch {
       throw new StoreError(`The server does not answer (asked for ${name}). Is \`nestmap explore\` still running?`);
     }
-    if (!answer.ok) throw new StoreError(`${name}: the server says ${answer.status} ${answer.statusText}.`);
+    this.stale = answer.status === REBUILT;
+    checkAnswer(answer, name);
     const bytes = await answer.arrayBuffer();
     this.transferred += Number(answer.headers.get("Content-Length")) || bytes.byteLength;
     return bytes;
   }
 }
 
-type Arrived = (name: string, text: string) => void;
+type Arrived = (name: string, text: string, store: string) => void;
 
 export class StaticSource implements Source {
   transferred = 0;
-  private readonly waiting = new Map<string, (text: string) => void>();
+  private readonly waiting = new Map<string, (text: string, store: string) => void>();
 
-  constructor() {
-    const arrived: Arrived = (name, text) => this.waiting.get(name)?.(text);
+  constructor(private readonly store: string) {
+    const arrived: Arrived = (name, text, store) => this.waiting.get(name)?.(text, store);
     (window as unknown as { nestmapData: Arrived }).nestmapData = arrived;
   }
 
@@ -68,9 +82,10 @@ export class StaticSource implements Source {
         this.waiting.delete(name);
         script.remove();
       };
-      this.waiting.set(name, (text) => {
+      this.waiting.set(name, (text, store) => {
         done();
-        resolve(text);
+        if (store === this.store) resolve(text);
+        else reject(new RebuiltError());
       });
       script.onerror = () => {
         done();
@@ -81,12 +96,12 @@ export class StaticSource implements Source {
         done();
         reject(new StoreError(`data/${name}.js holds something else.`));
       };
-      script.src = `data/${name}.js`;
+      script.src = versioned(`data/${name}.js`, this.store);
       document.head.append(script);
     });
   }
 }
 
 export function openSource(config: Config): Source {
-  return config.transport === "static" ? new StaticSource() : new ServerSource(config.store);
+  return config.transport === "static" ? new StaticSource(config.store) : new ServerSource(config.store);
 }

@@ -52,7 +52,7 @@ export class Tree {
   private readonly levels = new Map<string, Level>();
   private readonly pending = new Map<string, Promise<Level>>();
   private readonly names = new Map<number, string[]>();
-  private readonly outlines = new Map<number, Outline[]>();
+  private readonly outlines = new Map<string, Outline[]>(); // by file
   private readonly asked = new Set<string>();
   private readonly gaps = new Map<number, number>();
 
@@ -189,10 +189,12 @@ export class Tree {
     this.edited.set(`${node.level}.${node.index}`, { node, name });
   }
 
-  outline(level: number): Outline[] | undefined {
-    const here = this.outlines.get(level);
-    if (!here) this.askOnce(`outlines/${level}.bin`, this.meta.outlined.has(level), parseOutlines, (value) => {
-      this.outlines.set(level, value);
+  /** Rings of the clusters of a level, relative to the middle of the map; asks for them if they are not here. */
+  outline(level: number, map: number): Outline[] | undefined {
+    const name = `m${map}/outlines/${level}.bin`;
+    const here = this.outlines.get(name);
+    if (!here) this.askOnce(name, this.meta.outlined.has(level), parseOutlines, (value) => {
+      this.outlines.set(name, value);
     });
     return here;
   }

@@ -1,7 +1,8 @@
 // One map on the screen: its camera, what it needs, its frames.
-import { fitBox, flight, limit, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
+import { fitBox, flight, limit, middle, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
 import { drawnLevel, focusLevel, overlaps, visibleTiles, type Budget } from "./choose";
 import { Ground } from "./ground";
+import type { Stage } from "./gl/stage";
 import { nearestItem, rowsInside, type Item } from "./hit";
 import { Layers } from "./layers";
 import { ROWS, levelKey, type MapMeta } from "./meta";
@@ -31,8 +32,6 @@ export class MapView {
   lasso: [number, number][] = [];
   onView: (settled: boolean) => void = () => {};
   private readonly map: MapMeta;
-  private readonly canvas: HTMLCanvasElement;
-  private readonly gl: WebGL2RenderingContext;
   private readonly overlay: Overlay;
   private readonly layers = new Layers();
   private readonly limits: Limits;
@@ -42,24 +41,21 @@ export class MapView {
   private isHome = true; // the whole map is shown, and stays so when the window changes
   private flying: { start: number; ms: number; at: (t: number) => View } | null = null;
 
-  constructor(readonly shared: Shared, readonly index: number) {
+  constructor(readonly shared: Shared, readonly index: number, private readonly stage: Stage) {
     this.map = shared.meta.maps[index]!;
     this.element = document.createElement("div");
     this.element.className = "map";
-    this.canvas = document.createElement("canvas");
     this.overlayCanvas = document.createElement("canvas");
-    this.canvas.setAttribute("aria-hidden", "true");
-    this.element.append(this.canvas, this.overlayCanvas);
-    this.gl = Ground.open(this.canvas);
+    this.element.append(stage.canvas, this.overlayCanvas);
     const context = this.overlayCanvas.getContext("2d")!;
-    this.ground = new Ground(this.gl, shared, index);
+    this.ground = new Ground(stage, shared, index);
     this.names = new Names(shared.tree, index, context);
     this.overlay = new Overlay(context);
     this.view = fitBox(this.map.bounds, this.size);
     this.limits = { bounds: this.map.bounds, minScale: 1e-9, maxScale: 1e12 };
-    this.canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
-    this.canvas.addEventListener("webglcontextrestored", () => {
-      this.ground.restore();
+    stage.canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    stage.canvas.addEventListener("webglcontextrestored", () => {
+      stage.restore();
       this.request();
     });
     new ResizeObserver(() => this.resize()).observe(this.element);
@@ -89,7 +85,7 @@ export class MapView {
     if (!width || !height) return;
     this.size = { width, height };
     this.pixels = Math.min(window.devicePixelRatio || 1, 2);
-    for (const canvas of [this.canvas, this.overlayCanvas]) {
+    for (const canvas of [this.stage.canvas, this.overlayCanvas]) {
       canvas.width = Math.round(width * this.pixels);
       canvas.height = Math.round(height * this.pixels);
     }
@@ -140,7 +136,7 @@ export class MapView {
     const now = performance.now();
     cancelAnimationFrame(this.waiting);
     this.waiting = 0;
-    if (this.size.width <= 1 || this.gl.isContextLost()) return;
+    if (this.size.width <= 1 || this.stage.gl.isContextLost()) return;
     this.advance(now);
     const box = this.box;
     this.level = drawnLevel(this.map, this.shared.meta.levels.length, box, this.budget);
@@ -151,7 +147,7 @@ export class MapView {
     moving = this.ground.drawCoasts(this.view, this.size, focus, now) || moving;
     const scene = compose(this);
     for (const [level, alpha] of this.layers.drawn)
-      moving = this.ground.drawItems(level, alpha, this.ground.tilesOf(level, box), this.view, this.size, this.pixels, now, scene.hide) || moving;
+      moving = this.ground.drawItems(level, alpha, this.ground.tilesOf(level, box), this.view, this.size, this.pixels, now, scene.hide, level !== this.level) || moving;
     moving = this.names.update(this.view, this.size, focus, now) || moving;
     this.overlay.draw({ ...scene.drawing, names: this.names.shown }, this.view, this.size, this.pixels, this.shared.painter.theme);
     if (moving || this.flying) this.request();
@@ -230,14 +226,13 @@ export class MapView {
 
   /** The cluster whose area holds a pixel; without outlines, that of a row nearby. */
   areaAt(px: number, py: number): Hit | null {
-    const { meta, tree, store } = this.shared;
+    const { tree, store } = this.shared;
     const [x, y] = this.world(px, py);
-    const level = this.index === 0 ? this.ground.outlinedLevel(store.now.focus) : null;
-    const outlines = level === null ? undefined : tree.outline(level);
+    const level = this.ground.outlinedLevel(store.now.focus);
+    const outlines = level === null ? undefined : tree.outline(level, this.index);
     if (outlines && level !== null) {
-      const [x0, y0, x1, y1] = meta.maps[0]!.bounds;
-      const [u, v] = [x - (x0 + x1) / 2, y - (y0 + y1) / 2];
-      const index = outlines.findIndex(({ rings }) => insideRings(rings, u, v));
+      const [cx, cy] = middle(this.map.bounds);
+      const index = outlines.findIndex(({ rings }) => insideRings(rings, x - cx, y - cy));
       return index < 0 ? null : { kind: "node", id: { level, index }, named: false };
     }
     const item = this.itemAt(px, py, 30);

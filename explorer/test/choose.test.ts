@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { coarserLevel, drawnLevel, focusLevel, pointRadius, tileOf, visibleTiles } from "../src/choose";
+import { coarserLevel, countInside, drawnLevel, focusLevel, pointRadius, roomyRadius, tileOf, visibleTiles } from "../src/choose";
 import { ROWS, readMeta, type Tiles } from "../src/meta";
 
 function row(n: number, each: number): Tiles { // n tiles side by side
@@ -12,7 +12,7 @@ function row(n: number, each: number): Tiles { // n tiles side by side
 }
 
 const META = readMeta({
-  format: "nestmap-explorer", version: 1, title: "t", n_rows: 80000, label_level: 1, levels: [{ n_nodes: 8000 }, { n_nodes: 200 }, { n_nodes: 6 }],
+  format: "nestmap-explorer", version: 2, title: "t", n_rows: 80000, label_level: 1, levels: [{ n_nodes: 8000 }, { n_nodes: 200 }, { n_nodes: 6 }],
   maps: [{ name: "m", layout: "islands", bounds: [0, 0, 10, 1], tiles: { rows: row(10, 8000), "0": row(10, 800), "1": row(1, 200), "2": row(1, 6) } }],
 });
 const MAP = META.maps[0]!;
@@ -54,4 +54,13 @@ test("points grow with the zoom within bounds", () => {
   const sizes = [0.01, 1, 5, 20, 1000].map(pointRadius);
   assert.ok(sizes.every((r, i) => i === 0 || r >= sizes[i - 1]!));
   assert.ok(sizes[0]! >= 1 && sizes[4]! <= 10);
+});
+
+test("discs that stand in for others never take more than the view", () => {
+  const tile = { n: 4, origin: [100, 0] as const, x: Float32Array.of(0, 1, 2, 9), y: Float32Array.of(0, 1, 2, 3) };
+  assert.equal(countInside([tile, tile], [99, -1, 102, 4]), 6);
+  for (const count of [0, 1, 50, 5000]) {
+    const radius = roomyRadius(count, { width: 800, height: 500 });
+    assert.ok(count * Math.PI * radius ** 2 <= 800 * 500 * 1.0001 && radius > 1);
+  }
 });

@@ -35,7 +35,12 @@ test("every node of every level down has a colour", () => {
 });
 
 test("more groups than the palette has", () => {
-  assert.equal(new Set(baseColors(30, THEMES.light).map(String)).size, 30);
+  for (const theme of [THEMES.light, THEMES.dark]) {
+    const lab = baseColors(30, theme).map(toOklab);
+    for (let i = 0; i < 22; i++) for (let j = 0; j < i; j++)
+      assert.ok(Math.hypot(...lab[i]!.map((v, k) => v - lab[j]![k]!)) > 0.05, `${theme.name}: ${i} and ${j} look alike`);
+    assert.equal(new Set(lab.map(String)).size, 30);
+  }
 });
 
 test("numbers: darker to lighter, clamped", () => {

@@ -30,12 +30,12 @@ test("outlines: nodes without rings, with several", () => {
 
 test("meta that is not one is refused with a reason", () => {
   assert.throws(() => readMeta(null), StoreError);
-  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 2 }), /version 2/);
-  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 1, levels: [], maps: [] }), /no map/);
+  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 1 }), /version 1/);
+  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 2, levels: [], maps: [] }), /no map/);
 });
 
 test("one row in one place still has an area", () => {
-  const meta = readMeta({ format: "nestmap-explorer", version: 1, n_rows: 1, levels: [], maps: [{ bounds: [2, 2, 2, 2], tiles: { rows: {} } }] });
+  const meta = readMeta({ format: "nestmap-explorer", version: 2, n_rows: 1, levels: [], maps: [{ bounds: [2, 2, 2, 2], tiles: { rows: {} } }] });
   assert.deepEqual(meta.maps[0]!.bounds, [1, 1, 3, 3]);
 });
 

@@ -76,7 +76,9 @@ export class Legend {
       context.fillRect(i, 0, 1, 1);
     }
     const tell = column.time ? day : number;
-    const ends = el("div", { class: "ends" }, el("span", {}, tell(column.min)), el("span", {}, tell((column.min + column.max) / 2)), el("span", {}, tell(column.max)));
+    const { min, low, high, max } = column;
+    // the ends of the scale stand for all values beyond them, too
+    const ends = el("div", { class: "ends" }, el("span", {}, `${min < low ? "≤ " : ""}${tell(low)}`), el("span", {}, tell((low + high) / 2)), el("span", {}, `${max > high ? "≥ " : ""}${tell(high)}`));
     const missing = column.missing ? el("p", { class: "quiet" }, swatch(css(theme.quiet)), ` missing: ${number(column.missing)}`) : null;
     const hint = column.quality ? el("p", { class: "quiet" }, "Low: the map puts the wrong rows near.") : null;
     return el("div", {}, bar, ends, missing, hint);

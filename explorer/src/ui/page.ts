@@ -1,6 +1,7 @@
 // The page around the map: which part shows what, and when it is drawn again.
 import type { App } from "../app";
 import type { Gestures } from "../input";
+import { RebuiltError } from "../meta";
 import type { Renaming } from "../renaming";
 import type { State } from "../state";
 import type { MapView } from "../view";
@@ -41,6 +42,7 @@ export class Page {
     };
     app.told = {
       notice: (text) => this.notice(text),
+      failed: (error, what) => this.failed(error, what),
       found: (query, hits) => (hits ? this.showFound(query, hits) : this.parts.found.hide()),
       lasso: (on) => byId("lasso").setAttribute("aria-pressed", String(on)),
       renamed: () => {
@@ -204,12 +206,25 @@ export class Page {
   }
 
   private notice(text: string): void {
-    const box = byId("notice");
-    box.hidden = false;
     const save = el("button", { onclick: () => this.renaming.download() }, "Download names.json");
     const isStatic = this.app.shared.config.transport === "static";
-    box.replaceChildren(cut(text, 400), ...(isStatic && text.includes("names.json") ? [save] : []));
+    this.tell(text, isStatic && text.includes("names.json") ? save : null, 7000);
+  }
+
+  private failed(error: unknown, what = ""): void {
+    const text = `${what} ${error instanceof Error ? error.message : String(error)}`.trim();
+    if (!(error instanceof RebuiltError)) return this.notice(text);
+    this.tell(text, el("button", { onclick: () => location.reload() }, "Reload"), Infinity);
+  }
+
+  /** A line at the bottom for some milliseconds; nothing takes the place of one that stays. */
+  private tell(text: string, action: HTMLElement | null, ms: number): void {
+    const box = byId("notice");
+    if (box.classList.contains("stays")) return;
+    box.hidden = false;
+    box.replaceChildren(cut(text, 400), ...(action ? [action] : []));
     window.clearTimeout(this.hiding);
-    this.hiding = window.setTimeout(() => (box.hidden = true), 7000);
+    box.classList.toggle("stays", ms === Infinity);
+    if (ms < Infinity) this.hiding = window.setTimeout(() => (box.hidden = true), ms);
   }
 }

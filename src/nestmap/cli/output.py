@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -85,5 +86,8 @@ def write_cells(path: str, columns: Mapping[str, Array], names: Array | None, po
     index = [str(i) for i in range(len(positions))] if names is None else [str(name) for name in names]
     obs = pandas.DataFrame({name: _texts(values) for name, values in columns.items()}, index=index)
     cells = anndata.AnnData(obs=obs, obsm={"X_hnne": np.array(positions)})
-    with temporary(Path(path)) as part:
+    # texts of pandas 3 are a type of their own, which anndata writes only if told so
+    knows = hasattr(anndata.settings, "allow_write_nullable_strings")
+    texts = anndata.settings.override(allow_write_nullable_strings=True) if knows else nullcontext()
+    with temporary(Path(path)) as part, texts:
         cells.write_h5ad(part)

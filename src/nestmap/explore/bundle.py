@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,13 +42,16 @@ class Page:
         """A file of the page; None for anything else."""
         return (self.folder / name).read_bytes() if name in self.files else None
 
-    def index(self, transport: str, store_id: str) -> bytes:
-        """index.html for one of the two ways that data comes."""
+    def index(self, transport: str, store_id: str, first: Sequence[str] = ()) -> bytes:
+        """index.html for one of the two ways that data comes; asks for the first files beside its script."""
         text = (self.folder / "index.html").read_bytes()
         if text.count(_CONFIG) != 1:
             raise ModelFileError(f"{self.folder / 'index.html'} does not say where its data comes from: {_CONFIG!r}")
         config = json.dumps({"transport": transport, "token": None, "store": store_id})
-        return text.replace(_CONFIG, f"<script>window.NESTMAP = {config}</script>".encode())
+        links = "".join(
+            f'\n<link rel="preload" as="fetch" crossorigin href="data/{name}?v={store_id}">' for name in first
+        )
+        return text.replace(_CONFIG, f"<script>window.NESTMAP = {config}</script>{links}".encode())
 
 
 def write_site(target: Path, store: Store, progress: Progress | None = None) -> Path:
@@ -67,7 +71,7 @@ def write_site(target: Path, store: Store, progress: Progress | None = None) -> 
         for some in blocks(len(names), 1, values=100):
             progress.share(some.start / len(names))
             for name in names[some]:
-                _write_script(part / "data" / f"{name}.js", name, _packed(store, name))
+                _write_script(part / "data" / f"{name}.js", name, _packed(store, name), store.id)
     progress.done()
     return target
 
@@ -81,9 +85,9 @@ def _packed(store: Store, name: str) -> bytes:
     return packed
 
 
-def _write_script(path: Path, name: str, packed: bytes) -> None:
+def _write_script(path: Path, name: str, packed: bytes, store_id: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'nestmapData("{name}","{b64encode(packed).decode()}")\n', encoding="ascii")
+    path.write_text(f'nestmapData("{name}","{b64encode(packed).decode()}","{store_id}")\n', encoding="ascii")
 
 
 def check_site(target: Path, force: bool = True) -> None:

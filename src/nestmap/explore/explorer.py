@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import json
+import secrets
 import shutil
 import tempfile
 import webbrowser
@@ -12,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from .._progress import Progress
+from ..plots.notebook import draw_small
 from .bundle import check_site, write_site
 from .names import Names, SavedNames
 from .reading import Store
-from .server import Server
+from .server import ALIVE, Server
 from .store import write_store
 from .trust import measure_trust
 
-_HEIGHT = 640  # pixels in a notebook
+_HEIGHT, _INCHES = 640, 7.9  # pixels in a notebook, and the picture that fits
 
 
 class Explorer:
@@ -34,7 +37,7 @@ class Explorer:
     """
 
     def __init__(self, server: Server, picture: Any = None, folder: Path | None = None) -> None:
-        self._server, self._picture, self._folder = server, picture, folder
+        self._server, self._picture, self._folder, self._stopped = server, picture, folder, False
         server.start()
         atexit.register(self.stop)
 
@@ -53,6 +56,7 @@ class Explorer:
 
     def stop(self) -> None:
         """Stop serving, and delete what was written for it."""
+        self._stopped = True
         self._server.stop()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -65,21 +69,25 @@ class Explorer:
         self.stop()
 
     def __repr__(self) -> str:
-        return f"Explorer at {self.url} (stop() ends it)"
+        return "Explorer (stopped)" if self._stopped else f"Explorer at {self.url} (stop() ends it)"
 
     def _repr_html_(self) -> str:
-        """The page inline, over a picture that is left where frames are not shown."""
-        url = escape(self.url, quote=True)
-        return (
-            f'<div style="position:relative;height:{_HEIGHT}px;overflow:hidden">{self._still()}'
-            f'<iframe src="{url}" title="map" style="position:absolute;inset:0;width:100%;height:100%;border:0">'
-            f'</iframe></div><a href="{url}" target="_blank" rel="noopener">{url}</a>'
+        """The page inline, over a picture: that is left where frames are not shown, or the server is out of reach."""
+        still = "" if self._picture is None else draw_small(self._picture, _INCHES)
+        if self._stopped:
+            return still or "<p>stopped</p>"
+        url, frame = escape(self.url, quote=True), f"nestmap-{secrets.token_hex(8)}"
+        # opened again later, or on another machine, the frame would be the browser's error, over the picture
+        script = (
+            f"fetch({json.dumps(self.url + ALIVE)},{{mode:'no-cors',cache:'no-store'}})"
+            f".catch(()=>document.getElementById('{frame}').remove())"
         )
-
-    def _still(self) -> str:
-        from ..plots.notebook import draw_small
-
-        return "" if self._picture is None else draw_small(self._picture)
+        return (
+            f'<div style="position:relative;height:{_HEIGHT}px;overflow:hidden;text-align:center">{still}'
+            f'<iframe id="{frame}" src="{url}" title="map" '
+            'style="position:absolute;inset:0;width:100%;height:100%;border:0"></iframe></div>'
+            f'<script>{script}</script><a href="{url}" target="_blank" rel="noopener">{url}</a>'
+        )
 
     def _repr_png_(self) -> bytes | None:
         """For what shows no pages, such as a notebook on paper; needs matplotlib."""

@@ -23,6 +23,7 @@ from .store import CHUNK, FORMAT, VERSION, WIDE_CHUNK, store_id
 _NAME = re.compile(r"[A-Za-z0-9_]+(?:/[A-Za-z0-9_]+)*\.(?:json|bin|png)")
 _LARGEST = 200_000_000  # bytes that a file of a store may unpack to
 _MOST_COUNTED = 100_000
+_FIRST_PICTURE = 8192  # nodes, as FIRST_PICTURE of the page
 MOST_HITS = 1000
 
 
@@ -35,6 +36,7 @@ class Store:
     def __init__(self, folder: Path, saved: SavedNames | None = None) -> None:
         self.folder, self.saved = folder, saved
         self._root = folder.resolve()
+        self._mark = self._find_mark()  # before anything is read: what is read later can only be newer
         self.meta = self._read_meta()
         self.id = store_id(folder)
         self._packed_meta = gzip.compress(to_json(self.meta), 6, mtime=0)
@@ -49,9 +51,24 @@ class Store:
             raise ModelFileError(
                 f"{self.folder} was written by another version of nestmap: delete it to build it anew"
             )
-        if not isinstance(meta.get("n_rows"), int) or not isinstance(meta.get("named_levels"), list):
+        if not isinstance(meta.get("n_rows"), int) or not all(
+            isinstance(meta.get(name), list) for name in ("named_levels", "levels", "maps")
+        ):
             raise ModelFileError(f"{self.folder}: meta.json is damaged: delete the folder to build it anew")
         return {**meta, "can_save": self.saved is not None and self.saved.writable}
+
+    def _find_mark(self) -> tuple[int, int, int] | None:
+        """What tells one store in this folder from the next, without reading it."""
+        try:
+            found = (self.folder / "meta.json.gz").stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the folder still holds this store: all that was read before this was asked belongs together."""
+        return self._mark is not None and self._mark == self._find_mark()
 
     def path(self, name: str) -> Path | None:
         """Where a file of the store lies; None for anything else: other folders, links that lead out."""
@@ -73,6 +90,12 @@ class Store:
             return None if level is None else gzip.compress(to_json(self.names(level)), 6, mtime=0)
         path = self.path(name)
         return None if path is None else path.read_bytes()
+
+    def first_files(self) -> list[str]:
+        """What the page asks for first: the record, and a level that is small enough for a first picture."""
+        levels = [k for k, level in enumerate(self.meta["levels"]) if level["n_nodes"] <= _FIRST_PICTURE][:1]
+        tiles = self.meta["maps"][0]["tiles"]
+        return ["meta.json", *(f"m0/{k}/{t}.bin" for k in levels for t in range(len(tiles[str(k)]["begin"])))]
 
     def is_changing(self, name: str) -> bool:
         """Whether readers may change what a file says."""
@@ -135,6 +158,8 @@ class Store:
         clusters = self.clusters(level)
         if not 0 <= index < len(clusters):
             raise ValueError(f"level {level} has clusters 0 to {len(clusters) - 1}")
+        if not self.is_current:  # its clusters have other numbers
+            raise ValueError("the run was built again meanwhile: reload the page")
         self.saved.set(level, int(clusters[index]), tidy(name))
         return {"name": self.names(level)[index]}
 

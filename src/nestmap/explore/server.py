@@ -11,6 +11,7 @@ import secrets
 import sys
 import threading
 from base64 import b64encode
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
@@ -23,6 +24,10 @@ from .bundle import Page
 from .reading import MOST_HITS, Store
 
 _MOST_POSTED = 10_000  # bytes
+_REBUILT = "the run was built again since this page was opened, or is just being built: reload the page"
+ALIVE = (
+    "alive"  # an address that says nothing but that the server answers: for notebooks, which are of another origin
+)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _TYPES = {
     "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
@@ -40,8 +45,24 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A store, and the page for it: of one version, whatever happens to the folder."""
+
+    store: Store
+    index: bytes
+    policy: str
+
+    @classmethod
+    def of(cls, store: Store, page: Page, framed_by: str) -> Shown:
+        index = page.index("server", store.id, store.first_files())
+        return cls(store, index, _policy(index, framed_by))
+
+
 class Server(ThreadingHTTPServer):
     """Serves one store, in threads; `start` in the background, or `serve_forever`.
+
+    A store that is built again meanwhile is served from then on; pages of the old one are told to reload.
 
     Parameters
     ----------
@@ -64,11 +85,10 @@ class Server(ThreadingHTTPServer):
         self, store: Store, host: str = "127.0.0.1", port: int = 0, *, token: bool = False,
         in_notebooks: bool = False,
     ) -> None:  # fmt: skip
-        self.store, self.page = store, Page.find()
+        self.page, self._framed_by = Page.find(), _NOTEBOOKS if in_notebooks else "'none'"
         self.local = is_loopback(host)
         self.token = secrets.token_urlsafe(24) if token or not self.local else None
-        self.index = self.page.index("server", store.id)
-        self.policy = _policy(self.index, _NOTEBOOKS if in_notebooks else "'none'")
+        self.shown, self._showing = Shown.of(store, self.page, self._framed_by), threading.Lock()
         if ":" in host:
             import socket
 
@@ -89,6 +109,18 @@ class Server(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             self._room.release()
+
+    @property
+    def store(self) -> Store:
+        """What is served."""
+        return self.shown.store
+
+    def show(self) -> Shown:
+        """What is served now: the store that is in the folder, read again if it was built again."""
+        with self._showing:
+            if not self.store.is_current:
+                self.shown = Shown.of(Store(self.store.folder, self.store.saved), self.page, self._framed_by)
+            return self.shown
 
     @property
     def url(self) -> str:
@@ -141,7 +173,13 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = f"nestmap/{__version__}", ""
     timeout = 60  # seconds that a connection may be idle
+    wbufsize, disable_nagle_algorithm = 1 << 16, True  # head and body leave together, at once
     server: Server
+    shown: Shown  # to this request
+
+    def setup(self) -> None:
+        super().setup()
+        self.shown = self.server.shown
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -162,13 +200,17 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # a body that nobody reads must not be taken for the next request
         try:
             self._check_host()
-            work(*self._route())
+            path, query = self._route()
+            self.shown = self.server.show()
+            self._check_version(query)
+            work(path, query)
         except Refused as error:
-            if self.command == "POST":
-                self.close_connection = True
-            self._send(error.status, str(error).encode("utf-8", "replace"), "txt")
+            self._send_error(error.status, str(error))
         except ModelFileError as error:
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error).encode("utf-8", "replace"), "txt")
+            if self.shown.store.is_current:
+                self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+            else:  # files of the old store are gone
+                self._send_error(HTTPStatus.CONFLICT, _REBUILT)
 
     # -- what is asked for -----------------------------------------------------------------------------------
 
@@ -196,18 +238,27 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             raise Refused(HTTPStatus.BAD_REQUEST, "too many fields in the query") from None
 
+    def _check_version(self, query: dict[str, list[str]]) -> None:
+        """A page of another version must not mix ours into what it has."""
+        if query.get("v", [self.shown.store.id])[0] != self.shown.store.id:
+            raise Refused(HTTPStatus.CONFLICT, _REBUILT)
+
     def _get(self, path: str, query: dict[str, list[str]]) -> None:
-        store = self.server.store
+        store = self.shown.store
         if path in ("", "index.html"):
-            self._send_cached(self.server.index, "html")
+            self._send_cached(self.shown.index, "html")
         elif path.startswith("data/"):
-            self._send_data(path[5:], query.get("v", [""])[0] == store.id)
+            self._send_data(path[5:], "v" in query)
         elif path == "api/search":
             most = query.get("most", ["100"])[0]
             if not re.fullmatch(r"[0-9]{1,6}", most):
                 raise Refused(HTTPStatus.BAD_REQUEST, "most: a whole number")
             found = store.search(query.get("q", [""])[0], min(MOST_HITS, int(most)))
+            self._check_current()
             self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
+        elif path == ALIVE:
+            shared = {"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "cross-origin"}
+            self._send(HTTPStatus.OK, b"", "txt", shared)
         elif (file := self.server.page.read(path)) is not None:
             self._send_cached(file, path.rpartition(".")[2])
         else:
@@ -227,18 +278,24 @@ class Handler(BaseHTTPRequestHandler):
         if int(length) > _MOST_POSTED:
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_MOST_POSTED} bytes")
         try:
-            found = self.server.store.rename(json.loads(self.rfile.read(int(length))))
+            found = self.shown.store.rename(json.loads(self.rfile.read(int(length))))
         except (ValueError, RecursionError) as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
         except OSError as error:
             raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the name cannot be saved: {error.strerror}") from error
         self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
 
+    def _check_current(self) -> None:
+        """What was read until now is of one version."""
+        if not self.shown.store.is_current:
+            raise Refused(HTTPStatus.CONFLICT, _REBUILT)
+
     # -- answers ---------------------------------------------------------------------------------------------
 
     def _send_data(self, name: str, is_versioned: bool) -> None:
-        store = self.server.store
+        store = self.shown.store
         packed = store.packed(name)
+        self._check_current()
         if packed is None:
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such file in the store")
         lasting = is_versioned and not store.is_changing(name)
@@ -260,16 +317,21 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send(HTTPStatus.OK, body, kind, headers)
 
+    def _send_error(self, status: HTTPStatus, text: str) -> None:
+        if self.command == "POST":
+            self.close_connection = True  # its body may be unread
+        self._send(status, text.encode("utf-8", "replace"), "txt")
+
     def _send(self, status: HTTPStatus, body: bytes, kind: str, extra: dict[str, str] | None = None) -> None:
         self.send_response(status)
         self.send_header("Content-Type", _TYPES.get(kind, "application/octet-stream"))
         if status != HTTPStatus.NOT_MODIFIED:
             self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Security-Policy", self.server.policy)
+        self.send_header("Content-Security-Policy", self.shown.policy)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")  # the address holds the token
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        for name, value in (extra or {"Cache-Control": "no-store"}).items():
+        given = {"Cross-Origin-Resource-Policy": "same-origin", **(extra or {"Cache-Control": "no-store"})}
+        for name, value in given.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":

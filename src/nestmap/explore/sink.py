@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -25,7 +26,8 @@ class Sink:
     def __init__(self, folder: Path, n_threads: int) -> None:
         self.folder = folder
         self._pool = ThreadPoolExecutor(n_threads)
-        self._waiting: deque[Future[None]] = deque()
+        self._waiting: deque[tuple[str, Future[bytes]]] = deque()
+        self._sums: dict[str, bytes] = {}
         self._made: set[Path] = set()
 
     def put(self, name: str, data: bytes) -> None:
@@ -35,8 +37,8 @@ class Sink:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._made.add(path.parent)
         while len(self._waiting) >= _WAITING:
-            self._waiting.popleft().result()
-        self._waiting.append(self._pool.submit(_write, path, data))
+            self._settle()
+        self._waiting.append((name, self._pool.submit(_write, path, data)))
 
     def put_arrays(self, name: str, *arrays: Array) -> None:
         """Arrays one after the other, little-endian."""
@@ -47,11 +49,24 @@ class Sink:
     def put_json(self, name: str, value: Any) -> None:
         self.put(name, to_json(value))
 
+    def digest(self) -> str:
+        """A sum over all files so far, whatever order they came in."""
+        while self._waiting:
+            self._settle()
+        total = hashlib.sha256()
+        for name, each in sorted(self._sums.items()):
+            total.update(name.encode() + b"\n" + each)
+        return total.hexdigest()[:32]
+
+    def _settle(self) -> None:
+        name, written = self._waiting.popleft()
+        self._sums[name] = written.result()
+
     def close(self) -> None:
         """Wait for all; raises what went wrong."""
         try:
             while self._waiting:
-                self._waiting.popleft().result()
+                self._settle()
         finally:
             self._pool.shutdown(cancel_futures=True)
 
@@ -61,8 +76,9 @@ def to_json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes) -> bytes:
     path.write_bytes(gzip.compress(data, _LEVEL, mtime=0))
+    return hashlib.sha256(data).digest()
 
 
 def check_replaced(folder: Path, mark: str, what: str) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from .panels import LevelPanels, check_names, count_some, describe_level, featur
 from .places import Tiles, centres, make_tiles, radii
 from .sink import Sink, check_replaced, replaced
 
-FORMAT, VERSION = "nestmap-explorer", 1
+FORMAT, VERSION = "nestmap-explorer", 2
 CHUNK = 1024  # rows of a chunk of rows/, neighbors/ and images/
 WIDE_CHUNK = 8192  # rows of a chunk of places/ and search/
 _PANELS = 256  # clusters of a chunk of panels/
@@ -92,11 +93,12 @@ def write_store(
 
 @dataclass(frozen=True, eq=False)
 class _Map:
-    """One map of the rows: its name, how it was laid out, and where the rows lie."""
+    """One map of the rows: its name, how it was laid out, where the rows lie, and what clusters are outlined by."""
 
     name: str
     layout: str
     positions: Array
+    outlined: Any
 
     @property
     def bounds(self) -> list[float]:
@@ -126,8 +128,19 @@ def _check_maps(model: Any, compare: Any) -> list[_Map]:
             )
         if not np.isfinite(positions).all():
             raise ValueError(f"map {name!r}: has positions that are NaN or infinite")
-        found.append(_Map(name, layout, positions))
+        # regions and balls of another tree are not those of our clusters: coasts are traced around their rows
+        is_ours = _same_tree(getattr(each, "hierarchy_", None), model.hierarchy_)
+        outlined = each if is_ours else SimpleNamespace(hierarchy_=model.hierarchy_, embedding_=positions)
+        found.append(_Map(name, layout, positions, outlined))
     return found
+
+
+def _same_tree(one: Hierarchy | None, other: Hierarchy) -> bool:
+    if one is None or one is other:
+        return one is other
+    return one.level_sizes == other.level_sizes and all(
+        np.array_equal(a.members, b.members) for a, b in zip(one.levels, other.levels, strict=True)
+    )
 
 
 class _Writing:
@@ -159,9 +172,10 @@ class _Writing:
             told = describe_level(self.hierarchy, level, self.content, words, X, columns, cluster_names)
             self._write_panels(level, told)
         outlined = [k for k in named if self.tree.size(k) <= _MOST_OUTLINED]
-        for level in outlined:
-            self.progress.begin(f"outlines of level {level}")
-            self._write_outlines(level, maps[0].bounds)
+        for number, each in enumerate(maps):
+            for level in outlined:
+                self.progress.begin(f"outlines of level {level} in the map {each.name!r}")
+                self._write_outlines(number, each, level)
         self._write_rows()
         self.progress.done()
         self.sink.put_json("meta.json", {
@@ -172,6 +186,7 @@ class _Writing:
             "columns": [scale.record for scale in scales], "fields": self.content.fields, "named_levels": named,
             "outlined_levels": outlined, "panel_levels": named, **self._extras(), "chunk": CHUNK,
             "searchable": bool(self.content.searched), "can_save": False,
+            "content": self.sink.digest(),
         })  # fmt: skip
 
     def _extras(self) -> dict[str, Any]:
@@ -227,13 +242,14 @@ class _Writing:
         for c in range(0, len(panels), _PANELS):
             self.sink.put_json(f"panels/{level}/{c // _PANELS}.json", panels[c : c + _PANELS])
 
-    def _write_outlines(self, level: int, bounds: list[float]) -> None:
-        outlines = get_outlines(self.model, level)
+    def _write_outlines(self, number: int, of: _Map, level: int) -> None:
+        outlines = get_outlines(of.outlined, level)
         rings = [outlines[i] for i in self.tree.clusters[level].tolist()]
+        bounds = of.bounds
         middle = np.array([(bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2])
         points = [ring - middle for own in rings for ring in own]
         self.sink.put_arrays(
-            f"outlines/{level}.bin",
+            f"m{number}/outlines/{level}.bin",
             np.array([len(rings), *(len(own) for own in rings), *(len(ring) for ring in points)], dtype=np.uint32),
             np.concatenate([np.empty((0, 2)), *points]).astype(np.float32),
         )

@@ -41,7 +41,7 @@ def clear(axes: Any, theme: Theme, title: str | None) -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     if title:
-        axes.set_title(title, color=theme.text, fontsize=13, pad=8)
+        axes.set_title(title, color=theme.text, fontsize=13, pad=8, parse_math=False)
 
 
 def size_in_points(axes: Any) -> tuple[float, float]:
@@ -51,8 +51,8 @@ def size_in_points(axes: Any) -> tuple[float, float]:
     return 72 * box.width * width, 72 * box.height * height
 
 
-def frame_map(axes: Any, positions: Array) -> float:
-    """Limits that show all positions, a unit as long across as up; returns units per point of paper."""
+def frame_map(axes: Any, positions: Array) -> None:
+    """Limits that show all positions, a unit as long across as up."""
     low, high = positions.min(axis=0), positions.max(axis=0)
     extent = high - low
     extent[extent <= 0] = max(float(extent.max()), 1e-9)
@@ -63,4 +63,9 @@ def frame_map(axes: Any, positions: Array) -> float:
     axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
     axes.set_ylim(middle[1] - half[1], middle[1] + half[1])
     axes.set_aspect("equal", adjustable="box")
-    return unit
+
+
+def unit_of(axes: Any) -> float:
+    """Units of the map per point of paper."""
+    low, high = axes.get_xlim()
+    return float(high - low) / size_in_points(axes)[0]

@@ -17,6 +17,7 @@ PALETTE = (
     *("#A5D2A5", "#4BF0FF"),
 )
 _HUES, _MOST_HUES = 9, 16  # clusters of the level that has a hue each: about so many, at most so many
+_STEPS = (-0.13, 0.13, -0.07, 0.07)  # in lightness: from a group to others of the same hue
 NUMBERS = "cividis"  # from dark blue to yellow, the same for colour-blind people
 _SPREAD, _TURN = 0.32, 0.3  # of the shades of a parent's children: in lightness, and in hue (radians)
 
@@ -72,12 +73,14 @@ def to_rgb(lab: Array) -> Array:
 
 
 def base_colors(n: int, theme: Theme) -> Array:
-    """Colours of n groups: the palette, then the palette darker and lighter in turn."""
-    lab = to_oklab(parse(*PALETTE))
-    rounds = np.arange(n) // len(PALETTE)
-    lab = lab[np.arange(n) % len(PALETTE)]
-    lab[:, 0] += np.where(rounds % 2 == 1, -0.14, 0.08) * (rounds > 0)
-    return to_rgb(_within(lab, theme))
+    """Colours of n groups: the palette, then the palette darker and lighter, as far as the theme has room."""
+    lab = _within(to_oklab(parse(*PALETTE)), theme)
+    room = [[step for step in _STEPS if theme.darkest <= L + step <= theme.lightest] for L in lab[:, 0].tolist()]
+    found = lab[np.arange(n) % len(PALETTE)]
+    for i in range(len(PALETTE), n):
+        own = room[i % len(PALETTE)]
+        found[i, 0] += own[(i // len(PALETTE) - 1) % len(own)]
+    return to_rgb(found)
 
 
 def _within(lab: Array, theme: Theme) -> Array:

@@ -48,8 +48,9 @@ def plot_layouts(
     if axes is None:
         axes = new_axes(look, 6.5, 6.8, len(layouts))
     axes = [axes] if len(layouts) == 1 and not hasattr(axes, "__len__") else axes
-    for ax, (name, each) in zip(axes, layouts.items(), strict=True):
-        plot(each, color, theme=theme, ax=ax, **{"title": name, **options})
+    for i, (ax, (name, each)) in enumerate(zip(axes, layouts.items(), strict=True)):
+        own = {"title": name, "legend": i == len(layouts) - 1, **options}  # one says it for all
+        plot(each, color, theme=theme, ax=ax, **own)
     return axes
 
 

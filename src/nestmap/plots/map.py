@@ -14,12 +14,14 @@ from ..describe.tables import read_column
 from ..hierarchy import Hierarchy
 from .backend import clear, frame_map, load_matplotlib, new_axes, size_in_points
 from .colors import Theme, color_levels, get_theme, hue_level
+from .key import draw_key
 from .outlines import draw_outlines, get_outlines
 from .rows import QUALITIES, RowColors, color_by_column, color_by_quality, find_column
 from .shading import Window, shade_points
 from .text import choose_names, write_names
 
 SHADED = 100_000  # rows: beyond, a picture is shaded by density
+_LOOKED_AT = 200_000  # rows: is there any where the legend would be?
 _PIXELS = 1400  # of a shaded picture, along the longer side
 _RASTERIZED = 5000  # points: beyond, they are pixels in a PDF or SVG, too
 
@@ -99,20 +101,20 @@ def plot(
     rows = _color_rows(model, color, is_level, number, shades, metadata, X, look)
     axes = new_axes(look) if ax is None else ax
     clear(axes, look, title)
-    if legend and (rows.entries or rows.limits):
-        _draw_key(axes, rows, look)
     coarse = coarser_level(hierarchy, number)
     levels = [k for k in (coarse, number) if k is not None]
     land = {k: get_outlines(model, k) for k in levels if outlines}
     corners = [ring for clusters in land.values() for rings in clusters for ring in rings]
-    unit = frame_map(axes, np.concatenate([[positions.min(axis=0), positions.max(axis=0)], *corners]))
+    frame_map(axes, np.concatenate([[positions.min(axis=0), positions.max(axis=0)], *corners]))
+    some = positions[:: -(-len(positions) // _LOOKED_AT)]
+    key = draw_key(axes, rows, np.concatenate([some, *corners]), look) if legend else None
     _draw_land(axes, land, coarse, shades if is_level else None, look)
     if len(positions) > SHADED if shade is None else shade:
         _draw_density(axes, positions, rows)
     else:
         _draw_points(axes, positions, rows, size, alpha)
     facts, labels = _naming_facts(labels, metadata, texts, names, rows, hierarchy, number)
-    write_names(axes, model, choose_names(hierarchy, labels, (number, coarse), facts), look, unit)
+    write_names(axes, model, choose_names(hierarchy, labels, (number, coarse), facts), look, key)
     return axes
 
 
@@ -219,36 +221,3 @@ def _draw_density(axes: Any, positions: Array, rows: RowColors) -> None:
         zorder=3,
         aspect="equal",
     )
-
-
-def _draw_key(axes: Any, rows: RowColors, theme: Theme) -> None:
-    """A legend on the right for categories, a colour bar for numbers."""
-    if rows.limits is not None:
-        _draw_bar(axes, rows.limits, rows, theme)
-        return
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], marker="o", ls="", ms=7, mec="none", color=rows.colors[code], label=name)
-        for name, code in rows.entries
-    ]
-    drawn = axes.legend(
-        handles=handles, title=rows.title or None, loc="upper right", framealpha=0.8, labelcolor=theme.text,
-        facecolor=theme.background, edgecolor="none", fontsize=9,
-    )  # fmt: skip
-    drawn.get_title().set_color(theme.text)
-    drawn.set_zorder(10)
-
-
-def _draw_bar(axes: Any, limits: tuple[float, float], rows: RowColors, theme: Theme) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import ListedColormap, Normalize
-
-    place = axes.inset_axes((0.70, 0.045, 0.27, 0.016), zorder=10)
-    scale = ScalarMappable(Normalize(*limits), ListedColormap(rows.colors[:-1]))
-    bar = axes.figure.colorbar(scale, cax=place, orientation="horizontal", extend="both")
-    bar.ax.xaxis.set_ticks_position("top")
-    bar.ax.xaxis.set_label_position("top")
-    bar.set_label(rows.title, color=theme.text, fontsize=9)
-    bar.ax.tick_params(colors=theme.text, labelsize=8)
-    bar.outline.set_visible(False)

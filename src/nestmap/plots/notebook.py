@@ -52,19 +52,19 @@ def levels_table(summary: HierarchySummary) -> str:
     return f'<table style="{_STYLE}">' + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 
-def draw_small(model: Any) -> str:
+def draw_small(model: Any, inches: float = _INCHES) -> str:
     """The map as an inline PNG by matplotlib, or as dots in an SVG where that is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         return draw_svg(model)
-    figure = Figure(figsize=(_INCHES, _INCHES), dpi=_DPI)
+    figure = Figure(figsize=(inches, inches), dpi=_DPI)
     figure.set_facecolor(get_theme("light").background)
     plot(model, labels=False, ax=figure.add_axes((0, 0, 1, 1)))
     buffer = BytesIO()
     figure.savefig(buffer, format="png")
     data = b64encode(buffer.getvalue()).decode()
-    side = round(_INCHES * 80)
+    side = round(inches * 80)
     return f'<img width="{side}" height="{side}" alt="map" src="data:image/png;base64,{data}">'
 
 

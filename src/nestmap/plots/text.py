@@ -12,6 +12,7 @@ from .._arrays import Array
 from ..describe import Facts, LevelDescription
 from ..hierarchy import Hierarchy
 from ..hierarchy.naming import describe_levels, names_for_map
+from .backend import unit_of
 from .colors import Theme
 from .places import find_anchors, place_boxes
 
@@ -76,12 +77,12 @@ def _from_facts(hierarchy: Hierarchy, levels: tuple[int, int | None], facts: Fac
     return names_for_map(hierarchy, {level: each.names for level, each in told.items()})
 
 
-def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, unit: float) -> None:
-    """Write names near their clusters, those of large clusters first; `unit` of the map is a point of paper."""
-    positions, hierarchy = model.embedding_, model.hierarchy_
+def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, key: Any = None) -> None:
+    """Write names near their clusters, those of large clusters first; none over the box `key`."""
+    positions, hierarchy, unit = model.embedding_, model.hierarchy_, unit_of(axes)
     step = -(-len(positions) // _SAMPLE)
     frame = (*axes.get_xlim(), *axes.get_ylim())
-    taken: list[tuple[float, float, float, float]] = []
+    taken: list[tuple[float, float, float, float]] = [] if key is None else [key]
     for names in all_names:
         labels = hierarchy.labels(names.level)[::step]
         anchors = find_anchors(positions[::step], labels, hierarchy.level_sizes[names.level])
@@ -115,7 +116,7 @@ def _write(
             axes.plot(*zip(anchor, centre, strict=True), color=theme.line, lw=0.6, alpha=0.6, zorder=7)
         axes.text(
             *centre, text, ha="center", va="center", fontsize=size, zorder=9 if names.is_coarse else 8,
-            color=theme.text, weight="bold" if names.is_coarse else "normal", linespacing=1.05,
+            color=theme.text, weight="bold" if names.is_coarse else "normal", linespacing=1.05, parse_math=False,
             path_effects=[withStroke(linewidth=3.0, foreground=theme.background, alpha=0.85)],
         )  # fmt: skip
     kept = placed.shown
@@ -136,6 +137,6 @@ def measure_text(text: str, size: float, bold: bool = False) -> tuple[float, flo
     from matplotlib.textpath import TextPath
 
     font = FontProperties(weight="bold" if bold else "normal")
-    lines = text.split("\n")
+    lines = text.replace("$", "S").split("\n")  # about as wide, and no formula
     width = max(float(TextPath((0, 0), line or " ", size=size, prop=font).get_extents().width) for line in lines)
     return width + 0.5 * size, (1.2 * len(lines) + 0.15) * size

@@ -105,5 +105,5 @@ def _write_labels(
                 dark = colors[names.level][i] @ [0.299, 0.587, 0.114] < 0.55
                 axes.text(
                     left[i] + width[i] / 2, shown.index(names.level) + 0.48, names.names[i], fontsize=8, ha="center",
-                    va="center", color="white" if dark else "black",
+                    va="center", color="white" if dark else "black", parse_math=False,
                 )  # fmt: skip

@@ -110,8 +110,13 @@ def read_anndata(path: Path, choice: Choice, key: str | None) -> Table:
     where, _, entry = name.partition("/")
     holders = {"X": {"": data.X}, "obsm": data.obsm, "layers": data.layers}
     if where not in holders or entry not in holders[where] or (data.X is None and where == "X"):
-        names = ["X", *(f"obsm/{each}" for each in data.obsm), *(f"layers/{each}" for each in data.layers)]
-        raise ValueError(f"{path}: key={name!r} is not there; it has {shorten(names)}")
+        names = [*(f"obsm/{each}" for each in data.obsm), *(f"layers/{each}" for each in data.layers)]
+        names = names if data.X is None else ["X", *names]
+        first = names[0] if names else "obsm/…"
+        raise ValueError(
+            f"{path}: key={name!r} is not there; it has {shorten(names) or 'no arrays'}: "
+            f"choose one with key={first!r} (--key {first})"
+        )
     X = holders[where][entry]
     X = X.to_numpy() if hasattr(X, "to_numpy") else X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     metadata = {str(column): _column(data.obs[column]) for column in data.obs}

@@ -22,7 +22,7 @@ from ._arrays import mat73_blocks, read_mat, read_npz_arrays, read_words
 from ._formats import Rows, open_stream, read_idx, read_vecs, word2vec_blocks
 from .arrow import read_arrow
 from .hdf import read_hdf, read_zarr, with_id
-from .table import Choice, Growing, Table, shorten
+from .table import Choice, Growing, Table, prose_of, shorten
 from .text import Words, read_delimited, read_lines, read_word_vectors, text_kind
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -178,6 +178,12 @@ def _standard_input() -> Path:
 
 def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:
     column = "text" if text is True else text
+    if text is True and column not in table.metadata:
+        best = next(iter(prose_of(table.metadata)), "COLUMN")
+        raise ValueError(
+            f"{table.source}: text=True (--text) takes a column called 'text', or the lines of a file; name the "
+            f"column: text={best!r} (--text {best}); it has {shorten([*table.metadata]) or 'no texts'}"
+        )
     if column not in table.metadata:
         raise ValueError(
             f"{table.source}: text={column!r} is not there; it has {shorten([*table.metadata]) or 'no texts'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
@@ -13,6 +13,7 @@ from .._arrays import Array
 from .._input.kinds import survives
 from .._input.memory import memory_budget
 
+_LOOKED_AT, _PROSE = 1000, 4.0  # rows whose texts are looked at; words of a text that is worth mapping
 _SHOWN = 8  # names of columns in a line
 _COUNTERS = ("", "id", "index", "row", "unnamed: 0", "rownames")  # columns that may just count the rows
 
@@ -60,7 +61,8 @@ class Table:
     def __str__(self) -> str:
         """What was taken, in one or two lines."""
         used = "" if self.columns is None or self.text else f" ({shorten(self.columns)})"
-        line = f"{self.source}: {self.n_rows:,} rows, {self.X.shape[1]:,} columns used{used}"
+        kind = "column" if self.X.shape[1] == 1 else "columns"
+        line = f"{self.source}: {self.n_rows:,} rows, {self.X.shape[1]:,} {kind} used{used}"
         if self.text:
             line = f"{self.source}: {self.n_rows:,} texts ({self.text}), {self.X.shape[1]:,} words by TF-IDF"
         if self.names is not None:
@@ -126,6 +128,16 @@ class Choice:
         return {name: what for what, name in named.items() if name is not None}
 
 
+def prose_of(columns: Mapping[str, Array]) -> list[str]:
+    """Columns of texts of at least four words, on average over some rows; those with the most words first."""
+    words: dict[str, float] = {}
+    for name, values in columns.items():
+        if values.dtype.kind in "OUS" and len(values):
+            some = values[:: -(-len(values) // _LOOKED_AT)]
+            words[name] = sum(len(str(value).split()) for value in some) / len(some)
+    return sorted((name for name, n in words.items() if n >= _PROSE), key=lambda name: -words[name])
+
+
 def assemble(
     source: str, choice: Choice, names: Sequence[str], numbers: dict[str, Array], others: dict[str, Array]
 ) -> Table:
@@ -135,7 +147,9 @@ def assemble(
         if name not in found:
             raise NoColumn(source, what, name, names)
     wanted = choice.columns or wanted_like(choice, names)
-    left_out = {name: "text" for name in others} | dict(_special_reasons(choice))
+    prose = () if choice.text else prose_of(others)
+    left_out = {name: f"text; --text {name} maps it" if name in prose else "text" for name in others}
+    left_out |= dict(_special_reasons(choice))
     used = [name for name in names if name in numbers and name not in choice.special]
     if wanted is not None:
         used = chosen_columns(source, wanted, names, numbers)

@@ -48,7 +48,8 @@ def to_text(record: Mapping[str, Any]) -> str:
             f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to {level['largest']:,} "
             f"rows, median {level['median']:,.0f}{mark}"
         )
-    lines.append(f"largest clusters of level {len(levels) - 1}, and of the level below:")
+    below = ", and of the level below" if len(levels) > 1 else ""
+    lines.append(f"largest clusters of level {len(levels) - 1}{below}:")
     for node in record["tree"]:
         inside = node.get("children", [])
         rest = node.get("n_children", 0) - len(inside)
