@@ -173,9 +173,9 @@ def _grow_rows(tree: FittedTree, X: Any, table: RowTable, n_threads: int) -> Ind
     return index_rows(_stack(rows, X), tree.hierarchy.metric, table.in_order(), n_threads)
 
 
-def first_places(hierarchy: Hierarchy, positions: Array) -> Array:
-    """Where the nodes of the islands' first level lie: what `relayout` would go on from."""
+def first_places(hierarchy: Hierarchy, positions: Array, unit: float) -> Array:
+    """Where the nodes of the islands' first level lie, in t-SNE's units: what `relayout` would go on from."""
     k = first_level(hierarchy)
     labels, n = hierarchy.labels(k), hierarchy.levels[k].n_nodes
     counts = np.bincount(labels, minlength=n)
-    return np.stack([np.bincount(labels, column, n) / counts for column in positions.T], axis=1)
+    return np.stack([np.bincount(labels, column, n) / (unit * counts) for column in positions.T], axis=1)

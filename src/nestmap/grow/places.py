@@ -56,7 +56,8 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> tu
         hierarchy, everywhere = grown.tree.hierarchy, np.concatenate([layout.positions, positions])
         layout = replace(
             layout, leaf=_grow_leaves(layout, grown, fitted, X, everywhere, run.n_threads),
-            parents=tuple(level.members for level in hierarchy.levels), first=first_places(hierarchy, everywhere),
+            parents=tuple(level.members for level in hierarchy.levels),
+            first=first_places(hierarchy, everywhere, layout.unit),
         )  # fmt: skip
     layout = replace(layout, positions=np.concatenate([fitted.layout.positions, positions]))
     return replace(fitted, tree=grown.tree, layout=layout, X=None), found.distances
