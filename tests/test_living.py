@@ -22,6 +22,7 @@ from nestmap.hierarchy.merge import components, link_graph
 from nestmap.metrics import trustworthiness
 from nestmap.neighbors import first_neighbors
 from nestmap.neighbors.report import FirstNeighbors
+from nestmap.placement import RowTable
 
 CLASSES = load_digits().target
 
@@ -180,6 +181,14 @@ class TestExtend:
             model.extend(D[:2] + 1)
         with pytest.raises(ValueError, match="64 features"):
             fitted().extend(np.zeros((3, 5)))
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12))
+def test_tables_of_rows_grow(old: list[int], new: list[int]) -> None:
+    hashes = np.array([*old, 3], dtype=np.uint64), np.array(new, dtype=np.uint64)
+    grown, fresh = RowTable.of(hashes[0]).more(hashes[1]), RowTable.of(np.concatenate(hashes))
+    np.testing.assert_array_equal(grown.hashes, fresh.hashes)
+    np.testing.assert_array_equal(grown.rows, fresh.rows)
 
 
 class TestForget:

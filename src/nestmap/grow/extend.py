@@ -75,7 +75,7 @@ def extend_tree(tree: FittedTree, X: Any, found: Assigned, run: Run, may_found: 
     links = _grow_links(old, steps, run.n_threads)
     grown = replace(old, levels=levels, links=links, found_index=index)
     object.__setattr__(grown, "_default_level", old.default_level())  # labels_ stay those of the same level
-    table = RowTable.of(np.concatenate([tree.table.in_order(), hashes]))
+    table = tree.table.more(hashes)
     rows = _grow_rows(tree, X, table, run.n_threads)
     wider = replace(tree, hierarchy=grown, table=table, row_index=rows)
     return GrownTree(wider, levels[0].members[old.n_rows :], old.level_sizes)
