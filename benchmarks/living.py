@@ -255,6 +255,46 @@ def write_page(found: dict[str, str]) -> None:
     PAGE.write_text(text)
 
 
+def draw(args: argparse.Namespace) -> None:
+    """Pictures of docs/living.md: an old map and two new ones; a class that comes later."""
+    import matplotlib.pyplot as plt
+
+    import nestmap
+
+    X, y = load(args.data, "usps")
+    a, b = parts_of(X, y, "refit")
+    old = nestmap.HNNE().fit(X[a])
+    models = {
+        "old": (old, y[a]), "a tenth replaced, like=old": (nestmap.HNNE(like=old).fit(X[b]), y[b]),
+        "a tenth replaced, a fresh fit": (nestmap.HNNE().fit(X[b]), y[b]),
+    }  # fmt: skip
+    _draw_maps(models, "living_like.png")
+    a, b = parts_of(X, y, "class")
+    before = nestmap.HNNE().fit(X[a])
+    after = before.extend(X[b])
+    _draw_maps(
+        {"without the threes": (before, y[a]), "extended by the threes (black)": (after, np.append(y[a], y[b]))},
+        "living_class.png", dark=np.arange(len(X)) >= len(a),
+    )  # fmt: skip
+    plt.close("all")
+
+
+def _draw_maps(models: dict[str, tuple[Any, Any]], name: str, dark: Any = None) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(models), figsize=(4.4 * len(models), 4.7))
+    figure.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.92, wspace=0.03)
+    places = np.concatenate([model.embedding_ for model, _ in models.values()])
+    for axis, (title, (model, y)) in zip(axes, models.items(), strict=True):
+        kinds = np.unique(y, return_inverse=True)[1] if dark is None else np.asarray(y, dtype=int)
+        axis.scatter(*model.embedding_.T, c=plt.get_cmap("tab10")(kinds), s=1.2, linewidths=0)
+        if dark is not None and len(y) == len(dark):
+            axis.scatter(*model.embedding_[dark].T, c="black", s=1.6, linewidths=0)
+        axis.set(title=title, xticks=[], yticks=[], aspect="equal")
+        axis.set(xlim=(places[:, 0].min(), places[:, 0].max()), ylim=(places[:, 1].min(), places[:, 1].max()))
+    figure.savefig(PAGE.parent / "images" / name, dpi=72)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=["digits"])
@@ -263,6 +303,7 @@ def main() -> None:
     parser.add_argument("--peer-python", metavar="PYTHON", help="an interpreter with umap-learn and openTSNE")
     parser.add_argument("--parts", nargs="*", choices=METHODS, default=[*METHODS])
     parser.add_argument("--docs", action="store_true", help="write the tables of docs/living.md")
+    parser.add_argument("--pictures", action="store_true", help="draw those of docs/living.md, of USPS")
     parser.add_argument("--one", nargs=3, metavar=("DATA", "PART", "METHOD"), help="measure this here, and print it")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
@@ -280,6 +321,8 @@ def main() -> None:
             done = subprocess.run([sys.executable, "-m", "benchmarks.living", *options, "--one", *job], check=False)
             if done.returncode:
                 print(f"{' '.join(job)} failed", file=sys.stderr)
+    if args.pictures:
+        draw(args)
     if args.docs:
         write_page(tables(read(path)))
 
