@@ -1,111 +1,330 @@
-"""Maps that grow: `python -m benchmarks.living [--data DIR] [--umap PYTHON] [--opentsne PYTHON] [name …]`.
+"""Maps that live: `python -m benchmarks.living [name …] [--data DIR] [--peer-python PYTHON] [--docs]`.
 
-80% of the rows are fitted and 20% come later; then one class is left out of the fit and comes later. Peers do
-the same by their `transform`, each by an interpreter that has it (`python -m benchmarks` makes them in .venv-bench).
+Per data set (digits, pendigits, usps, fashion_mnist; .npz files with X and y in DIR):
+
+- extend: 80% of the rows are fitted, 20% come later, by `extend` or by the peers' `transform`;
+- class: one class is left out of the fit and comes later;
+- refit: a tenth of the rows is replaced, and the new map follows the old one: `HNNE(like=old)`, AlignedUMAP, openTSNE
+  started from the old map;
+- speed (once, generated rows): 1,000,000 rows, extended by 1,000 and by 10,000.
+
+Each (data, part, method) runs in a process of its own and appends a line to WORK/living.jsonl: a run that was stopped
+goes on where it was. Peers need an interpreter with umap-learn and openTSNE. `--docs` writes the tables of
+docs/living.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-PEERS = {
-    "umap": "import umap; m = umap.UMAP(random_state=0).fit(A); P, Q = m.embedding_, m.transform(B)",
-    "opentsne": "import openTSNE; m = openTSNE.TSNE(n_jobs=2, random_state=0).fit(A); P, Q = m, m.transform(B)",
+DATA = ("digits", "pendigits", "usps", "fashion_mnist")
+METHODS = {
+    "extend": ("nestmap", "fresh", "umap", "opentsne"),
+    "class": ("nestmap", "umap", "opentsne"),
+    "refit": ("nestmap", "fresh", "umap", "opentsne"),
+    "speed": ("nestmap",),
+}
+TITLES = {"nestmap": "nestmap", "fresh": "a fresh fit", "umap": "UMAP", "opentsne": "openTSNE"}
+NAMES = {"digits": "digits", "pendigits": "pendigits", "usps": "USPS", "fashion_mnist": "Fashion-MNIST"}
+PAGE = Path(__file__).parent.parent / "docs" / "living.md"
+_SAMPLE = 5000  # rows of large data that are scored
+
+# A and B are the rows; common rows of both are A[a] and B[b]. P is to be the map of A, Q that of B.
+TRANSFORM = {
+    "umap": "import umap; m = umap.UMAP(random_state=0).fit(A); P = m.embedding_; t = clock(); Q = m.transform(B)",
+    "opentsne": "import openTSNE; m = openTSNE.TSNE(n_jobs=2, random_state=0).fit(A); P = m; t = clock(); "
+    "Q = m.transform(B)",
+}
+FOLLOW = {
+    "umap": "import umap; t = clock(); m = umap.AlignedUMAP(random_state=0).fit([A, B], "
+    "relations=[dict(zip(a.tolist(), b.tolist()))]); P, Q = m.embeddings_",
+    "opentsne": "import openTSNE; m = openTSNE.TSNE(n_jobs=2, random_state=0).fit(A); P = np.asarray(m); "
+    "new = np.setdiff1d(np.arange(len(B)), b); start = np.empty((len(B), 2)); start[b] = P[a]; "
+    "start[new] = np.asarray(m.prepare_partial(B[new])); t = clock(); "
+    "Q = openTSNE.TSNE(n_jobs=2, random_state=0, initialization=start, early_exaggeration_iter=0).fit(B)",
 }
 
 
 def load(folder: Path, name: str) -> tuple[Any, Any]:
+    """Rows and classes in a random order."""
     if name == "digits":
         from sklearn.datasets import load_digits
 
-        return load_digits(return_X_y=True)
-    with np.load(folder / f"{name}.npz") as file:
-        return file["X"].astype(np.float32), file["y"]
+        X, y = load_digits(return_X_y=True)
+    else:
+        with np.load(folder / f"{name}.npz") as file:
+            X, y = file["X"], file["y"]
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order].astype(np.float32), y[order]
 
 
-def by_nestmap(A: Any, B: Any) -> tuple[Any, Any, float, Any]:
+def parts_of(X: Any, y: Any, part: str) -> tuple[Any, Any]:
+    """Numbers of the rows that are fitted first, and of those that come then."""
+    rows = np.arange(len(X))
+    if part == "extend":
+        return np.split(rows, [int(0.8 * len(X))])
+    if part == "class":
+        own = y == np.unique(y)[3]
+        return rows[~own], rows[own]
+    tenth = len(X) // 11
+    return rows[:-tenth], rows[tenth:]
+
+
+def by_peer(python: str, code: str, arrays: dict[str, Any]) -> tuple[Any, Any, float]:
+    """Maps of A and B by a peer, and the seconds of the last step."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(f"{folder}/in.npz", **arrays)
+        lines = (
+            f"import numpy as np; from time import perf_counter as clock; d = np.load({folder!r} + '/in.npz'); "
+            f"A, B, a, b = (d[k] for k in 'ABab'); {code}; "
+            f"np.savez({folder!r} + '/out.npz', P=np.asarray(P), Q=np.asarray(Q), t=clock() - t)"
+        )
+        subprocess.run([python, "-W", "ignore", "-c", lines], check=True)
+        with np.load(f"{folder}/out.npz") as file:
+            return file["P"], file["Q"], float(file["t"])
+
+
+def quality(X: Any, Y: Any, y: Any) -> dict[str, float]:
+    from nestmap.metrics import knn_accuracy, neighborhood_recall, trustworthiness
+
+    n_sample = None if len(X) <= 20_000 else _SAMPLE
+    accuracy = np.mean([knn_accuracy(Y, y, random_state=seed) for seed in range(3)])
+    trust, recall = (score(X, Y, n_sample=n_sample) for score in (trustworthiness, neighborhood_recall))
+    return {"trust": float(trust), "recall": float(recall), "accuracy": float(accuracy)}
+
+
+def measure_extend(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
     from nestmap import HNNE
 
-    model = HNNE().fit(A)
-    start = time.perf_counter()
-    more = model.extend(B)
-    seconds = time.perf_counter() - start
-    assert (more.embedding_[: len(A)] == model.embedding_).all()
-    new = [
-        more.hierarchy_.labels(k)[len(A) :] >= n for k, n in enumerate(model.hierarchy_.level_sizes)
-    ]  # rows in clusters that did not exist before
-    return model.embedding_, more.embedding_[len(A) :], seconds, new
+    A, B = (X[rows] for rows in parts_of(X, y, "extend"))
+    if method == "fresh":
+        return quality(X, HNNE().fit(X).embedding_, y)
+    if method == "nestmap":
+        model, start = HNNE().fit(A), time.perf_counter()
+        more = model.extend(B)
+        seconds = time.perf_counter() - start
+        assert (more.embedding_[: len(A)] == model.embedding_).all() and more.audit()
+        return {**quality(X, more.embedding_, y), "seconds": seconds}
+    P, Q, seconds = by_peer(str(python), TRANSFORM[method], dict(A=A, B=B, a=0, b=0))
+    return {**quality(X, np.concatenate([P, Q]), y), "seconds": seconds}
 
 
-def by_peer(python: str, name: str, A: Any, B: Any) -> tuple[Any, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        np.savez(f"{folder}/in.npz", A=A, B=B)
-        code = (
-            f"import numpy as np; d = np.load({folder!r} + '/in.npz'); A, B = d['A'], d['B']; {PEERS[name]}; "
-            f"np.savez({folder!r} + '/out.npz', P=np.asarray(P), Q=np.asarray(Q))"
-        )
-        subprocess.run([python, "-W", "ignore", "-c", code], check=True)
-        with np.load(f"{folder}/out.npz") as file:
-            return file["P"], file["Q"]
-
-
-def score(A: Any, B: Any, P: Any, Q: Any, y: Any) -> str:
-    from nestmap.metrics import knn_accuracy, trustworthiness
-
-    X, Y = np.concatenate([A, B]), np.concatenate([P, Q])
-    n_sample = None if len(X) <= 20_000 else 5000
-    trust = trustworthiness(X, Y, n_sample=n_sample)
-    return f"trustworthiness {trust:.4f}, 1-NN accuracy {knn_accuracy(Y, y):.4f}"
-
-
-def on_top(P: Any, Q: Any) -> float:
-    """Share of the rows of the new class whose nearest row in the map is of the new class, too."""
+def measure_class(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
     from scipy.spatial import cKDTree
 
-    return float((cKDTree(np.concatenate([P, Q])).query(Q, k=[2])[1][:, 0] >= len(P)).mean())
-
-
-def run(name: str, X: Any, y: Any, peers: dict[str, str]) -> None:
     from nestmap import HNNE
 
-    order = np.random.default_rng(0).permutation(len(X))
-    X, y = X[order], y[order]
-    n = int(0.8 * len(X))
-    print(f"{name}: {n} rows, then {len(X) - n}")
-    P, Q, seconds, _ = by_nestmap(X[:n], X[n:])
-    print(f"  nestmap      {score(X[:n], X[n:], P, Q, y)}; extend {seconds:.2f} s")
-    fresh = HNNE().fit(X).embedding_
-    print(f"  a fresh fit  {score(X[:n], X[n:], fresh[:n], fresh[n:], y)}")
-    for peer, python in peers.items():
-        P, Q = by_peer(python, peer, X[:n], X[n:])
-        print(f"  {peer:12} {score(X[:n], X[n:], P, Q, y)}")
-    held = np.unique(y)[3]
-    own = y == held
-    print(f"{name}: without class {held}, then {own.sum()} rows of it")
-    P, Q, _, new = by_nestmap(X[~own], X[own])
-    shares = " ".join(f"{level.mean():.3f}" for level in new)
-    print(f"  nestmap      {on_top(P, Q):.3f} beside their own; in new clusters, per level: {shares}")
-    for peer, python in peers.items():
-        print(f"  {peer:12} {on_top(*by_peer(python, peer, X[~own], X[own])):.3f} beside their own")
+    A, B = (X[rows] for rows in parts_of(X, y, "class"))
+    if method == "nestmap":
+        model = HNNE().fit(A)
+        more = model.extend(B)
+        P, Q = model.embedding_, more.embedding_[len(A) :]
+        levels = [more.hierarchy_.labels(k) for k in range(more.hierarchy_.n_levels)]
+        sizes = model.hierarchy_.level_sizes
+        new = [float((labels[len(A) :] >= n).mean()) for labels, n in zip(levels, sizes, strict=True)]
+        told = {"new": new, "purity": purity(more.labels_, np.arange(len(more.labels_)) >= len(A))}
+    else:
+        P, Q, _ = by_peer(str(python), TRANSFORM[method], dict(A=A, B=B, a=0, b=0))
+        told = {}
+    nearest = cKDTree(np.concatenate([P, Q])).query(Q, k=[2])[1][:, 0]
+    return {**told, "beside": float((nearest >= len(P)).mean())}
+
+
+def purity(labels: Any, own: Any) -> float:
+    """Of the rows in clusters that hold more of a class than of all others, the share that is of the class."""
+    share = np.bincount(labels, own) / np.bincount(labels)
+    theirs = share[labels] > 0.5
+    return float(own[theirs].mean()) if theirs.any() else 0.0
+
+
+def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
+    from nestmap import HNNE
+    from nestmap.layout.similarity import align, spread
+
+    rows = parts_of(X, y, "refit")
+    A, B = (X[some] for some in rows)
+    _, a, b = np.intersect1d(*rows, return_indices=True)
+    start = time.perf_counter()
+    if method in ("nestmap", "fresh"):
+        old = HNNE().fit(A)
+        start = time.perf_counter()
+        P, Q = old.embedding_, HNNE(like=old if method == "nestmap" else None).fit(B).embedding_
+        seconds = time.perf_counter() - start
+    else:
+        P, Q, seconds = by_peer(str(python), FOLLOW[method], dict(A=A, B=B, a=a, b=b))
+    before, after = P[a].astype(np.float64), align(Q[b].astype(np.float64), P[a].astype(np.float64))(Q[b])
+    moved = np.sqrt(((after - before) ** 2).sum(axis=1)) / spread(before)
+    found = {"median": float(np.median(moved)), "p95": float(np.quantile(moved, 0.95)), "seconds": seconds}
+    return {**quality(B, Q, y[rows[1]]), **found}
+
+
+def measure_speed() -> dict[str, Any]:
+    from nestmap import HNNE
+
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(1000, 28)) * 4
+    X = (centres[rng.integers(0, 1000, 1_010_000)] + rng.normal(size=(1_010_000, 28))).astype(np.float32)
+    start = time.perf_counter()
+    model = HNNE().fit(X[:1_000_000])
+    found = {"fit": time.perf_counter() - start}
+    model.transform(X[-10:])  # what is built when first asked for
+    for n in (1000, 10_000):
+        start = time.perf_counter()
+        model.extend(X[1_000_000 : 1_000_000 + n])
+        found[str(n)] = time.perf_counter() - start
+    return found
+
+
+def measure(args: argparse.Namespace, name: str, part: str, method: str) -> dict[str, Any]:
+    if part == "speed":
+        return measure_speed()
+    does = {"extend": measure_extend, "class": measure_class, "refit": measure_refit}[part]
+    return does(*load(args.data, name), method, args.peer_python)
+
+
+def jobs(args: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
+    for part, methods in METHODS.items():
+        for name in args.names if part != "speed" else ["generated"]:
+            for method in methods:
+                if args.peer_python or method not in ("umap", "opentsne"):
+                    yield name, part, method
+
+
+def read(path: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {(r["data"], r["part"], r["method"]): r for r in map(json.loads, lines)}
+
+
+def tables(results: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, str]:
+    """The tables of docs/living.md by their names."""
+    names = [name for name in DATA if any(key[0] == name for key in results)]
+    columns = {
+        "extend": ("trustworthiness", "10-NN recall", "1-NN accuracy"),
+        "refit": ("median move", "95% below", "trustworthiness", "10-NN recall", "1-NN accuracy"),
+        "class": ("share beside their own", "purity of their clusters", "share in new clusters, per level"),
+    }
+    keys = {"extend": ("trust", "recall", "accuracy"), "refit": ("median", "p95", "trust", "recall", "accuracy")}
+    found = {}
+    for part, heads in columns.items():
+        lines = ["| data | method | " + " | ".join(heads) + " |", "|---" * (2 + len(heads)) + "|"]
+        for name in names:
+            for method in METHODS[part]:
+                if (r := results.get((name, part, method))) is None:
+                    continue
+                if part == "class":
+                    cells = [
+                        short(r["beside"]),
+                        short(r.get("purity")),
+                        " ".join(map(short, r.get("new", []))) or "–",
+                    ]
+                else:
+                    cells = [short(r[key], 4) for key in keys[part]]
+                title = "AlignedUMAP" if (part, method) == ("refit", "umap") else TITLES[method]
+                lines.append(f"| {NAMES[name]} | {title} | " + " | ".join(cells) + " |")
+        found[part] = "\n".join(lines)
+    if (r := results.get(("generated", "speed", "nestmap"))) is not None:
+        found["speed"] = (
+            f"1,000,000 generated rows of 28 columns: the fit took {r['fit']:.1f} s, 1,000 rows more "
+            f"{r['1000']:.2f} s, 10,000 rows more {r['10000']:.2f} s: 1/{r['fit'] / r['10000']:.0f} of the fit."
+        )
+    return found
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    return (
+        "–" if value is None else f"{value:.{digits}f}".replace("0.", ".", 1) if value < 1 else f"{value:.{digits}f}"
+    )
+
+
+def write_page(found: dict[str, str]) -> None:
+    text = PAGE.read_text()
+    for name, table in found.items():
+        begin, end = f"<!-- measured: {name} -->\n", f"<!-- end: {name} -->"
+        head, _, rest = text.partition(begin)
+        text = head + begin + "\n" + table + "\n\n" + end + rest.partition(end)[2]
+    PAGE.write_text(text)
+
+
+def draw(args: argparse.Namespace) -> None:
+    """Pictures of docs/living.md: an old map and two new ones; a class that comes later."""
+    import matplotlib.pyplot as plt
+
+    import nestmap
+
+    X, y = load(args.data, "usps")
+    a, b = parts_of(X, y, "refit")
+    old = nestmap.HNNE().fit(X[a])
+    models = {
+        "old": (old, y[a]), "a tenth replaced, like=old": (nestmap.HNNE(like=old).fit(X[b]), y[b]),
+        "a tenth replaced, a fresh fit": (nestmap.HNNE().fit(X[b]), y[b]),
+    }  # fmt: skip
+    _draw_maps(models, "living_like.png")
+    a, b = parts_of(X, y, "class")
+    before = nestmap.HNNE().fit(X[a])
+    after = before.extend(X[b])
+    _draw_maps(
+        {"without the threes": (before, y[a]), "extended by the threes (black)": (after, np.append(y[a], y[b]))},
+        "living_class.png", dark=np.arange(len(X)) >= len(a),
+    )  # fmt: skip
+    plt.close("all")
+
+
+def _draw_maps(models: dict[str, tuple[Any, Any]], name: str, dark: Any = None) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(models), figsize=(4.4 * len(models), 4.7))
+    figure.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.92, wspace=0.03)
+    places = np.concatenate([model.embedding_ for model, _ in models.values()])
+    for axis, (title, (model, y)) in zip(axes, models.items(), strict=True):
+        kinds = np.unique(y, return_inverse=True)[1] if dark is None else np.asarray(y, dtype=int)
+        axis.scatter(*model.embedding_.T, c=plt.get_cmap("tab10")(kinds), s=1.2, linewidths=0)
+        if dark is not None and len(y) == len(dark):
+            axis.scatter(*model.embedding_[dark].T, c="black", s=1.6, linewidths=0)
+        axis.set(title=title, xticks=[], yticks=[], aspect="equal")
+        axis.set(xlim=(places[:, 0].min(), places[:, 0].max()), ylim=(places[:, 1].min(), places[:, 1].max()))
+    figure.savefig(PAGE.parent / "images" / name, dpi=72)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=["digits"])
-    parser.add_argument("--data", type=Path, default=Path("."))
-    for peer in PEERS:
-        parser.add_argument(f"--{peer}", metavar="PYTHON", help="an interpreter that has it")
-    asked = parser.parse_args(sys.argv[1:])
-    for name in asked.names:
-        run(name, *load(asked.data, name), {peer: python for peer in PEERS if (python := getattr(asked, peer))})
+    parser.add_argument("--data", type=Path, default=Path())
+    parser.add_argument("--work", type=Path, default=Path(".bench"))
+    parser.add_argument("--peer-python", metavar="PYTHON", help="an interpreter with umap-learn and openTSNE")
+    parser.add_argument("--parts", nargs="*", choices=METHODS, default=[*METHODS])
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/living.md")
+    parser.add_argument("--pictures", action="store_true", help="draw those of docs/living.md, of USPS")
+    parser.add_argument("--one", nargs=3, metavar=("DATA", "PART", "METHOD"), help="measure this here, and print it")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    path = args.work / "living.jsonl"
+    if args.one:
+        record = dict(zip(("data", "part", "method"), args.one, strict=True)) | measure(args, *args.one)
+        with path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        print(json.dumps(record))
+        return
+    for job in jobs(args):
+        if job[1] in args.parts and job not in read(path):
+            options = ["--data", str(args.data), "--work", str(args.work)]
+            options += ["--peer-python", args.peer_python] if args.peer_python else []
+            done = subprocess.run([sys.executable, "-m", "benchmarks.living", *options, "--one", *job], check=False)
+            if done.returncode:
+                print(f"{' '.join(job)} failed", file=sys.stderr)
+    if args.pictures:
+        draw(args)
+    if args.docs:
+        write_page(tables(read(path)))
 
 
 if __name__ == "__main__":

@@ -133,13 +133,15 @@ void bind_forces(nb::module_& m) {
 
     m.def("move", [](In<int64_t, Vec> starts, In<int32_t, Vec> ids, In<float, Vec> weights, double x, double y,
                      double spacing, In<float, Mat> potential, double attraction, double repulsion, double momentum,
-                     double longest, In<float, Vec> rates, In<float, Mat> positions, Out<float, Mat> velocities,
-                     Out<float, Mat> gains, Out<float, Mat> moved, Out<float, Mat> bounds, int n_threads) {
+                     double longest, In<float, Vec> rates, In<float, Mat> homes, In<float, Vec> ties,
+                     In<float, Mat> positions, Out<float, Mat> velocities, Out<float, Mat> gains, Out<float, Mat> moved, Out<float, Mat> bounds, int n_threads) {
         const int64_t n = length(positions);
         check_shape("starts", starts, {n + 1});
         check_shape("weights", weights, {length(ids)});
         check_shape("rates", rates, {n});
         check_shape("positions", positions, {n, 2});
+        check_shape("homes", homes, {length(ties), 2});
+        if (length(ties) != 0) check_shape("ties", ties, {n});
         check_shape("velocities", velocities, {n, 2});
         check_shape("gains", gains, {n, 2});
         check_shape("moved", moved, {n, 2});
@@ -148,18 +150,19 @@ void bind_forces(nb::module_& m) {
         check_positions("nodes", n);
         const Grid grid = grid_of(length(potential), (int64_t)potential.shape(1), x, y, spacing);
         const Attraction graph{n, starts.data(), ids.data(), weights.data()};
+        const Homes tied{homes.data(), length(ties) ? ties.data() : nullptr};
         const Motion motion{(float)attraction, (float)repulsion, (float)momentum, (float)longest};
         const Poll poll = make_poll(nb::none());
         nb::gil_scoped_release release;
         check_cover("starts", starts.data(), n, length(ids));
         check_neighbors(ids.data(), length(ids), n);
         check_finite("positions", positions.data(), 2 * n);
-        move(graph, grid, potential.data(), motion, rates.data(), positions.data(), velocities.data(), gains.data(),
-             moved.data(), bounds.data(), check_threads(n_threads), poll);
+        move(graph, tied, grid, potential.data(), motion, rates.data(), positions.data(), velocities.data(),
+             gains.data(), moved.data(), bounds.data(), check_threads(n_threads), poll);
     }, array("starts"), array("ids"), array("weights"), nb::arg("x"), nb::arg("y"), nb::arg("spacing"),
        array("potential"), nb::arg("attraction"), nb::arg("repulsion"), nb::arg("momentum"), nb::arg("longest"),
-       array("rates"), array("positions"), array("velocities"), array("gains"), array("moved"), array("bounds"),
-       nb::arg("n_threads"));
+       array("rates"), array("homes"), array("ties"), array("positions"), array("velocities"), array("gains"),
+       array("moved"), array("bounds"), nb::arg("n_threads"));
 }
 
 }  // namespace

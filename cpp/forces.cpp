@@ -76,13 +76,15 @@ double find_beta(const double* gaps, int64_t k, double wanted, double start) {
 
 class Walker {
 public:
-    Walker(const Attraction& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
-           const float* positions)
-        : graph_(graph), grid_(grid), potential_(potential), motion_(motion), rates_(rates), positions_(positions) {}
+    Walker(const Attraction& graph, const Homes& homes, const Grid& grid, const float* potential, const Motion& motion,
+           const float* rates, const float* positions)
+        : graph_(graph), homes_(homes), grid_(grid), potential_(potential), motion_(motion), rates_(rates),
+          positions_(positions) {}
 
     void move(int64_t i, float* velocity, float* gain, float* moved) const {
         float pull[2], push[2];
         attract(i, pull);
+        if (homes_.ties) go_home(i, pull);
         repel(i, push);
         const float a = motion_.attraction * rates_[i], b = motion_.repulsion * rates_[i];
         float step[2];
@@ -127,6 +129,14 @@ private:
         pull[1] = ((sy[0] + sy[4]) + (sy[2] + sy[6])) + ((sy[1] + sy[5]) + (sy[3] + sy[7]));
     }
 
+    void go_home(int64_t i, float* pull) const {
+        const float dx = homes_.places[2 * i] - positions_[2 * i];
+        const float dy = homes_.places[2 * i + 1] - positions_[2 * i + 1];
+        const float w = homes_.ties[i] / (1 + (dx * dx + dy * dy));
+        pull[0] += w * dx;
+        pull[1] += w * dy;
+    }
+
     // Minus half the slope of the potential.
     void repel(int64_t i, float* push) const {
         const Place r = place(positions_[2 * i], grid_.origin[0], grid_.inverse, grid_.rows);
@@ -149,6 +159,7 @@ private:
     }
 
     const Attraction& graph_;
+    const Homes homes_;
     const Grid& grid_;
     const float* potential_;
     const Motion motion_;
@@ -212,10 +223,10 @@ void spread(const float* positions, const float* masses, int64_t n, const Grid& 
         });
 }
 
-void move(const Attraction& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
-          const float* positions, float* velocities, float* gains, float* moved, float* bounds, int n_threads,
-          const Poll& poll) {
-    const Walker walker(graph, grid, potential, motion, rates, positions);
+void move(const Attraction& graph, const Homes& homes, const Grid& grid, const float* potential, const Motion& motion,
+          const float* rates, const float* positions, float* velocities, float* gains, float* moved, float* bounds,
+          int n_threads, const Poll& poll) {
+    const Walker walker(graph, homes, grid, potential, motion, rates, positions);
     const int64_t n_tasks = n_blocks(graph.n);
     std::vector<float> limits(4 * n_tasks);
     parallel_for(n_tasks, n_threads, poll, [&](int64_t task, int) {

@@ -20,6 +20,12 @@ struct Attraction {
     const float* weights;
 };
 
+// Places that nodes are tied to: each attracts its node as a neighbour with the weight `ties` would; none if null.
+struct Homes {
+    const float* places;
+    const float* ties;
+};
+
 // One step of the optimisation: how the forces are balanced, and how far a node may move.
 struct Motion {
     float attraction, repulsion, momentum, longest;
@@ -29,8 +35,8 @@ void calibrate(const float* distances, int64_t n, int64_t k, double perplexity, 
                const Poll& poll);
 void spread(const float* positions, const float* masses, int64_t n, const Grid& grid, float* charges, int n_threads,
             const Poll& poll);
-void move(const Attraction& graph, const Grid& grid, const float* potential, const Motion& motion, const float* rates,
-          const float* positions, float* velocities, float* gains, float* moved, float* bounds, int n_threads,
+void move(const Attraction& graph, const Homes& homes, const Grid& grid, const float* potential, const Motion& motion,
+          const float* rates, const float* positions, float* velocities, float* gains, float* moved, float* bounds, int n_threads,
           const Poll& poll);
 
 }  // namespace nestmap

@@ -18,7 +18,7 @@ from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.layout.islands.graph import level_graph, weigh_neighbors
 from nestmap.layout.islands.lay import first_level, node_ranks, spread_out
-from nestmap.layout.islands.optimise import MOMENTUM, Phase, optimise
+from nestmap.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
 from nestmap.metrics import trustworthiness
 from nestmap.preliminary import make_preliminary
 
@@ -137,8 +137,9 @@ class TestForces:
             kernels.spread(y, masses, grid, charges, n_threads)
             potential, _ = repulsion(y, masses, grid, 1)
             motion = (1.5, 0.01, 0.8, 2.0)
+            homes = Homes(y[::-1].copy(), np.linspace(0, 2, len(y), dtype=np.float32))
             kernels.move(
-                graph, grid, potential, motion, graph.rates(), y, velocities, gains, moved, bounds, n_threads
+                graph, grid, potential, motion, graph.rates(), homes, y, velocities, gains, moved, bounds, n_threads
             )
         return charges, potential, velocities, gains, moved, bounds
 
@@ -188,6 +189,7 @@ class TestForces:
                     charges,
                     (1, 1, 0.8, 5),
                     np.ones(50, np.float32),
+                    Homes(),
                     y,
                     *out,
                     np.zeros((2, 2), np.float32),
@@ -409,7 +411,7 @@ class TestLevels:
 
     def test_rows_draw_together_before_they_spread(self) -> None:
         for n in (100, lay.FEW_ROWS, 70_000, 10**6):
-            phases = lay._row_phases(n, 3.0)[1]
+            phases = lay.row_phases(n, 3.0)[1]
             assert [phase.exaggeration for phase in phases] == [6.0, 3.0]
             assert lay.ROW_STEPS[1] <= sum(phase.n_steps for phase in phases) <= lay.ROW_STEPS[0]
 

@@ -19,8 +19,10 @@ import nestmap
 from nestmap import HNNE
 from nestmap.grow.links import join_or_found
 from nestmap.hierarchy.merge import components, link_graph
+from nestmap.metrics import trustworthiness
 from nestmap.neighbors import first_neighbors
 from nestmap.neighbors.report import FirstNeighbors
+from nestmap.placement import RowTable
 
 CLASSES = load_digits().target
 
@@ -181,6 +183,14 @@ class TestExtend:
             fitted().extend(np.zeros((3, 5)))
 
 
+@given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12))
+def test_tables_of_rows_grow(old: list[int], new: list[int]) -> None:
+    hashes = np.array([*old, 3], dtype=np.uint64), np.array(new, dtype=np.uint64)
+    grown, fresh = RowTable.of(hashes[0]).more(hashes[1]), RowTable.of(np.concatenate(hashes))
+    np.testing.assert_array_equal(grown.hashes, fresh.hashes)
+    np.testing.assert_array_equal(grown.rows, fresh.rows)
+
+
 class TestForget:
     def test_the_others_stay(self) -> None:
         model, X = fitted(), digits()[:600]
@@ -210,7 +220,7 @@ class TestForget:
 @pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.lists(st.sampled_from(["extend", "new", "forget", "pickle", "relayout"]), min_size=1, max_size=6),
+    st.lists(st.sampled_from(["extend", "new", "forget", "pickle", "relayout", "like"]), min_size=1, max_size=6),
     st.integers(0, 9),
 )
 def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
@@ -233,7 +243,7 @@ def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
         elif step == "pickle":
             model = pickle.loads(pickle.dumps(model))
         else:
-            model = model.relayout(rows, tightness=1.5)
+            model = HNNE(like=model).fit(rows) if step == "like" else model.relayout(rows, tightness=1.5)
             kept = model.embedding_
         np.testing.assert_array_equal(model.embedding_[: len(kept)], kept)
         check_consistent(model, rows)
@@ -267,3 +277,20 @@ class TestDistortion:
         some = model.distortion(X, rows=[3, 5])
         assert np.isnan(some.recall).sum() == 598
         np.testing.assert_array_equal(some.recall[[3, 5]], found.recall[[3, 5]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parameters", [{}, {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}])
+def test_a_hundred_extensions_in_a_row(parameters: dict[str, object]) -> None:
+    X = digits()[np.random.default_rng(0).permutation(1797)][:1400]
+    model = first = HNNE(**parameters).fit(X[:400])  # type: ignore[arg-type]
+    for at in range(400, 1400, 10):
+        before, model = model, model.extend(X[at : at + 10])
+        np.testing.assert_array_equal(model.embedding_[:at], before.embedding_)
+    check_consistent(model, X)
+    n_levels = model.hierarchy_.n_levels
+    for k in range(n_levels):
+        np.testing.assert_array_equal(model.hierarchy_.labels(k)[:400], first.hierarchy_.labels(k))
+    at_once = first.extend(X[400:])
+    trust = [trustworthiness(X, each.embedding_) for each in (model, at_once)]
+    assert trust[0] > trust[1] - 0.02 and trust[0] > 0.93

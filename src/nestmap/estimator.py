@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arrays import Array
-from ._files.model import SavedModel, save_model
+from ._files.model import SavedModel, read_model, save_model
 from ._habits import refuse_habits
 from ._input.memory import Budget, memory_budget
 from ._input.source import RowSource, load_rows, open_rows
@@ -27,15 +28,20 @@ from .arrangement import ARRANGEMENTS, MOST_LOCAL
 from .errors import ModelFileError
 from .fitted import FittedMap, MapSettings, fit_map, fit_tree
 from .grow import LivingMap
+from .grow.like import OldMap, match_old
 from .layout import DETAILS, LAYOUTS, Audit, Islands, audit_layout
 from .layout.islands import MOST_ROWS
 from .neighbors import accepts_sparse, check_metric, given_neighbors
 from .neighbors.choice import METHODS, Search
-from .placement import RULES, warn_of_far_rows
+from .placement import RULES, RowTable, warn_of_far_rows
 from .plan import Plan, expect, make_run, plan_fit
 from .preliminary import KINDS, check_coordinates
 
 _FEATURES = ("n_features_in_", "feature_names_in_")
+
+
+def _is_fitted_map(model: Any) -> bool:
+    return isinstance(model, HNNE) and hasattr(model, "hierarchy_")
 
 
 class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -108,6 +114,10 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     new_points : {'centroid', 'neighbor'}
         Which cluster a new row joins: that of the nearest level-0 centroid (the paper's rule), or
         that of the nearest training row (keeps the training data).
+    like : HNNE, path or None
+        A fitted model, or the file of one, that shares rows with the data: the new map lies on its map, and
+        clusters that are the same keep their numbers (docs/living.md). Used by `fit` alone: files, and pickles of
+        fitted models, are without it.
 
     Attributes
     ----------
@@ -165,6 +175,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         verbose: int = 0,
         standardize: bool = False,
         new_points: str = "centroid",
+        like: Any = None,
     ) -> None:
         self.n_components = n_components
         self.metric = metric
@@ -186,8 +197,9 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.verbose = verbose
         self.standardize = standardize
         self.new_points = new_points
+        self.like = like
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
         """Build the hierarchy of X and its map; y is ignored (classes are for `plot` and `metrics`).
 
         A fit that fails or is interrupted changes nothing.
@@ -198,6 +210,9 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are, block
             by block; h5py datasets, zarr arrays and other types are converted, on disk if they are
             large (see work_dir).
+        ids : pair of sequences, optional
+            With `like`: names of its rows and names of the rows of X, each name once on its side. None: rows are
+            matched by their values.
         """
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
         source, plan, n_threads = open_rows(X), None, resolve_n_jobs(self.n_jobs)
@@ -206,6 +221,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             progress.begin(f"copying {source.shape[0]} rows")
         X, features = read_training(self, source, budget.size, self._folder(), progress.share, n_threads)
         self._check_parameters(X.shape[0])
+        old = self._old_map(X, ids, n_threads)
         metric = check_metric(self.metric, X, self.metric_params)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         plan = plan or self._plan(X, metric, budget)
@@ -213,10 +229,33 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         expect(plan, progress)
         run = make_run(plan, self._options(), n_threads, progress, self._folder())
         tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points)
-        fitted = fit_map(X, tree, self._settings(X.shape[0], self._draw_seed()), run)
+        settings = self._settings(X.shape[0], self._draw_seed())
+        if old is not None:
+            tree = old.renumber(tree)
+            settings = old.settings(tree.hierarchy, settings)
+        fitted = fit_map(X, tree, settings, run)
         self._assign(fitted, features)
         progress.note("done")
         return self
+
+    def _old_map(self, X: Any, ids: Any, n_threads: int) -> OldMap | None:
+        """What `like` says of the rows of X."""
+        if self.like is None:
+            if ids is not None:
+                raise ValueError("ids: names of rows are for HNNE(like=old).fit(X, ids=(old names, new names))")
+            return None
+        old = self.like if isinstance(self.like, HNNE) else HNNE._restore(read_model(self.like, n_threads))
+        dims, n_columns = old._fitted.layout.positions.shape[1], old.n_features_in_
+        if dims != self.n_components:
+            raise ValueError(
+                f"like: the old map has {dims} dimensions; use n_components={dims}, not {self.n_components}"
+            )
+        if ids is None and n_columns != X.shape[1]:
+            raise ValueError(
+                f"like: X has {X.shape[1]} columns, the old rows have {n_columns}, so none of them are equal; give "
+                "ids=(names of the old rows, names of the rows of X), or fit without like"
+            )
+        return match_old(old, RowTable.of(hash_points(X, n_threads)), ids)
 
     def _assign(self, fitted: FittedMap, features: dict[str, Any], level: int | None = None) -> None:
         """All fitted attributes at once; `level`: of `labels_`, where it was decided before."""
@@ -303,9 +342,9 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             return self.n_components <= MOST_LOCAL
         return self.arrangement == "local"
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
+    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> Array:
         """`fit(X).embedding_`, as an array of your own."""
-        return np.array(self.fit(X, y).embedding_)
+        return np.array(self.fit(X, y, ids=ids).embedding_)
 
     def transform(self, X: Any, return_distance: bool = False) -> Any:
         """Positions of new rows, each by itself: the batch makes no difference.
@@ -522,6 +561,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             raise ValueError(
                 f"inflate=True works in 2 or 3 dimensions, not n_components={self.n_components}; use inflate=False"
             )
+        if not (self.like is None or isinstance(self.like, str | PathLike) or _is_fitted_map(self.like)):
+            raise ValueError(f"like={str(self.like)[:60]}: must be a fitted HNNE, the path of a model file, or None")
         self._kind(n_rows)
         resolve_n_jobs(self.n_jobs)
 
@@ -548,12 +589,22 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return {**found, "text/html": self._repr_html_()} if "text/html" in found else found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "callback": None}  # functions of a session do not travel
+        state = {**super().__getstate__(), "callback": None}  # functions of a session do not travel
+        return {**state, "like": None} if hasattr(self, "hierarchy_") else state  # a fit has made use of it
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HNNE:
         other: HNNE = object.__new__(type(self))
-        other.__dict__ = {**deepcopy(self.__getstate__(), memo), "callback": self.callback}
+        state = {**self.__getstate__(), "like": None}
+        other.__dict__ = {**deepcopy(state, memo), "callback": self.callback, "like": self.like}
         return other
+
+    def __sklearn_clone__(self) -> HNNE:
+        """An unfitted copy. Its `like` is the same fitted model: a clone of that would know nothing."""
+        other: HNNE = object.__new__(type(self))
+        other.__dict__ = {**self.__dict__, "like": None}
+        found: HNNE = BaseEstimator.__sklearn_clone__(other)
+        found.like = self.like
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

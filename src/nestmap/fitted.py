@@ -11,21 +11,22 @@ import numpy as np
 from ._arrays import Array
 from ._input.validate import work_dtype
 from ._points.duplicates import hash_points
-from ._points.point_set import NATIVE_METRICS, make_points
+from ._points.point_set import NATIVE_METRICS, make_points, power_of_two
 from ._points.reduce import fit_reducer
 from ._run import Run
 from ._work.directory import WorkDir
-from .arrangement import Arrangement, Coordinates, GlobalArrangement, make_local
+from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrangement, OldPlaces, make_local
 from .hierarchy.build import build_levels
 from .hierarchy.resume import Steps, identity
-from .layout import Layout, descend, lay_islands, lay_mosaic
+from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
+from .layout.similarity import align, fit_scale
 from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import most_columns
 from .neighbors.join import Index, build_index
 from .placement import Assigned, FittedTree, RowTable
-from .preliminary import make_preliminary
+from .preliminary import LinearMap, Preliminary, make_preliminary
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class MapSettings:
     detail: str = "leaves"
     tightness: float = 1.0
     start: Array | None = None  # positions of the islands' first level, if they are known
+    places: OldPlaces | None = None  # in an older map that the new one is to lie on
+    scale: float | None = None  # of that map to t-SNE's units, where islands can go on from it
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,32 +111,71 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
     """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy."""
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
         return _fit_map_through(see, X, tree, settings, run)
-    run.progress.begin("preliminary embedding")
-    preliminary = make_preliminary(
-        X, tree.hierarchy, settings.n_components, settings.preliminary,
-        standardize=settings.standardize, seed=settings.seed, n_threads=run.n_threads,
-    )  # fmt: skip
-    first_equal = tree.table.first_equal()
-    run.progress.begin("arrangement")
-    if settings.local:
-        arrangement: Arrangement = make_local(
-            X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, first_equal
-        )
-    else:
-        arrangement = GlobalArrangement(preliminary, settings.inflate)
+    arrangement, preliminary = _arrange(X, tree, settings, run)
+    first_equal, places = tree.table.first_equal(), settings.places
     options: dict[str, Any] = dict(first_equal=first_equal, n_threads=run.n_threads, progress=run.progress)
     layout: Layout
-    if settings.layout == "mosaic":
-        layout = lay_mosaic(tree.hierarchy, arrangement, preliminary, **options)
-    elif settings.layout == "islands":
-        layout = lay_islands(
-            tree.hierarchy, arrangement, preliminary, X, row_keys=tree.table.in_order(), radius=settings.radius,
-            detail=settings.detail, tightness=settings.tightness, start=settings.start, **options,
-        )  # fmt: skip
+    if settings.layout == "islands":
+        options |= dict(row_keys=tree.table.in_order(), radius=settings.radius)
+        options |= dict(detail=settings.detail, tightness=settings.tightness)
+        if places is not None and settings.scale is not None:
+            layout = lay_alike(tree.hierarchy, arrangement, preliminary, X, places, scale=settings.scale, **options)
+        else:
+            options |= dict(start=settings.start, places=places)
+            layout = lay_islands(tree.hierarchy, arrangement, preliminary, X, **options)
+    elif settings.layout == "mosaic":
+        layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
     else:
-        layout = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
+        found = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
+        layout = _onto(found, places)
     run.progress.done()
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
+
+
+def _arrange(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> tuple[Arrangement, Preliminary]:
+    """How members lie around their nodes, and where the layout begins."""
+    places = settings.places
+    if places is None or not settings.local:
+        run.progress.begin("preliminary embedding")
+        preliminary = make_preliminary(
+            X, tree.hierarchy, settings.n_components, settings.preliminary,
+            standardize=settings.standardize, seed=settings.seed, n_threads=run.n_threads,
+        )  # fmt: skip
+    run.progress.begin("arrangement")
+    if not settings.local:
+        begin = preliminary
+        if places is not None:
+            preliminary = _turned(preliminary, places)
+            begin = _as_preliminary(places) if settings.layout == "islands" else preliminary
+        return GlobalArrangement(preliminary, settings.inflate), begin
+    local = make_local(
+        X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, tree.table.first_equal()
+    )
+    return (local, preliminary) if places is None else (OldArrangement(local, places), _as_preliminary(places))
+
+
+def _as_preliminary(places: OldPlaces) -> Preliminary:
+    """The old map as where the new one begins."""
+    unit = power_of_two(places.rows)
+    return Preliminary("like", places.rows * unit, tuple(nodes * unit for nodes in places.nodes), None, unit)
+
+
+def _turned(preliminary: Preliminary, places: OldPlaces) -> Preliminary:
+    """The preliminary embedding turned towards an older map, unless it knows no directions."""
+    onto, transform = align(preliminary.rows[places.known], places.rows[places.known]), preliminary.transform
+    if isinstance(transform, LinearMap):
+        transform = LinearMap(transform.mean, np.einsum("ed,ef->df", onto.turn, transform.basis))
+    elif transform is not None:
+        return preliminary
+    nodes = tuple(onto.turned(each) for each in preliminary.nodes)
+    return replace(preliminary, rows=onto.turned(preliminary.rows), nodes=nodes, transform=transform)
+
+
+def _onto(layout: Descent | Mosaic, places: OldPlaces | None) -> Descent | Mosaic:
+    """The map as large as an older one, and where it lies."""
+    if places is None:
+        return layout
+    return layout.moved(*fit_scale(layout.positions[places.known], places.rows[places.known]))
 
 
 def _fit_map_through(see: Any, X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:

@@ -39,6 +39,13 @@ class RowTable:
         order = np.argsort(hashes, kind="stable")  # of equal rows, the lowest comes first
         return cls(hashes[order], order)
 
+    def more(self, hashes: Array) -> RowTable:
+        """With rows that come after those that are there; O(n), without another sort of all."""
+        new = RowTable.of(hashes)
+        at = np.searchsorted(self.hashes, new.hashes, side="right")
+        rows = np.insert(self.rows, at, len(self.rows) + new.rows)
+        return RowTable(np.insert(self.hashes, at, new.hashes), rows)
+
     def find(self, hashes: Array) -> Array:
         """Index of the equal training row (of several, the first), or -1."""
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)

@@ -45,6 +45,7 @@ def write_map(writer: Writer, fitted: FittedMap) -> dict[str, Any]:
             writer.put_all(f"map/level{k}", placement, _PLACEMENT)
     elif isinstance(layout, Islands):
         record |= {"detail": layout.detail, "tightness": number(layout.tightness), "radius": number(layout.radius)}
+        record |= {} if layout.unit == 1 else {"unit": number(layout.unit)}
         writer.put("map/first", layout.first)
         writer.put_all("map/leaf", layout.leaf, _ROW_PLACEMENT if layout.detail == "rows" else _PLACEMENT)
     else:
@@ -92,6 +93,7 @@ def _read_islands(reader: Reader, record: Any, hierarchy: Hierarchy, positions: 
         positions, leaf, first, tuple(level.members for level in hierarchy.levels), detail,
         reader.number(record, "tightness"), reader.number(record, "radius"),
         reader.option(record, "arrangement", _ARRANGEMENTS),
+        unit=reader.number(record, "unit") if "unit" in record else 1.0,
     )  # fmt: skip
 
 

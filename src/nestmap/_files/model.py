@@ -25,7 +25,7 @@ from .values import Reader, Writer
 KIND = "nestmap-model"
 ESTIMATORS = ("HNNE", "FINCH")
 VERSION = 1  # of the format: a reader of this version reads all up to it
-_NOT_KEPT = ("callback", "random_state")  # of a session; a seed that is a number is kept
+_NOT_KEPT = ("callback", "random_state", "like")  # of a session; a seed that is a number is kept
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,6 +118,8 @@ def move(
     momentum: float,
     longest: float,
     rates: F32,
+    homes: F32,
+    ties: F32,
     positions: F32,
     velocities: F32,
     gains: F32,

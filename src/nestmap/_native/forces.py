@@ -90,6 +90,8 @@ def move(
     momentum: float,
     longest: float,
     rates: Array,
+    homes: Array,
+    ties: Array,
     positions: Array,
     velocities: Array,
     gains: Array,
@@ -98,12 +100,17 @@ def move(
 ) -> None:
     """One step of gradient descent with momentum for all nodes, from `positions` to `moved`; O(nodes + edges).
 
-    The force is attraction * pulls - repulsion / 2 * slope of the potential, times the node's rate. A node's gain
+    The force is attraction * pulls - repulsion / 2 * slope of the potential, times the node's rate. A home attracts
+    its node as a neighbour there with the weight of the tie would; without homes both are empty. A node's gain
     grows as long as its way stays the same and shrinks where it turns (delta-bar-delta). No step is longer than
     `longest`. Changes `velocities`, `gains` and `bounds`, the lowest and the highest of the new positions.
     """
     push = slopes(potential, positions, x, y, spacing) * np.float32(-repulsion / 2)
-    force = rates[:, None] * (np.float32(attraction) * pulls(starts, ids, weights, positions) + push)
+    pull = pulls(starts, ids, weights, positions)
+    if len(ties):
+        way = homes - positions
+        pull += way * (ties / (1 + (way * way).sum(axis=1)))[:, None]
+    force = rates[:, None] * (np.float32(attraction) * pull + push)
     gains[:] = np.where(force * velocities > 0, gains + _GROW, np.maximum(gains * _SHRINK, _LEAST))
     step = np.float32(momentum) * velocities + gains * force
     length = np.sqrt((step * step).sum(axis=1, keepdims=True))

@@ -150,6 +150,7 @@ def move(
     potential: Array,
     motion: tuple[float, float, float, float],
     rates: Array,
+    homes: Any,
     positions: Array,
     velocities: Array,
     gains: Array,
@@ -157,10 +158,10 @@ def move(
     bounds: Array,
     n_threads: int,
 ) -> None:
-    """One step of all nodes into `moved`, whose bounds go into `bounds` (see the twin)."""
+    """One step of all nodes into `moved`, whose bounds go into `bounds`; homes: places and ties (see the twin)."""
     arguments = (
         graph.starts, graph.ids, graph.weights, grid.x, grid.y, grid.spacing, potential, *motion,
-        rates, positions, velocities, gains, moved, bounds,
+        rates, homes.places, homes.ties, positions, velocities, gains, moved, bounds,
     )  # fmt: skip
     if (native := core()) is None:
         return forces.move(*arguments)

@@ -14,13 +14,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .._arrays import Array
-from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter
+from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter, sum_products
 from .local import N_AROUND, LocalArrangement, make_local, n_columns
+from .old import OldArrangement, OldPlaces
 from .plain import GlobalArrangement
 
 ARRANGEMENTS = ("auto", "local", "global")
 MOST_LOCAL = 8  # components up to which local frames are the more faithful ones
-Arrangement = LocalArrangement | GlobalArrangement
+Arrangement = LocalArrangement | OldArrangement | GlobalArrangement
 Coordinates = Callable[[Any, int], Array] | None  # of new rows; None where they were given for the training rows only
 
 __all__ = [
@@ -33,9 +34,12 @@ __all__ = [
     "Frames",
     "GlobalArrangement",
     "LocalArrangement",
+    "OldArrangement",
+    "OldPlaces",
     "apply_maps",
     "frame_offsets",
     "make_local",
     "n_columns",
     "scatter",
+    "sum_products",
 ]

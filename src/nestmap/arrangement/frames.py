@@ -92,6 +92,13 @@ def frame_offsets(maps: Array, origins: Array, parents: Array, z: Array | None) 
     return np.asarray((z if _is_identity(maps, z) else apply_maps(maps, parents, z)) - origins[parents])
 
 
+def sum_products(a: Array, b: Array, groups: Array, n_groups: int) -> Array:
+    """Sums of a_i * b_j over the items of each group, (n_groups, d, d)."""
+    d = a.shape[1]
+    sums = [np.bincount(groups, a[:, i] * b[:, j], n_groups) for i in range(d) for j in range(d)]
+    return np.stack(sums, axis=1).reshape(n_groups, d, d)
+
+
 def scatter(offsets: Array, parents: Array, n_groups: int) -> Array:
     """Sums of products of the coordinates of each group's members, (n_groups, d, d)."""
     d = offsets.shape[1]

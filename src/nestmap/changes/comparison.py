@@ -10,8 +10,9 @@ import numpy as np
 
 from .._arrays import Array
 from ..hierarchy import Hierarchy
+from ..layout.similarity import align, spread
 from .events import KINDS, LevelChanges, find_changes
-from .match import align, match_rows, spread
+from .match import match_rows, partner_level
 
 _SHOWN = 12  # changes that are listed
 
@@ -109,7 +110,7 @@ def compare(old: Any, new: Any, *, ids: Any = None, align_maps: bool = True) -> 
     scaled = None if places is None else (places[0] / unit, places[1] / unit)
     levels = []
     for k, n_nodes in enumerate(old.hierarchy_.level_sizes):
-        other = int(np.argmin(np.abs(np.log(np.array(new.hierarchy_.level_sizes) / n_nodes))))
+        other = partner_level(n_nodes, new.hierarchy_.level_sizes)
         changes = find_changes(old.hierarchy_.labels(k), new.hierarchy_.labels(other), rows, scaled)
         levels.append(LevelChanges(k, other, n_nodes, new.hierarchy_.level_sizes[other], tuple(changes)))
     n_old, n_new = old.hierarchy_.n_rows, new.hierarchy_.n_rows
@@ -135,7 +136,6 @@ def _places(
         return None, None
     before, after = maps[0][rows[0]], maps[1][rows[1]]
     if align_maps:
-        turn, shift, factor = align(after, before)
-        after = factor * after @ turn + shift
+        after = align(after, before)(after)
     unit = max(spread(before), 1e-300)
     return (before, after), np.asarray(np.sqrt(((after - before) ** 2).sum(axis=1)) / unit)

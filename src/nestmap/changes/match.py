@@ -1,4 +1,4 @@
-"""Rows that two fits share, and one map turned onto the other."""
+"""Rows that two fits share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from ..placement import FittedTree
 
 
 def match_rows(old: Any, new: Any, ids: Any = None) -> tuple[Array, Array]:
@@ -47,7 +46,7 @@ def _check_ids(which: str, names: Any, n: int) -> Array:
 def _hashes(model: Any) -> Array:
     """The hash of each row of a fitted estimator."""
     fitted = getattr(model, "_fitted", None)
-    tree = fitted if isinstance(fitted, FittedTree) else getattr(fitted, "tree", None)
+    tree = fitted if hasattr(fitted, "table") else getattr(fitted, "tree", None)
     if tree is None:
         raise ValueError(
             f"compare: a {type(model).__name__} does not know the values of its rows; give ids=(old names, new names)"
@@ -73,19 +72,6 @@ def _match(old: Array, new: Array) -> tuple[Array, Array]:
     return rows, where[old[rows]]
 
 
-def spread(positions: Array) -> float:
-    """Root of the mean squared distance from the middle: the unit that moves are told in."""
-    centred = positions - positions.mean(axis=0)
-    return float(np.sqrt((centred**2).sum(axis=1).mean()))
-
-
-def align(positions: Array, onto: Array) -> tuple[Array, Array, float]:
-    """The similarity that takes `positions` nearest to `onto`: x -> factor * x @ turn + shift; (turn, shift, factor).
-
-    Orthogonal Procrustes: a rotation or reflection, a scale and a shift.
-    """
-    a, b = positions - positions.mean(axis=0), onto - onto.mean(axis=0)
-    left, values, right = np.linalg.svd(a.T @ b)
-    turn, size = left @ right, float((a * a).sum())
-    factor = float(values.sum()) / size if size > 0 else 1.0
-    return turn, onto.mean(axis=0) - factor * positions.mean(axis=0) @ turn, factor
+def partner_level(n_nodes: int, sizes: tuple[int, ...]) -> int:
+    """The level with about as many clusters."""
+    return int(np.argmin(np.abs(np.log(np.array(sizes) / n_nodes))))

@@ -75,7 +75,7 @@ def extend_tree(tree: FittedTree, X: Any, found: Assigned, run: Run, may_found: 
     links = _grow_links(old, steps, run.n_threads)
     grown = replace(old, levels=levels, links=links, found_index=index)
     object.__setattr__(grown, "_default_level", old.default_level())  # labels_ stay those of the same level
-    table = RowTable.of(np.concatenate([tree.table.in_order(), hashes]))
+    table = tree.table.more(hashes)
     rows = _grow_rows(tree, X, table, run.n_threads)
     wider = replace(tree, hierarchy=grown, table=table, row_index=rows)
     return GrownTree(wider, levels[0].members[old.n_rows :], old.level_sizes)
@@ -173,9 +173,9 @@ def _grow_rows(tree: FittedTree, X: Any, table: RowTable, n_threads: int) -> Ind
     return index_rows(_stack(rows, X), tree.hierarchy.metric, table.in_order(), n_threads)
 
 
-def first_places(hierarchy: Hierarchy, positions: Array) -> Array:
-    """Where the nodes of the islands' first level lie: what `relayout` would go on from."""
+def first_places(hierarchy: Hierarchy, positions: Array, unit: float) -> Array:
+    """Where the nodes of the islands' first level lie, in t-SNE's units: what `relayout` would go on from."""
     k = first_level(hierarchy)
     labels, n = hierarchy.labels(k), hierarchy.levels[k].n_nodes
     counts = np.bincount(labels, minlength=n)
-    return np.stack([np.bincount(labels, column, n) / counts for column in positions.T], axis=1)
+    return np.stack([np.bincount(labels, column, n) / (unit * counts) for column in positions.T], axis=1)

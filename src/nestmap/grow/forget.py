@@ -30,7 +30,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     if isinstance(layout, Islands):
         parents = tuple(level.members for level in levels)
         leaf = _thin_leaf(layout.leaf, kept, chosen[0], levels[0])
-        layout = replace(layout, leaf=leaf, parents=parents, first=first_places(hierarchy, positions))
+        layout = replace(layout, leaf=leaf, parents=parents, first=first_places(hierarchy, positions, layout.unit))
     elif isinstance(layout, Descent):
         placements = tuple(_take(place, own) for place, own in zip(layout.placements, chosen, strict=True))
         layout = replace(layout, placements=placements)

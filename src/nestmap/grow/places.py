@@ -56,7 +56,8 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> tu
         hierarchy, everywhere = grown.tree.hierarchy, np.concatenate([layout.positions, positions])
         layout = replace(
             layout, leaf=_grow_leaves(layout, grown, fitted, X, everywhere, run.n_threads),
-            parents=tuple(level.members for level in hierarchy.levels), first=first_places(hierarchy, everywhere),
+            parents=tuple(level.members for level in hierarchy.levels),
+            first=first_places(hierarchy, everywhere, layout.unit),
         )  # fmt: skip
     layout = replace(layout, positions=np.concatenate([fitted.layout.positions, positions]))
     return replace(fitted, tree=grown.tree, layout=layout, X=None), found.distances
@@ -91,7 +92,7 @@ def _place_groups(
     grouped = np.concatenate([group.rows for group in groups])
     joined = np.setdiff1d(np.arange(len(positions)), grouped)
     taken = np.concatenate([layout.positions, positions[joined]])
-    tree = cKDTree(taken)
+    tree = cKDTree(taken, balanced_tree=False, compact_nodes=False)  # a few questions: it need not be a good one
     discs = np.empty((0, taken.shape[1] + 1))
     for group in sorted(groups, key=lambda group: (-len(group.rows), int(group.rows[0]))):
         spacing = _spacing(tree, group.target)
@@ -203,7 +204,7 @@ def _more_leaves(leaf: Any, new: RowPlacement) -> Any:
         for name in ("anchors", "radii", "scales", "maps", "origins")
     }
     if isinstance(leaf, Placement):
-        nearest = cKDTree(more["anchors"]).query(new.anchors, k=[2])[0][:, 0]
+        nearest = cKDTree(more["anchors"], balanced_tree=False).query(new.anchors, k=[2])[0][:, 0]
         more["nearest"] = np.concatenate([leaf.nearest, nearest])
     return replace(leaf, **more)
 

@@ -195,7 +195,7 @@ class Hierarchy:
         Returns
         -------
         ndarray of shape (n_rows,)
-            Numbered from 0 by their first rows; the caller's own.
+            Numbered from 0 by their first rows (levels of `HNNE(like=old)`: as in the old one); the caller's own.
 
         Notes
         -----

@@ -2,7 +2,7 @@
 
 from .audit import Audit, LevelAudit, audit_layout
 from .descent import Descent, descend
-from .islands import DETAILS, Coasts, Islands, lay_islands
+from .islands import DETAILS, Coasts, Islands, lay_alike, lay_islands
 from .mosaic import Mosaic, lay_mosaic
 from .regions import Regions
 
@@ -11,5 +11,5 @@ Layout = Descent | Islands | Mosaic
 
 __all__ = [
     "DETAILS", "LAYOUTS", "Audit", "Coasts", "Descent", "Islands", "Layout", "LevelAudit", "Mosaic", "Regions",
-    "audit_layout", "descend", "lay_islands", "lay_mosaic",
+    "audit_layout", "descend", "lay_alike", "lay_islands", "lay_mosaic",
 ]  # fmt: skip

@@ -80,8 +80,8 @@ def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads
     """Rows and finer anchors inside their balls; rows nearer to no anchor of a level than to their own."""
     found, rows = [], layout.positions * unit
     placements = [placement.scaled(unit) for placement in layout.placements]
-    # a position is an anchor plus a shift: it cannot be nearer to its place than one rounding
-    rounding = 4e-16 * np.sqrt(rows.shape[1]) * max(np.abs(rows).max(), 1e-300)
+    # a position is an anchor plus a shift, and the map may have been moved as a whole: a few roundings
+    rounding = 8e-16 * np.sqrt(rows.shape[1]) * max(np.abs(rows).max(), 1e-300)
     rounding += 2e-323 * unit  # positions of subnormal data are that coarse
     for k, placement in enumerate(placements):
         ball = placement.nearest / 3

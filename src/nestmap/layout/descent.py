@@ -7,7 +7,7 @@ distance (Lemma 1), so nothing crosses over to another cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -68,6 +68,10 @@ class Placement(Frozen):
         anchors, nearest, radii, scales = (a * factor for a in (self.anchors, self.nearest, self.radii, self.scales))
         return Placement(anchors, nearest, radii, scales, self.maps, self.origins)
 
+    def shifted(self, by: Array) -> Placement:
+        """The same elsewhere."""
+        return replace(self, anchors=self.anchors + by)
+
 
 @dataclass(frozen=True, eq=False)
 class Descent(Frozen):
@@ -83,6 +87,11 @@ class Descent(Frozen):
     def leaf(self) -> Placement:
         """What places new rows."""
         return self.placements[0]
+
+    def moved(self, factor: float, shift: Array) -> Descent:
+        """The same map in another size, elsewhere."""
+        placements = tuple(placement.scaled(factor).shifted(shift) for placement in self.placements)
+        return replace(self, positions=self.positions * factor + shift, placements=placements)
 
     def outlines(self, level: int) -> Regions:
         """The balls of a level as polygons, of a third of the distance to the nearest other anchor (2-D only)."""

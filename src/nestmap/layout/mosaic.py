@@ -7,7 +7,7 @@ the last polygons. A cluster's rows stay inside its region on every level, by co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,12 @@ class Mosaic(Frozen):
     leaf: RegionPlacement
     arrangement: str
     kind: str = "mosaic"
+
+    def moved(self, factor: float, shift: Array) -> Mosaic:
+        """The same map in another size, elsewhere."""
+        regions = tuple(each.scaled(factor).shifted(shift) for each in self.regions)
+        leaf = replace(self.leaf, regions=regions[0], spreads=self.leaf.spreads * factor)
+        return replace(self, positions=self.positions * factor + shift, regions=regions, leaf=leaf)
 
     def outlines(self, level: int) -> Regions:
         """The regions of a level: 0 the finest, -1 the top."""

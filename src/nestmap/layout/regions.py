@@ -139,6 +139,12 @@ class Regions(Frozen):
             found._remember(areas * factor**2, centres * factor, covariances * factor**2)
         return found
 
+    def shifted(self, by: Array) -> Regions:
+        """All polygons elsewhere."""
+        found, (areas, centres, covariances) = Regions(self.starts, self.points + by), self.moments()
+        found._remember(areas.copy(), centres + by, covariances.copy())
+        return found
+
     def reach(self, ids: Array, steps: Array) -> Array:
         """How many times each step fits between the centre of polygon ids[k] and its border."""
         out = np.full(len(ids), np.inf)

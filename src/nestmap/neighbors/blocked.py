@@ -35,6 +35,10 @@ class MedoidDistances:
     def shape(self) -> tuple[int, int]:
         return len(self.rows), len(self.rows)
 
+    def __getitem__(self, some: Array) -> MedoidDistances:
+        """Some of them."""
+        return MedoidDistances(self.rows[some], self.distances[np.ix_(some, some)])
+
 
 @dataclass(frozen=True, eq=False)
 class BlockedIndex:

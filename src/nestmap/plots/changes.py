@@ -8,7 +8,7 @@ import numpy as np
 
 from .._arrays import Array
 from ..changes import Change, Comparison, compare
-from ..changes.match import align
+from ..layout.similarity import align
 from .backend import clear, frame_map, new_axes, size_in_points
 from .colors import Theme, base_colors, get_theme, parse
 
@@ -57,8 +57,8 @@ def plot_changes(
     if found.old_places is None or found.new_places is None or found.old_places.shape[1] != 2:
         raise ValueError("plot_changes draws two maps in the plane whose rows are partly the same")
     told = found.levels[old.hierarchy_.check_level(level)]
-    turn, shift, factor = align(new.embedding_[found.new_rows], found.old_places)
-    maps = old.embedding_, factor * new.embedding_ @ turn + shift
+    onto_old = align(new.embedding_[found.new_rows], found.old_places)
+    maps = old.embedding_, onto_old(new.embedding_)
     labels = old.hierarchy_.labels(told.old_level), new.hierarchy_.labels(told.new_level)
     colors = _colors(told.changes, (told.n_old, told.n_new), look)
     axes = new_axes(look, 6.5, 6.8, 2) if axes is None else axes

@@ -4,8 +4,9 @@ The lowest level with at most 3000 nodes starts at the preliminary embedding and
 decides the large picture. Each level below starts around its parents, nearly right, so that a few steps do.
 """
 
+from .alike import lay_alike
 from .coasts import Coasts
 from .lay import DETAILS, MOST_NODES, MOST_ROWS, lay_islands
 from .layout import Islands
 
-__all__ = ["DETAILS", "MOST_NODES", "MOST_ROWS", "Coasts", "Islands", "lay_islands"]
+__all__ = ["DETAILS", "MOST_NODES", "MOST_ROWS", "Coasts", "Islands", "lay_alike", "lay_islands"]

@@ -9,12 +9,13 @@ import numpy as np
 
 from ..._arrays import Array
 from ..._progress import Progress
-from ...arrangement import Arrangement, DistinctRows
+from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
 from ..descent import Placement, make_placement, separate
+from ..similarity import Similarity, align
 from .forces import EVENLY
-from .graph import REACH, level_graph, weigh_neighbors
+from .graph import REACH, Attraction, level_graph, weigh_neighbors
 from .layout import Islands
 from .leaves import RowPlacement, fit_rows
 from .optimise import Phase, optimise
@@ -30,7 +31,7 @@ _CLOSER = 2.0  # times the attraction in the first sixth of these steps: rows cr
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 100_000  # up to which detail="auto" goes down to the rows: of 200,000 words, leaves made the better map
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
-_BALL = 0.45  # of the distance to the nearest other node: where children start
+BALL = 0.45  # of the distance to the nearest other node: where children start
 _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
 _SNAP = 1 / 32  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
 _JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
@@ -48,6 +49,14 @@ class Items:
     masses: Array  # rows that each of them stands for
     rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
 
+    def weigh(self, perplexity: float, n_threads: int) -> tuple[Array, Array, Attraction]:
+        """The items by their rank, and in that order their masses and what attracts them."""
+        n_neighbors = min(len(self.keys) - 1, int(REACH * perplexity))
+        ids, distances = level_graph(self.data, self.metric, n_neighbors, n_threads, self.keys)
+        order = np.argsort(self.rank)
+        masses = self.masses[order].astype(np.float64)
+        return order, masses, weigh_neighbors(self.rank[ids[order]], distances[order], masses, perplexity, n_threads)
+
 
 def lay_islands(
     hierarchy: Hierarchy,
@@ -60,6 +69,7 @@ def lay_islands(
     detail: str = "leaves",
     tightness: float = 1.0,
     start: Array | None = None,
+    places: OldPlaces | None = None,
     first_equal: Array | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
@@ -80,6 +90,8 @@ def lay_islands(
         Attraction in the last phases, in t-SNE's units: more makes islands smaller and seas wider.
     start : ndarray, optional
         Positions of the first level, optimised: `Islands.first` of another layout of the same hierarchy.
+    places : OldPlaces, optional
+        Of an older map that the new one is to be turned and scaled onto.
     first_equal : ndarray of shape (n_rows,), optional
         For each row the first row that equals it: they get one place. None if all rows differ.
     """
@@ -87,7 +99,7 @@ def lay_islands(
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
     first = first_level(hierarchy)
     ranks = node_ranks(hierarchy, preliminary)
-    items = _nodes(hierarchy, first, ranks)
+    items = node_items(hierarchy, first, ranks)
     if start is None:
         progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
         start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
@@ -101,24 +113,51 @@ def lay_islands(
         if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
-            positions = improve(_nodes(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
-        ball = _BALL if k or detail == "rows" else radius
-        placement, frames = make_placement(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
-        positions = placement.settle(level.members, frames.offsets, n_threads)
-        if k:
-            positions = separate(positions, level.members, placement)
+            positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
+        if k == 0 and detail == "leaves":
+            onto = onto_old(positions, places, 0)
+            positions = onto(positions)
+        ball = BALL if k or detail == "rows" else radius
+        placement, positions, frames = place_members(hierarchy, k, arrangement, positions, ball, distinct, n_threads)
     leaf: Placement | RowPlacement = placement
     if detail == "rows":
-        rows = _rows(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
+        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
-        own = improve(rows, own, *_row_phases(len(own), tightness), n_threads, progress)
+        own = improve(rows, own, *row_phases(len(own), tightness), n_threads, progress)
         positions = own if distinct is None else own[distinct.of_row]
+        onto = onto_old(positions, places, -1)
+        positions = onto(positions)
         leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)
-    return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind)
+    start = onto.turned(start)
+    return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind, unit=onto.factor)
+
+
+def onto_old(positions: Array, places: OldPlaces | None, k: int) -> Similarity:
+    """What takes the nodes of level k (-1: the rows) onto their places in an older map, if there is one."""
+    if places is None:
+        return Similarity(np.eye(2), np.zeros(2), 1.0)
+    lay, known = places.on_level(k)
+    return align(positions[known], lay[known])
+
+
+def place_members(
+    hierarchy: Hierarchy,
+    k: int,
+    arrangement: Arrangement,
+    positions: Array,
+    ball: float,
+    distinct: DistinctRows | None,
+    n_threads: int,
+) -> tuple[Placement, Array, Frames]:
+    """The members of level k around their nodes, as they are arranged: how, where, and their frames."""
+    placement, frames = make_placement(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
+    members = hierarchy.levels[k].members
+    positions = placement.settle(members, frames.offsets, n_threads)
+    return placement, separate(positions, members, placement) if k else positions, frames
 
 
 def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
@@ -134,7 +173,7 @@ def first_level(hierarchy: Hierarchy) -> int:
     return few[0] if few else hierarchy.n_levels - 1
 
 
-def _row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
+def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
     """Perplexity and steps for n rows: fewer steps the more rows there are."""
     most, least = ROW_STEPS
     steps = round(min(most, max(least, most * FEW_ROWS / n)))
@@ -164,12 +203,12 @@ def _keys(hierarchy: Hierarchy, k: int) -> Array:
     return np.arange(hierarchy.levels[k].n_nodes, dtype=np.uint64) if keys is None else keys
 
 
-def _nodes(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
+def node_items(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
     level = hierarchy.levels[k]
     return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k])
 
 
-def _rows(
+def row_items(
     hierarchy: Hierarchy, X: Any, keys: Array, coordinates: Array, distinct: DistinctRows | None, leaf_ranks: Array
 ) -> Items:
     """The rows, of equal ones the first, which counts for all of them."""
@@ -193,11 +232,8 @@ def improve(
     n = len(positions)
     if n < 3:
         return spread_out(positions, n)
-    ids, distances = level_graph(items.data, items.metric, min(n - 1, int(REACH * perplexity)), n_threads, items.keys)
-    order = np.argsort(items.rank)
-    masses = items.masses[order].astype(np.float64)
-    attraction = weigh_neighbors(items.rank[ids[order]], distances[order], masses, perplexity, n_threads)
-    begin = np.round((spread_out(positions, n) if rescale else positions) / _SNAP) * _SNAP + _jitter(items.rank)
+    order, masses, attraction = items.weigh(perplexity, n_threads)
+    begin = snap(spread_out(positions, n) if rescale else positions) + jitter(items.rank)
     found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
@@ -209,6 +245,11 @@ def spread_out(positions: Array, n: int) -> Array:
     return np.asarray(centred * (_SPREAD * n**0.5 / size) if size > 0 else centred)
 
 
-def _jitter(rank: Array) -> Array:
+def snap(positions: Array) -> Array:
+    """Rounded."""
+    return np.asarray(np.round(positions / _SNAP) * _SNAP)
+
+
+def jitter(rank: Array) -> Array:
     """A small offset for each rank, (n, 2): points that cover a square evenly."""
     return np.asarray(_JITTER * (rank[:, None] * EVENLY % 1 - 0.5))

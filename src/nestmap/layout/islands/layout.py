@@ -15,15 +15,16 @@ from .leaves import RowPlacement
 class Islands(Frozen):
     """The map: positions of all rows, and what places new ones."""
 
-    positions: Array  # (n_rows, 2) float64, in t-SNE's units: the potential of a row is 1 wide
+    positions: Array  # (n_rows, 2) float64; in t-SNE's units the potential of a row is 1 wide
     leaf: Placement | RowPlacement
-    first: Array  # positions of the first level before `tightness`: what `relayout` goes on from
+    first: Array  # positions of the first level before `tightness`, in t-SNE's units: `relayout` goes on from there
     parents: tuple[Array, ...]  # per level, the node of each item of the level below
     detail: str  # 'leaves' or 'rows'
     tightness: float
     radius: float
     arrangement: str
     kind: str = "islands"
+    unit: float = 1.0  # of t-SNE, in the map: other than 1 where the map was scaled onto an older one
 
     def labels(self, level: int) -> Array:
         """Node of each row on a level."""

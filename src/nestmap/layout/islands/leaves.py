@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._arrays import Array, blocks
 from ..._native import kernels
-from ...arrangement import DistinctRows, Frames, frame_offsets
+from ...arrangement import DistinctRows, Frames, frame_offsets, sum_products
 from ...arrangement.local import nearest_orthogonal
 from ...hierarchy.tree import Grouping, Level
 from ..descent import lengths, neighbors_in_map
@@ -71,9 +71,7 @@ def fit_rows(
     group, n, offsets = leaf.grouping, leaf.n_nodes, frames.offsets
     anchors = kernels.group_means(positions, group.order, group.starts, np.ones(len(positions)), n_threads)
     away = positions - anchors[leaf.members]
-    products = np.empty((n, 2, 2))
-    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        products[:, i, j] = np.bincount(leaf.members, away[:, i] * offsets[:, j], n)
+    products = sum_products(away, offsets, leaf.members, n)
     turns = nearest_orthogonal(products)
     size = np.bincount(leaf.members, (offsets * offsets).sum(axis=1), n)
     scales = np.divide((turns * products).sum(axis=(1, 2)), size, out=np.zeros(n), where=size > 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +26,16 @@ class Phase:
     rate: float = 2.0  # length of a step where the forces are of size 1
 
 
+@dataclass(frozen=True, eq=False)
+class Homes:
+    """Places that nodes are tied to: a home attracts its node as a neighbour that lies there would."""
+
+    places: Array = field(default_factory=lambda: np.empty((0, 2), dtype=np.float32))
+    ties: Array = field(
+        default_factory=lambda: np.empty(0, dtype=np.float32)
+    )  # weights; those of neighbours add to 1
+
+
 def optimise(
     positions: Array,
     masses: Array,
@@ -33,6 +43,7 @@ def optimise(
     phases: tuple[Phase, ...],
     n_threads: int,
     share: Share | None = None,
+    homes: Homes | None = None,
 ) -> Array:
     """Positions (n, 2) after gradient descent with momentum and gains, float32; O(n) per step.
 
@@ -46,7 +57,7 @@ def optimise(
     masses = np.asarray(masses / masses.mean(), dtype=np.float32)
     here, there = np.array(positions, dtype=np.float32, order="C"), np.empty((n, 2), dtype=np.float32)
     velocities, gains = np.zeros_like(here), np.ones_like(here)
-    rates = attraction.rates()
+    rates, homes = attraction.rates(), homes or Homes()
     bounds = np.stack([here.min(axis=0), here.max(axis=0)])
     grid, done, total = None, 0, sum(phase.n_steps for phase in phases)
     for phase in phases:
@@ -55,7 +66,9 @@ def optimise(
             grid = fit_grid(bounds, n, done, grid)
             potential, z = repulsion(here, masses, grid, threads)
             motion = (rate * phase.exaggeration, rate * n / max(z, 1e-30), MOMENTUM, _LONGEST)
-            kernels.move(attraction, grid, potential, motion, rates, here, velocities, gains, there, bounds, threads)
+            kernels.move(
+                attraction, grid, potential, motion, rates, homes, here, velocities, gains, there, bounds, threads
+            )  # fmt: skip
             here, there, done = there, here, done + 1
             if share:
                 share(done / total)

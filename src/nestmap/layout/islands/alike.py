@@ -1,0 +1,133 @@
+"""Islands that go on from an older map: no large picture to find, so only the last steps are made.
+
+Each row (or leaf) begins where it lay, new ones beside what they are most like. The old place of a row attracts it as
+a neighbour would that lies there: rows whose neighbours are the same stay, others may go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import Array
+from ..._native import kernels
+from ..._progress import Progress
+from ...arrangement import Arrangement, DistinctRows, OldPlaces
+from ...hierarchy.tree import Hierarchy
+from ...preliminary import Preliminary
+from ..descent import Placement, neighbors_in_map
+from .lay import (
+    BALL,
+    MOST_NODES,
+    NODE_STEPS,
+    PERPLEXITY,
+    Items,
+    first_level,
+    jitter,
+    node_items,
+    node_ranks,
+    onto_old,
+    place_members,
+    row_items,
+    row_phases,
+    snap,
+)
+from .layout import Islands
+from .leaves import RowPlacement, fit_rows
+from .optimise import Homes, Phase, optimise
+
+# Weights of old places; those of neighbours add up to about 1. Of ten times as much, maps lose what is near.
+ROW_TIE, LEAF_TIE = 0.01, 0.1
+
+
+def lay_alike(
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    preliminary: Preliminary,
+    X: Any,
+    places: OldPlaces,
+    *,
+    scale: float,
+    row_keys: Array,
+    radius: float,
+    detail: str,
+    tightness: float,
+    first_equal: Array | None,
+    n_threads: int,
+    progress: Progress,
+) -> Islands:
+    """As `lay_islands`, from places in an older map of the same detail and tightness; the map lies on it.
+
+    `scale`: of the old map to t-SNE's units for the new rows.
+    """
+    distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
+    leaf: Placement | RowPlacement
+    if detail == "rows":
+        items = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
+        some = slice(None) if distinct is None else distinct.rows
+        lay, ties = scale * places.rows[some], ROW_TIE * places.known[some]
+        progress.begin(f"islands: {len(lay)} rows from where they lay")
+        found = settle(items, lay, ties, *row_phases(len(lay), tightness), n_threads, progress)
+        found = found if distinct is None else found[distinct.of_row]
+        onto = onto_old(found, places, -1)
+        first, positions = _means(hierarchy, -1, onto.turned(found)), onto(found)
+        leaf = _fit_leaves(hierarchy, arrangement, positions, distinct, n_threads)
+    else:
+        k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
+        ties, items = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes, node_items(hierarchy, k, ranks)
+        progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
+        phases = (Phase(NODE_STEPS, tightness),)
+        found = settle(items, scale * places.nodes[k], ties, PERPLEXITY, phases, n_threads, progress)
+        onto = onto_old(found, places, k)
+        first, positions = _means(hierarchy, k, onto.turned(found)), onto(found)
+        for below in reversed(range(k + 1)):
+            ball = BALL if below else radius
+            leaf, positions, _ = place_members(hierarchy, below, arrangement, positions, ball, distinct, n_threads)
+    if first_equal is not None:
+        positions = positions[first_equal]
+    parents = tuple(level.members for level in hierarchy.levels)
+    return Islands(positions, leaf, first, parents, detail, tightness, radius, arrangement.kind, unit=onto.factor)
+
+
+def _means(hierarchy: Hierarchy, k: int, positions: Array) -> Array:
+    """Of the items of level k (-1: rows), the means below the nodes of the first level."""
+    weights = np.ones(len(positions)) if k < 0 else hierarchy.levels[k].sizes.astype(np.float64)
+    for level in hierarchy.levels[k + 1 : first_level(hierarchy) + 1]:
+        group = level.grouping
+        positions = kernels.group_means(positions, group.order, group.starts, weights, 1)
+        weights = level.sizes.astype(np.float64)
+    return np.asarray(positions)
+
+
+def _fit_leaves(
+    hierarchy: Hierarchy, arrangement: Arrangement, positions: Array, distinct: DistinctRows | None, n_threads: int
+) -> RowPlacement:
+    """What places new rows beside those that have moved."""
+    leaf = hierarchy.levels[0]
+    group = leaf.grouping
+    anchors = kernels.group_means(positions, group.order, group.starts, np.ones(len(positions)), n_threads)
+    frames = arrangement.frames(hierarchy, 0, anchors, neighbors_in_map(anchors, n_threads)[1])
+    return fit_rows(frames, positions, leaf, distinct, n_threads)
+
+
+def settle(
+    items: Items,
+    places: Array,
+    ties: Array,
+    perplexity: float,
+    phases: tuple[Phase, ...],
+    n_threads: int,
+    progress: Progress,
+) -> Array:
+    """Positions of items after some steps from where they lay, in t-SNE's units; float64."""
+    centred = places - places.mean(axis=0)
+    if len(places) < 3:
+        return np.asarray(centred)
+    order, masses, attraction = items.weigh(perplexity, n_threads)
+    begin = snap(centred)
+    homes = Homes(begin[order].astype(np.float32), ties[order].astype(np.float32))
+    found = optimise(
+        (begin + jitter(items.rank))[order], masses, attraction, phases, n_threads, progress.share, homes
+    )
+    return np.asarray(found, dtype=np.float64)[items.rank]
