@@ -24,6 +24,8 @@ from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
+from .distributed.inputs import is_dask
+from .distributed.lazy import predict_chunks, transform_chunks
 from .errors import ModelFileError
 from .fitted import FittedMap, MapSettings, fit_map, fit_tree
 from .grow import LivingMap
@@ -315,6 +317,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Of a dask array or frame the positions are a dask array, computed chunk by chunk when asked for.
         return_distance : bool
             Also give the distance of each row to the centroid (or training row) that it was
             assigned by: rows beyond `far_distance_` are far from everything seen. 0 for rows of
@@ -325,21 +328,34 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         positions, or (positions, distances)
         """
         check_is_fitted(self)
-        n_threads = resolve_n_jobs(self.n_jobs)
-        placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads)]
-        positions = np.concatenate([part for part, _ in placed])
-        distances = np.concatenate([found.distances for _, found in placed])
+        if is_dask(X):
+            return transform_chunks(self, X, return_distance)
+        positions, distances = self._place_new(X)
         if return_distance:
             return positions, distances
         warn_of_far_rows(distances, self.far_distance_, stacklevel=4)  # one for scikit-learn's set_output
         return positions
 
-    def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Array:
+    def _place_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
+        """Positions and distances of new rows, the first of which has this number in messages."""
+        n_threads = resolve_n_jobs(self.n_jobs)
+        placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads, first_row)]
+        found = np.concatenate([found.distances for _, found in placed])
+        return np.concatenate([part for part, _ in placed]), found
+
+    def _leaves_of_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
+        """Leaves and distances of new rows."""
+        n_threads = resolve_n_jobs(self.n_jobs)
+        found = [self._fitted.tree.assign(rows, n_threads) for rows in self._new_rows(X, n_threads, first_row)]
+        distances = np.concatenate([each.distances for each in found])
+        return np.concatenate([each.leaves for each in found]), distances
+
+    def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Any:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`).
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like of shape (n, n_features), or a dask array or frame (the labels are a dask array then)
         level : int, optional
         n_clusters : int, optional
             Instead of a level: as in `Hierarchy.labels`, up to the number of leaves.
@@ -353,12 +369,12 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         np.True_
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return predict_chunks(self, X, level, n_clusters)
         label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
-        n_threads = resolve_n_jobs(self.n_jobs)
-        found = [self._fitted.tree.assign(rows, n_threads) for rows in self._new_rows(X, n_threads)]
-        warn_of_far_rows(np.concatenate([each.distances for each in found]), self.far_distance_)
-        labels: Array = label_of[np.concatenate([each.leaves for each in found])]
-        return labels
+        leaves, distances = self._leaves_of_new(X)
+        warn_of_far_rows(distances, self.far_distance_)
+        return np.asarray(label_of[leaves])
 
     def relayout(self, X: Any = None, **parameters: Any) -> HNNE:
         """Another fitted model on the same hierarchy, at a fraction of a fit's cost.
@@ -491,10 +507,10 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         model._assign(saved.fitted, saved.features, level)
         return model
 
-    def _new_rows(self, X: Any, n_threads: int) -> Iterator[Any]:
+    def _new_rows(self, X: Any, n_threads: int, first_row: int = 0) -> Iterator[Any]:
         """New rows, checked, in blocks: each row is placed by itself, so the blocks make no difference."""
         tree = self._fitted.tree
-        return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads))
+        return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads, first_row))
 
     def _check_parameters(self, n_rows: int) -> None:
         check_number("n_components", self.n_components, 1, np.inf, integer=True)
