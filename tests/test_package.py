@@ -72,7 +72,7 @@ def test_import_is_lean() -> None:
     code = (
         "import sys, sklearn.base; before = set(sys.modules); import nestmap;"
         "new = {m.split('.')[0] for m in set(sys.modules) - before};"
-        "extras = {'sklearn.metrics', 'matplotlib', 'pandas', 'nestmap.plots', 'h5py', 'zarr', 'dask', 'distributed'};"
+        "extras = {'sklearn.metrics', 'matplotlib', 'pandas', 'nestmap.plots', 'h5py', 'zarr', 'dask'};"
         "found = extras & (set(sys.modules) - before); assert not found, found;"
         "print(sorted(new))"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +26,7 @@ from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
+from .distributed.fit import chunked, fit_chunks, plan_chunks
 from .distributed.inputs import is_dask
 from .distributed.lazy import predict_chunks, transform_chunks
 from .errors import ModelFileError
@@ -201,27 +204,41 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             by block; h5py datasets, zarr arrays and other types are converted, on disk if they are
             large (see work_dir).
         """
+        if is_dask(X):
+            return fit_chunks(self, X)
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
         source, plan, n_threads = open_rows(X), None, resolve_n_jobs(self.n_jobs)
         if isinstance(source, RowSource):
             plan = self.plan(source)  # what is wrong shows before the copy
             progress.begin(f"copying {source.shape[0]} rows")
         X, features = read_training(self, source, budget.size, self._folder(), progress.share, n_threads)
-        self._check_parameters(X.shape[0])
-        metric = check_metric(self.metric, X, self.metric_params)
-        given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        plan = plan or self._plan(X, metric, budget)
-        progress.note(str(plan))
-        expect(plan, progress)
-        run = make_run(plan, self._options(), n_threads, progress, self._folder())
-        tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points)
-        fitted = fit_map(X, tree, self._settings(X.shape[0], self._draw_seed()), run)
-        self._assign(fitted, features)
+        self._assign(self._fit_rows(X, progress, plan), features)
         progress.note("done")
         return self
 
-    def _assign(self, fitted: FittedMap, features: dict[str, Any], level: int | None = None) -> None:
-        """All fitted attributes at once; `level`: of `labels_`, where it was decided before."""
+    def _fit_rows(
+        self, X: Any, progress: Progress, plan: Plan | None, hashes: Array | None = None, search: Any = None
+    ) -> FittedMap:
+        """The map of validated rows; `hashes`: of `hash_points`, `search`: of their neighbours on a cluster."""
+        self._check_parameters(X.shape[0])
+        metric = check_metric(self.metric, X, self.metric_params)
+        given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
+        plan = plan or self._plan(X, metric, memory_budget(self.max_memory))
+        progress.note(str(plan))
+        expect(plan, progress)
+        run, find = make_run(plan, self._options(), resolve_n_jobs(self.n_jobs), progress, self._folder()), None
+        if search is not None:
+            run = replace(run, rows=replace(run.rows, parts=search.n_parts))
+            find = partial(search, X, metric, run, hashes)
+        tree = fit_tree(
+            X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points, hashes=hashes, find=find
+        )
+        return fit_map(X, tree, self._settings(X.shape[0], self._draw_seed()), run)
+
+    def _assign(
+        self, fitted: FittedMap, features: dict[str, Any], level: int | None = None, chunks: Any = None
+    ) -> None:
+        """All fitted attributes at once; `level`: of `labels_`, if it was decided before; `chunks`: of dask rows."""
         hierarchy = fitted.tree.hierarchy
         level = hierarchy.default_level() if level is None else level
         state = {
@@ -235,8 +252,24 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             "far_distance_": hierarchy.far_distance,
             "_fitted": fitted,
             "_n_features_out": self.n_components,
+            "_chunks": chunks,
         }
+        if chunks is not None:
+            state |= {name: chunked(state[name], chunks) for name in ("embedding_", "labels_")}
         assign_fitted(self, state)
+
+    def labels(self, level: int | None = None, *, n_clusters: int | None = None) -> Any:
+        """Cluster of each row of the fit, as `hierarchy_.labels` tells; a dask array if the rows were one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> HNNE().fit(load_digits().data).labels(level=-1).shape
+        (1797,)
+        """
+        check_is_fitted(self)
+        found = self.hierarchy_.labels(level, n_clusters=n_clusters)
+        return found if self._chunks is None else chunked(found, self._chunks)
 
     def plan(self, X: Any) -> Plan:
         """What a fit of X would need: memory, temporary files, roughly how long, and how neighbours would be found.
@@ -252,6 +285,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         >>> 0.1 < plan.seconds < 1000
         True
         """
+        if is_dask(X):
+            return plan_chunks(self, X)
         X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
             X, n_rows = X.sample(20_000), len(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,7 @@ from .hierarchy.build import build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Layout, descend, lay_islands, lay_mosaic
 from .mds import Through, rows_to_lay_out, seen_in
-from .neighbors import FirstNeighbors
+from .neighbors import FirstNeighbors, Found
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import most_columns
 from .neighbors.join import Index, build_index
@@ -80,16 +81,24 @@ def fit_tree(
     work_dir: Any = None,
     min_nodes: int = 3,
     new_points: str = "centroid",
+    hashes: Array | None = None,
+    find: Callable[[], Found] | None = None,
 ) -> FittedTree:
-    """The hierarchy of validated rows, and what finds the cluster of a new one."""
-    run.progress.begin(f"reading {X.shape[0]} rows")
-    hashes = hash_points(X, run.n_threads)
+    """The hierarchy of validated rows, and what finds the cluster of a new one.
+
+    `hashes`: what `hash_points` gives for the rows; `find`: searches the rows in the caller's own way.
+    """
+    if hashes is None:
+        run.progress.begin(f"reading {X.shape[0]} rows")
+        hashes = hash_points(X, run.n_threads)
     with ExitStack() as stack:
         saved = None
         if work_dir is not None:
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
-        hierarchy = build_levels(X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved)
+        hierarchy = build_levels(
+            X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find
+        )
     run.progress.note(str(hierarchy))
     index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
     return FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)

@@ -26,7 +26,7 @@ def import_distributed() -> Any:
     """The package, or an error that says how to get it."""
     try:
         import dask.array
-        import dask.dataframe
+        import dask.dataframe  # noqa: F401
         import distributed
     except ImportError as error:
         raise ImportError(f"a fit of dask arrays needs dask and distributed: {_PIP} ({error})") from error
@@ -42,8 +42,8 @@ def active_client(client: Any = None) -> Any:
         return distributed.default_client()
     except ValueError as error:
         raise ValueError(
-            "fit of a dask array: there is no client; start one first, client = distributed.Client() for the cores of "
-            "this machine or Client('tcp://…') for a cluster, or pass an array: X.compute()"
+            "fit of a dask array: there is no client; start one first, client = distributed.Client() for this machine "
+            "or Client('tcp://…') for a cluster, or pass an array: X.compute()"
         ) from error
 
 
@@ -56,7 +56,7 @@ def row_chunks(X: Any, name: str = "X") -> Any:
     sizes = X.chunks[0]
     if any(math.isnan(size) for size in sizes):
         raise ValueError(
-            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes(), which reads it once, and fit that"
+            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes(), which reads it, and fit that"
         )
     check_n_rows(X.shape[0], name)
     if len(X.chunks[1]) > 1:

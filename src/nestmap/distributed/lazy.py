@@ -68,7 +68,8 @@ def _map_rows(function: Any, model: Any, X: Any, others: tuple[Any, ...], width:
 def _check_width(model: Any, n_columns: int) -> None:
     if n_columns != model.n_features_in_:
         raise ValueError(
-            f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as input"
+            f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
+            "input"
         )
 
 
@@ -83,7 +84,7 @@ def _for_workers(model: Any, names: bool) -> Any:
 
 
 def _to_workers(value: Any, n_bytes: int) -> Any:
-    """A value that all chunks need, once: what is large goes to the workers of an active client, not into the graph."""
+    """A value that all chunks need, once: what is large goes to the workers of a client, not into the graph."""
     from dask import delayed
 
     if n_bytes > _LARGE and "distributed" in sys.modules:

@@ -8,6 +8,7 @@ top. Level 0 is kept even when it has fewer than three nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -118,11 +119,13 @@ def build_levels(
     hashes: Array | None = None,
     min_nodes: int = 3,
     saved: SavedSteps | None = None,
+    find: Callable[[], Found] | None = None,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
     `dtype` is that of the centroids, `given` are first neighbours of the rows that the caller has (upper levels
     are searched), `hashes` what `hash_points` gives for the rows, `saved` finished steps of an earlier fit.
+    `find` searches the rows in the caller's own way.
     """
     items, weights, dtype = X, np.ones(X.shape[0]), dtype or work_dtype_of(X, run.n_threads)
     keys = hashes = hash_points(X, run.n_threads) if hashes is None else hashes
@@ -136,11 +139,11 @@ def build_levels(
         if step is None:
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
-            found = _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
+            found = find() if find else _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
             step = _join_items(k, items, weights, metric, found, keys, dtype, run)
             if saved is not None:
                 saved.save(k, step)
-        given = hashes = None
+        given = hashes = find = None
         reducer = reducer or step.reducer
         steps.append(step)
         warn_of_recall(step.report)

@@ -1,0 +1,136 @@
+"""Phases of a fit on a cluster: tasks with readable names, their progress, and errors that say what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from .._input.memory import format_size
+from .._input.scratch import default_folder
+from .._progress import Progress
+from .._work.directory import CLUSTER
+from .._work.lock import take_lock
+from ..errors import MemoryBudgetError
+from .inputs import import_distributed
+from .tasks import sees
+
+
+class Phases:
+    """Runs the tasks of one fit on a client's workers; `bytes_moved` counts what they wrote and read, by phase."""
+
+    def __init__(self, client: Any, progress: Progress) -> None:
+        self.client, self.progress = client, progress
+        self.distributed = import_distributed()
+        self.token = uuid4().hex
+        self.tasks: dict[str, int] = {}
+        if not client.scheduler_info()["workers"]:
+            client.wait_for_workers(1, timeout=60)
+
+    def submit(self, name: str, function: Any, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """One task for each tuple of arguments, among which may be futures."""
+        keys = [(f"nestmap-{name}-{self.token}", i) for i in range(len(arguments))]
+        return [
+            self.client.submit(function, *each, key=key, pure=False)
+            for key, each in zip(keys, arguments, strict=True)
+        ]
+
+    def compute(
+        self, name: str, function: Any, chunks: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        """One task for each chunk of a dask array, which is computed for it and not kept."""
+        from dask import delayed
+
+        lazy = delayed(function, pure=False)
+        calls = [
+            lazy(chunk, *each, dask_key_name=(f"nestmap-{name}-{self.token}", i))
+            for i, (chunk, each) in enumerate(zip(chunks, arguments, strict=True))
+        ]
+        futures: list[Any] = self.client.compute(calls)
+        return futures
+
+    def results(
+        self, name: str, what: str, futures: list[Any], advice: str, keep: bool = False
+    ) -> Iterator[tuple[int, Any]]:
+        """Number and result of each task, as they finish; `what` the stage is called, `advice` if memory runs out.
+
+        Tasks are released as they finish, unless others depend on them (`keep`). All are cancelled if one fails.
+        """
+        self.progress.begin(what)
+        self.tasks[name] = self.tasks.get(name, 0) + len(futures)
+        number = {future.key: i for i, future in enumerate(futures)}
+        done = False
+        try:
+            for n_done, future in enumerate(self.distributed.as_completed(futures), start=1):
+                yield number[future.key], future.result()
+                if not keep:
+                    future.release()
+                self.progress.share(n_done / len(futures))
+            done = True
+        except self.distributed.KilledWorker as error:
+            raise MemoryBudgetError(
+                f"the phase {name!r} of the fit was given up: workers died of it again and again, most likely out of "
+                f"memory; {advice} ({error})"
+            ) from error
+        finally:
+            if not done:
+                self.client.cancel(futures, force=True)
+
+    def worker_memory(self) -> int | None:
+        """Bytes that the smallest worker may use per thread; None if no worker has a limit."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [w["memory_limit"] // max(1, w["nthreads"]) for w in workers if w.get("memory_limit")]
+        return min(limits) if limits else None
+
+    @contextmanager
+    def shared_folder(self, work_dir: Path | None) -> Iterator[str]:
+        """A folder that the client and all workers see; gone at the end."""
+        if work_dir is None:
+            folder = Path(tempfile.mkdtemp(prefix="nestmap-cluster-", dir=default_folder()))
+        else:
+            _remove_left(work_dir)
+            folder = work_dir / f"{CLUSTER}{self.token}"
+            folder.mkdir(parents=True)
+        lock = take_lock(folder / "lock", f"work_dir={str(folder)!r}")
+        try:
+            (folder / "token").write_text(self.token)
+            blind = [worker for worker, ok in self.client.run(sees, str(folder), self.token).items() if not ok]
+            if blind:
+                raise ValueError(
+                    f"work_dir: {len(blind)} workers, such as {blind[0]}, cannot write to {folder}; give "
+                    "work_dir= a folder that this process and all workers share (NFS, Lustre, EFS, …)"
+                )
+            yield str(folder)
+        finally:
+            os.close(lock)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left(work_dir: Path) -> None:
+    """Remove the folders of fits that were killed: nobody holds their lock."""
+    for left in work_dir.glob(f"{CLUSTER}*"):
+        try:
+            os.close(take_lock(left / "lock", str(left)))
+        except OSError:
+            continue  # in use, or of another machine
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def chunk_advice(chunk_rows: int, row_bytes: int, limit: int | None) -> str:
+    """What to do if chunks are too large for the workers."""
+    size = f"the largest chunk has {chunk_rows} rows, {format_size(chunk_rows * row_bytes)}"
+    rows = max(1, (limit // 8 if limit else 100_000_000) // max(1, row_bytes))
+    return f"{size}: use X.rechunk({{0: {min(rows, max(1, chunk_rows // 2))}}}), or give workers more memory"
+
+
+def in_order(results: Iterator[tuple[int, Any]], n: int, take: Callable[[Any], Any] = lambda x: x) -> list[Any]:
+    """Results by the numbers of their tasks."""
+    found: list[Any] = [None] * n
+    for i, result in results:
+        found[i] = take(result)
+    return found

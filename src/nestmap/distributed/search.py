@@ -1,0 +1,180 @@
+"""First neighbours of rows that no worker has room for: part by part, then across parts, merged as a minimum.
+
+The result is the minimum by (distance, key, row), whatever the parts are and in whatever order tasks end. It is that
+of one machine where every part that bounds do not rule out is asked ("exact"). The approximate search asks the parts
+of a row's nearest cells; sampled rows, compared with all parts, tell its recall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from .._points.point_set import NATIVE_METRICS, make_points
+from .._run import Run
+from ..neighbors import FirstNeighbors, Found
+from ..neighbors.choice import Search, decide
+from ..neighbors.report import Clock, NeighborReport
+from .division import Division, divide
+from .phases import Phases, in_order
+from .store import Store
+from .tasks import Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
+
+BLOCK_BYTES = 32_000_000  # of rows that are sorted at a time
+_SAMPLED = 1000  # rows that tell the recall
+_COLUMNS = 128  # reduced columns that the approximate search makes use of
+_ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSearch:
+    """Searches the rows of a store on the workers of a client."""
+
+    phases: Phases
+    store: Store
+    n_parts: int  # wanted
+
+    def __call__(self, X: Any, metric: Any, run: Run, hashes: Array) -> Found:
+        """First neighbours of the rows X, which are those of the store."""
+        clock, search = Clock(), decide(X, metric, run.rows)
+        if search.method != "exact":
+            search = replace(search, columns=min(search.columns, _COLUMNS))
+        points = make_points(X, metric, n_threads=run.n_threads)
+        division = divide(points, self.n_parts, search.columns)
+        clock.stop("directions")
+        division, order = self._spread(division)
+        self.store.keys.create().write(0, hashes[order][:, None])
+        clock.stop("parts")
+        best, reports, asks = self._join(division, order, hashes, search)
+        clock.stop("join")
+        truth = self._ask(division, best, asks, search)
+        clock.stop("other parts")
+        report = _report(reports, division, points.n, search, truth, clock)
+        ids, distances = best.by_rows()
+        return Found(FirstNeighbors(ids, points.to_metric(distances), report), None, division.reducer)
+
+    def _spread(self, division: Division) -> tuple[Division, Array]:
+        """Rows written part by part; the division with its boxes, and the rows in the order of parts."""
+        store, n_parts = self.store, division.n_parts
+        step = max(1, BLOCK_BYTES // store.rows.row_bytes)  # from the first row on, whatever the chunks were
+        parts = [(a, min(store.n, a + step)) for a in range(0, store.n, step)]
+        division.save(store)
+        futures = self.phases.submit("sort", sort_block, [(store, "cells", part) for part in parts])
+        results = self.phases.results("sort", f"sorting {store.n} rows", futures, _ADVICE, keep=True)
+        found: list[Sorted] = in_order(results, len(parts))
+        own = [division.part_of_cell[each.cells] for each in found]
+        counts = np.array([np.bincount(each, minlength=n_parts) for each in own])
+        starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+        places = starts[:-1] + np.cumsum(counts, axis=0) - counts
+        store.parted.create()
+        arguments = [(store, "cells", *each) for each in zip(parts, futures, places, strict=True)]
+        spread = self.phases.submit("spread", spread_block, arguments)
+        in_order(
+            self.phases.results("spread", f"dividing {store.n} rows into {n_parts} parts", spread, _ADVICE),
+            len(parts),
+        )
+        lows = np.min([each.lows for each in found], axis=0)
+        highs = np.max([each.highs for each in found], axis=0)
+        division = replace(division, starts=starts, lows=lows, highs=highs)
+        division.save(store)
+        return division, np.argsort(np.concatenate(own), kind="stable")
+
+    def _join(
+        self, division: Division, order: Array, hashes: Array, search: Search
+    ) -> tuple[Best, list[NeighborReport], dict[int, list[Array]]]:
+        """First neighbours inside parts, and the rows that ask each part."""
+        sizes = np.diff(division.starts)
+        filled = np.flatnonzero(sizes)
+        tasks = [(self.store, "parts", int(p), search) for p in filled]
+        futures = self.phases.submit("join", join_part, tasks)
+        what = f"level 0: first neighbours of {self.store.n} rows in {len(filled)} parts"
+        best, reports = Best.of(order, hashes), []
+        asks: dict[int, list[Array]] = {int(p): [] for p in filled}
+        found: list[PartNeighbors] = in_order(self.phases.results("join", what, futures, _ADVICE), len(tasks))
+        for p, each in zip(filled, found, strict=True):
+            part = slice(division.starts[p], division.starts[p + 1])
+            best.squared[part], best.ids[part] = each.squared, each.ids
+            reports.append(each.report)
+            for q, rows in each.asks.items():
+                asks[q].append(rows)
+        return best, reports, asks
+
+    def _ask(self, division: Division, best: Best, asks: dict[int, list[Array]], search: Search) -> Array | None:
+        """Rows ask other parts; distances that sampled rows should have found, before and after, if some were."""
+        exact = search.method == "exact"
+        sample = np.empty(0, dtype=np.int64)
+        if not exact:
+            sample = np.sort(
+                np.random.default_rng(2).choice(len(best.ids), min(len(best.ids), _SAMPLED), replace=False)
+            )
+            self.store.save("sample", rows=sample, limits=best.squared[sample])
+        asked = [p for p, rows in asks.items() if rows or len(sample)]
+        for p in asked:
+            rows = np.concatenate([np.empty(0, dtype=np.int64), *asks[p]])
+            self.store.save(f"ask-{p}", rows=rows, limits=best.squared[rows])
+        futures = self.phases.submit("ask", ask_part, [(self.store, "parts", p, exact, not exact) for p in asked])
+        truth = best.squared[sample]
+        for _, found in self.phases.results(
+            "ask", f"level 0: neighbours across {len(asked)} parts", futures, _ADVICE
+        ):
+            best.offer(found)
+            truth = np.minimum(truth, found.truth) if len(sample) else truth
+        return None if exact else np.stack([best.squared[sample], truth])
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best neighbour of each row so far, by places in the order of parts."""
+
+    order: Array
+    keys: Array
+    squared: Array
+    ids: Array
+
+    @classmethod
+    def of(cls, order: Array, hashes: Array) -> Best:
+        return cls(order, hashes[order], np.full(len(order), np.inf), np.full(len(order), -1, dtype=np.int64))
+
+    def offer(self, found: Answers) -> None:
+        """Take what is nearer; of equal distances the lowest key, then the first row."""
+        rows, ids = found.rows, found.ids
+        old = self.ids[rows]
+        nearer = (found.squared < self.squared[rows]) | (old < 0)
+        tie = (found.squared == self.squared[rows]) & ~nearer
+        key, old_key = self.keys[ids], self.keys[old]
+        tie &= (key < old_key) | ((key == old_key) & (self.order[ids] < self.order[old]))
+        take = nearer | tie
+        self.squared[rows[take]], self.ids[rows[take]] = found.squared[take], ids[take]
+
+    def by_rows(self) -> tuple[Array, Array]:
+        """Neighbours and distances in the order of X."""
+        ids, squared = np.empty_like(self.ids), np.empty_like(self.squared)
+        ids[self.order], squared[self.order] = self.order[self.ids], self.squared
+        return ids, squared
+
+
+def _report(
+    reports: list[NeighborReport], division: Division, n: int, search: Search, truth: Array | None, clock: Clock
+) -> NeighborReport:
+    """One account of all parts."""
+
+    def total(name: str) -> int:
+        return sum(getattr(each, name) for each in reports)
+
+    recall = 1.0 if truth is None else float(np.mean(truth[0] <= truth[1]))
+    return NeighborReport(
+        search.method, truth is None, n, total("n_distinct"), reports[0].backend, total("n_cells"),
+        division.reducer.n_dims, total("n_pairs_bounded"), total("n_pairs_refined"), total("n_pairs_verified"),
+        clock.seconds, recall, 0 if truth is None else truth.shape[1],
+        1.0 if truth is None else search.target_recall, max(each.n_rounds for each in reports),
+        max(each.n_listed for each in reports), search.exact_pairs,
+        f"{len(reports)} parts on a cluster",
+    )  # fmt: skip
+
+
+def is_searched(metric: Any, method: str) -> bool:
+    """Whether parts can be searched: metrics with kernels, where neighbours are not given."""
+    return method in ("exact", "approximate") and isinstance(metric, str) and metric in NATIVE_METRICS
