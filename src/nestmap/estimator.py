@@ -205,7 +205,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             large (see work_dir).
         """
         if is_dask(X):
-            return fit_chunks(self, X)
+            fit_chunks(self, X)
+            return self
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
         source, plan, n_threads = open_rows(X), None, resolve_n_jobs(self.n_jobs)
         if isinstance(source, RowSource):

@@ -255,8 +255,8 @@ def _check_ours(folder: Path, what: str) -> None:
     if (folder / _MANIFEST).exists():
         _read_identity(folder, what)
         return
-    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith(CLUSTER))
-    others = [name for name in names if name != _LOCK and not _MANIFEST_LEFT.fullmatch(name)]
+    found = sorted(p.name for p in folder.iterdir() if not p.name.startswith(CLUSTER))
+    others = [name for name in found if name != _LOCK and not _MANIFEST_LEFT.fullmatch(name)]
     if others:
         names = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
         raise ValueError(

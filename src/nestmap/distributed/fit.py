@@ -36,7 +36,7 @@ _ON_DISK = 1 / 8  # of the client's budget: larger tables of centroids go to dis
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
-def fit_chunks(model: Any, X: Any, client: Any = None) -> Any:
+def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
     """Fit a model to a dask array or frame, on a client's workers."""
     client, progress, names = active_client(client), Progress(model.verbose, model.callback), feature_names(X)
     X = row_chunks(X)
@@ -48,7 +48,7 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> Any:
         store = None
         if X.shape[0] * _per_row(X, "approximate") > room:
             folder = stack.enter_context(phases.shared_folder(model._folder()))
-            store = Store(folder, *X.shape, str(row_dtype(X.dtype)))
+            store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
         rows, hashes = _load(X, phases, store)
         metric = check_metric(model.metric, rows, model.metric_params)
         plan, search = _plan(model, rows, metric, X.shape[0], store is not None), None
@@ -61,7 +61,6 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> Any:
             fitted = replace(fitted, X=None)  # its file goes
         model._assign(fitted, features, chunks=X.chunks[0])
     progress.note("done")
-    return model
 
 
 def plan_chunks(model: Any, X: Any) -> Plan:
@@ -148,6 +147,7 @@ def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
         hashes[part] = found
         if kept is not None:
             rows[part] = kept
+    phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize
     return (rows if file is None else file.mapped()), hashes
 
 

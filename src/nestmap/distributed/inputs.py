@@ -42,8 +42,8 @@ def active_client(client: Any = None) -> Any:
         return distributed.default_client()
     except ValueError as error:
         raise ValueError(
-            "fit of a dask array: there is no client; start one first, client = distributed.Client() for this machine "
-            "or Client('tcp://…') for a cluster, or pass an array: X.compute()"
+            "fit of a dask array: there is no client; start one first, distributed.Client() for the cores of this "
+            "machine or Client('tcp://…') for a cluster, or pass an array: X.compute()"
         ) from error
 
 

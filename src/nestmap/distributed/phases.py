@@ -22,13 +22,14 @@ from .tasks import sees
 
 
 class Phases:
-    """Runs the tasks of one fit on a client's workers; `bytes_moved` counts what they wrote and read, by phase."""
+    """Runs the tasks of one fit on a client's workers; counts tasks, and bytes read from and written to the store."""
 
     def __init__(self, client: Any, progress: Progress) -> None:
         self.client, self.progress = client, progress
         self.distributed = import_distributed()
         self.token = uuid4().hex
         self.tasks: dict[str, int] = {}
+        self.moved: dict[str, int] = {}  # bytes
         if not client.scheduler_info()["workers"]:
             client.wait_for_workers(1, timeout=60)
 

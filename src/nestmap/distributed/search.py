@@ -47,6 +47,8 @@ class ClusterSearch:
         clock.stop("directions")
         division, order = self._spread(division)
         self.store.keys.create().write(0, hashes[order][:, None])
+        size = self.store.n * self.store.rows.row_bytes
+        self.phases.moved |= {"sort": size, "spread": 2 * size, "join": size + 8 * points.n}
         clock.stop("parts")
         best, reports, asks = self._join(division, order, hashes, search)
         clock.stop("join")
@@ -115,6 +117,8 @@ class ClusterSearch:
         for p in asked:
             rows = np.concatenate([np.empty(0, dtype=np.int64), *asks[p]])
             self.store.save(f"ask-{p}", rows=rows, limits=best.squared[rows])
+        n_asked = sum(len(rows) for p in asked for rows in asks[p]) + len(sample) * len(asked)
+        self.phases.moved["ask"] = (len(best.ids) + n_asked) * self.store.rows.row_bytes + 16 * n_asked
         futures = self.phases.submit("ask", ask_part, [(self.store, "parts", p, exact, not exact) for p in asked])
         truth = best.squared[sample]
         for _, found in self.phases.results(

@@ -1,7 +1,8 @@
 """The folder that the client and all workers see: rows of a fit as plain files, read by slices.
 
-Workers do not map them: pages of a mapped file count as memory of a worker, which is stopped for too much. Each task writes the
-same bytes to the same place however often it runs: a worker that dies leaves nothing that the next one does not mend.
+Workers do not map them: pages of a mapped file count as memory of a worker, which is stopped for too much of it. Each
+task writes the same bytes to the same place however often it runs: what a worker that died left half done, the next
+one mends.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class RowFile:
 
     def write(self, start: int, rows: Array) -> None:
         """Put rows to where they belong."""
-        view = memoryview(np.ascontiguousarray(rows, dtype=self.dtype)).cast("B") if rows.size else b""
+        view: Any = np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
         with Path(self.path).open("r+b", buffering=0) as file:
             file.seek(start * self.row_bytes)
             while len(view):
