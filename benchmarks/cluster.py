@@ -108,7 +108,7 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str) -> dict[str,
         fit.ClusterSearch = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
         with (
             LocalCluster(
-                n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=None
+                n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0"
             ) as cluster,
             Client(cluster) as client,
         ):

@@ -230,7 +230,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         run, find = make_run(plan, self._options(), resolve_n_jobs(self.n_jobs), progress, self._folder()), None
         if search is not None:
             run = replace(run, rows=replace(run.rows, parts=search.n_parts))
-            find = partial(search, X, metric, run, hashes)
+            find = partial(search, metric, run)
         tree = fit_tree(
             X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points, hashes=hashes, find=find
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,11 +16,11 @@ from ._points.reduce import fit_reducer
 from ._run import Run
 from ._work.directory import WorkDir
 from .arrangement import Arrangement, Coordinates, GlobalArrangement, make_local
-from .hierarchy.build import build_levels
+from .hierarchy.build import Finder, build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Layout, descend, lay_islands, lay_mosaic
 from .mds import Through, rows_to_lay_out, seen_in
-from .neighbors import FirstNeighbors, Found
+from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import most_columns
 from .neighbors.join import Index, build_index
@@ -82,11 +81,11 @@ def fit_tree(
     min_nodes: int = 3,
     new_points: str = "centroid",
     hashes: Array | None = None,
-    find: Callable[[], Found] | None = None,
+    find: Finder | None = None,
 ) -> FittedTree:
     """The hierarchy of validated rows, and what finds the cluster of a new one.
 
-    `hashes`: what `hash_points` gives for the rows; `find`: searches the rows in the caller's own way.
+    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`.
     """
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")

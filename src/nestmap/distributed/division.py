@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from .._arrays import Array, blocks
+from .._input.validate import row_dtype
 from .._parallel import single_threaded_blas
 from .._points.point_set import PointSet, make_points
 from .._points.reduce import Reducer, fit_reducer, reduce_rows
+from ..neighbors.approximate import graph_bytes
 from ..neighbors.cells import k_means, nearest_centre
+from ..neighbors.choice import most_columns
 from .store import Store
 
 COLUMNS = 24  # leading reduced columns that cells and boxes look at
+LISTED = 32  # rows that the approximate search lists per row, at most
 CELLS_PER_PART, MOST_CELLS = 16, 2048
 _SAMPLE_PER_CELL = 64
 _SLACK = 1e-5  # of the largest coordinate: short rows are float32
@@ -104,10 +109,10 @@ def load_division(store: Store, version: str) -> Division:
     )  # fmt: skip
 
 
-def divide(points: PointSet, n_parts: int, columns: int) -> Division:
-    """Cells and parts of all rows, from a random sample of them."""
+def divide(points: PointSet, n_parts: int, columns: int, reducer: Reducer | None = None) -> Division:
+    """Cells and parts of all rows, from a random sample of them; `reducer`: directions that are known."""
     with single_threaded_blas():
-        reducer = fit_reducer(points, most=columns)  # the directions that one machine would take
+        reducer = reducer or fit_reducer(points, most=columns)  # those that one machine would take
     n_cells = min(CELLS_PER_PART * n_parts, MOST_CELLS)
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(points.n, min(points.n, _SAMPLE_PER_CELL * n_cells), replace=False))
@@ -163,8 +168,11 @@ def boxes(z: Array, cells: Array, n_cells: int) -> tuple[Array, Array]:
     return lows, highs
 
 
-def working_bytes(row_bytes: int, columns: int, lists: int) -> int:
+def per_row(n: int, width: int, dtype: Any, method: str) -> int:
     """Memory per row of a part while its neighbours are searched: the row, short rows twice, panels, lists."""
+    columns = min(most_columns(n), -(-width // 16) * 16)
+    lists = 24 if method == "exact" else graph_bytes(LISTED)
+    row_bytes = width * row_dtype(dtype).itemsize
     return int(row_bytes + 2 * (4.5 * columns + 4) + 4 * (min(columns, 96) + 2) * 1.2 + lists + 64)
 
 

@@ -19,10 +19,8 @@ from .._input.validate import row_dtype, work_dtype
 from .._progress import Progress
 from ..errors import MemoryBudgetError
 from ..neighbors import check_metric
-from ..neighbors.approximate import graph_bytes
-from ..neighbors.choice import most_columns
 from ..plan import ClusterPlan, Plan
-from .division import number_of_parts, working_bytes
+from .division import number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .phases import Phases, chunk_advice
 from .search import BLOCK_BYTES, ClusterSearch, is_searched
@@ -31,7 +29,6 @@ from .tasks import check_chunk
 
 PART_BYTES = 600_000_000  # of the working memory of a part, if max_memory is not given
 FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
-LISTED = 32  # rows that the approximate search lists per row, at most
 _ON_DISK = 1 / 8  # of the client's budget: larger tables of centroids go to disk
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
@@ -54,8 +51,7 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
         plan, search = _plan(model, rows, metric, X.shape[0], store is not None), None
         n_parts = number_of_parts(X.shape[0], _per_row(X, plan.method), room)
         if store is not None and n_parts > 1 and is_searched(metric, plan.method):
-            plan = replace(plan, n_listed=min(plan.n_listed or LISTED, LISTED))
-            search = ClusterSearch(phases, store, n_parts)
+            search = ClusterSearch(phases, store, room, n_parts)
         fitted = model._fit_rows(rows, progress, plan, hashes, search)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
@@ -112,11 +108,7 @@ def _room(max_memory: Any) -> int:
 
 
 def _per_row(X: Any, method: str) -> int:
-    width = X.shape[1]
-    columns = min(most_columns(X.shape[0]), -(-width // 16) * 16)
-    return working_bytes(
-        width * row_dtype(X.dtype).itemsize, columns, 24 if method == "exact" else graph_bytes(LISTED)
-    )
+    return per_row(X.shape[0], X.shape[1], X.dtype, method)
 
 
 def _check_chunks(X: Any, phases: Phases) -> None:

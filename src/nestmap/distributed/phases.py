@@ -35,11 +35,8 @@ class Phases:
 
     def submit(self, name: str, function: Any, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """One task for each tuple of arguments, among which may be futures."""
-        keys = [(f"nestmap-{name}-{self.token}", i) for i in range(len(arguments))]
-        return [
-            self.client.submit(function, *each, key=key, pure=False)
-            for key, each in zip(keys, arguments, strict=True)
-        ]
+        key = f"nestmap-{name}-{uuid4().hex}"
+        return [self.client.submit(function, *each, key=(key, i), pure=False) for i, each in enumerate(arguments)]
 
     def compute(
         self, name: str, function: Any, chunks: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
@@ -47,9 +44,9 @@ class Phases:
         """One task for each chunk of a dask array, which is computed for it and not kept."""
         from dask import delayed
 
-        lazy = delayed(function, pure=False)
+        lazy, key = delayed(function, pure=False), f"nestmap-{name}-{uuid4().hex}"
         calls = [
-            lazy(chunk, *each, dask_key_name=(f"nestmap-{name}-{self.token}", i))
+            lazy(chunk, *each, dask_key_name=(key, i))
             for i, (chunk, each) in enumerate(zip(chunks, arguments, strict=True))
         ]
         futures: list[Any] = self.client.compute(calls)

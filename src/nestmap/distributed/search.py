@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from .._points.point_set import NATIVE_METRICS, make_points
+from .._points.duplicates import hash_points
+from .._points.point_set import NATIVE_METRICS, PointSet, make_points
+from .._points.reduce import Reducer
 from .._run import Run
 from ..neighbors import FirstNeighbors, Found
 from ..neighbors.choice import Search, decide
 from ..neighbors.report import Clock, NeighborReport
-from .division import Division, divide
+from .division import LISTED, Division, divide, number_of_parts, per_row
 from .phases import Phases, in_order
 from .store import Store
 from .tasks import Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
@@ -31,32 +33,70 @@ _ADVICE = "give a smaller max_memory=, the bytes that a task may take, or worker
 
 @dataclass(frozen=True, eq=False)
 class ClusterSearch:
-    """Searches the rows of a store on the workers of a client."""
+    """Searches rows, and nodes of levels that are too many for one worker, on the workers of a client."""
+
+    phases: Phases
+    store: Store  # of the rows
+    room: int  # bytes of a part's working memory
+    n_parts: int  # of the rows, about
+
+    def __call__(
+        self, metric: Any, run: Run, k: int, items: Any, keys: Array, hashes: Array | None, reducer: Reducer | None
+    ) -> Found | None:
+        """First neighbours of the items below level k; None if one machine has room for them (see `Finder`)."""
+        if self._parts(items, "approximate") < 2:  # whatever the method
+            return None
+        search = decide(items, metric, run.search(k))
+        n_parts = self._parts(items, search.method)
+        if n_parts < 2:
+            return None
+        if search.method != "exact":
+            search = replace(search, columns=min(search.columns, _COLUMNS), n_listed=min(search.n_listed, LISTED))
+        store = self.store
+        if k:
+            store = store.beside(f"level-{k}", items)
+            hashes = hash_points(items, run.n_threads)
+        assert hashes is not None
+        level = _Level(self.phases, store, f"level {k}", search)
+        points = make_points(items, metric, n_threads=run.n_threads)
+        found = level.find(points, keys, hashes, divide(points, n_parts, search.columns, reducer))
+        if k:
+            store.remove()
+        return found
+
+    def _parts(self, items: Any, method: str) -> int:
+        n, width = items.shape
+        return number_of_parts(n, per_row(n, width, items.dtype, method), self.room)
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The search of one level's items."""
 
     phases: Phases
     store: Store
-    n_parts: int  # wanted
+    name: str
+    search: Search
 
-    def __call__(self, X: Any, metric: Any, run: Run, hashes: Array) -> Found:
-        """First neighbours of the rows X, which are those of the store."""
-        clock, search = Clock(), decide(X, metric, run.rows)
-        if search.method != "exact":
-            search = replace(search, columns=min(search.columns, _COLUMNS))
-        points = make_points(X, metric, n_threads=run.n_threads)
-        division = divide(points, self.n_parts, search.columns)
-        clock.stop("directions")
+    def find(self, points: PointSet, keys: Array, hashes: Array, division: Division) -> Found:
+        clock, search = Clock(), self.search
         division, order = self._spread(division)
-        self.store.keys.create().write(0, hashes[order][:, None])
-        size = self.store.n * self.store.rows.row_bytes
-        self.phases.moved |= {"sort": size, "spread": 2 * size, "join": size + 8 * points.n}
+        self.store.keys.create().write(0, np.stack([keys[order], hashes[order]], axis=1))
+        for phase, times in (("sort", 1), ("spread", 2), ("join", 1)):
+            self._count(phase, times * self.store.n)
         clock.stop("parts")
-        best, reports, asks = self._join(division, order, hashes, search)
+        best, reports, asks = self._join(division, order, keys)
         clock.stop("join")
-        truth = self._ask(division, best, asks, search)
+        truth = self._ask(division, best, asks)
         clock.stop("other parts")
         report = _report(reports, division, points.n, search, truth, clock)
         ids, distances = best.by_rows()
         return Found(FirstNeighbors(ids, points.to_metric(distances), report), None, division.reducer)
+
+    def _count(self, phase: str, n_rows: int) -> None:
+        """Rows that the tasks of a phase read and write."""
+        moved = self.phases.moved
+        moved[phase] = moved.get(phase, 0) + n_rows * self.store.rows.row_bytes
 
     def _spread(self, division: Division) -> tuple[Division, Array]:
         """Rows written part by part; the division with its boxes, and the rows in the order of parts."""
@@ -65,7 +105,7 @@ class ClusterSearch:
         parts = [(a, min(store.n, a + step)) for a in range(0, store.n, step)]
         division.save(store)
         futures = self.phases.submit("sort", sort_block, [(store, "cells", part) for part in parts])
-        results = self.phases.results("sort", f"sorting {store.n} rows", futures, _ADVICE, keep=True)
+        results = self.phases.results("sort", f"{self.name}: sorting {store.n} rows", futures, _ADVICE, keep=True)
         found: list[Sorted] = in_order(results, len(parts))
         own = [division.part_of_cell[each.cells] for each in found]
         counts = np.array([np.bincount(each, minlength=n_parts) for each in own])
@@ -74,10 +114,8 @@ class ClusterSearch:
         store.parted.create()
         arguments = [(store, "cells", *each) for each in zip(parts, futures, places, strict=True)]
         spread = self.phases.submit("spread", spread_block, arguments)
-        in_order(
-            self.phases.results("spread", f"dividing {store.n} rows into {n_parts} parts", spread, _ADVICE),
-            len(parts),
-        )
+        what = f"{self.name}: dividing {store.n} rows into {n_parts} parts"
+        in_order(self.phases.results("spread", what, spread, _ADVICE), len(parts))
         lows = np.min([each.lows for each in found], axis=0)
         highs = np.max([each.highs for each in found], axis=0)
         division = replace(division, starts=starts, lows=lows, highs=highs)
@@ -85,15 +123,15 @@ class ClusterSearch:
         return division, np.argsort(np.concatenate(own), kind="stable")
 
     def _join(
-        self, division: Division, order: Array, hashes: Array, search: Search
+        self, division: Division, order: Array, keys: Array
     ) -> tuple[Best, list[NeighborReport], dict[int, list[Array]]]:
         """First neighbours inside parts, and the rows that ask each part."""
         sizes = np.diff(division.starts)
         filled = np.flatnonzero(sizes)
-        tasks = [(self.store, "parts", int(p), search) for p in filled]
+        tasks = [(self.store, "parts", int(p), self.search) for p in filled]
         futures = self.phases.submit("join", join_part, tasks)
-        what = f"level 0: first neighbours of {self.store.n} rows in {len(filled)} parts"
-        best, reports = Best.of(order, hashes), []
+        what = f"{self.name}: first neighbours in {len(filled)} parts"
+        best, reports = Best.of(order, keys), []
         asks: dict[int, list[Array]] = {int(p): [] for p in filled}
         found: list[PartNeighbors] = in_order(self.phases.results("join", what, futures, _ADVICE), len(tasks))
         for p, each in zip(filled, found, strict=True):
@@ -104,9 +142,9 @@ class ClusterSearch:
                 asks[q].append(rows)
         return best, reports, asks
 
-    def _ask(self, division: Division, best: Best, asks: dict[int, list[Array]], search: Search) -> Array | None:
+    def _ask(self, division: Division, best: Best, asks: dict[int, list[Array]]) -> Array | None:
         """Rows ask other parts; distances that sampled rows should have found, before and after, if some were."""
-        exact = search.method == "exact"
+        exact = self.search.method == "exact"
         sample = np.empty(0, dtype=np.int64)
         if not exact:
             sample = np.sort(
@@ -118,11 +156,11 @@ class ClusterSearch:
             rows = np.concatenate([np.empty(0, dtype=np.int64), *asks[p]])
             self.store.save(f"ask-{p}", rows=rows, limits=best.squared[rows])
         n_asked = sum(len(rows) for p in asked for rows in asks[p]) + len(sample) * len(asked)
-        self.phases.moved["ask"] = (len(best.ids) + n_asked) * self.store.rows.row_bytes + 16 * n_asked
+        self._count("ask", len(best.ids) + n_asked)
         futures = self.phases.submit("ask", ask_part, [(self.store, "parts", p, exact, not exact) for p in asked])
         truth = best.squared[sample]
         for _, found in self.phases.results(
-            "ask", f"level 0: neighbours across {len(asked)} parts", futures, _ADVICE
+            "ask", f"{self.name}: neighbours across {len(asked)} parts", futures, _ADVICE
         ):
             best.offer(found)
             truth = np.minimum(truth, found.truth) if len(sample) else truth

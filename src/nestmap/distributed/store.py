@@ -8,6 +8,7 @@ one mends.
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
+from .._arrays import Array, blocks
 from .._input.scratch import reserve
 
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
@@ -94,7 +95,22 @@ class Store:
 
     @property
     def keys(self) -> RowFile:
-        return RowFile(os.path.join(self.folder, "keys"), self.n, 1, "uint64")
+        """Of each row two numbers: its key, which decides ties, and the hash that copies are found by."""
+        return RowFile(os.path.join(self.folder, "keys"), self.n, 2, "uint64")
+
+    def beside(self, name: str, rows: Any) -> Store:
+        """A store of other rows in a folder of its own, written here."""
+        folder = os.path.join(self.folder, name)
+        os.mkdir(folder)
+        other = Store(folder, rows.shape[0], rows.shape[1], str(rows.dtype))
+        other.rows.create()
+        for part in blocks(other.n, other.width):
+            other.rows.write(part.start, rows[part])
+        return other
+
+    def remove(self) -> None:
+        """Give back the room of the files."""
+        shutil.rmtree(self.folder)
 
     def table(self, name: str) -> str:
         """Where some arrays are kept."""

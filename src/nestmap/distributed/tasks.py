@@ -100,14 +100,14 @@ class PartNeighbors:
 def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbors:
     """First neighbours inside a part, by the search of one machine."""
     division = load_division(store, version)
-    first, points, keys = _open_part(store, division, p)
+    first, points, hashes = _open_part(store, division, p)
     joined: Joined
     exact = search.method == "exact"
     if exact:
-        joined = join_rows(points, 1, division.reducer, None, keys, search.columns)
+        joined = join_rows(points, 1, division.reducer, None, hashes, search.columns)
     else:
         joined = approximate_rows(
-            points, 1, search.target_recall, division.reducer, None, keys, search.columns, search.n_listed
+            points, 1, search.target_recall, division.reducer, None, hashes, search.columns, search.n_listed
         )
     reach = joined.squared if points.norm == "L1" else np.sqrt(joined.squared)
     reach = reach.astype(np.float32) * np.float32(1 + 1e-6)
@@ -120,10 +120,10 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
 
 
 def _open_part(store: Store, division: Division, p: int) -> tuple[int, Any, Array]:
-    """The first place of a part, its points, and their keys."""
+    """The first place of a part, its points, and their hashes."""
     first, last = (int(i) for i in division.starts[p : p + 2])
-    keys = store.keys.read(first, last)[:, 0]
-    return first, division.points(store.parted.read(first, last), keys), keys
+    keys, hashes = np.ascontiguousarray(store.keys.read(first, last).T)
+    return first, division.points(store.parted.read(first, last), keys), hashes
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +139,8 @@ class Answers:
 def ask_part(store: Store, version: str, p: int, exact: bool, sampled: bool) -> Answers:
     """Nearest rows of a part for rows of other parts (`ask-p`), and for sampled rows (`sample`), exact for these."""
     division = load_division(store, version)
-    first, points, keys = _open_part(store, division, p)
-    index = build_index(points, 1, division.reducer, Copies(points, keys).distinct)
+    first, points, hashes = _open_part(store, division, p)
+    index = build_index(points, 1, division.reducer, Copies(points, hashes).distinct)
     asked = store.load(f"ask-{p}")
     rows, squared, ids = _query(
         index, store, division, asked["rows"], asked["limits"], ALL_CELLS if exact else VISITED
