@@ -21,10 +21,6 @@ from typing import Any
 
 import numpy as np
 
-CHUNK_BYTES = 64_000_000
-WORKERS = (16, 64, 256)
-TARGETS = ((100_000_000, 768), (1_000_000_000, 768))
-
 
 class Peaks:
     """The largest resident memory of some processes, looked at ten times a second."""
@@ -65,28 +61,6 @@ class Stages:
             self.seconds[event.stage] = self.seconds.get(event.stage, 0.0) + event.seconds
 
 
-def read_slice(path: str, start: int, stop: int) -> np.ndarray:
-    """Rows of a .npy file, in memory."""
-    return np.array(np.load(path, mmap_mode="r")[start:stop])
-
-
-def open_chunks(path: Path) -> Any:
-    """A dask array whose chunks are read by the workers."""
-    import dask.array as da
-    from dask import delayed
-
-    rows = np.load(path, mmap_mode="r")
-    step = max(1, CHUNK_BYTES // (rows.shape[1] * rows.dtype.itemsize))
-    read = delayed(read_slice, pure=True)
-    chunks = [
-        da.from_delayed(
-            read(str(path), a, min(len(rows), a + step)), (min(len(rows), a + step) - a, rows.shape[1]), rows.dtype
-        )
-        for a in range(0, len(rows), step)
-    ]
-    return da.concatenate(chunks)
-
-
 def fit_once(path: Path, workers: int, memory: str, neighbors: str) -> dict[str, Any]:
     """One fit (0 workers: on this machine, 2 threads), and what is to be known of it."""
     from nestmap import HNNE
@@ -102,6 +76,7 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str) -> dict[str,
         from distributed import Client, LocalCluster
 
         from nestmap.distributed import fit
+        from nestmap.distributed.files import open_files
 
         kept: list[Any] = []
         searcher = fit.ClusterSearch
@@ -112,7 +87,7 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str) -> dict[str,
             ) as cluster,
             Client(cluster) as client,
         ):
-            X, watch = open_chunks(path), Peaks(client.run(_pid))
+            X, watch = open_files(str(path))[0], Peaks(client.run(_pid))
             start = time.perf_counter()
             model.fit(X)
             seconds, peaks = time.perf_counter() - start, watch.end()

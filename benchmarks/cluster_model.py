@@ -1,8 +1,8 @@
 """A cost model of fits on a cluster: seconds per row and byte of each phase, from measured runs.
 
 Phases of workers are shared by all of them; what the client does is not. Two numbers per phase, by least squares that
-are not negative: seconds per row, and per byte of a row. `ask` and `join` of approximate searches are linear in the rows,
-too, since parts have one size. The scheduler takes a millisecond per task (dask's own figure).
+are not negative: seconds per row, and per byte of a row. `ask` and `join` of approximate searches are linear in
+the rows, too, since parts have one size. The scheduler takes a millisecond per task (dask's own figure).
 """
 
 from __future__ import annotations
@@ -84,6 +84,6 @@ def tell(records: list[dict[str, Any]], unseen: list[str]) -> None:
             n_tasks = size / CHUNK_BYTES + 2 * size / BLOCK_BYTES + 2 * n * (width * itemsize + 1500) / PART_BYTES
             own = sum(value for phase, value in seconds.items() if phase not in BY_WORKERS)
             total = sum(seconds.values()) + TASK_SECONDS * n_tasks
-            print(f"{n:>13,} x {width} on {workers:3} workers: {total / 3600:7.2f} h, of which the client {own / 3600:.2f} h; "
+            print(f"{n:>13,} x {width} on {workers:3} workers: {total / 3600:7.2f} h, the client {own / 3600:.2f} h; "
                   f"{n_tasks:,.0f} tasks ({TASK_SECONDS * n_tasks:.0f} s of the scheduler), {6 * size / 1e12:.1f} TB "
                   f"through the shared folder, {60 * n / 1e9:.0f} GB in the client")  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,10 @@ def test_approximate_search(clusters: Any, parts: None, monkeypatch: pytest.Monk
 # Faults
 
 
+def _held(dask_scheduler: Any) -> list[str]:
+    return [str(key) for key in dask_scheduler.tasks if "nestmap" in str(key)]
+
+
 def _kill_once(flag: str) -> None:
     """Kill this worker, the first time."""
     try:
@@ -252,10 +257,10 @@ def test_nothing_is_left_behind(client: Any, parts: None, tmp_path: Path, monkey
     with pytest.raises(KeyboardInterrupt):
         HNNE(callback=fail, **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
     assert [*tmp_path.iterdir()] == []
-    held = client.run_on_scheduler(
-        lambda dask_scheduler: [str(k) for k in dask_scheduler.tasks if "nestmap" in str(k)]
-    )
-    assert held == []
+    deadline = time.monotonic() + 30  # a task that runs is not interrupted
+    while held := client.run_on_scheduler(_held):
+        assert time.monotonic() < deadline, held
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
@@ -389,3 +394,30 @@ def test_task_names_are_readable() -> None:
 
     assert key_split(("nestmap-join-" + "0123456789abcdef" * 2, 3)) == "nestmap-join"
     assert tasks.sees("/nonexistent", "x") is False
+
+
+# The command
+
+
+@pytest.mark.slow
+def test_command(client: Any, parts: None, alone: HNNE, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from nestmap.cli import main
+
+    names = list("abcdefghij")
+    frame = pd.DataFrame(ROWS, columns=names).assign(other="text")
+    (tmp_path / "rows").mkdir()
+    for i, part in enumerate((frame[:1500], frame[1500:])):
+        part.to_parquet(tmp_path / "rows" / f"{i}.parquet")
+    np.save(tmp_path / "rows.npy", ROWS)
+    to = ["--scheduler", client.scheduler.address, "--layout", "descent", "--quiet"]
+    for data in ("rows/*.parquet", "rows.npy"):
+        assert main(["fit", str(tmp_path / data), "-o", str(tmp_path / "run"), "--force", *to]) == 0
+        model = nestmap.load(tmp_path / "run" / "map-2d.nestmap")
+        assert_array_equal(model.embedding_, alone.embedding_)
+    assert not (tmp_path / "run.work").exists()
+    assert main(["fit", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "new"), "--dims", "2,3", *to]) == 2
+    assert "several --dims needs the rows in one process" in capsys.readouterr().err
+    assert (
+        main(["fit", str(tmp_path / "rows" / "*.parquet"), "-o", str(tmp_path / "new"), "--columns", "zz", *to]) == 2
+    )
+    assert "has no column 'zz'" in capsys.readouterr().err

@@ -202,7 +202,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
             Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are, block
             by block; h5py datasets, zarr arrays and other types are converted, on disk if they are
-            large (see work_dir).
+            large (see work_dir). Dask arrays and frames are fitted on the workers of the active
+            `distributed` client (docs/cluster.md); `embedding_` and `labels_` are then dask arrays.
         """
         if is_dask(X):
             fit_chunks(self, X)
@@ -341,9 +342,10 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             return self.n_components <= MOST_LOCAL
         return self.arrangement == "local"
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """`fit(X).embedding_`, as an array of your own."""
-        return np.array(self.fit(X, y).embedding_)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """`fit(X).embedding_`, as an array of your own (of a dask array, a dask array)."""
+        found = self.fit(X, y).embedding_
+        return found if is_dask(X) else np.array(found)
 
     def transform(self, X: Any, return_distance: bool = False) -> Any:
         """Positions of new rows, each by itself: the batch makes no difference.

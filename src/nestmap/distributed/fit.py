@@ -114,7 +114,7 @@ def _per_row(X: Any, method: str) -> int:
 def _check_chunks(X: Any, phases: Phases) -> None:
     """Raise for chunks that leave a worker no room."""
     largest, row_bytes = max(X.chunks[0]), X.shape[1] * X.dtype.itemsize
-    limit = phases.worker_memory()
+    limit = phases.worker_memory
     if limit is not None and 2 * largest * row_bytes + FIXED > 0.8 * limit:
         raise MemoryBudgetError(
             f"X: a worker may use {format_size(limit)} per thread, and {chunk_advice(largest, row_bytes, limit)}"
@@ -131,7 +131,7 @@ def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
         for start, size in zip(starts[:-1], sizes, strict=True)
     ]
     futures = phases.compute("check", check_chunk, [*X.to_delayed().ravel()], arguments)
-    advice = chunk_advice(max(sizes), X.shape[1] * X.dtype.itemsize, phases.worker_memory())
+    advice = chunk_advice(max(sizes), X.shape[1] * X.dtype.itemsize, phases.worker_memory)
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     rows = np.empty(X.shape if file is None else (0, 0), dtype=row_dtype(X.dtype))
     for i, (found, kept) in phases.results("check", f"reading {X.shape[0]} rows", futures, advice):

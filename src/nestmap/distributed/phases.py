@@ -14,11 +14,12 @@ from uuid import uuid4
 from .._input.memory import format_size
 from .._input.scratch import default_folder
 from .._progress import Progress
+from .._version import __version__
 from .._work.directory import CLUSTER
 from .._work.lock import take_lock
 from ..errors import MemoryBudgetError
 from .inputs import import_distributed
-from .tasks import sees
+from .tasks import sees, survey
 
 
 class Phases:
@@ -30,8 +31,26 @@ class Phases:
         self.token = uuid4().hex
         self.tasks: dict[str, int] = {}
         self.moved: dict[str, int] = {}  # bytes
-        if not client.scheduler_info()["workers"]:
-            client.wait_for_workers(1, timeout=60)
+        self.worker_memory = self._survey()
+
+    def _survey(self) -> int | None:
+        """Bytes that the smallest worker may use per thread; None if no worker has a limit."""
+        if not self.client.nthreads():
+            self.client.wait_for_workers(1, timeout=60)
+        try:
+            found = self.client.run(survey)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"workers need nestmap {__version__}, as this process: pip install nestmap=={__version__} where "
+                f"they run, or client.register_plugin(distributed.PipInstall(['nestmap=={__version__}'])) ({error})"
+            ) from error
+        others = sorted({version for version, _, _ in found.values()} - {__version__})
+        if others:
+            raise RuntimeError(
+                f"workers have nestmap {', '.join(others)}, this process {__version__}: install the same everywhere"
+            )
+        limits = [limit // max(1, n_threads) for _, limit, n_threads in found.values() if limit]
+        return min(limits) if limits else None
 
     def submit(self, name: str, function: Any, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """One task for each tuple of arguments, among which may be futures."""
@@ -59,11 +78,11 @@ class Phases:
 
         Tasks are released as they finish, unless others depend on them (`keep`). All are cancelled if one fails.
         """
-        self.progress.begin(what)
         self.tasks[name] = self.tasks.get(name, 0) + len(futures)
         number = {future.key: i for i, future in enumerate(futures)}
         done = False
         try:
+            self.progress.begin(what)
             for n_done, future in enumerate(self.distributed.as_completed(futures), start=1):
                 yield number[future.key], future.result()
                 if not keep:
@@ -79,12 +98,6 @@ class Phases:
             if not done:
                 self.client.cancel(futures, force=True)
 
-    def worker_memory(self) -> int | None:
-        """Bytes that the smallest worker may use per thread; None if no worker has a limit."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [w["memory_limit"] // max(1, w["nthreads"]) for w in workers if w.get("memory_limit")]
-        return min(limits) if limits else None
-
     @contextmanager
     def shared_folder(self, work_dir: Path | None) -> Iterator[str]:
         """A folder that the client and all workers see; gone at the end."""
@@ -92,7 +105,7 @@ class Phases:
             folder = Path(tempfile.mkdtemp(prefix="nestmap-cluster-", dir=default_folder()))
         else:
             _remove_left(work_dir)
-            folder = work_dir / f"{CLUSTER}{self.token}"
+            folder = work_dir.resolve() / f"{CLUSTER}{self.token}"  # workers have folders of their own
             folder.mkdir(parents=True)
         lock = take_lock(folder / "lock", f"work_dir={str(folder)!r}")
         try:

@@ -17,6 +17,7 @@ from .._arrays import Array, blocks
 from .._input.kinds import check_rows_kind
 from .._input.validate import cast_rows
 from .._points.duplicates import Copies, hash_points
+from .._version import __version__
 from ..neighbors.approximate import approximate_rows
 from ..neighbors.choice import Search
 from ..neighbors.join import ALL_CELLS, Index, Joined, build_index, join_rows
@@ -41,6 +42,11 @@ def sees(folder: str, token: str) -> bool:
             return True
     except OSError:
         return False
+
+
+def survey(dask_worker: Any) -> tuple[str, int, int]:
+    """What a worker has: version of nestmap, bytes (0: no limit), threads."""
+    return __version__, dask_worker.memory_manager.memory_limit or 0, dask_worker.state.nthreads
 
 
 def check_chunk(rows: Any, start: int, shape: tuple[int, int], dtype: str, file: RowFile | None) -> tuple[Array, Any]:

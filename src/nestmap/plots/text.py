@@ -78,7 +78,7 @@ def _from_facts(hierarchy: Hierarchy, levels: tuple[int, int | None], facts: Fac
 
 def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, unit: float) -> None:
     """Write names near their clusters, those of large clusters first; `unit` of the map is a point of paper."""
-    positions, hierarchy = model.embedding_, model.hierarchy_
+    positions, hierarchy = np.asarray(model.embedding_), model.hierarchy_
     step = -(-len(positions) // _SAMPLE)
     frame = (*axes.get_xlim(), *axes.get_ylim())
     taken: list[tuple[float, float, float, float]] = []
