@@ -63,28 +63,30 @@ class Division:
     def near_parts(self, z: Array, reach: Array, own: int, n_cells: int | None) -> list[Array]:
         """For each part the rows that may have a neighbour there, nearer than their reach or as near.
 
-        `n_cells`: each row looks at its nearest cells only (None: at all).
+        `n_cells`: each row looks at the parts of its nearest cells only (None: at all).
         """
+        asked: list[list[Array]] = [[np.empty(0, dtype=np.int64)] for _ in range(self.n_parts)]
         slack = _SLACK * float(np.abs(z).max(initial=0.0) + np.abs(self.centres).max())
-        asked: list[list[Array]] = [[] for _ in range(self.n_parts)]
-        filled = np.flatnonzero(self.lows[:, 0] <= self.highs[:, 0])
-        filled = filled[self.part_of_cell[filled] != own]
-        if len(filled) == 0:
-            return [np.empty(0, dtype=np.int64)] * self.n_parts
-        for part in blocks(len(z), len(self.centres), values=2_000_000):
-            within = self._gaps(z[part], filled) <= reach[part, None] + slack
-            if n_cells is not None:
-                within &= _among_nearest(z[part], self.centres, n_cells)[:, filled]
-            for p in np.unique(self.part_of_cell[filled]):
-                rows = np.flatnonzero(within[:, self.part_of_cell[filled] == p].any(axis=1))
-                asked[p].append(rows + part.start)
-        return [np.concatenate(found) if found else np.empty(0, dtype=np.int64) for found in asked]
+        filled = self.lows[:, 0] <= self.highs[:, 0]
+        cells_of = [np.flatnonzero(filled & (self.part_of_cell == p)) for p in range(self.n_parts)]
+        for block in blocks(len(z), len(self.centres), values=1_000_000):
+            x, within = z[block], reach[block] + np.float32(slack)
+            near = None if n_cells is None else _among_nearest(x, self.centres, n_cells)
+            for p, cells in enumerate(cells_of):
+                if p == own or len(cells) == 0:
+                    continue
+                rows = np.arange(len(x)) if near is None else np.flatnonzero(near[:, cells].any(axis=1))
+                whole = self.lows[cells].min(axis=0)[None], self.highs[cells].max(axis=0)[None]
+                rows = rows[self._gaps(x[rows], *whole)[:, 0] <= within[rows]]  # most are ruled out at once
+                gaps = self._gaps(x[rows], self.lows[cells], self.highs[cells])
+                asked[p].append(rows[(gaps <= within[rows, None]).any(axis=1)] + block.start)
+        return [np.concatenate(found) for found in asked]
 
-    def _gaps(self, z: Array, cells: Array) -> Array:
-        """Distances of rows to the boxes of cells: no row of a cell is nearer, by the metric's norm."""
-        out = np.zeros((len(z), len(cells)), dtype=np.float32)
+    def _gaps(self, z: Array, lows: Array, highs: Array) -> Array:
+        """Distances of rows to boxes: no row inside is nearer, by the metric's norm."""
+        out = np.zeros((len(z), len(lows)), dtype=np.float32)
         for j in range(z.shape[1]):
-            outside = np.maximum(self.lows[cells, j] - z[:, j, None], z[:, j, None] - self.highs[cells, j])
+            outside = np.maximum(lows[:, j] - z[:, j, None], z[:, j, None] - highs[:, j])
             np.maximum(outside, 0, out=outside)
             out += outside if self.reducer.norm == "L1" else outside * outside
         return out if self.reducer.norm == "L1" else np.sqrt(out)
