@@ -223,6 +223,27 @@ def test_killed_workers(
     assert (tmp_path / "killed").exists()
 
 
+def _fatal(*arguments: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)  # as the system does to a process that takes too much memory
+
+
+def _allow_failures(n: int, dask_scheduler: Any) -> int:
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, n
+    return int(before)
+
+
+@pytest.mark.slow
+def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "join_part", _fatal)
+    before = client.run_on_scheduler(_allow_failures, 0)
+    try:
+        with pytest.raises(MemoryBudgetError, match=r"phase 'join'.*max_memory="):
+            HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+    finally:
+        client.run_on_scheduler(_allow_failures, before)
+        client.wait_for_workers(2, timeout=60)
+
+
 def test_a_worker_without_memory_is_an_error_that_says_what_to_do() -> None:
     class Dying:
         key = "k"
