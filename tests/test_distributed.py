@@ -19,7 +19,7 @@ import nestmap
 from nestmap import HNNE, MemoryBudgetError
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
-from nestmap.distributed import division, fit, phases, search, tasks
+from nestmap.distributed import division, fit, phases, results, search, tasks
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
 from nestmap.neighbors import choice
@@ -182,6 +182,17 @@ def test_approximate_search(clusters: Any, parts: None, monkeypatch: pytest.Monk
     truth = nestmap.first_neighbors(X, method="exact").ids
     recall = np.mean(one.hierarchy_.links[0].ids == truth)
     assert recall > 0.9 and abs(recall - report.recall) < 0.03
+
+
+@pytest.mark.parametrize("shape", [(10, 2), (10,)])
+def test_large_results_go_to_the_work_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: Any) -> None:
+    monkeypatch.setattr(results, "_LARGE", 0)
+    values = RNG.normal(size=shape)
+    for _ in range(2):  # the second finds the file
+        found = results.Chunks((3, 7), str(tmp_path)).of(values, "embedding")
+        assert found.chunks[0] == (3, 7) and len(pickle.dumps(found.__dask_graph__())) < 5000
+        assert_array_equal(found.compute(scheduler="sync"), values)
+    assert len([*tmp_path.iterdir()]) == 1
 
 
 # Faults

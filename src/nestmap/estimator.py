@@ -26,7 +26,7 @@ from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
-from .distributed.fit import chunked, fit_chunks, plan_chunks
+from .distributed.fit import fit_chunks, plan_chunks
 from .distributed.inputs import is_dask
 from .distributed.lazy import predict_chunks, transform_chunks
 from .errors import ModelFileError
@@ -257,7 +257,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             "_chunks": chunks,
         }
         if chunks is not None:
-            state |= {name: chunked(state[name], chunks) for name in ("embedding_", "labels_")}
+            state |= {name: chunks.of(state[name], name.strip("_")) for name in ("embedding_", "labels_")}
         assign_fitted(self, state)
 
     def labels(self, level: int | None = None, *, n_clusters: int | None = None) -> Any:
@@ -271,7 +271,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """
         check_is_fitted(self)
         found = self.hierarchy_.labels(level, n_clusters=n_clusters)
-        return found if self._chunks is None else chunked(found, self._chunks)
+        return found if self._chunks is None else self._chunks.of(found, "labels")
 
     def plan(self, X: Any) -> Plan:
         """What a fit of X would need: memory, temporary files, roughly how long, and how neighbours would be found.

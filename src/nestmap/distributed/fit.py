@@ -23,6 +23,7 @@ from ..plan import ClusterPlan, Plan
 from .division import number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .phases import Phases, chunk_advice
+from .results import Chunks
 from .search import BLOCK_BYTES, ClusterSearch, is_searched
 from .store import Store
 from .tasks import check_chunk
@@ -55,7 +56,8 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
         fitted = model._fit_rows(rows, progress, plan, hashes, search)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
-        model._assign(fitted, features, chunks=X.chunks[0])
+        folder = None if model.work_dir is None else str(model._folder().resolve())
+        model._assign(fitted, features, chunks=Chunks(X.chunks[0], folder))
     progress.note("done")
 
 
@@ -141,10 +143,3 @@ def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
             rows[part] = kept
     phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize
     return (rows if file is None else file.mapped()), hashes
-
-
-def chunked(array: Array, chunks: tuple[int, ...]) -> Any:
-    """An array of the client as a dask array, in the chunks of the rows."""
-    import dask.array as da
-
-    return da.from_array(array, chunks=(chunks, *((n,) for n in array.shape[1:])))
