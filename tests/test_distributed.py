@@ -255,25 +255,11 @@ def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.M
         client.wait_for_workers(2, timeout=60)
 
 
-def test_a_worker_without_memory_is_an_error_that_says_what_to_do() -> None:
-    class Dying:
-        key = "k"
-
-        def result(self) -> None:
-            raise distributed.KilledWorker("k", None, 3)
-
-    class Client:
-        cancelled = False
-
-        def cancel(self, futures: Any, force: bool) -> None:
-            self.cancelled = True
-
-    run = object.__new__(phases.Phases)
-    run.client, run.progress, run.tasks = Client(), nestmap._progress.Progress(0), {}
-    run.distributed = type("D", (), {"as_completed": iter, "KilledWorker": distributed.KilledWorker})
-    with pytest.raises(MemoryBudgetError, match=r"phase 'check'.*largest chunk has 900 rows.*rechunk\(\{0: 450\}\)"):
-        [*run.results("check", "reading", [Dying()], phases.chunk_advice(900, 40, None))]
-    assert run.client.cancelled
+def test_what_to_do_about_large_chunks() -> None:
+    assert phases.chunk_advice(900, 40, None).startswith(
+        "the largest chunk has 900 rows, 36 kB: use X.rechunk({0: 450})"
+    )
+    assert "rechunk({0: 12})" in phases.chunk_advice(900, 1000, 100_000)
 
 
 @pytest.mark.slow
@@ -309,7 +295,7 @@ def test_work_dir_resumes(
         HNNE(work_dir=tmp_path / "work", callback=fail, **OPTIONS).fit(X)
     model = HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
     same(model, alone)
-    assert not [stage for stage in stages if "parts" in stage]  # level 0 was found
+    assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
     same(HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(ROWS), alone)  # one machine goes on from it, too
     assert not [*(tmp_path / "work").glob("cluster*")]
 
@@ -333,7 +319,7 @@ def test_bad_chunks(client: Any, parts: None) -> None:
     X = da.from_array(ROWS, chunks=(500, 10))
     with pytest.raises(ValueError, match=r"unknown sizes.*compute_chunk_sizes"):
         HNNE().fit(X[X[:, 0] > 1])
-    with pytest.raises(ValueError, match=r"rows 0 to 499 came as shape \(500, 9\) instead of \(500, 10\)"):
+    with pytest.raises(ValueError, match=r"rows \d+ to \d+ came as shape \(500, 9\) instead of \(500, 10\)"):
         HNNE().fit(X.map_blocks(lambda block: block[:, :9], dtype=X.dtype, chunks=X.chunks))
     with pytest.raises(ValueError, match="came as float64, but the array says float32"):
         HNNE().fit(X.map_blocks(lambda block: block.astype(float), dtype=X.dtype, chunks=X.chunks))

@@ -56,8 +56,8 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
         fitted = model._fit_rows(rows, progress, plan, hashes, search)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
-        folder = None if model.work_dir is None else str(model._folder().resolve())
-        model._assign(fitted, features, chunks=Chunks(X.chunks[0], folder))
+        kept = None if model.work_dir is None else str(model._folder().resolve())
+        model._assign(fitted, features, chunks=Chunks(X.chunks[0], kept))
     progress.note("done")
 
 

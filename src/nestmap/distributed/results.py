@@ -31,7 +31,7 @@ class Chunks:
 
         if self.folder is None or array.nbytes <= _LARGE:
             return da.from_array(array, chunks=(self.sizes, *((n,) for n in array.shape[1:])))
-        digest = blake2b(np.ascontiguousarray(array), digest_size=8).hexdigest()
+        digest = blake2b(np.ascontiguousarray(array).data, digest_size=8).hexdigest()
         path = Path(self.folder) / f"{name}-{digest}.npy"
         if not path.exists():
             with temporary(path) as part, part.open("wb") as file:

@@ -152,6 +152,8 @@ class _Level:
             )
             self.store.save("sample", rows=sample, limits=best.squared[sample])
         asked = [p for p, rows in asks.items() if rows or len(sample)]
+        if not asked:
+            return None
         for p in asked:
             rows = np.concatenate([np.empty(0, dtype=np.int64), *asks[p]])
             self.store.save(f"ask-{p}", rows=rows, limits=best.squared[rows])
