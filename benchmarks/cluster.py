@@ -98,9 +98,24 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str) -> dict[str,
         "seconds": seconds, "stages": stages.seconds, "peaks": peaks, "moved": moved,
         "report": str(model.neighbor_report_), "recall": model.neighbor_report_.recall,
         "method": model.neighbor_report_.method, "columns": model.neighbor_report_.n_reduced_columns,
+        "shuffled": _shuffled(moved, model.neighbor_report_.n_reduced_columns, path),
         "levels": list(model.hierarchy_.level_sizes), "tasks": dict(kept[0].phases.tasks) if workers and kept else {},
         "tree": _checksum(model.hierarchy_.levels[0].members), "map": _checksum(positions),
     }  # fmt: skip
+
+
+def _shuffled(moved: dict[str, int], columns: int, path: Path) -> dict[str, float]:
+    """Bytes of rows that went to the part of another worker, and that times the bytes of the reduced rows.
+
+    Rows go to their parts once, and rows that ask other parts go there; `moved` counts every read and write of the
+    shared folder.
+    """
+    if "ask" not in moved:
+        return {}
+    size = int(np.load(path, mmap_mode="r").nbytes)
+    bytes_ = moved["spread"] / 2 + moved["ask"] - size
+    reduced = len(np.load(path, mmap_mode="r")) * (4.5 * columns + 4)
+    return {"bytes": bytes_, "times_reduced_rows": bytes_ / reduced, "times_rows": bytes_ / size}
 
 
 def _pid() -> int:

@@ -329,6 +329,12 @@ def test_bad_chunks(client: Any, parts: None) -> None:
         HNNE().fit(da.zeros((10_000_000, 100), chunks=(5_000_000, 100)))
     with pytest.raises(MemoryBudgetError, match="max_memory='1MB'"):
         HNNE(max_memory="1MB").fit(X)
+    with pytest.raises(MemoryBudgetError, match=r"1.1 GB per thread.*max_memory='1073MB'"):
+        HNNE(max_memory="4GB").fit(da.zeros((10_000_000, 100), chunks=(100_000, 100)))
+    with pytest.raises(ValueError, match="metric='cosin' is no metric"):
+        HNNE(metric="cosin").fit(X)
+    with pytest.raises(ValueError, match="metric='precomputed'"):
+        HNNE(metric="precomputed").fit(X[:10, :10])
 
 
 def test_there_must_be_a_client() -> None:

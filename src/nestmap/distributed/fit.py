@@ -1,4 +1,4 @@
-"""`HNNE.fit` and `HNNE.plan` of dask arrays: chunks are checked by the workers, and so is the search of large data.
+"""`HNNE.fit` and `HNNE.plan` of dask arrays: workers check the chunks, and search large data.
 
 What one process has room for, the client does by the code of one machine: all of a small fit; of a large one the
 levels above the rows and the layout, which read the rows from the shared folder.
@@ -19,6 +19,7 @@ from .._input.validate import row_dtype, work_dtype
 from .._progress import Progress
 from ..errors import MemoryBudgetError
 from ..neighbors import check_metric
+from ..neighbors.row_metric import ROW_METRICS
 from ..plan import ClusterPlan, Plan
 from .division import number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
@@ -39,12 +40,14 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
     client, progress, names = active_client(client), Progress(model.verbose, model.callback), feature_names(X)
     X = row_chunks(X)
     model._check_parameters(X.shape[0])
+    _check_metric(model, X.shape[1])
     phases, room = Phases(client, progress), _room(model.max_memory)
-    _check_chunks(X, phases)
+    _check_chunks(X, phases.worker_memory)
     features = {"n_features_in_": int(X.shape[1])} | ({} if names is None else {"feature_names_in_": names})
     with ExitStack() as stack:
         store = None
         if X.shape[0] * _per_row(X, "approximate") > room:
+            _check_room(room, phases.worker_memory)
             folder = stack.enter_context(phases.shared_folder(model._folder()))
             store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
         rows, hashes = _load(X, phases, store)
@@ -113,10 +116,28 @@ def _per_row(X: Any, method: str) -> int:
     return per_row(X.shape[0], X.shape[1], X.dtype, method)
 
 
-def _check_chunks(X: Any, phases: Phases) -> None:
+def _check_metric(model: Any, width: int) -> None:
+    """Raise for a metric that cannot be, before the rows are read."""
+    metric = model.metric
+    if isinstance(metric, str) and metric == "precomputed":
+        raise ValueError("metric='precomputed': a matrix of distances must be in memory; pass X.compute()")
+    if metric not in ROW_METRICS:  # whose parameters come from the rows
+        check_metric(metric, np.eye(2, width), model.metric_params)
+
+
+def _check_room(room: int, limit: int | None) -> None:
+    """Raise for parts that leave a worker no room; others are not taken, since approximate results depend on them."""
+    needed = int(1.25 * room) + FIXED
+    if limit is not None and needed > limit:
+        raise MemoryBudgetError(
+            f"a task of this fit takes up to {format_size(needed)}, and a worker may use {format_size(limit)} per "
+            f"thread; give workers more memory or fewer threads, or max_memory='{limit // 1_000_000}MB'"
+        )
+
+
+def _check_chunks(X: Any, limit: int | None) -> None:
     """Raise for chunks that leave a worker no room."""
     largest, row_bytes = max(X.chunks[0]), X.shape[1] * X.dtype.itemsize
-    limit = phases.worker_memory
     if limit is not None and 2 * largest * row_bytes + FIXED > 0.8 * limit:
         raise MemoryBudgetError(
             f"X: a worker may use {format_size(limit)} per thread, and {chunk_advice(largest, row_bytes, limit)}"
