@@ -19,14 +19,27 @@ from .._points.reduce import Reducer
 from .._run import Run
 from ..neighbors import FirstNeighbors, Found
 from ..neighbors.choice import Search, decide
+from ..neighbors.join import ALL_CELLS
 from ..neighbors.report import Clock, NeighborReport
 from .division import LISTED, Division, divide, number_of_parts, per_row
 from .phases import Phases, in_order
 from .store import Store
-from .tasks import Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
+from .tasks import (
+    NEAR_CELLS,
+    Answers,
+    PartNeighbors,
+    Sorted,
+    ask_part,
+    join_part,
+    near_part,
+    sort_block,
+    spread_block,
+)
 
 BLOCK_BYTES = 32_000_000  # of rows that are sorted at a time
 _SAMPLED = 1000  # rows that tell the recall
+_VISITED = 8  # cells that a row looks into, where it asks, at first
+_MOST_ROUNDS = 4  # of asking
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
 _ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
 
@@ -87,9 +100,9 @@ class _Level:
         clock.stop("parts")
         best, reports, asks = self._join(division, order, keys)
         clock.stop("join")
-        truth = self._ask(division, best, asks)
+        recall = self._ask(division, best, asks)
         clock.stop("other parts")
-        report = _report(reports, division, points.n, search, truth, clock)
+        report = _report(reports, division, points.n, search, recall, clock)
         ids, distances = best.by_rows()
         return Found(FirstNeighbors(ids, points.to_metric(distances), report), None, division.reducer)
 
@@ -142,31 +155,62 @@ class _Level:
                 asks[q].append(rows)
         return best, reports, asks
 
-    def _ask(self, division: Division, best: Best, asks: dict[int, list[Array]]) -> Array | None:
-        """Rows ask other parts; distances that sampled rows should have found, before and after, if some were."""
-        exact = self.search.method == "exact"
-        sample = np.empty(0, dtype=np.int64)
-        if not exact:
-            sample = np.sort(
-                np.random.default_rng(2).choice(len(best.ids), min(len(best.ids), _SAMPLED), replace=False)
-            )
-            self.store.save("sample", rows=sample, limits=best.squared[sample])
+    def _ask(self, division: Division, best: Best, asks: dict[int, list[Array]]) -> tuple[float, int]:
+        """Rows ask other parts; the recall, and how many sampled rows tell it (exact: none).
+
+        Approximate: every second sampled row tells whether rows have to ask more parts, and look farther there.
+        """
+        if self.search.method == "exact":
+            self._ask_once(division, best, asks, ALL_CELLS, np.empty(0, dtype=np.int64))
+            return 1.0, 0
+        n, target = len(best.ids), self.search.target_recall
+        sample = np.sort(np.random.default_rng(2).choice(n, min(n, _SAMPLED), replace=False))
+        steers, tells = sample[::2], sample
+        truth, n_cells, n_visit = np.empty(0), NEAR_CELLS, _VISITED
+        for again in range(_MOST_ROUNDS):
+            found = self._ask_once(division, best, asks, n_visit, sample if again == 0 else sample[:0])
+            truth = found if again == 0 else truth
+            if np.mean(best.squared[steers] <= truth[::2]) >= target or again == _MOST_ROUNDS - 1:
+                break
+            tells = sample[1::2]
+            n_cells, n_visit = 2 * n_cells, 2 * n_visit
+            asks = self._near(division, best, n_cells)
+        truth = truth if len(tells) == len(sample) else truth[1::2]
+        return float(np.mean(best.squared[tells] <= truth)), len(tells)
+
+    def _ask_once(
+        self, division: Division, best: Best, asks: dict[int, list[Array]], n_visit: int, sample: Array
+    ) -> Array:
+        """Rows ask parts for what is nearer than they have; distances of the true neighbours of sampled rows."""
         asked = [p for p, rows in asks.items() if rows or len(sample)]
-        if not asked:
-            return None
+        if len(sample):
+            self.store.save("sample", rows=sample, limits=best.squared[sample])
         for p in asked:
             rows = np.concatenate([np.empty(0, dtype=np.int64), *asks[p]])
             self.store.save(f"ask-{p}", rows=rows, limits=best.squared[rows])
         n_asked = sum(len(rows) for p in asked for rows in asks[p]) + len(sample) * len(asked)
         self._count("ask", len(best.ids) + n_asked)
-        futures = self.phases.submit("ask", ask_part, [(self.store, "parts", p, exact, not exact) for p in asked])
-        truth = best.squared[sample]
-        for _, found in self.phases.results(
-            "ask", f"{self.name}: neighbours across {len(asked)} parts", futures, _ADVICE
-        ):
+        truth, sampled = best.squared[sample], len(sample) > 0
+        futures = self.phases.submit("ask", ask_part, [(self.store, "parts", p, n_visit, sampled) for p in asked])
+        what = f"{self.name}: neighbours across {len(asked)} parts"
+        for _, found in self.phases.results("ask", what, futures, _ADVICE) if asked else ():
             best.offer(found)
-            truth = np.minimum(truth, found.truth) if len(sample) else truth
-        return None if exact else np.stack([best.squared[sample], truth])
+            truth = np.minimum(truth, found.truth) if sampled else truth
+        return truth
+
+    def _near(self, division: Division, best: Best, n_cells: int) -> dict[int, list[Array]]:
+        """Rows that ask each part, if each row asks the parts of more of its nearest cells."""
+        filled = [int(p) for p in np.flatnonzero(np.diff(division.starts))]
+        for p in filled:
+            self.store.save(f"limits-{p}", limits=best.squared[division.starts[p] : division.starts[p + 1]])
+        self._count("near", len(best.ids))
+        futures = self.phases.submit("near", near_part, [(self.store, "parts", p, n_cells) for p in filled])
+        asks: dict[int, list[Array]] = {p: [] for p in filled}
+        what = f"{self.name}: which parts are near"
+        for found in in_order(self.phases.results("near", what, futures, _ADVICE), len(filled)):
+            for q, rows in found.items():
+                asks[q].append(rows)
+        return asks
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,21 +245,19 @@ class Best:
 
 
 def _report(
-    reports: list[NeighborReport], division: Division, n: int, search: Search, truth: Array | None, clock: Clock
+    reports: list[NeighborReport], division: Division, n: int, search: Search, recall: tuple[float, int], clock: Clock
 ) -> NeighborReport:
     """One account of all parts."""
 
     def total(name: str) -> int:
         return sum(getattr(each, name) for each in reports)
 
-    recall = 1.0 if truth is None else float(np.mean(truth[0] <= truth[1]))
+    exact = search.method == "exact"
     return NeighborReport(
-        search.method, truth is None, n, total("n_distinct"), reports[0].backend, total("n_cells"),
+        search.method, exact, n, total("n_distinct"), reports[0].backend, total("n_cells"),
         division.reducer.n_dims, total("n_pairs_bounded"), total("n_pairs_refined"), total("n_pairs_verified"),
-        clock.seconds, recall, 0 if truth is None else truth.shape[1],
-        1.0 if truth is None else search.target_recall, max(each.n_rounds for each in reports),
-        max(each.n_listed for each in reports), search.exact_pairs,
-        f"{len(reports)} parts on a cluster",
+        clock.seconds, *recall, 1.0 if exact else search.target_recall, max(each.n_rounds for each in reports),
+        max(each.n_listed for each in reports), search.exact_pairs, f"{len(reports)} parts on a cluster",
     )  # fmt: skip
 
 

@@ -26,10 +26,7 @@ from .division import Division, boxes, load_division
 from .store import RowFile, Store
 
 _QUERY_VALUES = 4_000_000  # of rows that ask a part at a time
-NEAR_CELLS, VISITED = (
-    6,
-    16,
-)  # approximate: a row asks the parts of so many nearest cells, and looks into so many there
+NEAR_CELLS = 3  # approximate: a row asks the parts of so many nearest cells at first
 
 
 def sees(folder: str, token: str) -> bool:
@@ -113,16 +110,30 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
         joined = join_rows(points, 1, division.reducer, None, hashes, search.columns)
     else:
         joined = approximate_rows(
-            points, 1, search.target_recall, division.reducer, None, hashes, search.columns, search.n_listed
+            points, 1, (1 + search.target_recall) / 2, division.reducer, None, hashes, search.columns, search.n_listed
         )
-    reach = joined.squared if points.norm == "L1" else np.sqrt(joined.squared)
-    reach = reach.astype(np.float32) * np.float32(1 + 1e-6)
-    reach[joined.settled] = -np.inf
-    asks = division.near_parts(division.short(points), reach, p, None if exact else NEAR_CELLS)
     ids = np.where(joined.ids >= 0, joined.ids + first, -1)
+    limits = joined.squared.copy()
+    limits[joined.settled] = -np.inf
     return PartNeighbors(
-        joined.squared, ids, joined.report, {q: rows + first for q, rows in enumerate(asks) if len(rows)}
+        joined.squared, ids, joined.report, _asks(division, points, limits, p, None if exact else NEAR_CELLS)
     )
+
+
+def _asks(division: Division, points: Any, limits: Array, p: int, n_cells: int | None) -> dict[int, Array]:
+    """By part, the places of rows of part p that may have a nearer neighbour there."""
+    reach = limits if points.norm == "L1" else np.sqrt(limits, out=limits.copy(), where=limits > 0)
+    reach = reach.astype(np.float32) * np.float32(1 + 1e-6)
+    asks = division.near_parts(division.short(points), reach, p, n_cells)
+    return {q: rows + int(division.starts[p]) for q, rows in enumerate(asks) if len(rows)}
+
+
+def near_part(store: Store, version: str, p: int, n_cells: int) -> dict[int, Array]:
+    """The same for limits that rows have now (`limits-p`), and more of their nearest cells."""
+    division = load_division(store, version)
+    _, points, _ = _open_part(store, division, p)
+    limits = store.load(f"limits-{p}")["limits"]
+    return _asks(division, points, np.where(limits == 0, -np.inf, limits), p, n_cells)
 
 
 def _open_part(store: Store, division: Division, p: int) -> tuple[int, Any, Array]:
@@ -142,15 +153,16 @@ class Answers:
     truth: Array  # of the sampled rows: the distance of the nearest row in this part, or what they had
 
 
-def ask_part(store: Store, version: str, p: int, exact: bool, sampled: bool) -> Answers:
-    """Nearest rows of a part for rows of other parts (`ask-p`), and for sampled rows (`sample`), exact for these."""
+def ask_part(store: Store, version: str, p: int, n_visit: int, sampled: bool) -> Answers:
+    """Nearest rows of a part for rows of other parts (`ask-p`), and for sampled rows (`sample`), exact for these.
+
+    `n_visit`: cells of the part that a row looks into.
+    """
     division = load_division(store, version)
     first, points, hashes = _open_part(store, division, p)
     index = build_index(points, 1, division.reducer, Copies(points, hashes).distinct)
     asked = store.load(f"ask-{p}")
-    rows, squared, ids = _query(
-        index, store, division, asked["rows"], asked["limits"], ALL_CELLS if exact else VISITED
-    )
+    rows, squared, ids = _query(index, store, division, asked["rows"], asked["limits"], n_visit)
     better = ids >= 0
     truth = np.empty(0)
     if sampled:
