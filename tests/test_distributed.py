@@ -17,6 +17,7 @@ from numpy.testing import assert_array_equal
 
 import nestmap
 from nestmap import HNNE, MemoryBudgetError
+from nestmap._native import core
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
 from nestmap.distributed import division, fit, phases, results, search, tasks
@@ -167,6 +168,7 @@ def test_frames(client: Any, alone: HNNE) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(core() is None, reason="without kernels all searches are exact")
 def test_approximate_search(clusters: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "_FEW", 0)
     monkeypatch.setattr(fit, "PART_BYTES", 3_000_000)
@@ -406,6 +408,9 @@ def test_queries_with_limits() -> None:
     assert (nobody[squared > 0] == -1).all() and (kept <= squared / 2).all()
     near, far = index.nearest(asked, 1, n_visit=1)
     assert (far >= squared).all() and (near == ids).mean() > 0.5
+    if core() is not None:
+        with pytest.raises(ValueError, match="n_visit=0"):
+            index.nearest(asked, 1, n_visit=0)
     own = index.nearest_others(np.array([3, 7, 200]), 1)
     brute = np.array(
         [np.delete(((ROWS[:2000].astype(float) - ROWS[i]) ** 2).sum(axis=1), i).min() for i in (3, 7, 200)]

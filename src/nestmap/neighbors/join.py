@@ -84,7 +84,9 @@ class Index:
         """
         if core() is None or self.reduced is None:
             squared, ids = twins.nearest(queries, self.points, norm=queries.norm, exclude_self=False)
-            return ids, squared
+            if limits is None:
+                return ids, squared
+            return np.where(squared <= limits, ids, -1), np.minimum(squared, limits)
         assert self.reducer is not None and self.partition is not None
         short = reduce_rows(queries, self.reducer, n_threads)
         groups = group_by_centre(short.z, self.partition.centres, n_threads)
