@@ -61,12 +61,12 @@ class Stages:
             self.seconds[event.stage] = self.seconds.get(event.stage, 0.0) + event.seconds
 
 
-def fit_once(path: Path, workers: int, memory: str, neighbors: str) -> dict[str, Any]:
+def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | None) -> dict[str, Any]:
     """One fit (0 workers: on this machine, 2 threads), and what is to be known of it."""
     from nestmap import HNNE
 
     stages = Stages()
-    model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages)
+    model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None)
     if workers == 0:
         start = time.perf_counter()
         model.fit(path)
@@ -145,6 +145,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="*", default=[0, 2])
     parser.add_argument("--memory", default="1.5GB")
     parser.add_argument("--neighbors", default="auto")
+    parser.add_argument("--max-memory", help="of a task, for fits on workers: smaller parts")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--unseen", nargs="*", default=[])
     parser.add_argument("--once", nargs=2, help=argparse.SUPPRESS)
@@ -155,13 +156,14 @@ def main() -> None:
         return tell(json.loads(options.model.read_text()), options.unseen)
     if options.once:
         path, workers = options.once
-        record = fit_once(Path(path), int(workers), options.memory, options.neighbors)
+        record = fit_once(Path(path), int(workers), options.memory, options.neighbors, options.max_memory)
         print(json.dumps(record, indent=1))
         return append(options.out, record)
     for name in options.sets:
         path = make(options.data, name)
         for workers in options.workers:
             own = ["--once", str(path), str(workers), "--out", str(options.out), "--memory", options.memory]
+            own += ["--max-memory", options.max_memory] if options.max_memory else []
             subprocess.run(
                 [sys.executable, "-m", "benchmarks.cluster", *own, "--neighbors", options.neighbors], check=True
             )

@@ -61,8 +61,26 @@ def predict(model: dict[str, np.ndarray], run: dict[str, Any]) -> dict[str, floa
     return {phase: float(each @ features(run)) / _share(phase, run["workers"]) for phase, each in model.items()}
 
 
+def compare(records: list[dict[str, Any]]) -> None:
+    """Print each run on workers beside that of one machine: time, memory, bytes, and whether the bits are the same."""
+    alone = {(run["data"], run["method"]): run for run in records if run["workers"] == 0}
+    for run in records:
+        own = alone.get((run["data"], run["method"]))
+        if run["workers"] == 0 or own is None:
+            continue
+        same = all(run[name] == own[name] for name in ("tree", "map"))
+        shuffled = run["shuffled"].get("times_reduced_rows", float("nan"))
+        print(
+            f"{run['data']:20} {run['method']:12} {run['workers']} workers {run['seconds']:7.1f} s, one machine "
+            f"{own['seconds']:7.1f} s ({run['seconds'] / own['seconds']:.2f} x); same bits: {same}; recall "
+            f"{run['recall']:.3f} and {own['recall']:.3f}; largest worker {max(run['peaks'].values()) / 1e9:.2f} GB; "
+            f"shuffled {shuffled:.2f} x the reduced rows"
+        )
+
+
 def tell(records: list[dict[str, Any]], unseen: list[str]) -> None:
     """Fit, check and print."""
+    compare(records)
     runs = [run for run in records if run["workers"] and run["tasks"]]
     for run in runs:
         run["row_bytes"] = run["n_columns"] * (1 if run["data"].startswith("deformed") else 4)

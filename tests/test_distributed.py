@@ -93,7 +93,7 @@ def same(model: HNNE, alone: HNNE) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "n_workers, chunks", [(2, (500, 10)), (2, (N, 10)), (4, ((1, 1700, 1299), (10,))), (4, (77, 4))]
+    "n_workers, chunks", [(1, (700, 10)), (2, (500, 10)), (2, (N, 10)), (4, ((1, 1700, 1299), (10,))), (4, (77, 4))]
 )
 def test_the_bits_of_one_machine(clusters: Any, parts: None, alone: HNNE, n_workers: int, chunks: Any) -> None:
     with clusters(n_workers).as_current():
