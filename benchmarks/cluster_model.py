@@ -62,7 +62,7 @@ def predict(model: dict[str, np.ndarray], run: dict[str, Any]) -> dict[str, floa
 
 
 def compare(records: list[dict[str, Any]]) -> None:
-    """Print each run on workers beside that of one machine: time, memory, bytes, and whether the bits are the same."""
+    """Print each run on workers beside that of one machine: time, memory, bytes, and if the bits are the same."""
     alone = {(run["data"], run["method"]): run for run in records if run["workers"] == 0}
     for run in records:
         own = alone.get((run["data"], run["method"]))
