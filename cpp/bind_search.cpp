@@ -1,5 +1,7 @@
 // Cells, the exact join on them, and the approximate search.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "approximate.hpp"
 #include "bindings.hpp"
@@ -50,7 +52,7 @@ void check_rows(const Cells& cells, const Rows& rows) {
 
 void load_best(Best& best, const Out<double, Vec>& distances, const Out<int64_t, Vec>& ids) {
     for (size_t i = 0; i < ids.shape(0); ++i)
-        if (ids(i) >= 0) best.set(i, distances(i), ids(i));
+        if (ids(i) >= 0 || std::isfinite(distances(i))) best.set(i, distances(i), ids(i));
 }
 
 void store_best(const Best& best, Out<double, Vec>& distances, Out<int64_t, Vec>& ids) {
@@ -58,12 +60,12 @@ void store_best(const Best& best, Out<double, Vec>& distances, Out<int64_t, Vec>
     std::copy(best.ids.begin(), best.ids.end(), ids.data());
 }
 
-// Once all cells have met, only a row whose distances to all others overflow is without a neighbour.
+// Once all cells have met, only a row whose distances to all others overflow is without a neighbour, or one that
+// came with a distance to beat.
 void check_found(const Best& best, const Cells& cells) {
-    const auto none = std::find_if(best.ids.begin(), best.ids.end(), [](int64_t id) { return id < 0; });
-    if (cells.short_rows.n > 1 && none != best.ids.end())
-        throw std::domain_error("row " + std::to_string(none - best.ids.begin()) +
-                                " has no neighbour: its distances are not numbers");
+    for (size_t i = 0; cells.short_rows.n > 1 && i < best.ids.size(); ++i)
+        if (best.ids[i] < 0 && !std::isfinite(best.distances[i]))
+            throw std::domain_error("row " + std::to_string(i) + " has no neighbour: its distances are not numbers");
 }
 
 nb::tuple as_tuple(const JoinCounts& c) { return nb::make_tuple(c.pairs, c.refined, c.verified); }
@@ -98,13 +100,14 @@ void bind_join(nb::module_& m) {
        nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("query", [](const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
-                      Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads) {
+                      Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads, int64_t n_visit) {
         if (queries.head != cells.head || queries.short_rows.dims != cells.short_rows.dims ||
             queries.norm != cells.norm)
             throw std::invalid_argument("queries: head, columns of z and norm must be those of cells");
         if (query_rows.cols() != rows.cols())
             throw std::invalid_argument("query_rows: have " + std::to_string(query_rows.cols()) +
                                         " columns, rows have " + std::to_string(rows.cols()));
+        if (n_visit < 1) throw std::invalid_argument("n_visit=" + std::to_string(n_visit) + ": must be at least 1");
         check_shape("distances", distances, {queries.short_rows.n});
         check_shape("ids", ids, {queries.short_rows.n});
         Best best(queries, rows);
@@ -115,13 +118,13 @@ void bind_join(nb::module_& m) {
             nb::gil_scoped_release release;
             check_rows(queries, query_rows);
             check_rows(cells, rows);
-            counts = query(queries, query_rows, cells, rows, best, check_threads(n_threads), poll);
-            check_found(best, cells);
+            counts = query(queries, query_rows, cells, rows, n_visit, best, check_threads(n_threads), poll);
+            if (n_visit >= cells.n_cells) check_found(best, cells);
         }
         store_best(best, distances, ids);
         return as_tuple(counts);
     }, nb::arg("queries"), nb::arg("query_rows"), nb::arg("cells"), nb::arg("rows"), array("distances"),
-       array("ids"), nb::arg("n_threads"));
+       array("ids"), nb::arg("n_threads"), nb::arg("n_visit") = std::numeric_limits<int64_t>::max());
 }
 
 Lists lists_of(const Cells& cells, const Out<int32_t, Mat>& ids, const Out<float, Mat>& bounds) {

@@ -40,7 +40,7 @@ ROOMS = (
     "_version", "errors", "_habits", "_arrays", "_geometry", "_parallel", "_forecast", "_progress", "_native",
     "_input", "_points", "_work", "neighbors", "_run", "_costs", "describe", "hierarchy", "preliminary", "mds",
     "arrangement", "layout", "placement", "plan", "fitted", "_files", "metrics", "readers", "datasets", "changes",
-    "plots", "explore", "grow", "estimator", "cluster", "sc", "saved", "runs", "cli", "__main__",
+    "plots", "explore", "grow", "distributed", "estimator", "cluster", "sc", "saved", "runs", "cli", "__main__",
 )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_import_is_lean() -> None:
     code = (
         "import sys, sklearn.base; before = set(sys.modules); import nestmap;"
         "new = {m.split('.')[0] for m in set(sys.modules) - before};"
-        "extras = {'sklearn.metrics', 'matplotlib', 'pandas', 'nestmap.plots', 'h5py', 'zarr'};"
+        "extras = {'sklearn.metrics', 'matplotlib', 'pandas', 'nestmap.plots', 'h5py', 'zarr', 'dask'};"
         "found = extras & (set(sys.modules) - before); assert not found, found;"
         "print(sorted(new))"
     )
@@ -87,7 +87,7 @@ def test_extras_are_imported_by_their_users_only() -> None:
         "import sys, nestmap; assert not {'numpy', 'sklearn'} & set(sys.modules);"
         "import sklearn.base; early = set(sys.modules);"  # which imports pandas where it is
         "nestmap.HNNE, nestmap.FINCH, nestmap.load, nestmap.readers;"
-        "extras = {'pyarrow', 'h5py', 'anndata', 'zarr', 'pandas', 'matplotlib', 'PIL'};"
+        "extras = {'pyarrow', 'h5py', 'anndata', 'zarr', 'pandas', 'matplotlib', 'PIL', 'dask', 'distributed'};"
         "assert not extras & (set(sys.modules) - early)"
     )
     done = run(code)

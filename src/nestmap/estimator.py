@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +27,9 @@ from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
+from .distributed.fit import fit_chunks, plan_chunks
+from .distributed.inputs import is_dask
+from .distributed.lazy import predict_chunks, transform_chunks
 from .errors import ModelFileError
 from .fitted import FittedMap, MapSettings, fit_map, fit_tree
 from .grow import LivingMap
@@ -209,36 +214,59 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
             Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are, block
             by block; h5py datasets, zarr arrays and other types are converted, on disk if they are
-            large (see work_dir).
+            large (see work_dir). Dask arrays and frames are fitted on the workers of the active
+            `distributed` client (docs/cluster.md); `embedding_` and `labels_` are then dask arrays.
         ids : pair of sequences, optional
             With `like`: names of its rows and names of the rows of X, each name once on its side. None: rows are
             matched by their values.
         """
+        if is_dask(X):
+            if ids is not None:
+                raise ValueError("ids: rows of dask arrays are matched by their values; leave ids out")
+            fit_chunks(self, X)
+            return self
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
         source, plan, n_threads = open_rows(X), None, resolve_n_jobs(self.n_jobs)
         if isinstance(source, RowSource):
             plan = self.plan(source)  # what is wrong shows before the copy
             progress.begin(f"copying {source.shape[0]} rows")
         X, features = read_training(self, source, budget.size, self._folder(), progress.share, n_threads)
+        self._assign(self._fit_rows(X, progress, plan, ids=ids), features)
+        progress.note("done")
+        return self
+
+    def _fit_rows(
+        self,
+        X: Any,
+        progress: Progress,
+        plan: Plan | None,
+        hashes: Array | None = None,
+        search: Any = None,
+        ids: Any = None,
+    ) -> FittedMap:
+        """The map of validated rows; `hashes`: of `hash_points`, `search`: of their neighbours on a cluster."""
         self._check_parameters(X.shape[0])
-        old = self._old_map(X, ids, n_threads)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        old = self._old_map(X, ids, hashes, n_threads)
         metric = check_metric(self.metric, X, self.metric_params)
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        plan = plan or self._plan(X, metric, budget)
+        plan = plan or self._plan(X, metric, memory_budget(self.max_memory))
         progress.note(str(plan))
         expect(plan, progress)
-        run = make_run(plan, self._options(), n_threads, progress, self._folder())
-        tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points)
+        run, find = make_run(plan, self._options(), n_threads, progress, self._folder()), None
+        if search is not None:
+            run = replace(run, rows=replace(run.rows, parts=search.n_parts))
+            find = partial(search, metric, run)
+        tree = fit_tree(
+            X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points, hashes=hashes, find=find
+        )
         settings = self._settings(X.shape[0], self._draw_seed())
         if old is not None:
             tree = old.renumber(tree)
             settings = old.settings(tree.hierarchy, settings)
-        fitted = fit_map(X, tree, settings, run)
-        self._assign(fitted, features)
-        progress.note("done")
-        return self
+        return fit_map(X, tree, settings, run)
 
-    def _old_map(self, X: Any, ids: Any, n_threads: int) -> OldMap | None:
+    def _old_map(self, X: Any, ids: Any, hashes: Array | None, n_threads: int) -> OldMap | None:
         """What `like` says of the rows of X."""
         if self.like is None:
             if ids is not None:
@@ -255,10 +283,12 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 f"like: X has {X.shape[1]} columns, the old rows have {n_columns}, so none of them are equal; give "
                 "ids=(names of the old rows, names of the rows of X), or fit without like"
             )
-        return match_old(old, RowTable.of(hash_points(X, n_threads)), ids)
+        return match_old(old, RowTable.of(hash_points(X, n_threads) if hashes is None else hashes), ids)
 
-    def _assign(self, fitted: FittedMap, features: dict[str, Any], level: int | None = None) -> None:
-        """All fitted attributes at once; `level`: of `labels_`, where it was decided before."""
+    def _assign(
+        self, fitted: FittedMap, features: dict[str, Any], level: int | None = None, chunks: Any = None
+    ) -> None:
+        """All fitted attributes at once; `level`: of `labels_`, if it was decided before; `chunks`: of dask rows."""
         hierarchy = fitted.tree.hierarchy
         level = hierarchy.default_level() if level is None else level
         state = {
@@ -272,8 +302,24 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             "far_distance_": hierarchy.far_distance,
             "_fitted": fitted,
             "_n_features_out": self.n_components,
+            "_chunks": chunks,
         }
+        if chunks is not None:
+            state |= {name: chunks.of(state[name], name.strip("_")) for name in ("embedding_", "labels_")}
         assign_fitted(self, state)
+
+    def labels(self, level: int | None = None, *, n_clusters: int | None = None) -> Any:
+        """Cluster of each row of the fit, as `hierarchy_.labels` tells; a dask array if the rows were one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> HNNE().fit(load_digits().data).labels(level=-1).shape
+        (1797,)
+        """
+        check_is_fitted(self)
+        found = self.hierarchy_.labels(level, n_clusters=n_clusters)
+        return found if self._chunks is None else self._chunks.of(found, "labels")
 
     def plan(self, X: Any) -> Plan:
         """What a fit of X would need: memory, temporary files, roughly how long, and how neighbours would be found.
@@ -289,6 +335,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         >>> 0.1 < plan.seconds < 1000
         True
         """
+        if is_dask(X):
+            return plan_chunks(self, X)
         X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
             X, n_rows = X.sample(20_000), len(X)
@@ -342,9 +390,10 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             return self.n_components <= MOST_LOCAL
         return self.arrangement == "local"
 
-    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> Array:
-        """`fit(X).embedding_`, as an array of your own."""
-        return np.array(self.fit(X, y, ids=ids).embedding_)
+    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> Any:
+        """`fit(X).embedding_`, as an array of your own (of a dask array, a dask array)."""
+        found = self.fit(X, y, ids=ids).embedding_
+        return found if is_dask(X) else np.array(found)
 
     def transform(self, X: Any, return_distance: bool = False) -> Any:
         """Positions of new rows, each by itself: the batch makes no difference.
@@ -354,6 +403,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Of a dask array or frame the positions are a dask array, computed chunk by chunk when asked for.
         return_distance : bool
             Also give the distance of each row to the centroid (or training row) that it was
             assigned by: rows beyond `far_distance_` are far from everything seen. 0 for rows of
@@ -364,21 +414,34 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         positions, or (positions, distances)
         """
         check_is_fitted(self)
-        n_threads = resolve_n_jobs(self.n_jobs)
-        placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads)]
-        positions = np.concatenate([part for part, _ in placed])
-        distances = np.concatenate([found.distances for _, found in placed])
+        if is_dask(X):
+            return transform_chunks(self, X, return_distance)
+        positions, distances = self._place_new(X)
         if return_distance:
             return positions, distances
         warn_of_far_rows(distances, self.far_distance_, stacklevel=4)  # one for scikit-learn's set_output
         return positions
 
-    def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Array:
+    def _place_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
+        """Positions and distances of new rows, the first of which has this number in messages."""
+        n_threads = resolve_n_jobs(self.n_jobs)
+        placed = [self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads, first_row)]
+        found = np.concatenate([found.distances for _, found in placed])
+        return np.concatenate([part for part, _ in placed]), found
+
+    def _leaves_of_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
+        """Leaves and distances of new rows."""
+        n_threads = resolve_n_jobs(self.n_jobs)
+        found = [self._fitted.tree.assign(rows, n_threads) for rows in self._new_rows(X, n_threads, first_row)]
+        distances = np.concatenate([each.distances for each in found])
+        return np.concatenate([each.leaves for each in found]), distances
+
+    def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Any:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`).
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like of shape (n, n_features), or a dask array or frame (the labels are a dask array then)
         level : int, optional
         n_clusters : int, optional
             Instead of a level: as in `Hierarchy.labels`, up to the number of leaves.
@@ -392,12 +455,12 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         np.True_
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return predict_chunks(self, X, level, n_clusters)
         label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
-        n_threads = resolve_n_jobs(self.n_jobs)
-        found = [self._fitted.tree.assign(rows, n_threads) for rows in self._new_rows(X, n_threads)]
-        warn_of_far_rows(np.concatenate([each.distances for each in found]), self.far_distance_)
-        labels: Array = label_of[np.concatenate([each.leaves for each in found])]
-        return labels
+        leaves, distances = self._leaves_of_new(X)
+        warn_of_far_rows(distances, self.far_distance_)
+        return np.asarray(label_of[leaves])
 
     def relayout(self, X: Any = None, **parameters: Any) -> HNNE:
         """Another fitted model on the same hierarchy, at a fraction of a fit's cost.
@@ -530,10 +593,10 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         model._assign(saved.fitted, saved.features, level)
         return model
 
-    def _new_rows(self, X: Any, n_threads: int) -> Iterator[Any]:
+    def _new_rows(self, X: Any, n_threads: int, first_row: int = 0) -> Iterator[Any]:
         """New rows, checked, in blocks: each row is placed by itself, so the blocks make no difference."""
         tree = self._fitted.tree
-        return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads))
+        return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads, first_row))
 
     def _check_parameters(self, n_rows: int) -> None:
         check_number("n_components", self.n_components, 1, np.inf, integer=True)

@@ -16,7 +16,7 @@ from ._points.reduce import fit_reducer
 from ._run import Run
 from ._work.directory import WorkDir
 from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrangement, OldPlaces, make_local
-from .hierarchy.build import build_levels
+from .hierarchy.build import Finder, build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
 from .layout.similarity import align, fit_scale
@@ -83,16 +83,24 @@ def fit_tree(
     work_dir: Any = None,
     min_nodes: int = 3,
     new_points: str = "centroid",
+    hashes: Array | None = None,
+    find: Finder | None = None,
 ) -> FittedTree:
-    """The hierarchy of validated rows, and what finds the cluster of a new one."""
-    run.progress.begin(f"reading {X.shape[0]} rows")
-    hashes = hash_points(X, run.n_threads)
+    """The hierarchy of validated rows, and what finds the cluster of a new one.
+
+    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`.
+    """
+    if hashes is None:
+        run.progress.begin(f"reading {X.shape[0]} rows")
+        hashes = hash_points(X, run.n_threads)
     with ExitStack() as stack:
         saved = None
         if work_dir is not None:
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
-        hierarchy = build_levels(X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved)
+        hierarchy = build_levels(
+            X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find
+        )
     run.progress.note(str(hierarchy))
     index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
     return FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)

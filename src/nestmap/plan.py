@@ -36,6 +36,39 @@ _ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
 
 
 @dataclass(frozen=True)
+class ClusterPlan:
+    """What a fit of a dask array needs on the workers.
+
+    Attributes
+    ----------
+    n_parts : int
+        Parts that the rows are searched in; 1: the client finds the neighbours by itself.
+    memory : int
+        Bytes per thread of a worker, by estimate.
+    disk : int
+        Bytes of files in the folder that the client and the workers share; 0: none is needed.
+    tasks : dict
+        Tasks per phase, without those that read the chunks of X.
+    moved : dict
+        Bytes that the tasks of each phase read from and write to that folder (or send to the client), at least: rows
+        that ask other parts, of which nobody knows the number before, come on top.
+    """
+
+    n_parts: int
+    memory: int
+    disk: int
+    tasks: dict[str, int]
+    moved: dict[str, int]
+
+    def __str__(self) -> str:
+        tasks = ", ".join(f"{n} {phase}" for phase, n in self.tasks.items())
+        return (
+            f"on a cluster: {self.n_parts} parts, about {format_size(self.memory)} per thread of a worker, "
+            f"{format_size(self.disk)} of shared files, {format_size(sum(self.moved.values()))} moved, tasks: {tasks}"
+        )
+
+
+@dataclass(frozen=True)
 class Plan:
     """The plan of a fit.
 
@@ -64,6 +97,8 @@ class Plan:
         Seconds per kind of stage, and `seconds` in all: rough.
     faster : dict
         What would be faster by a third at least, and the seconds that it would take.
+    cluster : ClusterPlan or None
+        For dask arrays: what the workers need. `memory` and `seconds` are those of one machine then.
     """
 
     n_rows: int
@@ -79,6 +114,7 @@ class Plan:
     n_listed: int = 0
     stage_seconds: dict[str, float] = field(default_factory=dict)
     faster: dict[str, float] = field(default_factory=dict)
+    cluster: ClusterPlan | None = None
 
     @property
     def seconds(self) -> float:
@@ -93,7 +129,8 @@ class Plan:
         text += f", smallest {format_size(self.smallest)})"
         if self.disk:
             text += f", {format_size(self.disk)} of temporary files"
-        return text + (f"; roughly {in_seconds(self.seconds)}" if self.stage_seconds else "")
+        text += f"; roughly {in_seconds(self.seconds)}" if self.stage_seconds else ""
+        return f"{text}; {self.cluster}" if self.cluster else text
 
     def warning(self) -> str:
         """What to expect of a long fit, and what would be faster."""

@@ -49,7 +49,7 @@ def scratch_array(
         return np.empty(shape, dtype)
     place = default_folder() if folder is None else Path(folder)
     with _temporary_file(place) as file:
-        _reserve(file, n_bytes, place)
+        reserve(file, n_bytes, place)
         return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
 
 
@@ -109,7 +109,7 @@ def _temporary_file(folder: Path) -> IO[bytes]:
         raise
 
 
-def _reserve(file: IO[bytes], n_bytes: int, folder: Path) -> None:
+def reserve(file: IO[bytes], n_bytes: int, folder: Path) -> None:
     """Give the file its bytes on disk, now."""
     try:
         if hasattr(os, "posix_fallocate"):

@@ -41,8 +41,8 @@ def assign_fitted(estimator: Any, state: dict[str, Any]) -> None:
     estimator.__dict__ = {name: value for name, value in estimator.__dict__.items() if name not in gone} | state
 
 
-def read_new(estimator: Any, X: Any, dtype: Any, n_threads: int) -> Iterator[Any]:
-    """New rows of a fitted estimator, in blocks."""
+def read_new(estimator: Any, X: Any, dtype: Any, n_threads: int, first_row: int = 0) -> Iterator[Any]:
+    """New rows of a fitted estimator, in blocks; `first_row`: the number of the first of them in messages."""
     X = open_rows(X)
     if isinstance(X, RowSource):
         parts: Any = ((part.start, X.block(part)) for part in row_blocks(X))
@@ -52,4 +52,4 @@ def read_new(estimator: Any, X: Any, dtype: Any, n_threads: int) -> Iterator[Any
         parts = ((0, X),)
     for start, part in parts:
         rows = validate_data(estimator, part, reset=False, **OPTIONS)
-        yield cast_rows(rows, dtype=dtype, first_row=start, n_threads=n_threads)
+        yield cast_rows(rows, dtype=dtype, first_row=first_row + start, n_threads=n_threads)

@@ -72,6 +72,11 @@ class Copies:
         self.n = len(order)
 
     @property
+    def rows(self) -> Array:
+        """All rows that equal another one."""
+        return self._rows
+
+    @property
     def distinct(self) -> Array | None:
         if len(self._rows) == 0:
             return None

@@ -144,14 +144,20 @@ class PointSet:
 
 
 def make_points(
-    data: Any, metric: str, like: PointSet | None = None, n_threads: int = 1, keys: Array | None = None
+    data: Any,
+    metric: str,
+    like: PointSet | None = None,
+    n_threads: int = 1,
+    keys: Array | None = None,
+    unit: float | None = None,
 ) -> PointSet:
-    """A PointSet of validated rows; `like`: the set that these rows are to be compared with."""
+    """A PointSet of validated rows; `like`: the set that these rows are to be compared with, or its `unit`."""
     data = data if like is None else _stored_like(data, like.data)
     n = data.shape[0]
     zeros = np.broadcast_to(0.0, n)
     if metric in ("euclidean", "manhattan"):
-        unit = like.unit if like is not None else power_of_two(data, n_threads)
+        if unit is None:
+            unit = like.unit if like is not None else power_of_two(data, n_threads)
         return PointSet(data, np.broadcast_to(unit, n), zeros, zeros, metric, unit, keys)
     centre, length = zeros, np.empty(n)
     if metric == "correlation":

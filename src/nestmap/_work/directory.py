@@ -35,6 +35,7 @@ _FORMAT = 1
 _MANIFEST, _LOCK, _META, _PART = "manifest.json", "lock", "meta.json", ".part-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 _PIECE_LEFT = re.compile(rf"{_NAME.pattern}{re.escape(_PART)}[0-9]+(-old)?")  # what a killed process leaves behind
+CLUSTER = "cluster-"  # begins the names of folders that a fit on a cluster has here, while it runs
 _MANIFEST_LEFT = re.compile(rf"{re.escape(_MANIFEST + _PART)}[0-9]+")
 
 
@@ -254,7 +255,8 @@ def _check_ours(folder: Path, what: str) -> None:
     if (folder / _MANIFEST).exists():
         _read_identity(folder, what)
         return
-    others = sorted(p.name for p in folder.iterdir() if p.name != _LOCK and not _MANIFEST_LEFT.fullmatch(p.name))
+    found = sorted(p.name for p in folder.iterdir() if not p.name.startswith(CLUSTER))
+    others = [name for name in found if name != _LOCK and not _MANIFEST_LEFT.fullmatch(name)]
     if others:
         names = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
         raise ValueError(

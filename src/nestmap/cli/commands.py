@@ -7,6 +7,8 @@ import platform
 import shutil
 import warnings
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -25,8 +27,6 @@ _AXES = "xyz"
 
 def run_fit(options: Namespace) -> None:
     """`nestmap fit`."""
-    from ..estimator import HNNE
-    from ..runs.extras import check_pixels
     from ..runs.folder import check_target
     from .pictures import check_picture
 
@@ -35,15 +35,23 @@ def run_fit(options: Namespace) -> None:
     if options.plot is not None:
         check_picture(options.plot, options.force)
     changed = _changed_parameters(options)
+    with _cluster(options):
+        _fit_table(options, talk, target, changed)
+
+
+def _fit_table(options: Namespace, talk: Talk, target: Path, changed: dict[str, Any]) -> None:
+    from ..estimator import HNNE
+    from ..runs.extras import check_pixels
+
     clock = perf_counter()
-    table = _read(options, talk)
+    table = _read(options, talk) if options.scheduler is None else _open(options, talk)
     seconds = {"reading": perf_counter() - clock}
     if options.images is not None:
         check_pixels(table.X, options.images)
     if table.text and "metric" not in changed:
         changed["metric"] = "cosine"
         talk.note("texts are compared by the cosine of their words: --metric cosine")
-    work = target.with_name(f"{target.name}.work") if options.resume else None
+    work = target.with_name(f"{target.name}.work") if options.resume or options.scheduler else None
     model = HNNE(
         options.dims[0], **changed, work_dir=work, callback=talk, random_state=options.seed, n_jobs=options.threads
     )
@@ -288,6 +296,38 @@ def _read(options: Namespace, talk: Talk) -> Any:
         text=options.text, key=options.key, missing=options.missing, progress=progress,
     )  # fmt: skip
     progress.done()
+    talk.note(str(table))
+    return table
+
+
+@contextmanager
+def _cluster(options: Namespace) -> Iterator[None]:
+    """A client of the scheduler that was named, if one was."""
+    if options.scheduler is None:
+        yield
+        return
+    from ..distributed.inputs import import_distributed
+
+    wrong = [flag for flag in ("text", "id", "label", "images", "trust") if getattr(options, flag)]
+    if wrong or len(options.dims) > 1:
+        flag = f"--{wrong[0]}" if wrong else "several --dims"
+        raise ValueError(f"--scheduler: {flag} needs the rows in one process; fit without it")
+    distributed = import_distributed()
+    try:
+        client = distributed.Client(options.scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler {options.scheduler}: no scheduler answers there ({error})") from error
+    with client:
+        yield
+
+
+def _open(options: Namespace, talk: Talk) -> Any:
+    """The table of files that workers read."""
+    from ..distributed.files import open_files
+    from ..readers import Table
+
+    X, columns = open_files(options.data, options.columns, options.key)
+    table = Table(X, columns, source=options.data, taken=columns)
     talk.note(str(table))
     return table
 

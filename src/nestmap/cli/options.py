@@ -161,6 +161,9 @@ def _add_fit(commands: Any) -> None:
                      "or 32x32x3 for colours): keep thumbnails for the explorer")  # fmt: skip
     fit.add_argument("--resume", action="store_true", help="keep finished levels beside RUN, and go on from "
                      "them after a fit that was stopped")  # fmt: skip
+    fit.add_argument("--scheduler", metavar="ADDRESS", help="fit on a dask cluster, such as tcp://10.0.0.1:8786; "
+                     "DATA is a .npy file, a .zarr array or parquet files ('rows/*.parquet') that its workers see, "
+                     "and so is the folder of RUN (docs/cluster.md)")  # fmt: skip
 
 
 def _add_keeping(parser: Any) -> None:

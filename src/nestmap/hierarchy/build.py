@@ -8,6 +8,7 @@ top. Level 0 is kept even when it has fewer than three nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -40,6 +41,8 @@ from .medoids import merge_medoids
 from .merge import Links, components, link_graph
 from .tree import Grouping, Hierarchy, Level
 
+# Another way to find neighbours below level k, from items, keys, hashes (of rows) and directions; None: not needed.
+Finder = Callable[[int, Any, Array, Array | None, Reducer | None], Found | None]
 _GATHER, _MOST_VALUES = 500_000, 64_000_000  # values of rows that are gathered at a time
 
 
@@ -118,11 +121,13 @@ def build_levels(
     hashes: Array | None = None,
     min_nodes: int = 3,
     saved: SavedSteps | None = None,
+    find: Finder | None = None,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
     `dtype` is that of the centroids, `given` are first neighbours of the rows that the caller has (upper levels
     are searched), `hashes` what `hash_points` gives for the rows, `saved` finished steps of an earlier fit.
+    `find` is asked first for the neighbours of each level.
     """
     items, weights, dtype = X, np.ones(X.shape[0]), dtype or work_dtype_of(X, run.n_threads)
     keys = hashes = hash_points(X, run.n_threads) if hashes is None else hashes
@@ -136,7 +141,8 @@ def build_levels(
         if step is None:
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
-            found = _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
+            found = find(k, items, keys, hashes, reducer) if find and given is None else None
+            found = found or _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
             step = _join_items(k, items, weights, metric, found, keys, dtype, run)
             if saved is not None:
                 saved.save(k, step)

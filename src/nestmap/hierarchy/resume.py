@@ -36,6 +36,7 @@ def identity(X: Any, hashes: Array, metric: Any, run: Run, given: FirstNeighbors
     elif run.rows.method == "approximate":
         parameters["columns"] = run.rows.columns  # exact searches find the same with any
         parameters["n_listed"] = run.rows.n_listed
+        parameters["parts"] = run.rows.parts
     data = {"shape": list(X.shape), "dtype": str(X.dtype), "checksum": _checksum(hashes)}
     return {"data": data, **parameters, "nestmap": version("nestmap")}
 

@@ -41,14 +41,14 @@ def partition_rows(z: Array, n_cells: int, n_threads: int) -> Partition:
     """k-means cells of the rows of z; O(n · n_cells) with a small constant."""
     z = z[:, :_COLUMNS]
     train = _sample(z, _ROWS_PER_CELL * n_cells, np.random.default_rng(0))
-    return group_by_centre(z, _k_means(train, n_cells, n_threads), n_threads)
+    return group_by_centre(z, k_means(train, n_cells, n_threads), n_threads)
 
 
 def _sample(z: Array, n: int, rng: np.random.Generator) -> Array:
     return z if n >= len(z) else z[np.sort(rng.choice(len(z), n, replace=False))]
 
 
-def _k_means(train: Array, n_cells: int, n_threads: int) -> Array:
+def k_means(train: Array, n_cells: int, n_threads: int) -> Array:
     """Centres of about equal cells: a few rounds of Lloyd's algorithm."""
     rng = np.random.default_rng(1)
     centres = train[np.sort(rng.choice(len(train), n_cells, replace=False))].copy()
@@ -76,7 +76,7 @@ def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> P
     n = len(z)
     size = fine_size(n)
     n_large = max(1, int(np.sqrt(n / size)))
-    centres = _k_means(_sample(z, 4 * _ROWS_PER_CELL * n_large, np.random.default_rng(0)), n_large, n_threads)
+    centres = k_means(_sample(z, 4 * _ROWS_PER_CELL * n_large, np.random.default_rng(0)), n_large, n_threads)
     labels = nearest_centre(z, centres, n_threads)
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=n_large))
@@ -93,7 +93,7 @@ def _divide(z: Array, rows: Array, size: int, again: int = 2) -> list[Array]:
     if n_cells < 2:
         return [rows]
     x = z[rows]
-    centres = _k_means(_sample(x, _FINE_TRAINING * n_cells, np.random.default_rng(0)), n_cells, 1)
+    centres = k_means(_sample(x, _FINE_TRAINING * n_cells, np.random.default_rng(0)), n_cells, 1)
     labels = nearest_centre(x, centres, 1)
     ends = np.cumsum(np.bincount(labels, minlength=n_cells))
     cells = [cell for cell in np.split(rows[np.argsort(labels, kind="stable")], ends[:-1]) if len(cell)]

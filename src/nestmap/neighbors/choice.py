@@ -38,6 +38,7 @@ class Search:
     columns: int = MOST_COLUMNS
     n_listed: int = 64
     exact_pairs: float = float("nan")
+    parts: int = 1  # of the rows, searched one by one on a cluster: they decide what an approximate search finds
 
     def __post_init__(self) -> None:
         check_option("neighbors", self.method, METHODS)

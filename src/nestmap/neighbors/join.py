@@ -31,6 +31,7 @@ from .report import Clock, FirstNeighbors, NeighborReport
 _COMPARE_COST, _REFINE_COST = 10, 400
 _FIRST_HEAD = 96
 _NEAR_CELLS = 12
+ALL_CELLS = 2**62
 _HUGE = 1e15
 _FAR_UNIT = 2.0**-333  # in which squares of the largest values that are allowed stay in range
 _SHARES = (0.0, 0.05, 0.2, 1.0)  # of the time, about, that own cells, near cells and the rest take
@@ -70,6 +71,22 @@ class Index:
             if len(rest):
                 ids[rest], distances[rest] = self.query(data[rest], n_threads)
             return ids, distances
+        ids, squared = self.nearest(queries, n_threads)
+        return ids, self.points.to_metric(squared)
+
+    def nearest(
+        self, queries: PointSet, n_threads: int, limits: Array | None = None, n_visit: int = ALL_CELLS
+    ) -> tuple[Array, Array]:
+        """The same for a point set in the same unit, with distances as kernels give them (squared for L2).
+
+        `limits`: distances to beat or to reach, -1 is the answer where no row does; `n_visit`: cells that are looked
+        into, the nearest first: with fewer than all, the answer may be another row that is near.
+        """
+        if core() is None or self.reduced is None:
+            squared, ids = twins.nearest(queries, self.points, norm=queries.norm, exclude_self=False)
+            if limits is None:
+                return ids, squared
+            return np.where(squared <= limits, ids, -1), np.minimum(squared, limits)
         assert self.reducer is not None and self.partition is not None
         short = reduce_rows(queries, self.reducer, n_threads)
         groups = group_by_centre(short.z, self.partition.centres, n_threads)
@@ -77,11 +94,26 @@ class Index:
         groups = Partition(groups.order, filled, groups.centres)
         short = short.take(groups.order, n_threads)
         cells = make_cells(queries, short, groups, self.head, n_threads)
-        squared, found = np.full(queries.n, np.inf), np.full(queries.n, -1, dtype=np.int64)
-        core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads)
+        squared = np.full(queries.n, np.inf) if limits is None else limits[groups.order]
+        found = np.full(queries.n, -1, dtype=np.int64)
+        core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads, n_visit)
         ids, distances = np.empty_like(found), np.empty_like(squared)
         ids[groups.order], distances[groups.order] = found, squared
-        return ids, self.points.to_metric(distances)
+        return ids, distances
+
+    def nearest_others(self, rows: Array, n_threads: int) -> Array:
+        """Of some rows of the index: the distance of the nearest other one, as kernels give it; exact."""
+        if core() is None or self.reduced is None or self.partition is None:
+            found: Array = twins.nearest(self.points, self.points, norm=self.points.norm, exclude_self=True)[0][rows]
+            return found
+        at = np.argsort(self.partition.order)[np.searchsorted(np.sort(self.partition.order), rows)]
+        starts = np.append(np.arange(0, len(rows), 48), len(rows)).astype(np.int64)
+        groups = Partition(rows, starts, self.partition.centres)
+        cells = make_cells(self.points, self.reduced.take(at, n_threads), groups, self.head, n_threads)
+        squared, ids = np.full(len(rows), np.inf), np.full(len(rows), -1, dtype=np.int64)
+        native = self.points.native  # the same: rows do not find themselves
+        core().query(cells, native, self.native_cells, native, squared, ids, n_threads)
+        return squared
 
     def _by_brute_force(self, data: Any) -> tuple[Array, Array]:
         queries = make_points(data, self.points.metric, self.points)
@@ -110,13 +142,15 @@ def _huge_rows(queries: PointSet) -> Array:
     return np.flatnonzero(np.asarray(most.todense() if queries.is_sparse else most).ravel() * queries.unit >= _HUGE)
 
 
-def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None) -> Index:
-    """An index over all rows of a point set."""
+def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None, rows: Array | None = None) -> Index:
+    """An index over some rows of a point set (None: all)."""
     if core() is None:
         return Index(points)
     with single_threaded_blas():
         reducer = reducer or fit_reducer(points)
-        reduced, partition = _put_into_cells(reduce_rows(points, reducer, n_threads), n_threads)
+        reduced, partition = _put_into_cells(reduce_rows(points, reducer, n_threads, rows), n_threads)
+        if rows is not None:
+            partition = Partition(rows[partition.order], partition.starts, partition.centres)
     return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
 
 
@@ -133,6 +167,22 @@ def make_cells(points: PointSet, reduced: ShortRows, partition: Partition, head:
     )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """First neighbours with distances as kernels give them, which can be compared with those in other parts of X."""
+
+    squared: Array  # L1: not squared
+    ids: Array
+    report: NeighborReport
+    settled: Array  # rows that have copies: nothing can be nearer
+    reducer: Reducer | None = None
+    index: Index | None = None
+
+    def in_metric(self, points: PointSet) -> FirstNeighbors:
+        """The same in the metric's own distances."""
+        return FirstNeighbors(self.ids, points.to_metric(self.squared), self.report)
+
+
 def join_points(
     points: PointSet,
     n_threads: int,
@@ -141,7 +191,21 @@ def join_points(
     hashes: Array | None = None,
     columns: int = MOST_COLUMNS,
 ) -> tuple[FirstNeighbors, Index]:
-    """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
+    """First neighbours of all rows of a native metric, exact, and an index over the distinct rows."""
+    joined = join_rows(points, n_threads, reducer, progress, hashes, columns)
+    assert joined.index is not None
+    return joined.in_metric(points), joined.index
+
+
+def join_rows(
+    points: PointSet,
+    n_threads: int,
+    reducer: Reducer | None = None,
+    progress: Share | None = None,
+    hashes: Array | None = None,
+    columns: int = MOST_COLUMNS,
+) -> Joined:
+    """The same, for rows that may be only a part.
 
     `hashes`: what `hash_points` gives for these rows, if the caller has it; `columns`: most reduced columns.
     """
@@ -149,7 +213,7 @@ def join_points(
     if core() is None:
         squared, ids = twins.nearest(points, points, norm=points.norm, exclude_self=True)
         report = NeighborReport("exact", True, points.n, points.n, "numpy", seconds=clock.stop("brute force"))
-        return FirstNeighbors(ids, points.to_metric(squared), report), Index(points)
+        return Joined(squared, ids, report, np.empty(0, dtype=np.int64), None, Index(points))
     with single_threaded_blas():
         copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
         distinct = copies.distinct
@@ -173,7 +237,7 @@ def join_points(
         bounded, refined, verified, clock.stop("join"),
     )  # fmt: skip
     index = Index(points, reducer, reduced, partition, head)
-    return FirstNeighbors(found_ids, points.to_metric(found), report), index
+    return Joined(found, found_ids, report, copies.rows, reducer, index)
 
 
 def _join(

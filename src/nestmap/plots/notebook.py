@@ -72,7 +72,7 @@ def draw_svg(model: Any) -> str:
     """Up to 1,500 rows as dots in the colours of their clusters."""
     level = model.label_level_
     step = -(-len(model.embedding_) // _DOTS)
-    positions, labels = model.embedding_[::step], model.hierarchy_.labels(level)[::step]
+    positions, labels = np.asarray(model.embedding_[::step]), model.hierarchy_.labels(level)[::step]
     low = positions.min(axis=0)
     width = float((positions.max(axis=0) - low).max()) or 1.0
     at = 5 + 340 * (positions - low) / width

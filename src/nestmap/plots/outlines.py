@@ -22,7 +22,7 @@ def get_outlines(model: Any, level: int) -> list[list[Array]]:
     layout = getattr(model, "layout_", None)
     if layout is not None and layout.kind != "islands":
         return [[ring] for ring in layout.outlines(level)]
-    labels, positions = hierarchy.labels(level), model.embedding_
+    labels, positions = hierarchy.labels(level), np.asarray(model.embedding_)
     step = -(-len(labels) // _TRACED)
     return list(trace_coasts(positions[::step], labels[::step], hierarchy.level_sizes[level]))
 

@@ -72,7 +72,7 @@ def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
     X = getattr(getattr(model, "_fitted", None), "X", None) if X is None else X
     if X is None:
         raise ValueError(f"color={name!r}: needs the training rows, which this model does not carry: give X=")
-    Y, metric = model.embedding_, model.hierarchy_.metric
+    Y, metric = np.asarray(model.embedding_), model.hierarchy_.metric
     n, title = len(Y), name
     if n <= _SCORED:
         return _color_numbers(QUALITIES[name](X, Y, metric=metric), title, theme)

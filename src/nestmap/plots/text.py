@@ -79,7 +79,7 @@ def _from_facts(hierarchy: Hierarchy, levels: tuple[int, int | None], facts: Fac
 
 def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, key: Any = None) -> None:
     """Write names near their clusters, those of large clusters first; none over the box `key`."""
-    positions, hierarchy, unit = model.embedding_, model.hierarchy_, unit_of(axes)
+    positions, hierarchy, unit = np.asarray(model.embedding_), model.hierarchy_, unit_of(axes)
     step = -(-len(positions) // _SAMPLE)
     frame = (*axes.get_xlim(), *axes.get_ylim())
     taken: list[tuple[float, float, float, float]] = [] if key is None else [key]

@@ -1,0 +1,186 @@
+"""Fits on dask workers against one machine: time, memory of workers, bytes moved, the same bits.
+
+    python -m benchmarks.cluster --data .bench/cluster --out .bench/cluster/runs.json higgs:4000000 deformed:2000000
+
+makes the data, fits each set on this machine with 2 threads and on 2 worker processes with 1 thread and 1.5 GB each,
+every fit in a process of its own, and appends a record per fit to the file. `--model RUNS.json` fits the cost model
+to the records, checks it on the runs named by `--unseen`, and prints its predictions (docs/cluster.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class Peaks:
+    """The largest resident memory of some processes, looked at ten times a second."""
+
+    def __init__(self, pids: dict[str, int]) -> None:
+        import psutil
+
+        self.processes = {name: psutil.Process(pid) for name, pid in pids.items()}
+        self.peaks = dict.fromkeys(pids, 0)
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+
+    def _watch(self) -> None:
+        import psutil
+
+        while not self.stop.wait(0.1):
+            for name, process in self.processes.items():
+                try:
+                    self.peaks[name] = max(self.peaks[name], process.memory_info().rss)
+                except psutil.NoSuchProcess:
+                    self.peaks[name] = -1  # died
+
+    def end(self) -> dict[str, int]:
+        self.stop.set()
+        self.thread.join()
+        return self.peaks
+
+
+class Stages:
+    """Seconds per stage, by a callback."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, event: Any) -> None:
+        if event.share == 1.0:
+            self.seconds[event.stage] = self.seconds.get(event.stage, 0.0) + event.seconds
+
+
+def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | None) -> dict[str, Any]:
+    """One fit (0 workers: on this machine, 2 threads), and what is to be known of it."""
+    from nestmap import HNNE
+
+    stages = Stages()
+    model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None)
+    if workers == 0:
+        start = time.perf_counter()
+        model.fit(path)
+        seconds, peaks, moved = time.perf_counter() - start, {}, {}
+        positions = model.embedding_
+    else:
+        from distributed import Client, LocalCluster
+
+        from nestmap.distributed import fit
+        from nestmap.distributed.files import open_files
+
+        kept: list[Any] = []
+        searcher = fit.ClusterSearch
+        fit.ClusterSearch = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
+        with (
+            LocalCluster(
+                n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0"
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            X, watch = open_files(str(path))[0], Peaks(client.run(_pid))
+            start = time.perf_counter()
+            model.fit(X)
+            seconds, peaks = time.perf_counter() - start, watch.end()
+            moved = dict(kept[0].phases.moved) if kept else {}
+            positions = model.layout_.positions
+    return {
+        "data": path.stem, "n_rows": model.hierarchy_.n_rows, "n_columns": model.n_features_in_, "workers": workers,
+        "seconds": seconds, "stages": stages.seconds, "peaks": peaks, "moved": moved,
+        "report": str(model.neighbor_report_), "recall": model.neighbor_report_.recall,
+        "method": model.neighbor_report_.method, "columns": model.neighbor_report_.n_reduced_columns,
+        "shuffled": _shuffled(moved, model.neighbor_report_.n_reduced_columns, path),
+        "levels": list(model.hierarchy_.level_sizes), "tasks": dict(kept[0].phases.tasks) if workers and kept else {},
+        "tree": _checksum(model.hierarchy_.levels[0].members), "map": _checksum(positions),
+    }  # fmt: skip
+
+
+def _shuffled(moved: dict[str, int], columns: int, path: Path) -> dict[str, float]:
+    """Bytes of rows that went to the part of another worker, and that times the bytes of the reduced rows.
+
+    Rows go to their parts once, and rows that ask other parts go there; `moved` counts every read and write of the
+    shared folder.
+    """
+    if "ask" not in moved:
+        return {}
+    size = int(np.load(path, mmap_mode="r").nbytes)
+    bytes_ = moved["spread"] / 2 + moved["ask"] - size
+    reduced = len(np.load(path, mmap_mode="r")) * (4.5 * columns + 4)
+    return {"bytes": bytes_, "times_reduced_rows": bytes_ / reduced, "times_rows": bytes_ / size}
+
+
+def _pid() -> int:
+    import os
+
+    return os.getpid()
+
+
+def _checksum(values: Any) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=8).hexdigest()
+
+
+def append(path: Path, record: dict[str, Any]) -> None:
+    """Add a record to a JSON file of records."""
+    records = json.loads(path.read_text()) if path.exists() else []
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps([*records, record], indent=1))
+    part.rename(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", help="name of benchmarks.large, or name:rows")
+    parser.add_argument("--data", type=Path, default=Path(".bench/cluster"))
+    parser.add_argument("--out", type=Path, default=Path(".bench/cluster/runs.json"))
+    parser.add_argument("--workers", type=int, nargs="*", default=[0, 2])
+    parser.add_argument("--memory", default="1.5GB")
+    parser.add_argument("--neighbors", default="auto")
+    parser.add_argument("--max-memory", help="of a task, for fits on workers: smaller parts")
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--unseen", nargs="*", default=[])
+    parser.add_argument("--once", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.model:
+        from benchmarks.cluster_model import tell
+
+        return tell(json.loads(options.model.read_text()), options.unseen)
+    if options.once:
+        path, workers = options.once
+        record = fit_once(Path(path), int(workers), options.memory, options.neighbors, options.max_memory)
+        print(json.dumps(record, indent=1))
+        return append(options.out, record)
+    for name in options.sets:
+        path = make(options.data, name)
+        for workers in options.workers:
+            own = ["--once", str(path), str(workers), "--out", str(options.out), "--memory", options.memory]
+            own += ["--max-memory", options.max_memory] if options.max_memory else []
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.cluster", *own, "--neighbors", options.neighbors], check=True
+            )
+
+
+def make(folder: Path, name: str) -> Path:
+    """FOLDER/NAME-ROWS.npy, written if it is not there."""
+    from benchmarks.large.generate import RECIPES, generate
+
+    name, _, rows = name.partition(":")
+    n = int(rows) if rows else RECIPES[name].n_rows
+    target = folder / f"{name}-{n}.npy"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        generate(name, folder, n)[0].rename(target)
+    return target
+
+
+if __name__ == "__main__":
+    main()

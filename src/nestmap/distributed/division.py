@@ -1,0 +1,183 @@
+"""Rows divided into parts that one worker has room for: cells of a sample, joined to parts of about equal size.
+
+Boxes around the cells tell what cannot be near. They bound distances whatever the division is, so it decides
+the order of work for an exact search and never its result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, blocks
+from .._input.validate import row_dtype
+from .._parallel import single_threaded_blas
+from .._points.point_set import PointSet, make_points
+from .._points.reduce import Reducer, fit_reducer, reduce_rows
+from ..neighbors.approximate import graph_bytes
+from ..neighbors.cells import k_means, nearest_centre
+from ..neighbors.choice import most_columns
+from .store import Store
+
+COLUMNS = 24  # leading reduced columns that cells and boxes look at
+LISTED = 32  # rows that the approximate search lists per row, at most
+CELLS_PER_PART, MOST_CELLS = 16, 2048
+_SAMPLE_PER_CELL = 64
+_SLACK = 1e-5  # of the largest coordinate: short rows are float32
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Which part a row belongs to, and what is known of the parts."""
+
+    metric: str
+    unit: float
+    reducer: Reducer
+    centres: Array  # float32, n_cells x columns
+    part_of_cell: Array
+    starts: Array  # rows of part p are starts[p] to starts[p + 1] in the order of parts
+    lows: Array  # of each cell, the smallest and largest coordinates of its rows; inf and -inf for none
+    highs: Array
+
+    @property
+    def n_parts(self) -> int:
+        return int(self.part_of_cell.max()) + 1
+
+    def points(self, rows: Array, keys: Array | None = None) -> PointSet:
+        """Rows in the unit of the fit."""
+        return make_points(rows, self.metric, keys=keys, unit=self.unit)
+
+    def short(self, points: PointSet) -> Array:
+        """The leading coordinates of rows."""
+        directions = np.ascontiguousarray(self.reducer.directions[:, : self.centres.shape[1]])
+        lead = Reducer(self.reducer.mean, directions, self.reducer.norm)
+        return np.ascontiguousarray(reduce_rows(points, lead, 1).z[:, : self.centres.shape[1]])
+
+    def cells_of(self, z: Array) -> Array:
+        """The cell of each row."""
+        return nearest_centre(z, self.centres, 1)
+
+    def near_parts(self, z: Array, reach: Array, own: int, n_cells: int | None) -> list[Array]:
+        """For each part the rows that may have a neighbour there, nearer than their reach or as near.
+
+        `n_cells`: each row looks at the parts of its nearest cells only (None: at all).
+        """
+        asked: list[list[Array]] = [[np.empty(0, dtype=np.int64)] for _ in range(self.n_parts)]
+        slack = _SLACK * float(np.abs(z).max(initial=0.0) + np.abs(self.centres).max())
+        filled = self.lows[:, 0] <= self.highs[:, 0]
+        cells_of = [np.flatnonzero(filled & (self.part_of_cell == p)) for p in range(self.n_parts)]
+        for block in blocks(len(z), len(self.centres), values=1_000_000):
+            x, within = z[block], reach[block] + np.float32(slack)
+            near = None if n_cells is None else _among_nearest(x, self.centres, n_cells)
+            for p, cells in enumerate(cells_of):
+                if p == own or len(cells) == 0:
+                    continue
+                rows = np.arange(len(x)) if near is None else np.flatnonzero(near[:, cells].any(axis=1))
+                whole = self.lows[cells].min(axis=0)[None], self.highs[cells].max(axis=0)[None]
+                rows = rows[self._gaps(x[rows], *whole)[:, 0] <= within[rows]]  # most are ruled out at once
+                gaps = self._gaps(x[rows], self.lows[cells], self.highs[cells])
+                asked[p].append(rows[(gaps <= within[rows, None]).any(axis=1)] + block.start)
+        return [np.concatenate(found) for found in asked]
+
+    def _gaps(self, z: Array, lows: Array, highs: Array) -> Array:
+        """Distances of rows to boxes: no row inside is nearer, by the metric's norm."""
+        out = np.zeros((len(z), len(lows)), dtype=np.float32)
+        for j in range(z.shape[1]):
+            outside = np.maximum(lows[:, j] - z[:, j, None], z[:, j, None] - highs[:, j])
+            np.maximum(outside, 0, out=outside)
+            out += outside if self.reducer.norm == "L1" else outside * outside
+        return out if self.reducer.norm == "L1" else np.sqrt(out)
+
+    def save(self, store: Store) -> None:
+        """Write what tasks read."""
+        store.save(
+            "division", metric=np.array(self.metric), unit=self.unit, mean=self.reducer.mean,
+            directions=self.reducer.directions, norm=np.array(self.reducer.norm), centres=self.centres,
+            part_of_cell=self.part_of_cell, starts=self.starts, lows=self.lows, highs=self.highs,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def load_division(store: Store, version: str) -> Division:
+    """What the client wrote; read once per worker. `version` tells two contents of the same file apart."""
+    found = store.load("division")
+    reducer = Reducer(found["mean"], found["directions"], str(found["norm"]))
+    return Division(
+        str(found["metric"]), float(found["unit"]), reducer, found["centres"], found["part_of_cell"], found["starts"],
+        found["lows"], found["highs"],
+    )  # fmt: skip
+
+
+def divide(points: PointSet, n_parts: int, columns: int, reducer: Reducer | None = None) -> Division:
+    """Cells and parts of all rows, from a random sample of them; `reducer`: directions that are known."""
+    with single_threaded_blas():
+        reducer = reducer or fit_reducer(points, most=columns)  # those that one machine would take
+    n_cells = min(CELLS_PER_PART * n_parts, MOST_CELLS)
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(points.n, min(points.n, _SAMPLE_PER_CELL * n_cells), replace=False))
+    sample = make_points(np.asarray(points.data[rows]), points.metric, unit=points.unit)
+    width = min(COLUMNS, reducer.directions.shape[1])
+    empty = np.empty((n_cells, width), dtype=np.float32)
+    blank = Division(
+        points.metric, points.unit, reducer, empty, np.zeros(n_cells, dtype=np.int64), np.zeros(1), empty, empty
+    )
+    z = blank.short(sample)
+    centres = k_means(z, min(n_cells, len(z)), 1)
+    weights = np.bincount(nearest_centre(z, centres, 1), minlength=len(centres))
+    parts = _join_cells(centres, weights, n_parts)
+    none, starts = np.full(centres.shape, np.inf, dtype=np.float32), np.zeros(parts.max() + 2, dtype=np.int64)
+    return Division(points.metric, points.unit, reducer, centres, parts, starts, none, -none)
+
+
+def _join_cells(centres: Array, weights: Array, n_parts: int) -> Array:
+    """The part of each cell: cells are halved by weight along their widest direction, again and again."""
+    part_of = np.zeros(len(centres), dtype=np.int64)
+    todo, n_done = [(np.arange(len(centres)), n_parts)], 0
+    while todo:
+        cells, n = todo.pop()
+        if n <= 1 or len(cells) <= 1:
+            part_of[cells], n_done = n_done, n_done + 1
+            continue
+        spread = np.ptp(centres[cells], axis=0)
+        cells = cells[np.argsort(centres[cells, int(np.argmax(spread))], kind="stable")]
+        share = np.cumsum(weights[cells]) / max(1, weights[cells].sum())
+        cut = int(np.clip(np.searchsorted(share, (n // 2) / n) + 1, 1, len(cells) - 1))
+        todo += [(cells[cut:], n - n // 2), (cells[:cut], n // 2)]
+    return part_of
+
+
+def _among_nearest(z: Array, centres: Array, n: int) -> Array:
+    """Which centres are the n nearest of each row."""
+    away = np.einsum("ij,ij->i", centres, centres) / 2 - z @ centres.T
+    n = min(n, len(centres))
+    limit = np.partition(away, n - 1, axis=1)[:, n - 1 : n]
+    return np.asarray(away <= limit)
+
+
+def boxes(z: Array, cells: Array, n_cells: int) -> tuple[Array, Array]:
+    """Smallest and largest coordinates of the rows of each cell."""
+    lows = np.full((n_cells, z.shape[1]), np.inf, dtype=np.float32)
+    highs = -lows
+    order = np.argsort(cells, kind="stable")
+    counts = np.bincount(cells, minlength=n_cells)
+    used = np.flatnonzero(counts)
+    starts = np.cumsum(counts[used]) - counts[used]
+    lows[used] = np.minimum.reduceat(z[order], starts, axis=0)
+    highs[used] = np.maximum.reduceat(z[order], starts, axis=0)
+    return lows, highs
+
+
+def per_row(n: int, width: int, dtype: Any, method: str) -> int:
+    """Memory per row of a part while its neighbours are searched: the row, short rows twice, panels, lists."""
+    columns = min(most_columns(n), -(-width // 16) * 16)
+    lists = 24 if method == "exact" else graph_bytes(LISTED)
+    row_bytes = width * row_dtype(dtype).itemsize
+    return int(row_bytes + 2 * (4.5 * columns + 4) + 4 * (min(columns, 96) + 2) * 1.2 + lists + 64)
+
+
+def number_of_parts(n: int, per_row: int, room: int) -> int:
+    """Parts of which each fits into so many bytes."""
+    return max(1, -(-n * per_row // room))

@@ -1,0 +1,166 @@
+"""`HNNE.fit` and `HNNE.plan` of dask arrays: workers check the chunks, and search large data.
+
+What one process has room for, the client does by the code of one machine: all of a small fit; of a large one the
+levels above the rows and the layout, which read the rows from the shared folder.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from .._input.memory import Budget, format_size, memory_budget, parse_size
+from .._input.source import RowSource
+from .._input.validate import row_dtype, work_dtype
+from .._progress import Progress
+from ..errors import MemoryBudgetError
+from ..neighbors import check_metric
+from ..neighbors.row_metric import ROW_METRICS
+from ..plan import ClusterPlan, Plan
+from .division import number_of_parts, per_row
+from .inputs import active_client, feature_names, row_chunks
+from .phases import Phases, chunk_advice
+from .results import Chunks
+from .search import BLOCK_BYTES, ClusterSearch, is_searched
+from .store import Store
+from .tasks import check_chunk
+
+PART_BYTES = 600_000_000  # of the working memory of a part, if max_memory is not given
+FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
+_ON_DISK = 1 / 8  # of the client's budget: larger tables of centroids go to disk
+_LEAVES = 0.25  # level-0 nodes per row, at most, about
+
+
+def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
+    """Fit a model to a dask array or frame, on a client's workers."""
+    client, progress, names = active_client(client), Progress(model.verbose, model.callback), feature_names(X)
+    X = row_chunks(X)
+    model._check_parameters(X.shape[0])
+    _check_metric(model, X.shape[1])
+    phases, room = Phases(client, progress), _room(model.max_memory)
+    _check_chunks(X, phases.worker_memory)
+    features = {"n_features_in_": int(X.shape[1])} | ({} if names is None else {"feature_names_in_": names})
+    with ExitStack() as stack:
+        store = None
+        if X.shape[0] * _per_row(X, "approximate") > room:
+            _check_room(room, phases.worker_memory)
+            folder = stack.enter_context(phases.shared_folder(model._folder()))
+            store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
+        rows, hashes = _load(X, phases, store)
+        metric = check_metric(model.metric, rows, model.metric_params)
+        plan, search = _plan(model, rows, metric, X.shape[0], store is not None), None
+        n_parts = number_of_parts(X.shape[0], _per_row(X, plan.method), room)
+        if store is not None and n_parts > 1 and is_searched(metric, plan.method):
+            search = ClusterSearch(phases, store, room, n_parts)
+        fitted = model._fit_rows(rows, progress, plan, hashes, search)
+        if store is not None:
+            fitted = replace(fitted, X=None)  # its file goes
+        kept = None if model.work_dir is None else str(model._folder().resolve())
+        model._assign(fitted, features, chunks=Chunks(X.chunks[0], kept))
+    progress.note("done")
+
+
+def plan_chunks(model: Any, X: Any) -> Plan:
+    """The plan of such a fit, from at most 20,000 rows."""
+    X = row_chunks(X)
+    n, room = X.shape[0], _room(model.max_memory)
+    model._check_parameters(n)
+    sample = RowSource(X).sample(20_000)
+    metric = check_metric(model.metric, sample, model.metric_params)
+    large = n * _per_row(X, "approximate") > room
+    plan = _plan(model, sample, metric, n, large)
+    n_parts = number_of_parts(n, _per_row(X, plan.method), room)
+    if not (large and n_parts > 1 and is_searched(metric, plan.method)):
+        n_parts = 1
+    return replace(plan, cluster=_cluster_plan(X, plan.method, n_parts, large))
+
+
+def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan:
+    n, row_bytes = X.shape[0], X.shape[1] * row_dtype(X.dtype).itemsize
+    blocks, size, chunks = -(-n * row_bytes // BLOCK_BYTES), n * row_bytes, len(X.chunks[0])
+    tasks, moved = {"check": chunks}, {"check": size}
+    memory = 3 * max(X.chunks[0]) * X.shape[1] * X.dtype.itemsize
+    if n_parts > 1:
+        tasks |= {"sort": blocks, "spread": blocks, "join": n_parts, "ask": n_parts}
+        moved |= {"sort": size, "spread": 2 * size, "join": size + 8 * n, "ask": size + 8 * n}
+        memory = max(memory, n * _per_row(X, method) // n_parts)
+    return ClusterPlan(n_parts, memory + FIXED, 2 * size if n_parts > 1 else size if large else 0, tasks, moved)
+
+
+def _plan(model: Any, rows: Any, metric: Any, n: int, large: bool) -> Plan:
+    """The plan as one machine would make it; only the search of rows in parts does not need the client's memory."""
+    own = memory_budget(None)
+    plan: Plan = model._plan(rows, metric, Budget(2**62, False) if large else own, n)
+    plan = replace(plan, budget=own.size)
+    table = int(_LEAVES * n) * rows.shape[1] * work_dtype(rows.dtype).itemsize
+    return replace(plan, disk=table) if large and table > _ON_DISK * own.size else plan
+
+
+def _room(max_memory: Any) -> int:
+    """Bytes of a part's working memory."""
+    if max_memory is None:
+        return PART_BYTES
+    size = parse_size(max_memory)
+    if size < 2 * FIXED:
+        raise MemoryBudgetError(
+            f"max_memory={max_memory!r}: a task on a worker needs {format_size(2 * FIXED)} at least"
+        )
+    return int((size - FIXED) / 1.25)  # parts are not of equal size
+
+
+def _per_row(X: Any, method: str) -> int:
+    return per_row(X.shape[0], X.shape[1], X.dtype, method)
+
+
+def _check_metric(model: Any, width: int) -> None:
+    """Raise for a metric that cannot be, before the rows are read."""
+    metric = model.metric
+    if isinstance(metric, str) and metric == "precomputed":
+        raise ValueError("metric='precomputed': a matrix of distances must be in memory; pass X.compute()")
+    if metric not in ROW_METRICS:  # whose parameters come from the rows
+        check_metric(metric, np.eye(2, width), model.metric_params)
+
+
+def _check_room(room: int, limit: int | None) -> None:
+    """Raise for parts that leave a worker no room; others are not taken, since approximate results depend on them."""
+    needed = int(1.25 * room) + FIXED
+    if limit is not None and needed > limit:
+        raise MemoryBudgetError(
+            f"a task of this fit takes up to {format_size(needed)}, and a worker may use {format_size(limit)} per "
+            f"thread; give workers more memory or fewer threads, or max_memory='{limit // 1_000_000}MB'"
+        )
+
+
+def _check_chunks(X: Any, limit: int | None) -> None:
+    """Raise for chunks that leave a worker no room."""
+    largest, row_bytes = max(X.chunks[0]), X.shape[1] * X.dtype.itemsize
+    if limit is not None and 2 * largest * row_bytes + FIXED > 0.8 * limit:
+        raise MemoryBudgetError(
+            f"X: a worker may use {format_size(limit)} per thread, and {chunk_advice(largest, row_bytes, limit)}"
+        )
+
+
+def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
+    """Rows that the workers have checked, in the shared folder or in memory, and their hashes."""
+    sizes = X.chunks[0]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    file = None if store is None else store.rows.create()
+    arguments = [
+        (int(start), (int(size), X.shape[1]), str(X.dtype), file)
+        for start, size in zip(starts[:-1], sizes, strict=True)
+    ]
+    futures = phases.compute("check", check_chunk, [*X.to_delayed().ravel()], arguments)
+    advice = chunk_advice(max(sizes), X.shape[1] * X.dtype.itemsize, phases.worker_memory)
+    hashes = np.empty(X.shape[0], dtype=np.uint64)
+    rows = np.empty(X.shape if file is None else (0, 0), dtype=row_dtype(X.dtype))
+    for i, (found, kept) in phases.results("check", f"reading {X.shape[0]} rows", futures, advice):
+        part = slice(starts[i], starts[i + 1])
+        hashes[part] = found
+        if kept is not None:
+            rows[part] = kept
+    phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize
+    return (rows if file is None else file.mapped()), hashes

@@ -1,0 +1,97 @@
+"""New rows in dask arrays and frames, placed chunk by chunk when the result is computed; by any scheduler."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names
+
+from .._arrays import Array
+from .inputs import check_columns, check_shape, import_distributed, is_frame
+
+_LARGE = 8_000_000  # bytes: what a graph should not carry
+_NOT_NEEDED = ("embedding_", "labels_", "callback", "_sklearn_output_config")
+
+
+def transform_chunks(model: Any, X: Any, return_distance: bool) -> Any:
+    """`HNNE.transform` of a dask array or frame: positions, or positions and distances, as dask arrays."""
+    d = model._fitted.layout.positions.shape[1]
+    found = _map_rows(_place, model, X, (), d + 1, np.float64)
+    return (found[:, :d], found[:, d]) if return_distance else found[:, :d]
+
+
+def predict_chunks(model: Any, X: Any, level: int | None, n_clusters: int | None) -> Any:
+    """`HNNE.predict` of a dask array or frame."""
+    label_of = model.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
+    return _map_rows(_label, model, X, (_to_workers(label_of, label_of.nbytes),), 1, np.int64)[:, 0]
+
+
+def _place(rows: Any, model: Any, block_info: Any = None) -> Array:
+    positions, distances = model._place_new(rows, _first_row(block_info))
+    return np.column_stack([positions, distances])
+
+
+def _label(rows: Any, model: Any, label_of: Array, block_info: Any = None) -> Array:
+    return np.asarray(label_of[model._leaves_of_new(rows, _first_row(block_info))[0]][:, None])
+
+
+def _first_row(block_info: Any) -> int:
+    """The number of a chunk's first row, where dask knows it."""
+    start = block_info[0]["array-location"][0][0] if block_info else 0
+    return 0 if np.isnan(start) else int(start)
+
+
+def _map_rows(function: Any, model: Any, X: Any, others: tuple[Any, ...], width: int, dtype: Any) -> Any:
+    """function(rows, model, *others) of each chunk, an array of so many columns."""
+    import_distributed()
+    import dask.array as da
+    from dask import delayed
+
+    if is_frame(X):
+        check_columns(X)
+        _check_feature_names(model, X._meta, reset=False)
+        _check_width(model, len(X.columns))
+        sent = _for_workers(model, names=True)
+        parts = [delayed(function)(part, sent, *others) for part in X.to_delayed()]
+        return da.concatenate([da.from_delayed(part, (np.nan, width), dtype) for part in parts])
+    check_shape(X)
+    _check_width(model, X.shape[1])
+    X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+    return X.map_blocks(
+        function, _for_workers(model, names=False), *others, dtype=dtype, chunks=(X.chunks[0], (width,)),
+        meta=np.empty((0, 0), dtype), name=None, token=f"nestmap-{function.__name__.strip('_')}",
+    )  # fmt: skip
+
+
+def _check_width(model: Any, n_columns: int) -> None:
+    if n_columns != model.n_features_in_:
+        raise ValueError(
+            f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
+            "input"
+        )
+
+
+def _for_workers(model: Any, names: bool) -> Any:
+    """The model without what placing rows does not need; one thread per chunk, as dask runs several at once."""
+    sent: Any = object.__new__(type(model))
+    left_out = _NOT_NEEDED if names else (*_NOT_NEEDED, "feature_names_in_")
+    sent.__dict__ = {name: value for name, value in vars(model).items() if name not in left_out}
+    sent.callback, sent.n_jobs = None, model.n_jobs or 1
+    leaf = model.hierarchy_.levels[0]
+    return _to_workers(sent, 48 * model.hierarchy_.n_rows + 4 * leaf.n_nodes * model.n_features_in_)
+
+
+def _to_workers(value: Any, n_bytes: int) -> Any:
+    """A value that all chunks need, once: what is large goes to the workers of a client, not into the graph."""
+    from dask import delayed
+
+    if n_bytes > _LARGE and "distributed" in sys.modules:
+        import distributed
+
+        try:
+            return distributed.default_client().scatter(value, hash=False)
+        except ValueError:  # no client
+            pass
+    return delayed(value, pure=False, traverse=False)

@@ -1,0 +1,147 @@
+"""Phases of a fit on a cluster: tasks with readable names, their progress, and errors that say what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from .._input.memory import format_size
+from .._input.scratch import default_folder
+from .._progress import Progress
+from .._version import __version__
+from .._work.directory import CLUSTER
+from .._work.lock import take_lock
+from ..errors import MemoryBudgetError
+from .inputs import import_distributed
+from .tasks import sees, survey
+
+
+class Phases:
+    """Runs the tasks of one fit on a client's workers; counts tasks, and bytes read from and written to the store."""
+
+    def __init__(self, client: Any, progress: Progress) -> None:
+        self.client, self.progress = client, progress
+        self.distributed = import_distributed()
+        self.token = uuid4().hex
+        self.tasks: dict[str, int] = {}
+        self.moved: dict[str, int] = {}  # bytes
+        self.worker_memory = self._survey()
+
+    def _survey(self) -> int | None:
+        """Bytes that the smallest worker may use per thread; None if no worker has a limit."""
+        if not self.client.nthreads():
+            self.client.wait_for_workers(1, timeout=60)
+        try:
+            found = self.client.run(survey)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"workers need nestmap {__version__}, as this process: pip install nestmap=={__version__} where "
+                f"they run, or client.register_plugin(distributed.PipInstall(['nestmap=={__version__}'])) ({error})"
+            ) from error
+        others = sorted({version for version, _, _ in found.values()} - {__version__})
+        if others:
+            raise RuntimeError(
+                f"workers have nestmap {', '.join(others)}, this process {__version__}: install the same everywhere"
+            )
+        limits = [limit // max(1, n_threads) for _, limit, n_threads in found.values() if limit]
+        return min(limits) if limits else None
+
+    def submit(self, name: str, function: Any, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """One task for each tuple of arguments, among which may be futures."""
+        key = f"nestmap-{name}-{uuid4().hex}"
+        return [self.client.submit(function, *each, key=(key, i), pure=False) for i, each in enumerate(arguments)]
+
+    def compute(
+        self, name: str, function: Any, chunks: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        """One task for each chunk of a dask array, which is computed for it and not kept."""
+        from dask import delayed
+
+        lazy, key = delayed(function, pure=False), f"nestmap-{name}-{uuid4().hex}"
+        calls = [
+            lazy(chunk, *each, dask_key_name=(key, i))
+            for i, (chunk, each) in enumerate(zip(chunks, arguments, strict=True))
+        ]
+        futures: list[Any] = self.client.compute(calls)
+        return futures
+
+    def results(
+        self, name: str, what: str, futures: list[Any], advice: str, keep: bool = False
+    ) -> Iterator[tuple[int, Any]]:
+        """Number and result of each task, as they finish; `what` the stage is called, `advice` if memory runs out.
+
+        Tasks are released as they finish, unless others depend on them (`keep`). All are cancelled if one fails.
+        """
+        self.tasks[name] = self.tasks.get(name, 0) + len(futures)
+        number = {future.key: i for i, future in enumerate(futures)}
+        done = False
+        try:
+            self.progress.begin(what)
+            for n_done, future in enumerate(self.distributed.as_completed(futures), start=1):
+                yield number[future.key], future.result()
+                if not keep:
+                    future.release()
+                self.progress.share(n_done / len(futures))
+            done = True
+        except self.distributed.KilledWorker as error:
+            raise MemoryBudgetError(
+                f"the phase {name!r} of the fit was given up: workers died of it again and again, most likely out of "
+                f"memory; {advice} ({error})"
+            ) from error
+        finally:
+            if not done:
+                self.client.cancel(futures, force=True)
+
+    @contextmanager
+    def shared_folder(self, work_dir: Path | None) -> Iterator[str]:
+        """A folder that the client and all workers see; gone at the end."""
+        if work_dir is None:
+            folder = Path(tempfile.mkdtemp(prefix="nestmap-cluster-", dir=default_folder()))
+        else:
+            _remove_left(work_dir)
+            folder = work_dir.resolve() / f"{CLUSTER}{self.token}"  # workers have folders of their own
+            folder.mkdir(parents=True)
+        lock = take_lock(folder / "lock", f"work_dir={str(folder)!r}")
+        try:
+            (folder / "token").write_text(self.token)
+            blind = [worker for worker, ok in self.client.run(sees, str(folder), self.token).items() if not ok]
+            if blind:
+                raise ValueError(
+                    f"work_dir: {len(blind)} workers, such as {blind[0]}, cannot write to {folder}; give "
+                    "work_dir= a folder that this process and all workers share (NFS, Lustre, EFS, …)"
+                )
+            yield str(folder)
+        finally:
+            os.close(lock)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left(work_dir: Path) -> None:
+    """Remove the folders of fits that were killed: nobody holds their lock."""
+    for left in work_dir.glob(f"{CLUSTER}*"):
+        try:
+            os.close(take_lock(left / "lock", str(left)))
+        except OSError:
+            continue  # in use, or of another machine
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def chunk_advice(chunk_rows: int, row_bytes: int, limit: int | None) -> str:
+    """What to do if chunks are too large for the workers."""
+    size = f"the largest chunk has {chunk_rows} rows, {format_size(chunk_rows * row_bytes)}"
+    rows = max(1, (limit // 8 if limit else 100_000_000) // max(1, row_bytes))
+    return f"{size}: use X.rechunk({{0: {min(rows, max(1, chunk_rows // 2))}}}), or give workers more memory"
+
+
+def in_order(results: Iterator[tuple[int, Any]], n: int, take: Callable[[Any], Any] = lambda x: x) -> list[Any]:
+    """Results by the numbers of their tasks."""
+    found: list[Any] = [None] * n
+    for i, result in results:
+        found[i] = take(result)
+    return found

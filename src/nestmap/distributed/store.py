@@ -1,0 +1,128 @@
+"""The folder that the client and all workers see: rows of a fit as plain files, read by slices.
+
+Workers do not map them: pages of a mapped file count as memory of a worker, which is stopped for too much of it. Each
+task writes the same bytes to the same place however often it runs: what a worker that died left half done, the next
+one mends.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, blocks
+from .._input.scratch import reserve
+
+_WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """Rows of one type in a file without a header."""
+
+    path: str
+    n: int
+    width: int
+    dtype: str
+
+    @property
+    def row_bytes(self) -> int:
+        return self.width * np.dtype(self.dtype).itemsize
+
+    def create(self) -> RowFile:
+        """Make the file, with all of its bytes reserved."""
+        path = Path(self.path)
+        with path.open("wb") as file:
+            reserve(file, max(1, self.n * self.row_bytes), path.parent)
+        return self
+
+    def write(self, start: int, rows: Array) -> None:
+        """Put rows to where they belong."""
+        view: Any = np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
+        with Path(self.path).open("r+b", buffering=0) as file:
+            file.seek(start * self.row_bytes)
+            while len(view):
+                view = view[file.write(view) :]
+
+    def read(self, start: int, stop: int) -> Array:
+        """A slice of the rows, in memory."""
+        values = np.fromfile(
+            self.path, dtype=self.dtype, count=(stop - start) * self.width, offset=start * self.row_bytes
+        )
+        if len(values) != (stop - start) * self.width:
+            raise OSError(f"{self.path} ends before row {stop}: it was cut off, or another process removed it")
+        return values.reshape(-1, self.width)
+
+    def take(self, rows: Array) -> Array:
+        """Some rows, in the given order; the file is read in windows, from its begin to its end."""
+        out = np.empty((len(rows), self.width), dtype=self.dtype)
+        order = np.argsort(rows, kind="stable")
+        ascending = rows[order]
+        windows = ascending // max(1, _WINDOW // self.row_bytes)
+        cuts = np.flatnonzero(np.diff(windows, prepend=-1, append=-1))
+        for a, b in pairwise(cuts):
+            first = int(ascending[a])
+            out[order[a:b]] = self.read(first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
+        return out
+
+    def mapped(self) -> Any:
+        """All rows, mapped: for the client."""
+        return np.memmap(self.path, dtype=self.dtype, mode="r", shape=(self.n, self.width))
+
+
+@dataclass(frozen=True)
+class Store:
+    """The files of a fit. `rows` are in the order of X, those of `parted` and `keys` part by part."""
+
+    folder: str
+    n: int
+    width: int
+    dtype: str
+
+    @property
+    def rows(self) -> RowFile:
+        return RowFile(os.path.join(self.folder, "rows"), self.n, self.width, self.dtype)
+
+    @property
+    def parted(self) -> RowFile:
+        return RowFile(os.path.join(self.folder, "parted"), self.n, self.width, self.dtype)
+
+    @property
+    def keys(self) -> RowFile:
+        """Of each row two numbers: its key, which decides ties, and the hash that copies are found by."""
+        return RowFile(os.path.join(self.folder, "keys"), self.n, 2, "uint64")
+
+    def beside(self, name: str, rows: Any) -> Store:
+        """A store of other rows in a folder of its own, written here."""
+        folder = os.path.join(self.folder, name)
+        os.mkdir(folder)
+        other = Store(folder, rows.shape[0], rows.shape[1], str(rows.dtype))
+        other.rows.create()
+        for part in blocks(other.n, other.width):
+            other.rows.write(part.start, rows[part])
+        return other
+
+    def remove(self) -> None:
+        """Give back the room of the files."""
+        shutil.rmtree(self.folder)
+
+    def table(self, name: str) -> str:
+        """Where some arrays are kept."""
+        return os.path.join(self.folder, f"{name}.npz")
+
+    def save(self, name: str, **arrays: Any) -> None:
+        """Keep some arrays; they are there as a whole, or not at all."""
+        part = self.table(f"{name}.part")
+        np.savez(part, **arrays)
+        os.replace(part, self.table(name))
+
+    def load(self, name: str) -> dict[str, Array]:
+        """The arrays that were kept."""
+        with np.load(self.table(name), allow_pickle=False) as found:
+            return {key: found[key] for key in found.files}

@@ -1,0 +1,452 @@
+"""Fits of dask arrays on real worker processes: the bits of one machine, faults, errors before the work."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+import nestmap
+from nestmap import HNNE, MemoryBudgetError
+from nestmap._native import core
+from nestmap._points.point_set import make_points
+from nestmap._points.reduce import fit_reducer
+from nestmap.distributed import division, fit, phases, results, search, tasks
+from nestmap.distributed.division import Division
+from nestmap.distributed.store import RowFile
+from nestmap.neighbors import choice
+from nestmap.neighbors.join import build_index
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+RNG = np.random.default_rng(5)
+N = 3000
+ROWS = (RNG.normal(size=(N, 10)) + 3 * RNG.integers(0, 6, (N, 1))).astype(np.float32)
+ROWS[200:230] = ROWS[7]  # copies, far from each other in the array
+ROWS[2900] = ROWS[11]
+ROWS[1000:1400] = np.round(ROWS[1000:1400])  # ties
+OPTIONS: dict[str, Any] = {"layout": "descent"}  # the quickest
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[Any]:
+    """Clients of clusters by their number of workers, started when first asked for."""
+    started: dict[int, Any] = {}
+
+    def start(n: int) -> Any:
+        if n not in started:
+            cluster = distributed.LocalCluster(
+                n_workers=n, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=50
+            )
+            started[n] = cluster, distributed.Client(cluster, set_as_default=False)
+        return started[n][1]
+
+    yield start
+    for cluster, client in started.values():
+        client.close()
+        cluster.close()
+
+
+@pytest.fixture
+def client(clusters: Any) -> Iterator[Any]:
+    with clusters(2).as_current():
+        yield clusters(2)
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small data take the way of large data: about seven parts, several blocks."""
+    monkeypatch.setattr(fit, "PART_BYTES", 180_000)
+    monkeypatch.setattr(search, "BLOCK_BYTES", 40_000)
+
+
+@pytest.fixture(scope="module")
+def alone() -> HNNE:
+    return HNNE(**OPTIONS).fit(ROWS)
+
+
+def same(model: HNNE, alone: HNNE) -> None:
+    """The same tree and the same map, to the bit."""
+    assert model.hierarchy_.level_sizes == alone.hierarchy_.level_sizes
+    for level, other in zip(model.hierarchy_, alone.hierarchy_, strict=True):
+        assert_array_equal(level.members, other.members)
+        assert_array_equal(level.centroids, other.centroids)
+        assert_array_equal(level.keys, other.keys)
+    for links, others in zip(model.hierarchy_.links, alone.hierarchy_.links, strict=True):
+        assert_array_equal(links.ids, others.ids)
+        assert_array_equal(links.ranks, others.ranks)
+    assert_array_equal(np.asarray(model.embedding_), alone.embedding_)
+    assert_array_equal(np.asarray(model.labels_), alone.labels_)
+    assert model.far_distance_ == alone.far_distance_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "n_workers, chunks", [(1, (700, 10)), (2, (500, 10)), (2, (N, 10)), (4, ((1, 1700, 1299), (10,))), (4, (77, 4))]
+)
+def test_the_bits_of_one_machine(clusters: Any, parts: None, alone: HNNE, n_workers: int, chunks: Any) -> None:
+    with clusters(n_workers).as_current():
+        model = HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=chunks))
+    assert "parts on a cluster" in model.neighbor_report_.note and model.neighbor_report_.exact
+    assert int(model.neighbor_report_.note.split()[0]) > 4
+    assert "parts on a cluster" in model.hierarchy_.reports[1].note  # too many nodes for one part
+    assert "parts on a cluster" not in model.hierarchy_.reports[2].note
+    same(model, alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["cosine", "manhattan", "correlation"])
+def test_metrics(client: Any, parts: None, metric: str) -> None:
+    model = HNNE(metric=metric, **OPTIONS).fit(da.from_array(ROWS, chunks=(900, 10)))
+    assert "parts on a cluster" in model.neighbor_report_.note
+    same(model, HNNE(metric=metric, **OPTIONS).fit(ROWS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["uint8", "float64", "int32"])
+def test_types(client: Any, parts: None, dtype: str) -> None:
+    X = (8 * ROWS + 60).clip(0, 255).astype(dtype)
+    model = HNNE(**OPTIONS).fit(da.from_array(X, chunks=(900, 10)))
+    assert "parts on a cluster" in model.neighbor_report_.note
+    same(model, HNNE(**OPTIONS).fit(X))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"layout": "mosaic"}, {"n_components": 3}, {"detail": "leaves"}])
+def test_layouts(client: Any, parts: None, options: dict[str, Any]) -> None:
+    X = ROWS[:1500]
+    same(HNNE(**options).fit(da.from_array(X, chunks=(400, 10))), HNNE(**options).fit(X))
+
+
+@pytest.mark.slow
+def test_small_data_are_fitted_by_the_client(client: Any, alone: HNNE) -> None:
+    model = HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+    same(model, alone)
+    assert model.neighbor_report_.note == ""
+    again = model.relayout(radius=0.2)  # the rows are still there
+    assert isinstance(again.embedding_, np.ndarray)
+
+
+@pytest.mark.slow
+def test_results_are_dask_arrays_of_the_same_chunks(client: Any, parts: None, alone: HNNE, tmp_path: Path) -> None:
+    X = da.from_array(ROWS, chunks=((1100, 1100, 800), (10,)))
+    model = HNNE(**OPTIONS).fit(X)
+    assert model.embedding_.chunks == (X.chunks[0], (2,)) and model.labels_.chunks == (X.chunks[0],)
+    assert_array_equal(model.labels(0).compute(), alone.labels(0))
+    assert model.labels(-1).chunks == (X.chunks[0],)
+    assert_array_equal(model.labels(n_clusters=5).compute(), alone.hierarchy_.labels(n_clusters=5))
+    model.embedding_.to_zarr(str(tmp_path / "map.zarr"))
+    assert_array_equal(da.from_zarr(str(tmp_path / "map.zarr")).compute(), alone.embedding_)
+    other = pickle.loads(pickle.dumps(model))
+    assert_array_equal(other.embedding_.compute(), alone.embedding_)
+    model.save(tmp_path / "model.nestmap")
+    assert_array_equal(nestmap.load(tmp_path / "model.nestmap").embedding_, alone.embedding_)
+    assert_array_equal(model.transform(X + 0.01).compute(), alone.transform(ROWS + np.float32(0.01)))
+    assert len(model.extend(ROWS[:5] + 0.02).embedding_) == N + 5  # all that it needs is in the client
+
+
+@pytest.mark.slow
+def test_frames(client: Any, alone: HNNE) -> None:
+    frame = pd.DataFrame(ROWS, columns=list("abcdefghij"))
+    model = HNNE(**OPTIONS).fit(dd.from_pandas(frame, npartitions=4))
+    same(model, alone)
+    assert_array_equal(model.feature_names_in_, frame.columns)
+    assert model.embedding_.chunks[0] == (750, 750, 750, 750)
+    with pytest.raises(ValueError, match=r"not 'k' \("):
+        HNNE().fit(dd.from_pandas(frame.assign(k="text"), npartitions=2))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(core() is None, reason="without kernels all searches are exact")
+def test_approximate_search(clusters: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_FEW", 0)
+    monkeypatch.setattr(fit, "PART_BYTES", 3_000_000)
+    X = RNG.normal(size=(15_000, 6)).astype(np.float32)
+    found = []
+    for n_workers, chunks in ((2, 5000), (4, 1234)):
+        with clusters(n_workers).as_current():
+            found.append(HNNE(neighbors="approximate", **OPTIONS).fit(da.from_array(X, chunks=(chunks, 6))))
+    one, two = found
+    same(two, one)
+    report = one.neighbor_report_
+    assert report.method == "approximate" and not report.exact and report.n_sampled == 1000
+    truth = nestmap.first_neighbors(X, method="exact").ids
+    recall = np.mean(one.hierarchy_.links[0].ids == truth)
+    assert recall > 0.9 and abs(recall - report.recall) < 0.03
+
+
+@pytest.mark.parametrize("shape", [(10, 2), (10,)])
+def test_large_results_go_to_the_work_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: Any) -> None:
+    monkeypatch.setattr(results, "_LARGE", 0)
+    values = RNG.normal(size=shape)
+    for _ in range(2):  # the second finds the file
+        found = results.Chunks((3, 7), str(tmp_path)).of(values, "embedding")
+        assert found.chunks[0] == (3, 7) and len(pickle.dumps(found.__dask_graph__())) < 5000
+        assert_array_equal(found.compute(scheduler="sync"), values)
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+# Faults
+
+
+def _held(dask_scheduler: Any) -> list[str]:
+    return [str(key) for key in dask_scheduler.tasks if "nestmap" in str(key)]
+
+
+def _kill_once(flag: str) -> None:
+    """Kill this worker, the first time."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Deadly:
+    """A task that kills its worker, the first time that one of its kind runs."""
+
+    def __init__(self, task: Any, flag: Path) -> None:
+        self.task, self.flag, self.__name__ = task, str(flag), task.__name__
+
+    def __call__(self, *arguments: Any) -> Any:
+        result = self.task(*arguments)
+        _kill_once(self.flag)  # with all files written, and no result
+        return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module, task", [(fit, "check_chunk"), *((search, f"{t}") for t in
+    ("sort_block", "spread_block", "join_part", "ask_part"))])  # fmt: skip
+def test_killed_workers(
+    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, task: str
+) -> None:
+    monkeypatch.setattr(module, task, Deadly(getattr(module, task), tmp_path / "killed"))
+    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
+    assert (tmp_path / "killed").exists()
+
+
+def _fatal(*arguments: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)  # as the system does to a process that takes too much memory
+
+
+def _allow_failures(n: int, dask_scheduler: Any) -> int:
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, n
+    return int(before)
+
+
+@pytest.mark.slow
+def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "join_part", _fatal)
+    before = client.run_on_scheduler(_allow_failures, 0)
+    try:
+        with pytest.raises(MemoryBudgetError, match=r"phase 'join'.*max_memory="):
+            HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+    finally:
+        client.run_on_scheduler(_allow_failures, before)
+        client.wait_for_workers(2, timeout=60)
+
+
+def test_what_to_do_about_large_chunks() -> None:
+    assert phases.chunk_advice(900, 40, None).startswith(
+        "the largest chunk has 900 rows, 36 kB: use X.rechunk({0: 450})"
+    )
+    assert "rechunk({0: 12})" in phases.chunk_advice(900, 1000, 100_000)
+
+
+@pytest.mark.slow
+def test_nothing_is_left_behind(client: Any, parts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+
+    def fail(event: Any) -> None:
+        if "across" in event.stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HNNE(callback=fail, **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+    assert [*tmp_path.iterdir()] == []
+    deadline = time.monotonic() + 30  # a task that runs is not interrupted
+    while held := client.run_on_scheduler(_held):
+        assert time.monotonic() < deadline, held
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_work_dir_resumes(
+    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, stages = da.from_array(ROWS, chunks=(500, 10)), []
+
+    def fail(event: Any) -> None:
+        if event.stage.startswith("level 1"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HNNE(work_dir=tmp_path / "work", callback=fail, **OPTIONS).fit(X)
+    model = HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
+    same(model, alone)
+    assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
+    same(HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(ROWS), alone)  # one machine goes on from it, too
+    assert not [*(tmp_path / "work").glob("cluster*")]
+
+
+@pytest.mark.slow
+def test_folders_that_workers_do_not_see(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phases, "sees", lambda folder, token: False)
+    with pytest.raises(ValueError, match=r"work_dir: 2 workers.*share"):
+        HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+
+
+# Bad input, before the work
+
+
+@pytest.mark.slow
+def test_bad_chunks(client: Any, parts: None) -> None:
+    bad = ROWS.copy()
+    bad[2100, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN, first at row 2100, column 3"):
+        HNNE().fit(da.from_array(bad, chunks=(500, 10)))
+    X = da.from_array(ROWS, chunks=(500, 10))
+    with pytest.raises(ValueError, match=r"unknown sizes.*compute_chunk_sizes"):
+        HNNE().fit(X[X[:, 0] > 1])
+    with pytest.raises(ValueError, match=r"rows \d+ to \d+ came as shape \(500, 9\) instead of \(500, 10\)"):
+        HNNE().fit(X.map_blocks(lambda block: block[:, :9], dtype=X.dtype, chunks=X.chunks))
+    with pytest.raises(ValueError, match="came as float64, but the array says float32"):
+        HNNE().fit(X.map_blocks(lambda block: block.astype(float), dtype=X.dtype, chunks=X.chunks))
+    with pytest.raises(ValueError, match="n_components=0"):
+        HNNE(n_components=0).fit(X)
+    with pytest.raises(MemoryBudgetError, match=r"1.1 GB per thread.*rechunk\(\{0: "):
+        HNNE().fit(da.zeros((10_000_000, 100), chunks=(5_000_000, 100)))
+    with pytest.raises(MemoryBudgetError, match="max_memory='1MB'"):
+        HNNE(max_memory="1MB").fit(X)
+    with pytest.raises(MemoryBudgetError, match=r"1.1 GB per thread.*max_memory='1073MB'"):
+        HNNE(max_memory="4GB").fit(da.zeros((10_000_000, 100), chunks=(100_000, 100)))
+    with pytest.raises(ValueError, match="metric='cosin' is no metric"):
+        HNNE(metric="cosin").fit(X)
+    with pytest.raises(ValueError, match="metric='precomputed'"):
+        HNNE(metric="precomputed").fit(X[:10, :10])
+
+
+def test_there_must_be_a_client() -> None:
+    with pytest.raises(ValueError, match=r"distributed\.Client\(\)"):
+        HNNE().fit(da.from_array(ROWS, chunks=(500, 10)))
+
+
+def test_plan(parts: None) -> None:
+    X = da.from_array(ROWS, chunks=(500, 10))
+    plan = HNNE().plan(X)
+    assert plan.method == "exact" and plan.cluster.n_parts > 4 and plan.cluster.tasks["check"] == 6
+    assert plan.cluster.tasks["join"] == plan.cluster.n_parts and plan.cluster.disk == 2 * ROWS.nbytes
+    assert plan.cluster.moved["spread"] == 2 * ROWS.nbytes and "parts" in str(plan)
+    assert HNNE().plan(ROWS).cluster is None
+
+
+# Pieces
+
+
+def test_row_files(tmp_path: Path) -> None:
+    file = RowFile(str(tmp_path / "rows"), N, 10, "float32").create()
+    for start in (1000, 0, 2000):
+        file.write(start, ROWS[start : start + 1000])
+    assert_array_equal(file.read(5, 2100), ROWS[5:2100])
+    assert_array_equal(file.mapped(), ROWS)
+    some = RNG.permutation(N)[:777]
+    assert_array_equal(file.take(some), ROWS[some])
+    assert_array_equal(file.take(some[:0]), ROWS[:0])
+    with pytest.raises(OSError, match="cut off"):
+        file.read(N - 1, N + 5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_boxes_bound_distances(metric: str) -> None:
+    """No row has a row of a part nearer than its reach says, unless it asks that part."""
+    points = make_points(ROWS, metric)
+    parted = division.divide(points, 6, 16)
+    z = parted.short(points)
+    cells = parted.cells_of(z)
+    lows, highs = division.boxes(z, cells, len(parted.centres))
+    parted = Division(**{**vars(parted), "lows": lows, "highs": highs})
+    own = parted.part_of_cell[cells]
+    assert np.bincount(own, minlength=6).min() > N / 20
+    x = ROWS[:300].astype(float) * points.unit
+    away = np.abs(x[:, None] - ROWS * points.unit)
+    away = away.sum(axis=2) if metric == "manhattan" else np.sqrt((away**2).sum(axis=2))
+    reach = np.full(300, np.quantile(away, 0.01), dtype=np.float32)
+    asked = parted.near_parts(z[:300], reach, own=-1, n_cells=None)
+    n_asked = 0
+    for p in range(parted.n_parts):
+        needed = np.flatnonzero((away[:, own == p] <= reach[:, None]).any(axis=1))
+        assert np.isin(needed, asked[p]).all()
+        n_asked += len(asked[p])
+    assert n_asked < 300 * parted.n_parts  # some were ruled out
+    few = parted.near_parts(z[:300], reach, own=-1, n_cells=2)
+    assert sum(map(len, few)) < n_asked
+
+
+def test_queries_with_limits() -> None:
+    """What is asked for with a distance to beat: nearer rows, equally near ones, or nobody."""
+    points = make_points(ROWS[:2000], "euclidean")
+    index = build_index(points, 1, fit_reducer(points))
+    asked = make_points(ROWS[2300:2500], "euclidean", like=points)
+    ids, squared = index.nearest(asked, 1)
+    again, away = index.nearest(asked, 1, squared.copy())
+    assert_array_equal(away, squared)
+    assert (again >= 0).all()
+    nobody, kept = index.nearest(asked, 1, np.nextafter(np.float32(0.5) * squared, 0).astype(float))
+    assert (nobody[squared > 0] == -1).all() and (kept <= squared / 2).all()
+    near, far = index.nearest(asked, 1, n_visit=1)
+    assert (far >= squared).all() and (near == ids).mean() > 0.5
+    if core() is not None:
+        with pytest.raises(ValueError, match="n_visit=0"):
+            index.nearest(asked, 1, n_visit=0)
+    own = index.nearest_others(np.array([3, 7, 200]), 1)
+    brute = np.array(
+        [np.delete(((ROWS[:2000].astype(float) - ROWS[i]) ** 2).sum(axis=1), i).min() for i in (3, 7, 200)]
+    )
+    np.testing.assert_allclose(own, brute * points.unit**2, rtol=1e-6)
+
+
+def test_task_names_are_readable() -> None:
+    from dask.utils import key_split
+
+    assert key_split(("nestmap-join-" + "0123456789abcdef" * 2, 3)) == "nestmap-join"
+    assert tasks.sees("/nonexistent", "x") is False
+
+
+# The command
+
+
+@pytest.mark.slow
+def test_command(client: Any, parts: None, alone: HNNE, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from nestmap.cli import main
+
+    names = list("abcdefghij")
+    frame = pd.DataFrame(ROWS, columns=names).assign(other="text")
+    (tmp_path / "rows").mkdir()
+    for i, part in enumerate((frame[:1500], frame[1500:])):
+        part.to_parquet(tmp_path / "rows" / f"{i}.parquet")
+    np.save(tmp_path / "rows.npy", ROWS)
+    to = ["--scheduler", client.scheduler.address, "--layout", "descent", "--quiet"]
+    for data in ("rows/*.parquet", "rows.npy"):
+        assert main(["fit", str(tmp_path / data), "-o", str(tmp_path / "run"), "--force", *to]) == 0
+        model = nestmap.load(tmp_path / "run" / "map-2d.nestmap")
+        assert_array_equal(model.embedding_, alone.embedding_)
+    assert not (tmp_path / "run.work").exists()
+    assert main(["fit", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "new"), "--dims", "2,3", *to]) == 2
+    assert "several --dims needs the rows in one process" in capsys.readouterr().err
+    assert (
+        main(["fit", str(tmp_path / "rows" / "*.parquet"), "-o", str(tmp_path / "new"), "--columns", "zz", *to]) == 2
+    )
+    assert "has no column 'zz'" in capsys.readouterr().err
