@@ -40,7 +40,8 @@ ROOMS = (
     "_version", "errors", "_habits", "_arrays", "_geometry", "_parallel", "_forecast", "_progress", "_native",
     "_input", "_points", "_work", "neighbors", "_run", "_costs", "describe", "hierarchy", "preliminary", "mds",
     "arrangement", "layout", "placement", "plan", "fitted", "parameters", "_files", "metrics", "readers", "datasets",
-    "changes", "plots", "explore", "grow", "distributed", "estimator", "cluster", "sc", "saved", "runs", "cli", "__main__",
+    "changes", "plots", "explore", "grow", "distributed", "estimator", "cluster", "sc", "saved", "runs", "cli",
+    "__main__",
 )  # fmt: skip
 
 
