@@ -44,17 +44,20 @@ class Parameter:
 
 def estimator_parameters() -> Iterator[Parameter]:
     """The parameters of HNNE in the order of its signature, without importing it."""
-    source = Path(__file__).parent.parent / "estimator.py"
-    tree = ast.parse(source.read_text(encoding="utf-8"))
-    model = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "HNNE")
-    init = next(node for node in model.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    said = dict(_described(ast.get_docstring(model) or ""))
+    body = _class_of("parameters", "MapParameters").body
+    init = next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    said = dict(_described(ast.get_docstring(_class_of("estimator", "HNNE")) or ""))
     arguments = [*init.args.args[1:], *init.args.kwonlyargs]
     defaults = [*init.args.defaults, *init.args.kw_defaults]
     for argument, default in zip(arguments, defaults, strict=True):
         assert argument.annotation is not None and default is not None
         value = eval(compile(ast.Expression(default), "default", "eval"), {"__builtins__": {}})
         yield Parameter(argument.arg, ast.unparse(argument.annotation), value, *said[argument.arg])
+
+
+def _class_of(module: str, name: str) -> ast.ClassDef:
+    tree = ast.parse((Path(__file__).parent.parent / f"{module}.py").read_text(encoding="utf-8"))
+    return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
 def _described(docstring: str) -> Iterator[tuple[str, tuple[str, str]]]:
