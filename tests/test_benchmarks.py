@@ -15,7 +15,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise_distances
 
-from benchmarks import paper, runner, tables
+from benchmarks import living, paper, runner, tables
 from benchmarks.evaluate import evaluate_all
 from benchmarks.large import truth
 from benchmarks.large.blocks import write_rows
@@ -435,3 +435,16 @@ def test_the_large_report_sets_bars_beside_figures(tmp_path):
 def test_the_large_report_of_nothing_says_so(tmp_path):
     text = write_large_report({}, tmp_path).read_text()
     assert "Nothing has been measured" in text and "✓" not in text and "missed" not in text
+
+
+def test_tables_of_living_maps() -> None:
+    line = {"data": "usps", "part": "refit", "method": "umap"}
+    scores = {"median": 0.25, "p95": 0.5, "trust": 0.99, "recall": 0.4, "accuracy": 1.0}
+    found = living.tables({("usps", "refit", "umap"): {**line, **scores}})
+    assert "| USPS | AlignedUMAP | .2500 | .5000 | .9900 | .4000 | 1.0000 |" in found["refit"]
+    labels, own = np.array([0, 0, 0, 1, 1]), np.array([True, True, False, True, False])
+    assert living.purity(labels, own) == pytest.approx(2 / 3) and living.purity(labels, ~own & own) == 0
+    X, y = np.arange(44)[:, None], np.arange(44) % 4
+    first, then = living.parts_of(X, y, "refit")
+    assert len(first) == len(then) == 40 and len(np.intersect1d(first, then)) == 36
+    assert (y[living.parts_of(X, y, "class")[1]] == 3).all()

@@ -108,7 +108,8 @@ def arguments(kernel: str) -> dict[str, Any]:
         motion = {"attraction": 1.0, "repulsion": 1.0, "momentum": 0.8, "longest": 5.0}
         return {
             **graph, **grid, "potential": np.zeros((48, 48), dtype=np.float32), **motion,
-            "rates": np.ones(N, dtype=np.float32), "positions": places, **ones,
+            "rates": np.ones(N, dtype=np.float32), "homes": places.copy(), "ties": np.ones(N, dtype=np.float32),
+            "positions": places, **ones,
             "bounds": np.zeros((2, 2), dtype=np.float32), **threads,
         }  # fmt: skip
     cells, near = core().Cells(**short_rows()), np.empty((N_CELLS, LISTED), dtype=np.int32)

@@ -81,7 +81,7 @@ class TestMaps:
 
     def test_threads_make_no_difference(self) -> None:
         for parameters in ({}, {"detail": "leaves"}):
-            maps = [HNNE(like=old(), n_jobs=k, **parameters).fit(rows()[80:880]) for k in (1, 2)]
+            maps = [HNNE(like=old(), n_jobs=k, **parameters).fit(rows()[80:480]) for k in (1, 2)]
             np.testing.assert_array_equal(maps[0].embedding_, maps[1].embedding_)
 
     @pytest.mark.parametrize("parameters", [
@@ -103,11 +103,9 @@ class TestMaps:
         centres = [after.embedding_[:270].mean(axis=0), before.embedding_[30:].mean(axis=0)]
         np.testing.assert_allclose(*centres, atol=0.03 * spread(before.embedding_))
 
-    @pytest.mark.parametrize("change", [
-        {"layout": "mosaic"}, {"detail": "leaves"}, {"tightness": 2.0}, {"layout": "descent"}, {"metric": "cosine"},
-    ])  # fmt: skip
+    @pytest.mark.parametrize("change", [{"detail": "leaves"}, {"tightness": 2.0}, {"layout": "descent"}])
     def test_other_kinds_of_maps_may_be_followed(self, change: dict[str, object]) -> None:
-        X = rows()[80:880]
+        X = rows()[80:480]
         after = HNNE(**change, like=old()).fit(X)  # type: ignore[arg-type]
         assert np.median(moves(old(), after)) < np.median(moves(old(), HNNE(**change).fit(X)))  # type: ignore[arg-type]
         back = HNNE(like=after).fit(X)
@@ -116,19 +114,19 @@ class TestMaps:
     def test_many_maps_in_a_row_stay_in_place(self) -> None:
         X, model = rows(), HNNE().fit(rows()[:300])
         first, last = model, model
-        for i in range(1, 6):
+        for i in range(1, 5):
             last = HNNE(like=last).fit(X[20 * i : 300 + 60 * i])  # grows, too
         assert last.layout_.unit < 0.95  # more rows in the same space
         assert np.median(moves(first, last)) < 0.15
-        assert trustworthiness(X[100:600], last.embedding_) > 0.975
+        assert trustworthiness(X[80:540], last.embedding_) > 0.975
 
     def test_rows_that_are_all_new_in_a_place(self) -> None:
         X, own = digits(), nestmap_classes() == 0
-        before = HNNE().fit(X[~own][:700])
-        after = HNNE(like=before).fit(np.concatenate([X[~own][:700], X[own]]))
-        near = np.sqrt(((after.embedding_[700:, None] - after.embedding_[None]) ** 2).sum(axis=2))
-        near[np.arange(len(near)), 700 + np.arange(len(near))] = np.inf
-        assert (near.argmin(axis=1) >= 700).mean() > 0.9  # they do not lie on top of others
+        before = HNNE().fit(X[~own][:400])
+        after = HNNE(like=before).fit(np.concatenate([X[~own][:400], X[own]]))
+        near = np.sqrt(((after.embedding_[400:, None] - after.embedding_[None]) ** 2).sum(axis=2))
+        near[np.arange(len(near)), 400 + np.arange(len(near))] = np.inf
+        assert (near.argmin(axis=1) >= 400).mean() > 0.9  # they do not lie on top of others
 
     def test_copies_and_single_rows(self) -> None:
         X = np.repeat(rows()[:40], 3, axis=0)
