@@ -38,8 +38,8 @@ from .tasks import (
 
 BLOCK_BYTES = 32_000_000  # of rows that are sorted at a time
 _SAMPLED = 1000  # rows that tell the recall
-_VISITED = 8  # cells that a row looks into, where it asks, at first
-_MOST_ROUNDS = 4  # of asking
+_VISITED = 16  # cells that a row looks into, where it asks, at first
+_MOST_ROUNDS = 2  # of asking
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
 _ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
 

@@ -26,7 +26,7 @@ from .division import Division, boxes, load_division
 from .store import RowFile, Store
 
 _QUERY_VALUES = 4_000_000  # of rows that ask a part at a time
-NEAR_CELLS = 3  # approximate: a row asks the parts of so many nearest cells at first
+NEAR_CELLS = 8  # approximate: a row asks the parts of so many nearest cells at first
 
 
 def sees(folder: str, token: str) -> bool:
@@ -110,7 +110,7 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
         joined = join_rows(points, 1, division.reducer, None, hashes, search.columns)
     else:
         joined = approximate_rows(
-            points, 1, (1 + search.target_recall) / 2, division.reducer, None, hashes, search.columns, search.n_listed
+            points, 1, (3 + search.target_recall) / 4, division.reducer, None, hashes, search.columns, search.n_listed
         )
     ids = np.where(joined.ids >= 0, joined.ids + first, -1)
     limits = joined.squared.copy()
