@@ -38,7 +38,7 @@ class Phases:
         if not self.client.nthreads():
             self.client.wait_for_workers(1, timeout=60)
         try:
-            found = self.client.run(survey)
+            found = self._ask_workers(survey)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 f"workers need nestmap {__version__}, as this process: pip install nestmap=={__version__} where "
@@ -51,6 +51,14 @@ class Phases:
             )
         limits = [limit // max(1, n_threads) for _, limit, n_threads in found.values() if limit]
         return min(limits) if limits else None
+
+    def _ask_workers(self, function: Any, *arguments: Any) -> dict[str, Any]:
+        """What a function gives on each worker; those that have gone meanwhile have no say."""
+        found = self.client.run(function, *arguments, on_error="return")
+        for answer in found.values():
+            if isinstance(answer, Exception) and not isinstance(answer, OSError):  # OSError: the connection
+                raise answer
+        return {worker: answer for worker, answer in found.items() if not isinstance(answer, Exception)}
 
     def submit(self, name: str, function: Any, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """One task for each tuple of arguments, among which may be futures."""
@@ -110,7 +118,7 @@ class Phases:
         lock = take_lock(folder / "lock", f"work_dir={str(folder)!r}")
         try:
             (folder / "token").write_text(self.token)
-            blind = [worker for worker, ok in self.client.run(sees, str(folder), self.token).items() if not ok]
+            blind = [worker for worker, ok in self._ask_workers(sees, str(folder), self.token).items() if not ok]
             if blind:
                 raise ValueError(
                     f"work_dir: {len(blind)} workers, such as {blind[0]}, cannot write to {folder}; give "
