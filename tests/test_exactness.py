@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from nestmap import first_neighbors
 from nestmap._native import using
 from nestmap._points.point_set import PointSet, make_points
-from nestmap._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows, rounding_slack
+from nestmap._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack
 
 BELOW_FLOAT = 1e-35  # as in cpp/cells.hpp
 RNG = np.random.default_rng(8)
@@ -114,6 +114,8 @@ def test_sums_in_float32_stay_within_the_margin(kind: str) -> None:
     """Not proved, but so on hard rows: an approximate search compares its sample with the true neighbours."""
     points = make_points(hard_rows(kind).astype(np.float32), "euclidean")
     reducer = fit_reducer(points, most=64 if kind == "plane" else 256)
+    reducer = for_single(points, reducer)
+    assert reducer is not None
     single, double = (reduce_rows(points, reducer, 1, single=single) for single in (True, False))
     assert (single.z != double.z).any()
     D = by_definition(points)
@@ -122,6 +124,15 @@ def test_sums_in_float32_stay_within_the_margin(kind: str) -> None:
         slack = rounding_slack(head, points.n_cols)
         for bound in lower_bounds(single, i, j, head, slack, points.norm):
             assert (bound <= D[i, j] * (1 + 2.0**-22)).all()
+
+
+def test_sums_in_float32_are_for_numbers_of_float32_in_any_type() -> None:
+    rows = hard_rows("small integers")
+    for X, fits in ((rows, True), (rows.astype(np.float64), True), (rows.astype(np.float64) / 3, False)):
+        points = make_points(X, "euclidean")
+        assert (for_single(points, fit_reducer(points)) is not None) == fits
+    points = make_points(rows, "cosine")
+    assert for_single(points, fit_reducer(points)) is None
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])

@@ -119,7 +119,7 @@ def declared() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 def parameters_of(function: object) -> list[list[str]]:
     """Names of the parameters of a compiled function, for each of its overloads."""
-    texts = [text for text, *_ in function.__nb_signature__]  # type: ignore[attr-defined]
+    texts = [re.sub(r"\\\d+", "...", text) for text, *_ in function.__nb_signature__]  # type: ignore[attr-defined]  # \\0: a default
     while any("[" in text for text in texts):  # types of arrays are no Python
         texts = [re.sub(r"\[[^][]*\]", "", text) for text in texts]
     heads = [ast.parse(f"{text}: ...").body[0] for text in texts]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,8 +83,6 @@ def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_CO
     sample = points.block(rows)
     mean = np.zeros(points.n_cols) if points.is_sparse else sample.mean(axis=0)
     if not points.is_sparse:
-        if np.can_cast(points.data.dtype, np.float32):  # any point near the middle will do
-            mean = mean.astype(np.float32).astype(np.float64)
         sample -= mean
     if points.norm == "L1":
         return Reducer(mean, _column_groups(sample, most), "L1")
@@ -145,8 +143,8 @@ def reduce_rows(
 ) -> ShortRows:
     """Short rows of the given rows (all: None), in blocks; O(n · n_cols · n_dims).
 
-    `single`: sums in float32 where that loses no more than the margin for rounding usually allows, in half the time.
-    That is not proved, so it is for searches that prove nothing.
+    `single`: sums in float32, in half the time, of what `for_single` has found fit. They lose no more than the margin
+    for rounding usually allows; that is not proved, so it is for searches that prove nothing.
     """
     n = points.n if rows is None else len(rows)
     dims = reducer.n_dims
@@ -178,7 +176,6 @@ def reduce_rows(
 
 def _projection(points: PointSet, reducer: Reducer, most: int, single: bool) -> Callable[[Any], tuple[Any, Array]]:
     """A function from up to `most` rows to those rows, centred, and their coordinates; the arrays are used again."""
-    single = single and _fits_float32(points, reducer.mean)
     kind = np.float32 if single else np.float64
     scratch = _Scratch(most, 0 if points.is_sparse else points.n_cols, reducer.n_dims, kind)
     mean: Array = (reducer.mean / points.unit if single else reducer.mean).astype(kind)
@@ -203,10 +200,21 @@ def _projection(points: PointSet, reducer: Reducer, most: int, single: bool) -> 
     return project
 
 
-def _fits_float32(points: PointSet, mean: Array) -> bool:
-    """Whether rows and mean are numbers of float32, so that nothing is lost before the mean is taken off."""
+def for_single(points: PointSet, reducer: Reducer) -> Reducer | None:
+    """The same around a mean of float32, for sums in float32; None if these would lose more than rounding.
+
+    The rows must be numbers of float32, whatever type holds them: nothing is lost before the mean is taken off.
+    """
     plain = points.metric == "euclidean" and not points.is_sparse and 2.0**-64 < points.unit < 2.0**64
-    return plain and np.can_cast(points.data.dtype, np.float32) and bool(np.all(mean == mean.astype(np.float32)))
+    if not plain or not _hold_float32(points.data):
+        return None
+    return replace(reducer, mean=reducer.mean.astype(np.float32).astype(np.float64))
+
+
+def _hold_float32(data: Array) -> bool:
+    if np.can_cast(data.dtype, np.float32):
+        return True
+    return all(np.array_equal(data[part], data[part].astype(np.float32)) for part in blocks(*data.shape))
 
 
 class _Scratch(threading.local):

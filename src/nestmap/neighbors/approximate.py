@@ -22,7 +22,7 @@ from .._native import core, kernels
 from .._parallel import map_blocks, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
-from .._points.reduce import Reducer, ShortRows, fit_reducer, reduce_rows, rounding_slack, sample_size
+from .._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack, sample_size
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .join import Joined, join_rows, make_cells
@@ -155,8 +155,10 @@ def search_graph(
     if n < max(_LEAST_DISTINCT, 2 * k):
         raise CheaperExact("few distinct rows: all distances were computed")
     reducer = reducer or fit_reducer(points, _sample_of(points, distinct), columns)
+    single = for_single(points, reducer)
+    reducer = single or reducer
     clock.stop("directions")
-    reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1), single=True)
+    reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1), single=single is not None)
     clock.stop("reduction")
     partition = fine_partition(reduced.z, n_threads, part_of(progress, 0.1, 0.15))
     reduced = reduced.take(partition.order, n_threads)
