@@ -134,7 +134,8 @@ void bind_forces(nb::module_& m) {
     m.def("move", [](In<int64_t, Vec> starts, In<int32_t, Vec> ids, In<float, Vec> weights, double x, double y,
                      double spacing, In<float, Mat> potential, double attraction, double repulsion, double momentum,
                      double longest, In<float, Vec> rates, In<float, Mat> homes, In<float, Vec> ties,
-                     In<float, Mat> positions, Out<float, Mat> velocities, Out<float, Mat> gains, Out<float, Mat> moved, Out<float, Mat> bounds, int n_threads) {
+                     In<float, Mat> positions, Out<float, Mat> velocities, Out<float, Mat> gains,
+                     Out<float, Mat> moved, Out<float, Mat> bounds, int n_threads) {
         const int64_t n = length(positions);
         check_shape("starts", starts, {n + 1});
         check_shape("weights", weights, {length(ids)});

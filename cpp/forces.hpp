@@ -36,7 +36,7 @@ void calibrate(const float* distances, int64_t n, int64_t k, double perplexity, 
 void spread(const float* positions, const float* masses, int64_t n, const Grid& grid, float* charges, int n_threads,
             const Poll& poll);
 void move(const Attraction& graph, const Homes& homes, const Grid& grid, const float* potential, const Motion& motion,
-          const float* rates, const float* positions, float* velocities, float* gains, float* moved, float* bounds, int n_threads,
-          const Poll& poll);
+          const float* rates, const float* positions, float* velocities, float* gains, float* moved, float* bounds,
+          int n_threads, const Poll& poll);
 
 }  // namespace nestmap

@@ -76,8 +76,8 @@ def test_kernels_agree_with_twins(build: str, metric: str) -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 def test_recall_is_what_the_report_says(metric: str) -> None:
     points = make_points(mixture(30_000, 24), metric)
-    exact = join_points(points, 2)[0]
-    found, _ = approximate_neighbors(points, 2, 0.8)
+    exact = join_points(points, 2).in_metric(points)
+    found = approximate_neighbors(points, 2, 0.8).in_metric(points)
     recall = np.mean(found.distances <= exact.distances)
     report = found.report
     assert report.recall >= 0.8
@@ -90,7 +90,7 @@ def test_recall_is_what_the_report_says(metric: str) -> None:
 
 def test_distances_belong_to_the_neighbours() -> None:
     points = make_points(mixture(25_000, 10), "euclidean")
-    found, _ = approximate_neighbors(points, 2, 0.5)
+    found = approximate_neighbors(points, 2, 0.5).in_metric(points)
     rows = np.arange(0, points.n, 97)
     direct = points.pair_distances(rows, points, found.ids[rows], "L2")
     np.testing.assert_allclose(found.distances[rows], points.to_metric(direct), rtol=1e-12)
@@ -99,15 +99,15 @@ def test_distances_belong_to_the_neighbours() -> None:
 
 def test_same_bits_for_any_number_of_threads() -> None:
     points = make_points(mixture(25_000, 40), "euclidean")
-    one, many = (approximate_neighbors(points, n, 0.9)[0] for n in (1, 3))
+    one, many = (approximate_neighbors(points, n, 0.9) for n in (1, 3))
     np.testing.assert_array_equal(one.ids, many.ids)
-    np.testing.assert_array_equal(one.distances, many.distances)
+    np.testing.assert_array_equal(one.squared, many.squared)
     assert one.report.recall == many.report.recall and one.report.n_rounds == many.report.n_rounds > 0
 
 
 def test_a_higher_target_finds_more() -> None:
     points = make_points(mixture(40_000, 30, groups=5), "euclidean")
-    low, high = (approximate_neighbors(points, 2, target)[0].report for target in (0.3, 0.95))
+    low, high = (approximate_neighbors(points, 2, target).report for target in (0.3, 0.95))
     assert high.recall >= 0.93 > low.recall, "the rows that judge are others than those that steer"
     assert high.n_rounds > low.n_rounds
 
@@ -115,9 +115,9 @@ def test_a_higher_target_finds_more() -> None:
 def test_duplicates_are_neighbours_of_each_other() -> None:
     X = mixture(24_000, 6)
     X[5_000:15_000] = X[7]
-    found, _ = approximate_neighbors(make_points(X, "euclidean"), 2, 0.7)
+    found = approximate_neighbors(make_points(X, "euclidean"), 2, 0.7)
     same = np.flatnonzero((X[7] == X).all(axis=1))
-    assert (found.distances[same] == 0).all()
+    assert (found.squared[same] == 0).all()
     assert found.ids[same[0]] == same[1] and (found.ids[same[1:]] == same[0]).all()
 
 
@@ -164,10 +164,10 @@ def test_auto_knows_the_price_of_pairs_that_bounds_leave_over() -> None:
 def test_longer_lists_are_not_tried_where_all_pairs_are_cheaper() -> None:
     X = np.random.default_rng(0).standard_normal((24_000, 40)).astype(np.float32)
     points = make_points(X, "euclidean")
-    found, _ = approximate_neighbors(points, 2, 0.99, exact_pairs=lambda: 1e6)
+    found = approximate_neighbors(points, 2, 0.99, exact_pairs=lambda: 1e6)
     assert found.report.exact and "longer than all pairs" in found.report.note
-    np.testing.assert_array_equal(found.ids, join_points(points, 2)[0].ids)
-    longer = approximate_neighbors(points, 2, 0.9)[0].report
+    np.testing.assert_array_equal(found.ids, join_points(points, 2).ids)
+    longer = approximate_neighbors(points, 2, 0.9).report
     assert longer.n_listed > 16 and longer.recall > 0.85
 
 

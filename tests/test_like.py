@@ -45,6 +45,13 @@ def new() -> HNNE:
     return HNNE(like=old()).fit(rows()[80:880])
 
 
+def test_a_level_that_was_decided_stays_in_pickles() -> None:
+    tree = old().hierarchy_
+    other = (tree.default_level() + 1) % tree.n_levels
+    found = pickle.loads(pickle.dumps(tree.with_default_level(other)))
+    assert found.default_level() == other != tree.default_level()
+
+
 def moves(before: HNNE, after: HNNE, **options: object) -> np.ndarray:
     """How far the common rows have moved, as the maps lie."""
     found = nestmap.compare(before, after, align_maps=False, **options)  # type: ignore[arg-type]

@@ -250,7 +250,7 @@ def test_queries_are_exact_and_do_not_depend_on_the_batch(backend: str, metric: 
 
 def test_join_index_answers_for_rows_of_a_set_with_duplicates() -> None:
     X = np.vstack([digits()[:200], digits()[:50]])
-    _, index = join_points(make_points(X, "euclidean"), 2)
+    index = join_points(make_points(X, "euclidean"), 2).index
     assert isinstance(index, Index)
     np.testing.assert_array_equal(index.query(X, 2)[0], np.r_[:200, :50])
 

@@ -33,7 +33,7 @@ def test_searches(metric: str, backend: str) -> None:
     with using(backend):
         exact = [first_neighbors(rows(), metric, method="exact", n_jobs=n).ids for n in (1, 2, 8)]
         points = make_points(rows(), metric)
-        lists = [approximate_neighbors(points, n, 0.9)[0].ids for n in (1, 8)]
+        lists = [approximate_neighbors(points, n, 0.9).ids for n in (1, 8)]
     for found in exact[1:]:
         np.testing.assert_array_equal(found, exact[0])
     np.testing.assert_array_equal(*lists)

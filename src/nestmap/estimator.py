@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -495,10 +494,6 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         tree = self._fitted.tree
         return (tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads, first_row))
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        lines = super().__repr__(N_CHAR_MAX).split("\n")
-        return "\n".join(lines if len(lines) <= 20 else [*lines[:18], "…", lines[-1]])  # parameters may be arrays
-
     def _repr_html_(self) -> str:
         """In a notebook: a small map, the levels and the neighbour report; parameters before the fit."""
         if not hasattr(self, "hierarchy_"):
@@ -511,24 +506,6 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """What notebooks ask for first."""
         found: dict[str, str] = super()._repr_mimebundle_(**options)
         return {**found, "text/html": self._repr_html_()} if "text/html" in found else found
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {**super().__getstate__(), "callback": None}  # functions of a session do not travel
-        return {**state, "like": None} if hasattr(self, "hierarchy_") else state  # a fit has made use of it
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> HNNE:
-        other: HNNE = object.__new__(type(self))
-        state = {**self.__getstate__(), "like": None}
-        other.__dict__ = {**deepcopy(state, memo), "callback": self.callback, "like": self.like}
-        return other
-
-    def __sklearn_clone__(self) -> HNNE:
-        """An unfitted copy. Its `like` is the same fitted model: a clone of that would know nothing."""
-        other: HNNE = object.__new__(type(self))
-        other.__dict__ = {**self.__dict__, "like": None}
-        found: HNNE = BaseEstimator.__sklearn_clone__(other)
-        found.like = self.like
-        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -160,3 +161,25 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
         if self.arrangement == "auto":
             return self.n_components <= MOST_LOCAL
         return self.arrangement == "local"
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        lines = super().__repr__(N_CHAR_MAX).split("\n")
+        return "\n".join(lines if len(lines) <= 20 else [*lines[:18], "…", lines[-1]])  # parameters may be arrays
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**super().__getstate__(), "callback": None}  # functions of a session do not travel
+        return {**state, "like": None} if hasattr(self, "hierarchy_") else state  # a fit has made use of it
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other: Self = object.__new__(type(self))
+        state = {**self.__getstate__(), "like": None}
+        other.__dict__ = {**deepcopy(state, memo), "callback": self.callback, "like": self.like}
+        return other
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy. Its `like` is the same fitted model: a clone of that would know nothing."""
+        other: Self = object.__new__(type(self))
+        other.__dict__ = {**self.__dict__, "like": None}
+        found: Self = BaseEstimator.__sklearn_clone__(other)
+        found.like = self.like
+        return found

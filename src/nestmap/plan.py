@@ -32,7 +32,7 @@ _PER_NODE = (
     30 * 8 + 2 * 50 * 12 + 200
 )  # bytes of the islands: neighbours, weights both ways while they are added, grid
 _LONG = 10.0  # seconds: of fits that take longer even a silent one speaks, once
-_ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
+ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def plan_fit(
         for n_listed in lengths
     ]
     smallest = min(p.memory for p in plans)
-    small = table <= _ON_DISK * budget.size or sparse.issparse(X)  # a CSR table stays in memory
+    small = table <= ON_DISK * budget.size or sparse.issparse(X)  # a CSR table stays in memory
     fitting = [p for p in plans if p.memory <= budget.size and (p.disk or small)]
     if not fitting:
         enough = format_size(1.1 * smallest).replace(" ", "")

@@ -95,7 +95,7 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     total = float(row_squares(sample).sum())
     if n_cols <= min(ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
         _, vectors = np.linalg.eigh(sample.T @ sample)
-        return _with_signs(vectors[:, ::-1])
+        return with_signs(vectors[:, ::-1])
     most = min(most, n_cols, sample.shape[0])  # a few rows span no more directions
     if sample.shape[0] <= 2 * most:
         _, left = np.linalg.eigh(_dense(sample @ sample.T))
@@ -110,10 +110,10 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     values, rotation = np.linalg.eigh(scores.T @ scores)
     share = np.cumsum(values[::-1]) / total if total > 0 else np.ones(most)
     keep = min(most, -(-(int(np.searchsorted(share, _ENERGY)) + 1) // 16) * 16)
-    return _with_signs(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
+    return with_signs(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
 
 
-def _with_signs(directions: Array) -> Array:
+def with_signs(directions: Array) -> Array:
     """The same with signs that do not depend on the LAPACK at hand: these decide how members are mirrored."""
     generic = np.sin(1.0 + np.arange(len(directions)))  # no direction of real data is orthogonal to it
     return np.ascontiguousarray(np.where(generic @ directions < 0, -directions, directions))

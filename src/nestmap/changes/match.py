@@ -15,18 +15,24 @@ def match_rows(old: Any, new: Any, ids: Any = None) -> tuple[Array, Array]:
     `ids`: names of the rows, (old, new), each name once on its side; None: rows are matched by their values, equal
     ones in their order.
     """
-    n_old, n_new = old.hierarchy_.n_rows, new.hierarchy_.n_rows
     if ids is not None:
-        if not isinstance(ids, tuple | list) or len(ids) != 2:
-            raise ValueError("ids: give a pair, names of the old rows and names of the new rows")
-        sides = [
-            _check_ids(which, names, n) for which, names, n in zip(("old", "new"), ids, (n_old, n_new), strict=True)
-        ]
-        keys = np.unique(np.concatenate(sides), return_inverse=True)[1]
-        return _match(keys[:n_old], keys[n_old:])
-    hashes = [_hashes(model) for model in (old, new)]
-    keys = np.unique(np.concatenate([_counted(each) for each in hashes]), return_inverse=True)[1]
+        return match_names(ids, old.hierarchy_.n_rows, new.hierarchy_.n_rows)
+    return match_hashes(_hashes(old), _hashes(new))
+
+
+def match_names(ids: Any, n_old: int, n_new: int) -> tuple[Array, Array]:
+    """The same by names of the rows, (old, new)."""
+    if not isinstance(ids, tuple | list) or len(ids) != 2:
+        raise ValueError("ids: give a pair, names of the old rows and names of the new rows")
+    sides = [_check_ids("old", ids[0], n_old), _check_ids("new", ids[1], n_new)]
+    keys = np.unique(np.concatenate(sides), return_inverse=True)[1]
     return _match(keys[:n_old], keys[n_old:])
+
+
+def match_hashes(old: Array, new: Array) -> tuple[Array, Array]:
+    """The same by the hashes of the rows."""
+    keys = np.unique(np.concatenate([_counted(old), _counted(new)]), return_inverse=True)[1]
+    return _match(keys[: len(old)], keys[len(old) :])
 
 
 def _check_ids(which: str, names: Any, n: int) -> Array:

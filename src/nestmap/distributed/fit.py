@@ -20,7 +20,7 @@ from .._progress import Progress
 from ..errors import MemoryBudgetError
 from ..neighbors import check_metric
 from ..neighbors.row_metric import ROW_METRICS
-from ..plan import ClusterPlan, Plan
+from ..plan import ON_DISK, ClusterPlan, Plan
 from .division import number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .phases import Phases, chunk_advice
@@ -31,13 +31,12 @@ from .tasks import check_chunk
 
 PART_BYTES = 600_000_000  # of the working memory of a part, if max_memory is not given
 FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
-_ON_DISK = 1 / 8  # of the client's budget: larger tables of centroids go to disk
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
-def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
-    """Fit a model to a dask array or frame, on a client's workers."""
-    client, progress, names = active_client(client), Progress(model.verbose, model.callback), feature_names(X)
+def fit_chunks(model: Any, X: Any) -> None:
+    """Fit a model to a dask array or frame, on the workers of the active client."""
+    client, progress, names = active_client(), Progress(model.verbose, model.callback), feature_names(X)
     X = row_chunks(X)
     model._check_parameters(X.shape[0])
     _check_metric(model, X.shape[1])
@@ -53,8 +52,8 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
         rows, hashes = _load(X, phases, store)
         metric = check_metric(model.metric, rows, model.metric_params)
         plan, search = _plan(model, rows, metric, X.shape[0], store is not None), None
-        n_parts = number_of_parts(X.shape[0], _per_row(X, plan.method), room)
-        if store is not None and n_parts > 1 and is_searched(metric, plan.method):
+        n_parts = _n_parts(X, metric, plan.method, room) if store is not None else 1
+        if store is not None and n_parts > 1:
             search = ClusterSearch(phases, store, room, n_parts)
         fitted = model._fit_rows(rows, progress, plan, hashes, search)
         if store is not None:
@@ -73,9 +72,7 @@ def plan_chunks(model: Any, X: Any) -> Plan:
     metric = check_metric(model.metric, sample, model.metric_params)
     large = n * _per_row(X, "approximate") > room
     plan = _plan(model, sample, metric, n, large)
-    n_parts = number_of_parts(n, _per_row(X, plan.method), room)
-    if not (large and n_parts > 1 and is_searched(metric, plan.method)):
-        n_parts = 1
+    n_parts = _n_parts(X, metric, plan.method, room) if large else 1
     return replace(plan, cluster=_cluster_plan(X, plan.method, n_parts, large))
 
 
@@ -97,7 +94,7 @@ def _plan(model: Any, rows: Any, metric: Any, n: int, large: bool) -> Plan:
     plan: Plan = model._plan(rows, metric, Budget(2**62, False) if large else own, n)
     plan = replace(plan, budget=own.size)
     table = int(_LEAVES * n) * rows.shape[1] * work_dtype(rows.dtype).itemsize
-    return replace(plan, disk=table) if large and table > _ON_DISK * own.size else plan
+    return replace(plan, disk=table) if large and table > ON_DISK * own.size else plan
 
 
 def _room(max_memory: Any) -> int:
@@ -110,6 +107,11 @@ def _room(max_memory: Any) -> int:
             f"max_memory={max_memory!r}: a task on a worker needs {format_size(2 * FIXED)} at least"
         )
     return int((size - FIXED) / 1.25)  # parts are not of equal size
+
+
+def _n_parts(X: Any, metric: Any, method: str, room: int) -> int:
+    """Parts that the workers search the rows in; 1: the client does."""
+    return number_of_parts(X.shape[0], _per_row(X, method), room) if is_searched(metric, method) else 1
 
 
 def _per_row(X: Any, method: str) -> int:

@@ -33,11 +33,9 @@ def import_distributed() -> Any:
     return distributed
 
 
-def active_client(client: Any = None) -> Any:
-    """The client that is given, or the active one."""
+def active_client() -> Any:
+    """The client that runs what is submitted now."""
     distributed = import_distributed()
-    if client is not None:
-        return client
     try:
         return distributed.default_client()
     except ValueError as error:

@@ -18,9 +18,9 @@ from .._input.kinds import check_rows_kind
 from .._input.validate import cast_rows
 from .._points.duplicates import Copies, hash_points
 from .._version import __version__
-from ..neighbors.approximate import approximate_rows
+from ..neighbors.approximate import approximate_neighbors
 from ..neighbors.choice import Search
-from ..neighbors.join import ALL_CELLS, Index, Joined, build_index, join_rows
+from ..neighbors.join import ALL_CELLS, Index, Joined, build_index, join_points
 from ..neighbors.report import NeighborReport
 from .division import Division, boxes, load_division
 from .store import RowFile, Store
@@ -107,9 +107,9 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
     joined: Joined
     exact = search.method == "exact"
     if exact:
-        joined = join_rows(points, 1, division.reducer, None, hashes, search.columns)
+        joined = join_points(points, 1, division.reducer, None, hashes, search.columns)
     else:
-        joined = approximate_rows(
+        joined = approximate_neighbors(
             points, 1, (3 + search.target_recall) / 4, division.reducer, None, hashes, search.columns, search.n_listed
         )
     ids = np.where(joined.ids >= 0, joined.ids + first, -1)

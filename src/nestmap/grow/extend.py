@@ -73,8 +73,7 @@ def extend_tree(tree: FittedTree, X: Any, found: Assigned, run: Run, may_found: 
         known = old.leaf_index(run.n_threads)
         index = grow_index(known, old.levels[0].n_nodes, levels[0].centroids, old.metric, levels[0].keys)
     links = _grow_links(old, steps, run.n_threads)
-    grown = replace(old, levels=levels, links=links, found_index=index)
-    object.__setattr__(grown, "_default_level", old.default_level())  # labels_ stay those of the same level
+    grown = replace(old, levels=levels, links=links, found_index=index).with_default_level(old.default_level())
     table = tree.table.more(hashes)
     rows = _grow_rows(tree, X, table, run.n_threads)
     wider = replace(tree, hierarchy=grown, table=table, row_index=rows)

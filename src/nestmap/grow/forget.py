@@ -22,7 +22,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     old = fitted.tree.hierarchy
     levels, chosen = _thin_levels(old.levels, kept)
     hierarchy = replace(old, levels=levels, links=_thin_links(old, kept), found_index=None)
-    object.__setattr__(hierarchy, "_default_level", old.default_level())  # labels_ stay those of the same level
+    hierarchy = hierarchy.with_default_level(old.default_level())
     table = RowTable.of(fitted.tree.table.in_order()[kept])
     tree = FittedTree(hierarchy, table, fitted.tree.dtype, fitted.tree.is_sparse)
     layout: Any = fitted.layout

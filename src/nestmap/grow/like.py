@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
 from ..arrangement import OldPlaces
-from ..changes.match import match_rows, partner_level
+from ..changes.match import match_hashes, match_names, partner_level
 from ..fitted import FittedMap, MapSettings
 from ..hierarchy.merge import Links
 from ..hierarchy.tree import Hierarchy, Level
@@ -49,19 +48,17 @@ class OldMap:
             keep_numbers(old.labels(partner)[self.old], new.labels(k)[self.new], new.level_sizes[k])
             for k, partner in enumerate(partners)
         ]
-        hierarchy = renumber(new, numbers)
         level = partner_level(old.level_sizes[self.label_level], new.level_sizes)
-        object.__setattr__(hierarchy, "_default_level", level)
-        return replace(tree, hierarchy=hierarchy)
+        return replace(tree, hierarchy=renumber(new, numbers).with_default_level(level))
 
 
 def match_old(old: Any, table: RowTable, ids: Any) -> OldMap:
     """The old map with the rows that it shares with new ones, by their values or by names (see `compare`)."""
-    fitted = old._fitted
-    n_rows = len(table.rows)
-    new = SimpleNamespace(hierarchy_=SimpleNamespace(n_rows=n_rows), _fitted=SimpleNamespace(table=table))
-    before = SimpleNamespace(hierarchy_=fitted.tree.hierarchy, _fitted=fitted.tree)
-    rows = match_rows(before, new, ids)
+    fitted, n_rows = old._fitted, len(table.rows)
+    if ids is None:
+        rows = match_hashes(fitted.tree.table.in_order(), table.in_order())
+    else:
+        rows = match_names(ids, fitted.tree.hierarchy.n_rows, n_rows)
     if len(rows[0]) == 0:
         by = "values" if ids is None else "names"
         way = "; give ids=(names of the old rows, names of the rows of X), or fit without like" if ids is None else ""

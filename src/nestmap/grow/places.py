@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 from .._arrays import Array
 from .._native import kernels
 from .._points.duplicates import first_equal, hash_points
+from .._points.reduce import with_signs
 from .._run import Run
 from ..arrangement import Frames, frame_offsets
 from ..fitted import FittedMap, MapSettings, fit_map, fit_tree
@@ -23,9 +24,8 @@ from .extend import GrownTree, extend_tree, first_places
 
 _OWN_MAP = 30  # rows of a new cluster that get a map of their own; fewer lie by their principal components
 _AROUND = 50  # rows near a place, whose distances tell how dense the map is there
-_SPACING = (
-    2 / np.pi**0.5
-)  # radius of a disc for one row, in distances to the nearest other: 1/2 of the root of its area
+# radius of a row's disc, in distances to the nearest other row: half of the root of its area
+_SPACING = 2 / np.pi**0.5
 _STEP, _RINGS, _ANGLES = 1.25, 60, 24  # candidates around where a cluster would like to be
 _INSIDE = 12  # rows: smaller groups need no clear water around them
 
@@ -128,10 +128,9 @@ def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Arra
         z = fitted.coordinates(X, run.n_threads)
         z = z - z.mean(axis=0)
         _, _, axes = np.linalg.svd(z, full_matrices=False)
-        signs = np.where(axes @ np.sin(1.0 + np.arange(z.shape[1])) < 0, -1.0, 1.0)
         shape = np.zeros((len(z), settings.n_components))
         n = min(len(axes), settings.n_components)
-        shape[:, :n] = z @ (signs[:, None] * axes).T[:, :n]
+        shape[:, :n] = z @ with_signs(axes.T)[:, :n]
     return np.asarray(shape - shape.mean(axis=0))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -140,11 +140,6 @@ class Hierarchy:
     def __post_init__(self) -> None:
         links = tuple(Links(_read_only(each.ids), _read_only(each.ranks)) for each in self.links)
         object.__setattr__(self, "links", links)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in self.__dict__.items() if name != "_default_level"
-        }  # made when asked for
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -325,6 +320,12 @@ class Hierarchy:
         if "_default_level" not in self.__dict__:
             object.__setattr__(self, "_default_level", pick_level(self))
         return int(self.__dict__["_default_level"])
+
+    def with_default_level(self, level: int) -> Hierarchy:
+        """The same, with a level for `labels_` that was decided before: that of an older tree."""
+        other = replace(self)
+        object.__setattr__(other, "_default_level", level)
+        return other
 
     def summary(self) -> HierarchySummary:
         """A table of the levels: clusters, their sizes, how tight they are, how far apart, and how stable.

@@ -179,7 +179,7 @@ def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
         return np.full(1, np.inf), np.empty((1, 0), dtype=np.int64)
     if d > _TREE_COLUMNS:
         points = make_points(np.ascontiguousarray(anchors), "euclidean", n_threads=n_threads)
-        found = join_points(points, n_threads)[0]
+        found = join_points(points, n_threads).in_metric(points)
         return found.distances, found.ids[:, None]
     tree = cKDTree(anchors)
     nearest, around = np.empty(n), np.empty((n, min(N_AROUND, n - 1)), dtype=np.int64)

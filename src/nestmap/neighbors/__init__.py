@@ -143,20 +143,21 @@ def search(
     points = make_points(X, metric, n_threads=n_threads, keys=keys)
     chosen = decide(X, metric, options)
     if chosen.method == "exact":
-        neighbors, index = join_points(points, n_threads, reducer, progress, hashes, options.columns)
+        joined = join_points(points, n_threads, reducer, progress, hashes, options.columns)
+        neighbors = joined.in_metric(points)
         if core() is None and options.method == "approximate":
             neighbors = replace(neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact()))
-        return Found(_with_prediction(neighbors, chosen.exact_pairs), index, index.reducer)
+        return Found(_with_prediction(neighbors, chosen.exact_pairs), joined.index, joined.reducer)
 
     @cache
     def exact_pairs() -> float:
         return predicted_pairs(X, metric) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
 
-    neighbors, reducer = approximate_neighbors(
+    joined = approximate_neighbors(
         points, n_threads, options.target_recall, reducer, progress, hashes,
         columns=min(options.columns, _COLUMNS), longest=options.n_listed, exact_pairs=exact_pairs,
     )  # fmt: skip
-    return Found(_with_prediction(neighbors, chosen.exact_pairs), None, reducer)
+    return Found(_with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer)
 
 
 def _with_prediction(neighbors: FirstNeighbors, pairs: float) -> FirstNeighbors:

@@ -25,8 +25,8 @@ from .._points.point_set import PointSet
 from .._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack, sample_size
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
-from .join import Joined, join_rows, make_cells
-from .report import Clock, FirstNeighbors, NeighborReport
+from .join import Joined, join_points, make_cells
+from .report import Clock, NeighborReport
 from .scan import nearest_rows
 from .spaces import ProductSpace, SomeRows, Space, space_of
 
@@ -94,24 +94,8 @@ def approximate_neighbors(
     columns: int = 64,
     longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
-) -> tuple[FirstNeighbors, Reducer | None]:
-    """First neighbours of all rows at about the target recall, and the directions that were used."""
-    joined = approximate_rows(points, n_threads, target, reducer, progress, hashes, columns, longest, exact_pairs)
-    return joined.in_metric(points), joined.reducer
-
-
-def approximate_rows(
-    points: PointSet,
-    n_threads: int,
-    target: float,
-    reducer: Reducer | None = None,
-    progress: Share | None = None,
-    hashes: Array | None = None,
-    columns: int = 64,
-    longest: int = MOST_LISTED,
-    exact_pairs: Callable[[], float] = lambda: np.inf,
 ) -> Joined:
-    """The same, for rows that may be only a part.
+    """First neighbours of all rows at about the target recall, and the directions that were used.
 
     `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per row, `longest`:
     rows that are listed per row, at most; `exact_pairs` predicts what the exact join would bound, and is asked before
@@ -125,7 +109,7 @@ def approximate_rows(
                 points, copies.distinct, 1, n_threads, target, reducer, progress, columns, longest, exact_pairs
             )
         except CheaperExact as reason:
-            joined = join_rows(points, n_threads, reducer, progress, hashes, columns)
+            joined = join_points(points, n_threads, reducer, progress, hashes, columns)
             return replace(joined, report=replace(joined.report, note=str(reason)))
     squared, ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
     squared[found.order], ids[found.order] = found.distances[:, 0], found.ids[:, 0]

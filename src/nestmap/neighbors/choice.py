@@ -91,6 +91,6 @@ def _trial(data: Any, metric: str, n: int) -> float:
     rows = np.sort(np.random.default_rng(3).choice(data.shape[0], min(data.shape[0], n), replace=False))
     some = cast_rows(data[rows])
     # one thread: the count, and with it the decision, is the same each time
-    report = join_points(make_points(some, metric), 1)[0].report
+    report = join_points(make_points(some, metric), 1).report
     verified = _VERIFY_COST * data.shape[1] * report.n_pairs_verified
     return float(report.n_pairs_bounded + verified) / len(rows) ** 2

@@ -190,22 +190,8 @@ def join_points(
     progress: Share | None = None,
     hashes: Array | None = None,
     columns: int = MOST_COLUMNS,
-) -> tuple[FirstNeighbors, Index]:
-    """First neighbours of all rows of a native metric, exact, and an index over the distinct rows."""
-    joined = join_rows(points, n_threads, reducer, progress, hashes, columns)
-    assert joined.index is not None
-    return joined.in_metric(points), joined.index
-
-
-def join_rows(
-    points: PointSet,
-    n_threads: int,
-    reducer: Reducer | None = None,
-    progress: Share | None = None,
-    hashes: Array | None = None,
-    columns: int = MOST_COLUMNS,
 ) -> Joined:
-    """The same, for rows that may be only a part.
+    """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
 
     `hashes`: what `hash_points` gives for these rows, if the caller has it; `columns`: most reduced columns.
     """

@@ -246,7 +246,7 @@ def spread_out(positions: Array, n: int) -> Array:
 
 
 def snap(positions: Array) -> Array:
-    """Rounded."""
+    """Rounded: what differs in the last bits begins at the same place."""
     return np.asarray(np.round(positions / _SNAP) * _SNAP)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,10 +30,11 @@ class Phase:
 class Homes:
     """Places that nodes are tied to: a home attracts its node as a neighbour that lies there would."""
 
-    places: Array = field(default_factory=lambda: np.empty((0, 2), dtype=np.float32))
-    ties: Array = field(
-        default_factory=lambda: np.empty(0, dtype=np.float32)
-    )  # weights; those of neighbours add to 1
+    places: Array  # float32, n x 2
+    ties: Array  # float32, n: weights; those of neighbours add up to 1
+
+
+_NO_HOMES = Homes(np.empty((0, 2), dtype=np.float32), np.empty(0, dtype=np.float32))
 
 
 def optimise(
@@ -57,7 +58,7 @@ def optimise(
     masses = np.asarray(masses / masses.mean(), dtype=np.float32)
     here, there = np.array(positions, dtype=np.float32, order="C"), np.empty((n, 2), dtype=np.float32)
     velocities, gains = np.zeros_like(here), np.ones_like(here)
-    rates, homes = attraction.rates(), homes or Homes()
+    rates, homes = attraction.rates(), homes or _NO_HOMES
     bounds = np.stack([here.min(axis=0), here.max(axis=0)])
     grid, done, total = None, 0, sum(phase.n_steps for phase in phases)
     for phase in phases:
