@@ -114,7 +114,7 @@ def test_labels_without_arguments_are_those_of_the_model() -> None:
     finch = FINCH().fit(digits())
     np.testing.assert_array_equal(finch.hierarchy_.labels(), finch.labels_)
     again = pickle.loads(pickle.dumps(model.hierarchy_))
-    assert "_default_level" not in pickle.loads(pickle.dumps(again)).__dict__
+    assert again.default_level() == model.hierarchy_.default_level()
     np.testing.assert_array_equal(again.labels(), model.labels_)
 
 
