@@ -224,6 +224,7 @@ def test_one_thread_opens_no_pool(layout: str, metric: str, monkeypatch: pytest.
     assert len(model.relayout(arrangement="global").audit().levels) == model.hierarchy_.n_levels
 
 
+@pytest.mark.filterwarnings("ignore::nestmap.errors.FarRowsWarning")  # rows of 1e-30, and new ones of 1
 @settings(max_examples=60, deadline=None)
 @given(
     arrays(
