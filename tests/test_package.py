@@ -40,8 +40,8 @@ ROOMS = (
     "_version", "errors", "_habits", "_arrays", "_geometry", "_parallel", "_forecast", "_progress", "_native",
     "_input", "_points", "_work", "neighbors", "_run", "describe", "hierarchy", "preliminary", "mds",
     "arrangement", "layout", "placement", "_costs", "plan", "fitted", "parameters", "_files", "metrics", "readers",
-    "datasets", "changes", "plots", "explore", "grow", "distributed", "estimator", "cluster", "sc", "saved", "runs", "cli",
-    "__main__",
+    "datasets", "changes", "plots", "explore", "grow", "distributed", "estimator", "cluster", "sc", "saved", "runs",
+    "cli", "__main__",
 )  # fmt: skip
 
 
