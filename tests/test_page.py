@@ -486,13 +486,14 @@ def test_a_notebook_shows_the_page_or_a_picture(browser: Any, tmp_path: Path) ->
         tab = Tab(browser)
         tab.page.goto(url)
         tab.page.frame_locator("iframe").locator("#cluster .child").first.wait_for()
-        assert tab.page.locator("iframe").count() == 1
+        assert tab.page.locator("iframe").count() == 1 and tab.page.locator("a").count() == 1
         tab.context.close()
         explorer.stop()
         tab = Tab(browser)
         tab.page.goto(url)
         tab.wait("!document.querySelector('iframe')")
         assert tab.js("document.querySelector('img').naturalWidth") > 500
+        assert tab.page.locator("a").count() == 0 and "out of reach" in tab.text("body")  # nor a link to nowhere
         tab.context.close()
         notebook.shutdown()
 

@@ -177,7 +177,7 @@ def assemble(
 
 def _kind_of(values: Array) -> str:
     """What a column that holds no numbers is told as."""
-    known = next((value for value in values[:_LOOKED_AT] if value is not None), None)
+    known = next((value for value in values[:_LOOKED_AT] if value is not None and value != ""), None)
     return "dates" if isinstance(known, date | np.datetime64) else "text"
 
 
