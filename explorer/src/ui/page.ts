@@ -17,7 +17,7 @@ import { followSystem, setTheme } from "./theme";
 import { Tip } from "./tip";
 
 const NARROW = "(max-width: 700px)";
-const SAY_AFTER = 700; // milliseconds of rest before a screen reader is told
+const SAY_AFTER = 700; // milliseconds of rest before the view is told of
 
 export class Page {
   onSecond: (view: MapView) => void = () => {};
@@ -191,6 +191,9 @@ export class Page {
   }
 
   private say(): void {
+    const { main, shared } = this.app;
+    if (shared.meta.nRows && !shared.cache.busy && main.isEmpty)
+      this.tell("No rows here.", el("button", { onclick: () => this.app.goHome() }, "Whole map"), 7000);
     const id = this.app.centre();
     if (id && !this.app.shared.store.now.cluster) this.live(`In the middle: ${cut(this.app.shared.tree.title(id), 120)}, level ${id.level}`);
   }
