@@ -20,7 +20,7 @@ from nestmap.plots.colors import PALETTE, THEMES, base_colors, color_levels, par
 from nestmap.plots.places import find_anchors, place_boxes
 from nestmap.plots.rows import color_by_quality, find_column
 from nestmap.plots.shading import Window, shade_points
-from nestmap.plots.tree import place_nodes
+from nestmap.plots.tree import fit_text, place_nodes
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -341,6 +341,14 @@ def test_boxes_of_the_tree_nest() -> None:
     assert [len(c.get_paths()) for c in axes.collections] == list(tree.level_sizes)
     assert any("digit 0" in text for text in texts(axes)) and any("labels_" in text for text in texts(axes))
     assert nestmap.plot_tree(tree) is not None
+
+
+def test_names_in_boxes_are_cut_into_lines_or_stand_upright() -> None:
+    assert fit_text("Coat / Pullover", 500, 50) == ("Coat / Pullover", 0)
+    assert fit_text("Coat / Pullover", 55, 50) == ("Coat /\nPullover", 0)
+    assert fit_text("Coat / Pullover", 12, 90) == ("Coat / Pullover", 90)
+    assert fit_text("Coat / Pullover", 12, 20) == fit_text("", 50, 50) == ("", 0)
+    assert fit_text("word " * 400, 60, 60) == ("", 0)
 
 
 def test_layouts_side_by_side() -> None:

@@ -17,6 +17,7 @@ import { followSystem, setTheme } from "./theme";
 import { Tip } from "./tip";
 
 const NARROW = "(max-width: 700px)";
+const TIGHT = "(max-width: 1000px)"; // such as the frame in a notebook: beside the panel a map has no room to give
 const SAY_AFTER = 700; // milliseconds of rest before the view is told of
 
 export class Page {
@@ -60,7 +61,7 @@ export class Page {
     document.title = `${cut(meta.title, 80)} · nestmap`;
     byId("title").textContent = cut(meta.title, 120);
     byId("title").title = cut(meta.title);
-    byId<HTMLDetailsElement>("legend").open = !window.matchMedia(NARROW).matches;
+    byId<HTMLDetailsElement>("legend").open = !window.matchMedia(TIGHT).matches;
     this.fold(window.matchMedia(NARROW).matches);
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
     if (!meta.nRows) this.notice("This map has no rows.");
