@@ -386,6 +386,9 @@ def test_maps_that_cannot_be_drawn() -> None:
         nestmap.plot(nestmap.HNNE(3).fit(digits()[:100]))
     from sklearn.exceptions import NotFittedError
 
+    for draw in (nestmap.plot, nestmap.plot_tree):
+        with pytest.raises(TypeError, match=r"of a fitted model, as in .*fit\(X\).*; got ndarray"):
+            draw(digits())
     with pytest.raises(NotFittedError):
         nestmap.plot(nestmap.HNNE())
 

@@ -49,6 +49,11 @@ def plot_tree(
 
     look = get_theme(theme)
     tree: Hierarchy = getattr(model, "hierarchy_", model)
+    if not isinstance(tree, Hierarchy):
+        raise TypeError(
+            f"plot_tree draws the levels of a fitted model, as in nestmap.plot_tree(HNNE().fit(X)); got "
+            f"{type(model).__name__}"
+        )
     shown = [k for k, n in enumerate(tree.level_sizes) if n <= _MOST] or [tree.n_levels - 1]
     colors = color_levels(tree, shown[0], look)
     axes = new_axes(look, 11, 0.9 + 0.75 * len(shown)) if ax is None else ax
