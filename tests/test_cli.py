@@ -81,6 +81,7 @@ class TestAsAUserRunsIt:
         done = run("fit", "rows.csv", "-o", "run", "--id", "who", "--label", "kind", folder=tmp_path)
         assert "200 rows, 64 columns used" in done.stdout and "kind (the label)" in done.stdout
         assert "<- labels" in done.stdout and "wrote run" in done.stderr
+        assert "next: nestmap explore run; nestmap plot run -o run.png" in done.stderr
         assert sorted(os.listdir(tmp_path)) == ["new.csv", "rows.csv", "run"]
         expected = HNNE().fit(X)
         info = json.loads(run("info", "run", "--json", folder=tmp_path).stdout)
@@ -127,8 +128,14 @@ class TestAsAUserRunsIt:
             (("info", "nothing"), 3, "no such run"),
             (("info", "other"), 3, "is not a run of nestmap"),
             (("nonsense",), 2, "invalid choice"),
+            (("fot", "x.npy"), 2, "did you mean 'fit'?"),
+            (("fit", "x.npy", "-o", "r", "--metrc", "cosine"), 2, "unknown --metrc (did you mean '--metric'?)"),
+            (("fit", "x.npy", "-o", "r", "--n-neighbors=15"), 2, "there is no number to choose"),
+            (("info", "other", "more"), 2, "unknown more: one argument too many"),
         ):
-            assert said in run(*arguments, folder=tmp_path, code=code).stderr, arguments
+            told = run(*arguments, folder=tmp_path, code=code).stderr
+            assert said in told and len(told.splitlines()) <= 2, arguments
+        assert "COMMAND" in run(folder=tmp_path, code=2).stdout
         assert not (tmp_path / "r").exists() and not [*tmp_path.glob("*.part")]
 
     def test_standard_input_and_json(self, tmp_path: Path) -> None:
@@ -366,6 +373,19 @@ class TestTalk:
         said = stream.getvalue()
         assert "████████████░░░░░░░░░░░░ stage, about 2 min left" in said and "about 68 s left" in said
         assert said.endswith("s] stage: 8.0 s\n")  # the estimate does not jump, and the line stays
+
+    def test_long_lines_go_on_below_where_a_person_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        text = "short\n  1 " + "word " * 30
+        monkeypatch.setenv("COLUMNS", "50")
+        for is_terminal, n_lines in ((True, 5), (False, 2)):
+            stream = io.StringIO()
+            stream.isatty = lambda answer=is_terminal: answer  # type: ignore[method-assign,misc]
+            monkeypatch.setattr(sys, "stdout", stream)
+            Talk(quiet=False).result(text, {})
+            lines = stream.getvalue().splitlines()
+            assert len(lines) == n_lines and lines[0] == "short" and lines[1].startswith("  1 word")
+            assert all(line.startswith("      word") for line in lines[2:])
+            assert stream.getvalue().split() == text.split()
 
     def test_lines_in_a_log_and_nothing_if_quiet(self, capsys: pytest.CaptureFixture[str]) -> None:
         for quiet in (False, True):

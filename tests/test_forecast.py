@@ -14,6 +14,7 @@ from conftest import digits
 from nestmap import FINCH, HNNE, ProgressEvent, plan
 from nestmap._costs import Job, expected_share, faster_ways, predict_costs
 from nestmap._forecast import Forecast, kind_of
+from nestmap._native import core
 from nestmap._progress import Progress
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}
@@ -99,6 +100,20 @@ def test_costs_go_with_what_they_depend_on() -> None:
     assert {"detail='leaves'", "layout='descent'"} <= {*faster_ways(job, 1)}
     slow = Job(50_000, 50, "brute force", 64, "descent")
     assert [*faster_ways(slow, 1)] == ["metric='euclidean', 'cosine' or 'manhattan'"]
+
+
+@pytest.mark.skipif(core() is None, reason="calibrated with compiled kernels")
+@pytest.mark.parametrize(
+    ("n", "n_features", "columns", "share", "seconds"),
+    [
+        (341_479, 100, 112, 0.25, 13.9), (1_000_000, 28, 32, 0.3, 32.5), (4_000_000, 28, 32, 0.2, 90.6),
+        (11_000_000, 28, 32, 0.13, 160.0), (4_000_000, 196, 64, 0.01, 96.6), (8_100_000, 784, 64, 0.01, 186.0),
+    ],
+)  # fmt: skip
+def test_millions_of_rows_are_predicted(n: int, n_features: int, columns: int, share: float, seconds: float) -> None:
+    """Against what docs/large.md measured on two cores: no level is so large that its cost was never paid."""
+    costs = predict_costs(Job(n, n_features, "approximate", columns, "islands", share=share), 2)
+    assert 0.6 < sum(costs.values()) / seconds < 1.5
 
 
 def test_a_trial_tells_easy_rows_from_hard_ones() -> None:

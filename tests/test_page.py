@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -202,11 +203,50 @@ def test_search_by_text_and_by_number(browser: Any, server: Server, site: str, t
     tab.page.keyboard.press("Enter")
     tab.wait("nestmap.shared.store.now.hits.length < 5")
     assert 417 in user_rows(tab)[tab.js("nestmap.shared.store.now.hits")]
+    tab.page.fill("#query", f"number {len(Y) - 1}")  # one row: it opens
+    tab.page.keyboard.press("Enter")
+    tab.wait("nestmap.shared.store.now.hits.length == 1")
+    tab.idle()
+    assert user_rows(tab)[tab.js("nestmap.shared.store.now.row")] == len(Y) - 1
     tab.page.fill("#query", "no such thing")
     tab.page.keyboard.press("Enter")
     tab.wait("!nestmap.shared.store.now.hits.length")
     assert "No row with" in tab.text("#found h2")
     tab.close()
+
+
+def test_an_empty_view_knows_the_way_back(tab: Tab) -> None:
+    assert not tab.js("nestmap.main.isEmpty")
+    tab.js("nestmap.main.setView({...nestmap.main.view, x: nestmap.main.view.x + 1e3 / nestmap.main.view.scale,"
+           " scale: nestmap.main.view.scale * 8})")  # fmt: skip
+    back = tab.page.get_by_role("button", name="Whole map")
+    back.wait_for()
+    back.click()
+    tab.idle()
+    assert not tab.js("nestmap.main.isEmpty") and tab.js("nestmap.main.isHome")
+
+
+_NAMES = """(() => {
+  const {main, shared: {tree}} = nestmap, shown = main.names.shown;
+  const coarse = Math.max(...shown.map(n => n.id.level));
+  const large = new Set(shown.filter(n => n.large).map(n => n.id.index));
+  return shown.map(n => {
+    const above = n.large ? -1 : tree.nodeOfRow(tree.level(n.id.level).firstRow[n.id.index], coarse);
+    const name = large.has(above) ? tree.label({level: coarse, index: above}) : "";
+    return {name: n.name, full: tree.name(n.id), large: n.large, above: name};
+  });
+})()"""
+
+
+def test_names_on_the_map_have_no_numbers_and_differ_from_the_name_above(tab: Tab) -> None:
+    tab.js("nestmap.setLevel(0)")
+    tab.idle()
+    tab.wait("nestmap.main.names.shown.some(n => n.large) && nestmap.main.names.shown.some(n => !n.large)")
+    tab.idle()
+    names = tab.js(_NAMES)
+    assert {each["large"] for each in names} == {True, False}
+    assert all(re.sub(r" \(\d+\)$", "", each["full"]) == each["name"] for each in names)
+    assert all(each["name"] != each["above"] for each in names)
 
 
 def exported(tab: Tab) -> list[dict[str, str]]:
@@ -486,13 +526,14 @@ def test_a_notebook_shows_the_page_or_a_picture(browser: Any, tmp_path: Path) ->
         tab = Tab(browser)
         tab.page.goto(url)
         tab.page.frame_locator("iframe").locator("#cluster .child").first.wait_for()
-        assert tab.page.locator("iframe").count() == 1
+        assert tab.page.locator("iframe").count() == 1 and tab.page.locator("a").count() == 1
         tab.context.close()
         explorer.stop()
         tab = Tab(browser)
         tab.page.goto(url)
         tab.wait("!document.querySelector('iframe')")
         assert tab.js("document.querySelector('img').naturalWidth") > 500
+        assert tab.page.locator("a").count() == 0 and "out of reach" in tab.text("body")  # nor a link to nowhere
         tab.context.close()
         notebook.shutdown()
 

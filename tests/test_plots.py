@@ -20,7 +20,7 @@ from nestmap.plots.colors import PALETTE, THEMES, base_colors, color_levels, par
 from nestmap.plots.places import find_anchors, place_boxes
 from nestmap.plots.rows import color_by_quality, find_column
 from nestmap.plots.shading import Window, shade_points
-from nestmap.plots.tree import place_nodes
+from nestmap.plots.tree import fit_text, place_nodes
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -343,6 +343,14 @@ def test_boxes_of_the_tree_nest() -> None:
     assert nestmap.plot_tree(tree) is not None
 
 
+def test_names_in_boxes_are_cut_into_lines_or_stand_upright() -> None:
+    assert fit_text("Coat / Pullover", 500, 50) == ("Coat / Pullover", 0)
+    assert fit_text("Coat / Pullover", 55, 50) == ("Coat /\nPullover", 0)
+    assert fit_text("Coat / Pullover", 12, 90) == ("Coat / Pullover", 90)
+    assert fit_text("Coat / Pullover", 12, 20) == fit_text("", 50, 50) == ("", 0)
+    assert fit_text("word " * 400, 60, 60) == ("", 0)
+
+
 def test_layouts_side_by_side() -> None:
     axes = nestmap.plot_layouts(model(), theme="dark")
     assert [each.get_title() for each in axes] == ["islands", "mosaic", "descent"]
@@ -378,6 +386,9 @@ def test_maps_that_cannot_be_drawn() -> None:
         nestmap.plot(nestmap.HNNE(3).fit(digits()[:100]))
     from sklearn.exceptions import NotFittedError
 
+    for draw in (nestmap.plot, nestmap.plot_tree):
+        with pytest.raises(TypeError, match=r"of a fitted model, as in .*fit\(X\).*; got ndarray"):
+            draw(digits())
     with pytest.raises(NotFittedError):
         nestmap.plot(nestmap.HNNE())
 

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -257,14 +258,16 @@ class TestArrow:
         arrow = pytest.importorskip("pyarrow")
         from pyarrow import feather, parquet
 
-        rows = arrow.table({"a": X[:, 0], "b": X[:, 1].astype(np.int16), "who": [f"w{i}" for i in range(30)]})
+        days = [None, *(datetime(2024, 5, day) for day in range(1, 30))]
+        names = [f"w{i}" for i in range(30)]
+        rows = arrow.table({"a": X[:, 0], "b": X[:, 1].astype(np.int16), "who": names, "day": days})
         path = tmp_path / f"t{suffix}"
         parquet.write_table(rows, path, row_group_size=7) if suffix == ".parquet" else feather.write_feather(
             rows, path
         )
         found = read_table(path, id="who")
         np.testing.assert_array_equal(found.X, X[:, :2])
-        assert found.columns == ("a", "b") and found.names[4] == "w4"
+        assert found.columns == ("a", "b") and found.names[4] == "w4" and found.left_out["day"] == "dates"
         path.write_bytes(path.read_bytes()[:100])
         with pytest.raises(FileFormatError, match="truncated or damaged"):
             read_table(path)

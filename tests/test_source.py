@@ -110,8 +110,10 @@ def test_files_that_are_not_npy(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="is a directory"):
         open_rows(str(tmp_path))
     (tmp_path / "a.csv").write_text("1,2,3\n")
-    with pytest.raises(ValueError, match=r"is not a \.npy file; write one with np\.save"):
+    with pytest.raises(ValueError, match=r"is not a \.npy file; write one with np\.save.*read_table\(path\)"):
         open_rows(tmp_path / "a.csv")
+    with pytest.raises(ValueError, match=r"X has 3 dimensions, shape \(2, 3, 4\).*X\.reshape\(len\(X\), -1\)"):
+        open_rows(np.zeros((2, 3, 4)))
     np.savez(tmp_path / "a.npz", X=ROWS)
     with pytest.raises(ValueError, match=r"zip archive, such as \.npz; take the array out"):
         open_rows(tmp_path / "a.npz")

@@ -133,7 +133,8 @@ export class App {
       if (!hits) return;
       this.told.found(query.trim(), hits);
       this.shared.store.set({ hits: hits.rows });
-      this.flyToRows(hits.rows);
+      if (hits.total === 1) this.openRow(hits.rows[0]!, true);
+      else this.flyToRows(hits.rows);
     } catch (error) {
       this.told.failed(error);
     }

@@ -2,6 +2,7 @@
 
 export interface Candidate {
   key: string;
+  name: string;
   x: number; // of the centre, in pixels
   y: number;
   lines: string[];
@@ -49,6 +50,15 @@ export function placeLabels(candidates: readonly Candidate[], before: ReadonlyMa
 
 function score(c: Candidate, before: ReadonlyMap<string, number>): number {
   return c.weight * (before.has(c.key) ? KEEP : 1);
+}
+
+/** Names as the map shows them: without the number that tells equal ones apart, "Shirt (7)" where there is a "Shirt". */
+export function bareNames(names: readonly string[]): string[] {
+  const known = new Set(names);
+  return names.map((name) => {
+    const bare = name.replace(/ \(\d+\)$/, "");
+    return known.has(bare) ? bare : name;
+  });
 }
 
 /** A name in at most two lines of about `most` letters; long ones end in an ellipsis. */

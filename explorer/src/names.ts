@@ -25,11 +25,10 @@ export class Names {
   update(view: View, size: Size, focus: number, now: number): boolean {
     const coarse = coarserLevel(this.tree.meta, focus);
     const narrow = size.width < 600;
-    const candidates = [
-      ...(coarse !== null && this.tree.held(coarse) ? this.candidates(coarse, view, size, true, narrow) : []),
-      ...(this.tree.held(focus) ? this.candidates(focus, view, size, false, narrow) : []),
-    ];
-    const placed = placeLabels(candidates, this.shifts, narrow ? 24 : 60);
+    const above = coarse !== null && this.tree.held(coarse) ? this.candidates(coarse, view, size, true, narrow) : [];
+    const below = this.tree.held(focus) ? this.candidates(focus, view, size, false, narrow) : [];
+    const own = coarse === null ? below : this.ownNames(below, above, focus, coarse);
+    const placed = placeLabels([...above, ...own], this.shifts, narrow ? 24 : 60);
     this.shifts = new Map(placed.map((p) => [p.key, p.shift]));
     return this.fade(placed, Math.min(Math.max(now - this.last, 0), 120), now);
   }
@@ -59,6 +58,16 @@ export class Names {
     return moving;
   }
 
+  /** Those that say something else than the larger name above them. */
+  private ownNames(below: Candidate[], above: readonly Candidate[], focus: number, coarse: number): Candidate[] {
+    const said = new Map(above.map((c) => [c.key, c.name]));
+    const data = this.tree.level(focus, this.map);
+    return below.filter((c) => {
+      const parent = data && this.tree.nodeOfRow(data.firstRow[Number(c.key.split(".")[1])]!, coarse);
+      return said.get(`${coarse}.${parent}`) !== c.name;
+    });
+  }
+
   private candidates(level: number, view: View, size: Size, large: boolean, narrow: boolean): Candidate[] {
     const data = this.tree.level(level, this.map);
     if (!data) return [];
@@ -78,10 +87,11 @@ export class Names {
   private candidate(data: Level, i: number, x: number, y: number, large: boolean, narrow: boolean, largest: number): Candidate {
     const id = { level: data.level, index: i };
     const font = Math.round(fontSize(data.size[i]!, largest, large ? 15 : 11, large ? (narrow ? 18 : 22) : narrow ? 13 : 15));
-    const lines = wrapName(this.tree.name(id) ?? `${data.cluster[i]}`, large ? 18 : 20);
+    const name = this.tree.label(id) ?? `${data.cluster[i]}`;
+    const lines = wrapName(name, large ? 18 : 20);
     const width = Math.max(...lines.map((line) => this.measure(line, font)));
     return {
-      key: `${data.level}.${i}`, x, y, lines, font, width, height: lines.length * font * 1.18, weight: data.size[i]!, large,
+      key: `${data.level}.${i}`, name, x, y, lines, font, width, height: lines.length * font * 1.18, weight: data.size[i]!, large,
     };
   }
 

@@ -1,5 +1,6 @@
 // The hierarchy as the page knows it: levels small enough are held whole, of others only tiles.
 import type { Cache } from "./cache";
+import { bareNames } from "./labels";
 import type { Meta } from "./meta";
 import { parseJson, parseOutlines, type Outline } from "./parse";
 import { lastAtMost } from "./ranges";
@@ -52,6 +53,7 @@ export class Tree {
   private readonly levels = new Map<string, Level>();
   private readonly pending = new Map<string, Promise<Level>>();
   private readonly names = new Map<number, string[]>();
+  private readonly bare = new Map<number, string[]>(); // as the map shows them
   private readonly outlines = new Map<string, Outline[]>(); // by file
   private readonly asked = new Set<string>();
   private readonly gaps = new Map<number, number>();
@@ -168,9 +170,17 @@ export class Tree {
     if (edited) return edited.name || null;
     const names = this.names.get(level);
     if (!names) this.askOnce(`names/${level}.json`, this.meta.named.has(level), parseJson, (value) => {
-      this.names.set(level, Array.isArray(value) ? value.map((v) => (typeof v === "string" ? v : "")) : []);
+      const all = Array.isArray(value) ? value.map((v) => (typeof v === "string" ? v.trim() : "")) : [];
+      this.names.set(level, all);
+      this.bare.set(level, bareNames(all));
     });
-    return names?.[index]?.trim() || null;
+    return names?.[index] || null;
+  }
+
+  /** The name as it is written on the map. */
+  label(id: NodeId): string | null {
+    const name = this.name(id);
+    return name === null || this.edited.has(`${id.level}.${id.index}`) ? name : this.bare.get(id.level)![id.index]!;
   }
 
   /** Names of the level are still on their way. */

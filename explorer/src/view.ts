@@ -246,6 +246,16 @@ export class MapView {
     return rowsInside(this.visible(), ring, (tile, i) => !hidden(tile, i));
   }
 
+  /** Nothing is drawn inside the view. */
+  get isEmpty(): boolean {
+    const [x0, y0, x1, y1] = this.box;
+    const inside = (tile: Tile, i: number) => {
+      const [x, y] = [tile.origin[0] + tile.x[i]!, tile.origin[1] + tile.y[i]!];
+      return x >= x0 && x <= x1 && y >= y0 && y <= y1;
+    };
+    return !this.ground.tilesOf(this.level, this.box).some((tile) => tile.x.some((_, i) => inside(tile, i)));
+  }
+
   /** Pixels between rows, on average, where there are rows. */
   get gap(): number {
     return this.shared.tree.rowGap(this.index) * this.view.scale;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Cache } from "../src/cache";
 import { groupRings, strips, triangulate } from "../src/gl/coasts";
-import { placeLabels, wrapName, type Candidate } from "../src/labels";
+import { bareNames, placeLabels, wrapName, type Candidate } from "../src/labels";
 import { Layers } from "../src/layers";
 import { readLink, writeLink } from "../src/link";
 import { countRows, insideRings, joinRanges, lastAtMost, markRows, rowAt } from "../src/ranges";
@@ -50,7 +50,7 @@ test("borders: two vertices per corner, degenerate rings left out", () => {
 });
 
 const name = (key: string, x: number, weight: number): Candidate =>
-  ({ key, x, y: 0, lines: [key], font: 12, width: 50, height: 14, weight, large: false });
+  ({ key, name: key, x, y: 0, lines: [key], font: 12, width: 50, height: 14, weight, large: false });
 
 test("names do not overlap; the heavier wins; what is shown stays", () => {
   const all = [name("a", 0, 1), name("b", 10, 5), name("c", 200, 1), ...[3, 4, 5, 6].map((i) => name(`d${i}`, i, 0.1))];
@@ -64,6 +64,10 @@ test("names do not overlap; the heavier wins; what is shown stays", () => {
   assert.ok(first.length < all.length);
   const kept = placeLabels([name("a", 0, 4), name("b", 10, 5)], new Map([["a", 0]]), 1);
   assert.equal(kept[0]!.key, "a");
+});
+
+test("numbers that tell equal names apart are not on the map", () => {
+  assert.deepEqual(bareNames(["Shirt", "Shirt (2)", "Paris (75)", "", "Shirt (12)"]), ["Shirt", "Shirt", "Paris (75)", "", "Shirt"]);
 });
 
 test("long names are cut, markup stays text", () => {

@@ -13,6 +13,8 @@ import numpy as np
 
 from ._native import core
 from ._points.point_set import NATIVE_METRICS
+from .layout.islands import MOST_NODES
+from .neighbors.approximate import longest_list
 from .neighbors.choice import pair_share
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
@@ -58,7 +60,8 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
         costs |= {"preliminary": 0.02 + 1e-9 * values, "arrangement": 2e-9 * values}
     if job.layout == "islands":
         leaves = _LEAVES * job.n
-        costs["nodes"] = 4e-4 * min(3000.0, leaves) + 1e-4 * leaves
+        nodes = leaves if leaves <= MOST_NODES else leaves / 6  # a level that is too large is left to the next
+        costs["nodes"] = 4e-4 * min(3000.0, leaves) + 5.4e-5 * nodes + 7e-6 * job.n
         if job.detail == "rows":
             steps = min(300.0, max(100.0, 300 * 20_000 / job.n))
             costs["rows"] = 0.3 + 4.2e-7 * job.n * steps + 2.5e-8 * values
@@ -76,7 +79,8 @@ def _search_cost(job: Job) -> float:
     if job.method == "brute force":
         return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_features)
     if job.method == "approximate":
-        return reduction + 2.5e-5 * n * (1 + 6 * job.share**4)  # where bounds are of no use, rounds are many
+        listed = min(1.0, longest_list(n) / 14)  # of millions of rows lists are short
+        return reduction + 2.5e-5 * n * listed * (1 + 6 * job.share**4)  # where bounds are of no use, rounds are many
     cells = n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS  # k-means: each row meets the centre of each cell
     return reduction + float(cells) + job.share * float(n) ** 2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
 

@@ -17,7 +17,8 @@ import { followSystem, setTheme } from "./theme";
 import { Tip } from "./tip";
 
 const NARROW = "(max-width: 700px)";
-const SAY_AFTER = 700; // milliseconds of rest before a screen reader is told
+const TIGHT = "(max-width: 1000px)"; // such as the frame in a notebook: beside the panel a map has no room to give
+const SAY_AFTER = 700; // milliseconds of rest before the view is told of
 
 export class Page {
   onSecond: (view: MapView) => void = () => {};
@@ -60,7 +61,7 @@ export class Page {
     document.title = `${cut(meta.title, 80)} · nestmap`;
     byId("title").textContent = cut(meta.title, 120);
     byId("title").title = cut(meta.title);
-    byId<HTMLDetailsElement>("legend").open = !window.matchMedia(NARROW).matches;
+    byId<HTMLDetailsElement>("legend").open = !window.matchMedia(TIGHT).matches;
     this.fold(window.matchMedia(NARROW).matches);
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
     if (!meta.nRows) this.notice("This map has no rows.");
@@ -191,6 +192,9 @@ export class Page {
   }
 
   private say(): void {
+    const { main, shared } = this.app;
+    if (shared.meta.nRows && !shared.cache.busy && main.isEmpty)
+      this.tell("No rows here.", el("button", { onclick: () => this.app.goHome() }, "Whole map"), 7000);
     const id = this.app.centre();
     if (id && !this.app.shared.store.now.cluster) this.live(`In the middle: ${cut(this.app.shared.tree.title(id), 120)}, level ${id.level}`);
   }

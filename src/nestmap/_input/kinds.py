@@ -27,6 +27,11 @@ def check_rows_kind(X: Any, name: str = "X") -> None:
     shape = getattr(X, "shape", None)
     if isinstance(shape, tuple) and shape:
         check_n_rows(shape[0], name)
+        if len(shape) > 2:
+            raise ValueError(
+                f"{name} has {len(shape)} dimensions, shape {shape}; it must be 2-D, one row per point: "
+                f"{name}.reshape(len({name}), -1)"
+            )
     if isinstance(X, np.ma.MaskedArray):
         _check_mask(X, name)
     if hasattr(X, "dtypes") and hasattr(X, "columns"):

@@ -84,4 +84,7 @@ def _guess(start: bytes) -> str:
         return " but a zip archive, such as .npz; take the array out: np.save('X.npy', np.load(path)['X'])"
     if start.startswith(b"\x89HDF"):
         return " but an HDF5 file; open it with h5py and pass the dataset"
-    return "; write one with np.save(path, X)"
+    return (
+        "; write one with np.save(path, X); tables (csv, parquet, …) are read by "
+        "nestmap.readers.read_table(path).X, or by the command `nestmap fit`"
+    )

@@ -23,7 +23,11 @@ EXIT_CODES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
-    options = make_parser().parse_args(arguments)
+    parser = make_parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help()
+        return USAGE
+    options = parser.parse_args(arguments)
     if arguments is None:  # a process of its own: SIGTERM ends it like Ctrl-C, with nothing half-written
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:

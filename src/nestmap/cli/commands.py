@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from time import perf_counter
 from typing import Any
 
@@ -56,8 +57,18 @@ def _fit_table(options: Namespace, talk: Talk, target: Path, changed: dict[str, 
         options.dims[0], **changed, work_dir=work, callback=talk, random_state=options.seed, n_jobs=options.threads
     )
     _embed_and_write(options, talk, target, table, model, seconds, changed)
+    talk.note(f"next: {_next_steps(target, options)}")
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _next_steps(target: Path, options: Namespace) -> str:
+    """What can be done with a run that was written."""
+    run = quote(str(target))
+    looks = [f"nestmap explore {run}"] if 2 in options.dims else []
+    if options.plot is None:
+        looks.append(f"nestmap plot {run} -o {quote(target.name + '.png')}")
+    return "; ".join([*looks, f"nestmap export {run} -o {quote(target.name + '.csv')}"])
 
 
 def _embed_and_write(

@@ -7,9 +7,13 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..runs.record import read_record, to_text
+from .talk import print_text
 
 
 def run_info(options: Namespace) -> None:
     """Say what a run holds."""
     record = read_record(Path(options.run).expanduser())
-    print(json.dumps(record, indent=1) if options.json else to_text(record))
+    if options.json:
+        print(json.dumps(record, indent=1))
+    else:
+        print_text(to_text(record))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
+from .parser import Parser
 
 # Parameters of the estimator that the command has other words for, or no use.
 RENAMED = {"n_components": "dims", "n_jobs": "threads", "random_state": "seed"}
@@ -128,7 +129,7 @@ def _names(text: str) -> list[str]:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="nestmap", description="Maps of high-dimensional data, and the hierarchy of clusters below them."
     )
     parser.add_argument("--version", action="version", version=f"nestmap {__version__}")

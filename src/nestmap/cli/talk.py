@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from shutil import get_terminal_size
+from textwrap import wrap
 from time import perf_counter
 from typing import Any
 
@@ -36,7 +38,7 @@ class Talk:
         if self.as_json:
             print(json.dumps(record, indent=1))
         elif not self.quiet:
-            print(text)
+            print_text(text)
 
     def __call__(self, event: ProgressEvent) -> None:
         """A callback of a fit."""
@@ -64,3 +66,27 @@ class Talk:
         if self.shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
             self.shown = False
+
+
+def print_text(text: str) -> None:
+    """Lines that are longer than a terminal is wide go on below, further in; files get them whole."""
+    width = get_terminal_size().columns if sys.stdout.isatty() else 0
+    print(fold(text, width) if width else text)
+
+
+def fold(text: str, width: int) -> str:
+    """Break lines between words.
+
+    Examples
+    --------
+    >>> print(fold("levels:\\n  0 one two three four", 16))
+    levels:
+      0 one two three
+          four
+    """
+    lines = []
+    for line in text.splitlines():
+        margin = " " * (len(line) - len(line.lstrip()) + 4)
+        whole = len(line) <= width
+        lines += [line] if whole else wrap(line, max(width, 20), subsequent_indent=margin, break_on_hyphens=False)
+    return "\n".join(lines)

@@ -24,6 +24,8 @@ from .trust import measure_trust
 
 _HEIGHT, _INCHES = 640, 7.9  # pixels in a notebook, and the picture that fits
 
+_UNREACHED = "A picture of the map: the explorer itself is out of reach from here, or was stopped."
+
 
 class Explorer:
     """A map that is being served.
@@ -79,14 +81,15 @@ class Explorer:
         url, frame = escape(self.url, quote=True), f"nestmap-{secrets.token_hex(8)}"
         # opened again later, or on another machine, the frame would be the browser's error, over the picture
         script = (
-            f"fetch({json.dumps(self.url + ALIVE)},{{mode:'no-cors',cache:'no-store'}})"
-            f".catch(()=>document.getElementById('{frame}').remove())"
+            f"fetch({json.dumps(self.url + ALIVE)},{{mode:'no-cors',cache:'no-store'}}).catch(()=>{{"
+            f"document.getElementById('{frame}').remove();"
+            f"document.getElementById('{frame}-link').replaceWith({json.dumps(_UNREACHED)})}})"
         )
         return (
             f'<div style="position:relative;height:{_HEIGHT}px;overflow:hidden;text-align:center">{still}'
             f'<iframe id="{frame}" src="{url}" title="map" '
             'style="position:absolute;inset:0;width:100%;height:100%;border:0"></iframe></div>'
-            f'<script>{script}</script><a href="{url}" target="_blank" rel="noopener">{url}</a>'
+            f'<a id="{frame}-link" href="{url}" target="_blank" rel="noopener">{url}</a><script>{script}</script>'
         )
 
     def _repr_png_(self) -> bytes | None:

@@ -123,6 +123,10 @@ def _check_positions(model: Any) -> Array:
 
     if hasattr(model, "get_params"):
         check_is_fitted(model)
+    if not hasattr(model, "embedding_"):
+        raise TypeError(
+            f"plot draws the map of a fitted model, as in nestmap.plot(HNNE().fit(X)); got {type(model).__name__}"
+        )
     positions = np.asarray(model.embedding_)
     if positions.ndim != 2 or positions.shape[1] != 2:
         raise ValueError(

@@ -13,6 +13,8 @@ from .backend import clear, load_matplotlib, new_axes, size_in_points
 from .colors import color_levels, get_theme
 from .text import choose_names, measure_text
 
+_FONT = 8  # points
+_LINES, _WORDS = 3, 12  # of a name, at most; longer ones are not cut into lines
 _MOST = 4000  # clusters of a level that is drawn: finer levels are left out
 
 
@@ -47,6 +49,11 @@ def plot_tree(
 
     look = get_theme(theme)
     tree: Hierarchy = getattr(model, "hierarchy_", model)
+    if not isinstance(tree, Hierarchy):
+        raise TypeError(
+            f"plot_tree draws the levels of a fitted model, as in nestmap.plot_tree(HNNE().fit(X)); got "
+            f"{type(model).__name__}"
+        )
     shown = [k for k, n in enumerate(tree.level_sizes) if n <= _MOST] or [tree.n_levels - 1]
     colors = color_levels(tree, shown[0], look)
     axes = new_axes(look, 11, 0.9 + 0.75 * len(shown)) if ax is None else ax
@@ -95,15 +102,38 @@ def _write_labels(
     """Names inside the boxes that are wide enough."""
     if labels is True:
         labels = {k: [str(i) for i in range(tree.level_sizes[k])] for k in shown}
-    unit = tree.n_rows / size_in_points(axes)[0]
+    across, up = size_in_points(axes)
+    unit, height = tree.n_rows / across, 0.96 * up / np.ptp(axes.get_ylim())
     for names in choose_names(tree, labels, (shown[0], None), Facts()):
         if names.level not in shown:
             continue
         left, width = starts[names.level], tree.levels[names.level].sizes
         for i in np.flatnonzero(width > 12 * unit).tolist():
-            if measure_text(names.names[i], 8)[0] * unit < width[i]:
-                dark = colors[names.level][i] @ [0.299, 0.587, 0.114] < 0.55
-                axes.text(
-                    left[i] + width[i] / 2, shown.index(names.level) + 0.48, names.names[i], fontsize=8, ha="center",
-                    va="center", color="white" if dark else "black", parse_math=False,
-                )  # fmt: skip
+            text, angle = fit_text(names.names[i], width[i] / unit - 3, height - 3)
+            dark = colors[names.level][i] @ [0.299, 0.587, 0.114] < 0.55
+            axes.text(
+                left[i] + width[i] / 2, shown.index(names.level) + 0.48, text, fontsize=_FONT, ha="center",
+                va="center", color="white" if dark else "black", parse_math=False, rotation=angle, linespacing=1.1,
+            )  # fmt: skip
+
+
+def fit_text(text: str, width: float, height: float) -> tuple[str, int]:
+    """A text in as few lines as fit into a box (in points), level or else upright, and its angle; '' if none do."""
+    words = [word.replace("\0", " ") for word in " ".join(text.split()).replace(" / ", "\0/ ").split(" ") if word]
+    for angle, (room, depth) in ((0, (width, height)), (90, (height, width))):
+        for n_lines in range(1, min(len(words), _LINES if len(words) <= _WORDS else 1) + 1):
+            lines = min(_splits(words, n_lines), key=lambda lines: max(map(len, lines)))
+            if n_lines * 1.2 * _FONT <= depth and max(measure_text(line, _FONT)[0] for line in lines) <= room:
+                return "\n".join(lines), angle
+    return "", 0
+
+
+def _splits(words: list[str], n_lines: int) -> list[list[str]]:
+    """All ways to cut words into so many lines."""
+    if n_lines == 1:
+        return [[" ".join(words)]]
+    return [
+        [" ".join(words[:k]), *rest]
+        for k in range(1, len(words) - n_lines + 2)
+        for rest in _splits(words[k:], n_lines - 1)
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import IO, Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def assemble(
             raise NoColumn(source, what, name, names)
     wanted = choice.columns or wanted_like(choice, names)
     prose = () if choice.text else prose_of(others)
-    left_out = {name: f"text; --text {name} maps it" if name in prose else "text" for name in others}
+    left_out = {name: f"text; --text {name} maps it" if name in prose else _kind_of(others[name]) for name in others}
     left_out |= dict(_special_reasons(choice))
     used = [name for name in names if name in numbers and name not in choice.special]
     if wanted is not None:
@@ -172,6 +173,12 @@ def assemble(
     row_names = None if choice.id is None else np.asarray(metadata.pop(choice.id)).astype(str)
     table = Table(X, columns, row_names, metadata, source, left_out, taken=tuple(used))
     return table if X is None else _without_missing(table, choice.missing)
+
+
+def _kind_of(values: Array) -> str:
+    """What a column that holds no numbers is told as."""
+    known = next((value for value in values[:_LOOKED_AT] if value is not None and value != ""), None)
+    return "dates" if isinstance(known, date | np.datetime64) else "text"
 
 
 def wanted_like(choice: Choice, names: Sequence[str]) -> tuple[str, ...] | None:
