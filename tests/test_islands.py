@@ -189,7 +189,7 @@ class TestForces:
                     charges,
                     (1, 1, 0.8, 5),
                     np.ones(50, np.float32),
-                    Homes(),
+                    Homes(np.empty((0, 2), np.float32), np.empty(0, np.float32)),
                     y,
                     *out,
                     np.zeros((2, 2), np.float32),
