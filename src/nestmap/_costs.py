@@ -18,7 +18,10 @@ from .neighbors.choice import pair_share
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
 _STEEPEST = -0.8  # of the fall
-_SOME, _USUAL = 100_000, -0.6  # rows up to which the fall that images have is taken: a trial takes longer than it tells
+_SOME, _USUAL = (
+    100_000,
+    -0.6,
+)  # rows up to which the fall that images have is taken: a trial takes longer than it tells
 _FLOPS = 2.5e10  # of matrix products, on one core
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
@@ -66,7 +69,7 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
         leaves = _LEAVES * job.n
         costs["nodes"] = 4e-4 * min(3000.0, leaves) + 1e-4 * leaves
         if job.detail == "rows":
-            steps = min(300.0, max(100.0, 300 * 20_000 / job.n))
+            steps = min(300.0, max(60.0, 300 * (20_000 / job.n) ** 2))
             costs["rows"] = 0.3 + 4.2e-7 * job.n * steps + 2.5e-8 * values
     elif job.layout:
         costs["layout"] = 2e-6 * job.n if job.layout == "descent" else 1.5e-5 * job.n

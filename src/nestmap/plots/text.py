@@ -19,7 +19,9 @@ from .places import find_anchors, find_inland, place_boxes
 _SAMPLE = 200_000  # rows that anchors are found on
 _MOST = 60  # names of a level, those of the largest clusters
 _WIDE = 18  # letters of a line
-_SCATTERED = 0.5  # share of a cluster's rows on its largest part: below, a name there would be taken for that of the part
+_SCATTERED = (
+    0.5  # share of a cluster's rows on its largest part: below, a name there would be taken for that of the part
+)
 
 
 @dataclass(frozen=True, eq=False)
