@@ -18,10 +18,7 @@ from .neighbors.choice import pair_share
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
 _STEEPEST = -0.8  # of the fall
-_SOME, _USUAL = (
-    100_000,
-    -0.6,
-)  # rows up to which the fall that images have is taken: a trial takes longer than it tells
+_SOME, _USUAL = 100_000, -0.6  # rows up to which no trial tells the fall: that of images is taken
 _FLOPS = 2.5e10  # of matrix products, on one core
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels

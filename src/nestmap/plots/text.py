@@ -19,9 +19,7 @@ from .places import find_anchors, find_inland, place_boxes
 _SAMPLE = 200_000  # rows that anchors are found on
 _MOST = 60  # names of a level, those of the largest clusters
 _WIDE = 18  # letters of a line
-_SCATTERED = (
-    0.5  # share of a cluster's rows on its largest part: below, a name there would be taken for that of the part
-)
+_SCATTERED = 0.5  # share of the rows on a cluster's largest part: below, its name would be taken for the part's
 
 
 @dataclass(frozen=True, eq=False)

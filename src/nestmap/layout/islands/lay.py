@@ -109,7 +109,7 @@ def lay_islands(
         start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
     positions = start
     if tightness != 1:
-        phases = (Phase(NODE_STEPS, tightness),)
+        phases: tuple[Phase, ...] = (Phase(NODE_STEPS, tightness),)
         positions = improve(items, start, FIRST_PERPLEXITY, phases, n_threads, progress, rescale=False)
     done = len(positions)
     for k in reversed(range(first + 1)):
@@ -178,7 +178,7 @@ def first_level(hierarchy: Hierarchy) -> int:
 
 
 def node_phases(k: int, detail: str, tightness: float) -> tuple[Phase, ...]:
-    """Steps of a level; where leaves are the last one, they are given room as rows are."""
+    """Steps of level k; leaves that rows will not refine are given room as rows are."""
     return (Phase(NODE_STEPS, LOOSER * tightness if k == 0 and detail == "leaves" else tightness),)
 
 
