@@ -240,6 +240,10 @@ def test_names_stand_inland_on_the_part_with_the_most_rows() -> None:
     anchors, shares = find_inland(np.concatenate(parts), np.zeros(100, dtype=int), [rings, []])
     assert shares.tolist() == [0.6, 1.0] and np.isnan(anchors[1]).all()
     assert (anchors[0] > 0).all() and (anchors[0] < 4).all() and not ((anchors[0] > 1) & (anchors[0] < 2)).all()
+    anchors, _ = find_inland(
+        np.array([[1.0, 0.1], [5.0, 0.2], [4.0, 0.5]]), np.zeros(3, dtype=int), [[square(0, 0, 9)]]
+    )
+    assert anchors.tolist() == [[4.0, 0.5]]  # from the line, not from its corners
 
 
 def test_scattered_clusters_are_named_only_where_finer_names_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:

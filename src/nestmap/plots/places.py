@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from .._arrays import Array
 
 _RINGS = (0.0, 0.7, 1.4, 2.2, 3.2)  # distances to try, in heights of the text
 _HALVINGS = 3  # of a cluster's rows, to find where most of them are
 _WAYS = 12  # directions to try on each
-_TRIED = 400  # rows of a cluster: which of them lies farthest inland?
+_TRIED = 200  # rows of a cluster: which of them lies farthest inland?
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +111,7 @@ def find_inland(positions: Array, labels: Array, outlines: Sequence[Sequence[Arr
         most = max(parts, key=len)
         shares[i] = len(most) / len(own)
         tried = most[:: -(-len(most) // _TRIED)]
-        to_coast = cKDTree(np.concatenate(list(rings))).query(tried)[0]
-        anchors[i] = tried[np.argmax(to_coast)]
+        anchors[i] = tried[np.argmax(np.min([_to_ring(tried, ring) for ring in rings], axis=0))]
     return anchors, shares
 
 
@@ -121,6 +119,15 @@ def _inside(points: Array, ring: Array) -> Array:
     from matplotlib.path import Path
 
     return np.asarray(Path(ring).contains_points(points))
+
+
+def _to_ring(points: Array, ring: Array) -> Array:
+    """Squared distance from each point to the line of a ring."""
+    way = np.roll(ring, -1, axis=0) - ring
+    from_start = points[:, None] - ring
+    along = (from_start * way).sum(axis=2) / np.maximum((way * way).sum(axis=1), 1e-300)
+    from_line = from_start - np.clip(along, 0, 1)[:, :, None] * way
+    return np.asarray((from_line * from_line).sum(axis=2).min(axis=1))
 
 
 def _signed_area(ring: Array) -> float:
