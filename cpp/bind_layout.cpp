@@ -94,13 +94,6 @@ void bind_frames(nb::module_& m) {
        nb::arg("n_threads"));
 }
 
-// Like check_indices, but fast: they are looked at in every step.
-void check_neighbors(const int32_t* ids, int64_t n_ids, int64_t n) {
-    bool bad = false;
-    for (int64_t e = 0; e < n_ids; ++e) bad |= (uint32_t)ids[e] >= (uint32_t)n;
-    if (bad) check_indices("ids", ids, n_ids, n);
-}
-
 Grid grid_of(int64_t rows, int64_t cols, double x, double y, double spacing) {
     if (rows < 4 || cols < 4) throw std::invalid_argument("grid: must have at least 4 rows and 4 columns");
     if (!(spacing > 0)) throw std::invalid_argument("spacing=" + std::to_string(spacing) + ": must be positive");
@@ -156,7 +149,6 @@ void bind_forces(nb::module_& m) {
         const Poll poll = make_poll(nb::none());
         nb::gil_scoped_release release;
         check_cover("starts", starts.data(), n, length(ids));
-        check_neighbors(ids.data(), length(ids), n);
         check_finite("positions", positions.data(), 2 * n);
         move(graph, tied, grid, potential.data(), motion, rates.data(), positions.data(), velocities.data(),
              gains.data(), moved.data(), bounds.data(), check_threads(n_threads), poll);

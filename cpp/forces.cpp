@@ -5,6 +5,11 @@
 #include <cmath>
 #include <limits>
 #include <vector>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "checks.hpp"
 
 namespace nestmap {
 
@@ -27,6 +32,8 @@ Place place(float position, float origin, float inverse, int64_t n) {
     const int64_t cell = std::min((int64_t)at, n - 3);
     return {cell - 1, at - (float)cell};
 }
+
+float sum_eight(const float* s) { return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])); }
 
 // Cubic B-spline at the four grid lines, and its slope.
 void spline(float t, float* w) {
@@ -74,6 +81,79 @@ double find_beta(const double* gaps, int64_t k, double wanted, double start) {
     return std::exp(x);
 }
 
+// Whether the neighbours of some nodes are nodes: in every step, where they are about to be read anyway.
+void check_neighbors(const Attraction& graph, int64_t first, int64_t last) {
+    const int64_t begin = graph.starts[first];
+    const int64_t n = std::min(graph.starts[last] + 7, graph.starts[graph.n]) - begin;  // eight at a time
+    uint32_t most = 0;  // no early exit: the loop becomes vectors; below zero is far above
+    for (int64_t e = 0; e < n; ++e) most = std::max(most, (uint32_t)graph.ids[begin + e]);
+    if (most >= (uint32_t)graph.n) check_indices("ids", graph.ids + begin, n, graph.n);
+}
+
+// Eight running sums in each direction: what eight neighbours of a node pull it with, at a time.
+#if defined(__AVX2__)
+class Sums {
+public:
+    explicit Sums(const float* own) : x_(_mm256_set1_ps(own[0])), y_(_mm256_set1_ps(own[1])) {}
+    void add(const float* positions, const int32_t* ids, const float* weights) {
+        const __m256 a = four(positions, ids[0], ids[1], ids[4], ids[5]);
+        const __m256 b = four(positions, ids[2], ids[3], ids[6], ids[7]);
+        const __m256 dx = _mm256_sub_ps(_mm256_shuffle_ps(a, b, 0x88), x_);
+        const __m256 dy = _mm256_sub_ps(_mm256_shuffle_ps(a, b, 0xdd), y_);
+        const __m256 away = _mm256_add_ps(_mm256_mul_ps(dx, dx), _mm256_mul_ps(dy, dy));
+        const __m256 w = _mm256_div_ps(_mm256_loadu_ps(weights), _mm256_add_ps(_mm256_set1_ps(1.0f), away));
+        sx_ = _mm256_add_ps(sx_, _mm256_mul_ps(w, dx));
+        sy_ = _mm256_add_ps(sy_, _mm256_mul_ps(w, dy));
+    }
+    void total(float* pull) const {
+        alignas(32) float s[8];
+        _mm256_store_ps(s, sx_);
+        pull[0] = sum_eight(s);
+        _mm256_store_ps(s, sy_);
+        pull[1] = sum_eight(s);
+    }
+
+private:
+    const __m256 x_, y_;
+    __m256 sx_ = _mm256_setzero_ps(), sy_ = _mm256_setzero_ps();
+
+    // A place is 64 bits: half as many loads as coordinates.
+    static __m256 four(const float* positions, int64_t a, int64_t b, int64_t c, int64_t d) {
+        const auto* p = reinterpret_cast<const __m64*>(positions);
+        const __m128 low = _mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), p + a), p + b);
+        const __m128 high = _mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), p + c), p + d);
+        return _mm256_set_m128(high, low);
+    }
+};
+#else
+class Sums {
+public:
+    explicit Sums(const float* own) : x_(own[0]), y_(own[1]) {}
+    void add(const float* positions, const int32_t* ids, const float* weights) {
+        float dx[8], dy[8];
+        for (int l = 0; l < 8; ++l) {
+            dx[l] = positions[2 * (int64_t)ids[l]];
+            dy[l] = positions[2 * (int64_t)ids[l] + 1];
+        }
+        for (int l = 0; l < 8; ++l) {
+            dx[l] -= x_;
+            dy[l] -= y_;
+            const float w = weights[l] / (1 + (dx[l] * dx[l] + dy[l] * dy[l]));
+            sx_[l] += w * dx[l];
+            sy_[l] += w * dy[l];
+        }
+    }
+    void total(float* pull) const {
+        pull[0] = sum_eight(sx_);
+        pull[1] = sum_eight(sy_);
+    }
+
+private:
+    const float x_, y_;
+    float sx_[8] = {}, sy_[8] = {};
+};
+#endif
+
 class Walker {
 public:
     Walker(const Attraction& graph, const Homes& homes, const Grid& grid, const float* potential, const Motion& motion,
@@ -104,29 +184,21 @@ public:
 private:
     // Sum of w (y_j - y_i) / (1 + |y_j - y_i|^2), in eight running sums.
     void attract(int64_t i, float* pull) const {
-        const float x = positions_[2 * i], y = positions_[2 * i + 1];
-        float sx[8] = {}, sy[8] = {};
-        const int64_t last = graph_.starts[i + 1];
-        for (int64_t e = graph_.starts[i]; e < last; e += 8) {
-            float dx[8], dy[8], w[8];
-            const int m = (int)std::min<int64_t>(8, last - e);
-            for (int l = 0; l < 8; ++l) {
-                const int64_t at = l < m ? e + l : e;
-                const float* other = positions_ + 2 * (int64_t)graph_.ids[at];
-                dx[l] = other[0];
-                dy[l] = other[1];
-                w[l] = l < m ? graph_.weights[at] : 0.0f;
-            }
-            for (int l = 0; l < 8; ++l) {
-                dx[l] -= x;
-                dy[l] -= y;
-                w[l] /= 1 + (dx[l] * dx[l] + dy[l] * dy[l]);
-                sx[l] += w[l] * dx[l];
-                sy[l] += w[l] * dy[l];
-            }
+        Sums sums(positions_ + 2 * i);
+        const int64_t last = graph_.starts[i + 1], all = graph_.starts[graph_.n];
+        int64_t e = graph_.starts[i];
+        for (; e + 8 <= last; e += 8) sums.add(positions_, graph_.ids + e, graph_.weights + e);
+        if (e < last) {
+            int32_t ids[8] = {};
+            float weights[8] = {};
+            if (e + 8 <= all)  // those after the last are of other nodes: their weight is 0 here
+                for (int l = 0; l < 8; ++l) weights[l] = l < last - e ? graph_.weights[e + l] : 0.0f;
+            else
+                std::copy(graph_.weights + e, graph_.weights + last, weights);
+            std::copy(graph_.ids + e, graph_.ids + std::min(e + 8, all), ids);
+            sums.add(positions_, ids, weights);
         }
-        pull[0] = ((sx[0] + sx[4]) + (sx[2] + sx[6])) + ((sx[1] + sx[5]) + (sx[3] + sx[7]));
-        pull[1] = ((sy[0] + sy[4]) + (sy[2] + sy[6])) + ((sy[1] + sy[5]) + (sy[3] + sy[7]));
+        sums.total(pull);
     }
 
     void go_home(int64_t i, float* pull) const {
@@ -204,23 +276,28 @@ void spread(const float* positions, const float* masses, int64_t n, const Grid& 
     std::vector<int64_t> next(starts.begin(), starts.end() - 1);
     for (int64_t i = 0; i < n; ++i) order[next[strip[i]]++] = (int32_t)i;
     std::fill(charges, charges + grid.rows * grid.cols, 0.0f);
-    for (int64_t odd = 0; odd < 2; ++odd)
-        parallel_for((n_strips + 1 - odd) / 2, n_threads, poll, [&](int64_t task, int) {
-            const int64_t s = 2 * task + odd;
-            for (int64_t at = starts[s]; at < starts[s + 1]; ++at) {
-                const int64_t i = order[at];
-                const Place r = place(positions[2 * i], grid.origin[0], grid.inverse, grid.rows);
-                const Place c = place(positions[2 * i + 1], grid.origin[1], grid.inverse, grid.cols);
-                float wr[4], wc[4];
-                spline(r.t, wr);
-                spline(c.t, wc);
-                for (int a = 0; a < 4; ++a) {
-                    float* line = charges + (r.first + a) * grid.cols + c.first;
-                    const float m = masses[i] * wr[a];
-                    for (int b = 0; b < 4; ++b) line[b] += m * wc[b];
-                }
+    const auto lay = [&](int64_t s) {
+        for (int64_t at = starts[s]; at < starts[s + 1]; ++at) {
+            const int64_t i = order[at];
+            const Place r = place(positions[2 * i], grid.origin[0], grid.inverse, grid.rows);
+            const Place c = place(positions[2 * i + 1], grid.origin[1], grid.inverse, grid.cols);
+            float wr[4], wc[4];
+            spline(r.t, wr);
+            spline(c.t, wc);
+            for (int a = 0; a < 4; ++a) {
+                float* line = charges + (r.first + a) * grid.cols + c.first;
+                const float m = masses[i] * wr[a];
+                for (int b = 0; b < 4; ++b) line[b] += m * wc[b];
             }
-        });
+        }
+    };
+    for (int64_t odd = 0; odd < 2; ++odd) {
+        const int64_t n_tasks = (n_strips + 1 - odd) / 2;
+        if (n_threads == 1)  // a thread that can be stopped would cost more than this
+            for (int64_t task = 0; task < n_tasks; ++task) lay(2 * task + odd);
+        else
+            parallel_for(n_tasks, n_threads, poll, [&](int64_t task, int) { lay(2 * task + odd); });
+    }
 }
 
 void move(const Attraction& graph, const Homes& homes, const Grid& grid, const float* potential, const Motion& motion,
@@ -232,7 +309,9 @@ void move(const Attraction& graph, const Homes& homes, const Grid& grid, const f
     parallel_for(n_tasks, n_threads, poll, [&](int64_t task, int) {
         constexpr float FAR = std::numeric_limits<float>::max();
         float low[2] = {FAR, FAR}, high[2] = {-FAR, -FAR};
-        for (int64_t i = task * BLOCK; i < std::min(graph.n, (task + 1) * BLOCK); ++i) {
+        const int64_t first = task * BLOCK, last = std::min(graph.n, first + BLOCK);
+        check_neighbors(graph, first, last);
+        for (int64_t i = first; i < last; ++i) {
             walker.move(i, velocities + 2 * i, gains + 2 * i, moved + 2 * i);
             for (int c = 0; c < 2; ++c) {
                 low[c] = std::min(low[c], moved[2 * i + c]);

@@ -122,6 +122,8 @@ def test_a_trial_tells_easy_rows_from_hard_ones() -> None:
     hard = rng.normal(size=(40_000, 60))
     shares = [expected_share(X.astype(np.float32), "euclidean", len(X)) for X in (easy, hard)]
     assert shares[0] < 0.3 < shares[1] and expected_share(hard, max, len(hard)) == 1.0
+    asked = expected_share(hard, "euclidean", len(hard), predicted=8e8)  # all pairs of the 500 rows of a trial
+    assert asked == pytest.approx(80**-0.6)
 
 
 class TestWord:

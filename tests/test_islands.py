@@ -410,10 +410,17 @@ class TestLevels:
         assert seen == [lay.FEW_ROWS_PERPLEXITY]
 
     def test_rows_draw_together_before_they_spread(self) -> None:
-        for n in (100, lay.FEW_ROWS, 70_000, 10**6):
+        for n in (100, lay.FEW_ROWS, 25_000, 70_000, 10**6):
             phases = lay.row_phases(n, 3.0)[1]
-            assert [phase.exaggeration for phase in phases] == [6.0, 3.0]
+            pulls = [phase.exaggeration for phase in phases]
+            assert pulls[0] == 6.0 and pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * lay.LOOSER
             assert lay.ROW_STEPS[1] <= sum(phase.n_steps for phase in phases) <= lay.ROW_STEPS[0]
+
+    def test_the_last_steps_leave_room_where_there_are_many_rows(self) -> None:
+        last = [lay.row_phases(n, 1.0)[1][-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]
+        assert last == pytest.approx([1, 1, (1 + lay.LOOSER) / 2, lay.LOOSER, lay.LOOSER])
+        assert [lay.node_phases(k, "leaves", 2.0)[0].exaggeration for k in (0, 1)] == [2 * lay.LOOSER, 2]
+        assert lay.node_phases(0, "rows", 2.0)[0].exaggeration == 2
 
     def test_progress_and_a_stop_between_steps(self) -> None:
         def stop(event: ProgressEvent) -> None:

@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 import nestmap
 from nestmap.plots import map as drawn_map
 from nestmap.plots.colors import PALETTE, THEMES, base_colors, color_levels, parse, to_oklab, to_rgb
-from nestmap.plots.places import find_anchors, place_boxes
+from nestmap.plots.places import find_anchors, find_inland, place_boxes
 from nestmap.plots.rows import color_by_quality, find_column
 from nestmap.plots.shading import Window, shade_points
 from nestmap.plots.tree import fit_text, place_nodes
@@ -228,6 +228,32 @@ def test_anchors_lie_where_most_rows_are() -> None:
     clump = RNG.normal(size=(900, 2)) * 0.1 + [-10, 0]
     anchor = find_anchors(np.concatenate([arc, clump]), np.zeros(1200, dtype=int), 2)
     assert np.linalg.norm(anchor[0] - [-10, 0]) < 0.5 and np.isnan(anchor[1]).all()
+
+
+def square(x: float, y: float, side: float) -> np.ndarray:
+    return np.array([[x, y], [x + side, y], [x + side, y + side], [x, y + side]], dtype=float)
+
+
+def test_names_stand_inland_on_the_part_with_the_most_rows() -> None:
+    parts = [RNG.random((n, 2)) * side + at for n, side, at in ((60, 4, 0), (30, 9, 20), (10, 1, 50))]
+    rings = [square(0, 0, 4), square(20, 20, 9), square(50, 50, 1), square(1, 1, 1)[::-1]]  # the last one is a hole
+    anchors, shares = find_inland(np.concatenate(parts), np.zeros(100, dtype=int), [rings, []])
+    assert shares.tolist() == [0.6, 1.0] and np.isnan(anchors[1]).all()
+    assert (anchors[0] > 0).all() and (anchors[0] < 4).all() and not ((anchors[0] > 1) & (anchors[0] < 2)).all()
+    anchors, _ = find_inland(
+        np.array([[1.0, 0.1], [5.0, 0.2], [4.0, 0.5]]), np.zeros(3, dtype=int), [[square(0, 0, 9)]]
+    )
+    assert anchors.tolist() == [[4.0, 0.5]]  # from the line, not from its corners
+
+
+def test_scattered_clusters_are_named_only_where_finer_names_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = model().hierarchy_
+    coarse, fine = [f"group {i}" for i in range(7)], [f"part {i}" for i in range(tree.level_sizes[2])]
+    monkeypatch.setattr("nestmap.plots.text._SCATTERED", 2.0)  # so all are
+    assert set(texts(nestmap.plot(model(), labels={3: coarse, 2: fine}))) <= set(fine)
+    fine[0] = ""
+    shown = {*texts(nestmap.plot(model(), labels={3: coarse, 2: fine}))} & {*coarse}
+    assert shown == {coarse[tree.climb(np.array([0]), 3, 2)[0]]}
 
 
 def test_given_names() -> None:

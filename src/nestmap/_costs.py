@@ -20,6 +20,7 @@ from .neighbors.choice import pair_share
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
 _STEEPEST = -0.8  # of the fall
+_SOME, _USUAL = 100_000, -0.6  # rows up to which no trial tells the fall: that of images is taken
 _FLOPS = 2.5e10  # of matrix products, on one core
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
@@ -39,10 +40,15 @@ class Job:
     is_callable: bool = False
 
 
-def expected_share(X: Any, metric: Any, n: int) -> float:
-    """The share of pairs that an exact search of n rows like these has to bound."""
+def expected_share(X: Any, metric: Any, n: int, predicted: float = np.nan) -> float:
+    """The share of pairs that an exact search of n rows like these has to bound.
+
+    `predicted`: pairs of that search, if the choice of the method has asked for them.
+    """
     if n <= FEW or not isinstance(metric, str) or metric not in NATIVE_METRICS or core() is None:
         return 1.0
+    if n <= _SOME and not np.isnan(predicted):
+        return float(np.clip(2 * predicted / float(n) ** 2 * (n / _TRIALS[0]) ** _USUAL, 1e-4, 1.1))
     few, more = (pair_share(X, metric, size) for size in _TRIALS)
     slope = np.log(max(more, 1e-6) / max(few, 1e-6)) / np.log(_TRIALS[1] / _TRIALS[0])
     return float(np.clip(more * (n / _TRIALS[1]) ** np.clip(slope, _STEEPEST, 0.0), 1e-4, 1.1))
@@ -63,7 +69,7 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
         nodes = leaves if leaves <= MOST_NODES else leaves / 6  # a level that is too large is left to the next
         costs["nodes"] = 4e-4 * min(3000.0, leaves) + 5.4e-5 * nodes + 7e-6 * job.n
         if job.detail == "rows":
-            steps = min(300.0, max(100.0, 300 * 20_000 / job.n))
+            steps = min(300.0, max(60.0, 300 * (20_000 / job.n) ** 2))
             costs["rows"] = 0.3 + 4.2e-7 * job.n * steps + 2.5e-8 * values
     elif job.layout:
         costs["layout"] = 2e-6 * job.n if job.layout == "descent" else 1.5e-5 * job.n

@@ -193,7 +193,7 @@ def plan_fit(
     plan = replace(fitting[0], budget=budget.size, smallest=smallest, exact_pairs=exact_pairs)
     job = Job(
         n, n_features if not sparse.issparse(X) else max(1, X.nnz // X.shape[0]), method, plan.columns, layout,
-        detail or "leaves", expected_share(X, metric, n), callable(metric),
+        detail or "leaves", expected_share(X, metric, n, exact_pairs), callable(metric),
     )  # fmt: skip
     return replace(plan, stage_seconds=predict_costs(job, n_threads), faster=faster_ways(job, n_threads))
 

@@ -18,6 +18,7 @@ from .._parallel import map_blocks, single_threaded_blas
 from .spaces import FEW_COLUMNS, Space, make_space
 
 _BATCH, _BLOCK = 2048, 2048  # rows whose distances are held at a time, and how many to
+_SMALL_BATCH = 256  # the same where all rows are one block, and threads share the scanned rows instead
 _SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
 _CROWD = 256  # more rows of one block within that bound: ties without end, settled row by row
 _TIED = 1e-13  # distances that agree to this share are equal: normalised rows carry rounding noise
@@ -45,14 +46,22 @@ def scan(
     ranks = np.empty(candidates.shape)
     neighbors = np.empty((len(rows), n_neighbors), dtype=np.int64)
     parts = [slice(i, min(space.n, i + _BLOCK)) for i in range(0, space.n, _BLOCK)]
+    size = _BATCH if len(parts) > 1 else _SMALL_BATCH
+    batches = [slice(i, min(len(rows), i + size)) for i in range(0, len(rows), size)]
+
+    def look(batch: slice, threads: int = 1) -> None:
+        ranks[batch], neighbors[batch] = _scan_batch(
+            space, rows[batch], candidates[batch], n_neighbors, parts, threads
+        )
+
     with single_threaded_blas():
-        for start in range(0, len(rows), _BATCH):
-            batch = slice(start, min(len(rows), start + _BATCH))
-            ranks[batch], neighbors[batch] = _scan_batch(
-                space, rows[batch], candidates[batch], n_neighbors, parts, n_threads
-            )
-            if report:
-                report(batch.stop / len(rows))
+        if len(parts) == 1:
+            map_blocks(look, batches, n_threads, report)
+        else:
+            for batch in batches:
+                look(batch, n_threads)
+                if report:
+                    report(batch.stop / len(rows))
     return Scan(ranks, neighbors)
 
 

@@ -12,6 +12,7 @@ from .._arrays import Array
 _RINGS = (0.0, 0.7, 1.4, 2.2, 3.2)  # distances to try, in heights of the text
 _HALVINGS = 3  # of a cluster's rows, to find where most of them are
 _WAYS = 12  # directions to try on each
+_TRIED = 200  # rows of a cluster: which of them lies farthest inland?
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +89,48 @@ def find_anchors(positions: Array, labels: Array, n_clusters: int) -> Array:
                 own = own[np.argsort(away, kind="stable")[: max(1, len(own) // 2)]]
             anchors[i] = own[0]
     return anchors
+
+
+def find_inland(positions: Array, labels: Array, outlines: Sequence[Sequence[Array]]) -> tuple[Array, Array]:
+    """A row far from the coast on the part of each cluster that has the most rows, and the share of them there.
+
+    Clusters without land keep the place that `find_anchors` gives, and count as one part.
+
+    Parameters
+    ----------
+    outlines : per cluster its rings; those that run clockwise are holes
+    """
+    anchors, shares = find_anchors(positions, labels, len(outlines)), np.ones(len(outlines))
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=len(outlines)))
+    for i, (rows, rings) in enumerate(zip(np.split(order, ends[:-1]), outlines, strict=True)):
+        own = positions[rows]
+        parts = [own[_inside(own, ring)] for ring in rings if _signed_area(ring) > 0]
+        if not parts or max(map(len, parts)) == 0:
+            continue
+        most = max(parts, key=len)
+        shares[i] = len(most) / len(own)
+        tried = most[:: -(-len(most) // _TRIED)]
+        anchors[i] = tried[np.argmax(np.min([_to_ring(tried, ring) for ring in rings], axis=0))]
+    return anchors, shares
+
+
+def _inside(points: Array, ring: Array) -> Array:
+    from matplotlib.path import Path
+
+    return np.asarray(Path(ring).contains_points(points))
+
+
+def _to_ring(points: Array, ring: Array) -> Array:
+    """Squared distance from each point to the line of a ring."""
+    way = np.roll(ring, -1, axis=0) - ring
+    from_start = points[:, None] - ring
+    along = (from_start * way).sum(axis=2) / np.maximum((way * way).sum(axis=1), 1e-300)
+    from_line = from_start - np.clip(along, 0, 1)[:, :, None] * way
+    return np.asarray((from_line * from_line).sum(axis=2).min(axis=1))
+
+
+def _signed_area(ring: Array) -> float:
+    """Positive for a ring that runs counterclockwise."""
+    x, y = ring.T
+    return float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y)) / 2

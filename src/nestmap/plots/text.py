@@ -14,11 +14,12 @@ from ..hierarchy import Hierarchy
 from ..hierarchy.naming import describe_levels, names_for_map
 from .backend import unit_of
 from .colors import Theme
-from .places import find_anchors, place_boxes
+from .places import find_anchors, find_inland, place_boxes
 
 _SAMPLE = 200_000  # rows that anchors are found on
 _MOST = 60  # names of a level, those of the largest clusters
 _WIDE = 18  # letters of a line
+_SCATTERED = 0.5  # share of the rows on a cluster's largest part: below, its name would be taken for the part's
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,21 +78,46 @@ def _from_facts(hierarchy: Hierarchy, levels: tuple[int, int | None], facts: Fac
     return names_for_map(hierarchy, {level: each.names for level, each in told.items()})
 
 
-def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, key: Any = None) -> None:
-    """Write names near their clusters, those of large clusters first; none over the box `key`."""
+def write_names(
+    axes: Any,
+    model: Any,
+    all_names: Sequence[Names],
+    theme: Theme,
+    key: Any = None,
+    land: Mapping[int, Sequence[Sequence[Array]]] | None = None,
+) -> None:
+    """Write names near their clusters, those of large clusters first; none over the box `key`.
+
+    `land`: per level the outlines of its clusters, where they are known. Names stand inland then, and that of a
+    coarser cluster which lies scattered over several islands is left out where the finer ones tell what is there.
+    """
     positions, hierarchy, unit = np.asarray(model.embedding_), model.hierarchy_, unit_of(axes)
     step = -(-len(positions) // _SAMPLE)
     frame = (*axes.get_xlim(), *axes.get_ylim())
     taken: list[tuple[float, float, float, float]] = [] if key is None else [key]
     for names in all_names:
         labels = hierarchy.labels(names.level)[::step]
-        anchors = find_anchors(positions[::step], labels, hierarchy.level_sizes[names.level])
+        outlines = (land or {}).get(names.level)
+        if outlines:
+            anchors, shares = find_inland(positions[::step], labels, outlines)
+            if names.is_coarse:
+                anchors[(shares < _SCATTERED) & _told_by(hierarchy, names.level, all_names[-1])] = np.nan
+        else:
+            anchors = find_anchors(positions[::step], labels, hierarchy.level_sizes[names.level])
         chosen = np.argsort(-hierarchy.levels[names.level].sizes, kind="stable")
         chosen = np.array(
             [i for i in chosen if np.isfinite(anchors[i, 0]) and names.names[i]][:_MOST], dtype=np.int64
         )
         if len(chosen):
             taken += _write(axes, names, chosen, anchors[chosen], frame, taken, theme, unit)
+
+
+def _told_by(hierarchy: Hierarchy, level: int, finer: Names) -> Array:
+    """Which clusters of a level have finer ones that all bear names."""
+    parents = hierarchy.climb(np.arange(hierarchy.level_sizes[finer.level]), level, finer.level)
+    told = np.ones(hierarchy.level_sizes[level], dtype=bool)
+    told[parents[[not name for name in finer.names]]] = False
+    return told
 
 
 def _write(

@@ -20,12 +20,12 @@ from ..descent import Placement, neighbors_in_map
 from .lay import (
     BALL,
     MOST_NODES,
-    NODE_STEPS,
     PERPLEXITY,
     Items,
     first_level,
     jitter,
     node_items,
+    node_phases,
     node_ranks,
     onto_old,
     place_members,
@@ -77,7 +77,7 @@ def lay_alike(
         k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
         ties, items = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes, node_items(hierarchy, k, ranks)
         progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
-        phases = (Phase(NODE_STEPS, tightness),)
+        phases = node_phases(k, detail, tightness)
         found = settle(items, scale * places.nodes[k], ties, PERPLEXITY, phases, n_threads, progress)
         onto = onto_old(found, places, k)
         first, positions = _means(hierarchy, k, onto.turned(found)), onto(found)

@@ -25,9 +25,13 @@ FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
 # Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
 FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS = 50
-FEW_ROWS = 20_000  # get three times the steps and the larger perplexity, in a second or two
-FEW_ROWS_PERPLEXITY, ROW_STEPS = 15.0, (300, 100)
-_CLOSER = 2.0  # times the attraction in the first sixth of these steps: rows cross borders before they spread
+FEW_ROWS = 20_000  # get five times the steps and the larger perplexity, in a second or two
+FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 60)
+_CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
+_FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
+# Times the attraction in the last steps: room between rows of different clusters. A few rows fill the map without it.
+LOOSER, _LOOSE_AT_LAST = 0.8, 0.9
+_TIGHT_ROWS, _LOOSE_ROWS = 2000, 8000  # up to and from which the factor is 1 and LOOSER
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 100_000  # up to which detail="auto" goes down to the rows: of 200,000 words, leaves made the better map
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
@@ -105,14 +109,14 @@ def lay_islands(
         start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
     positions = start
     if tightness != 1:
-        phases = (Phase(NODE_STEPS, tightness),)
+        phases: tuple[Phase, ...] = (Phase(NODE_STEPS, tightness),)
         positions = improve(items, start, FIRST_PERPLEXITY, phases, n_threads, progress, rescale=False)
     done = len(positions)
     for k in reversed(range(first + 1)):
         level = hierarchy.levels[k]
         if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
-            done, phases = level.n_nodes, (Phase(NODE_STEPS, tightness),)
+            done, phases = level.n_nodes, node_phases(k, detail, tightness)
             positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
         if k == 0 and detail == "leaves":
             onto = onto_old(positions, places, 0)
@@ -173,12 +177,23 @@ def first_level(hierarchy: Hierarchy) -> int:
     return few[0] if few else hierarchy.n_levels - 1
 
 
+def node_phases(k: int, detail: str, tightness: float) -> tuple[Phase, ...]:
+    """Steps of level k; leaves that rows will not refine are given room as rows are."""
+    return (Phase(NODE_STEPS, LOOSER * tightness if k == 0 and detail == "leaves" else tightness),)
+
+
 def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
     """Perplexity and steps for n rows: fewer steps the more rows there are."""
     most, least = ROW_STEPS
-    steps = round(min(most, max(least, most * FEW_ROWS / n)))
-    phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, tightness))
-    return FEW_ROWS_PERPLEXITY if n <= FEW_ROWS else PERPLEXITY, phases
+    steps = round(min(most, max(least, most * (FEW_ROWS / n) ** 2)))
+    if n <= FEW_ROWS:
+        between = np.log(n / _TIGHT_ROWS) / np.log(_LOOSE_ROWS / _TIGHT_ROWS)
+        last = float(np.interp(between, [0, 1], [1.0, LOOSER]))
+        phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, last * tightness))
+        return FEW_ROWS_PERPLEXITY, phases
+    first, end = steps // 3, 4 * steps // 15
+    middle = Phase(steps - first - end, tightness, _FAST)
+    return ROWS_PERPLEXITY, (Phase(first, _CLOSER * tightness, _FAST), middle, Phase(end, _LOOSE_AT_LAST * tightness))
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
