@@ -23,13 +23,14 @@ import numpy as np
 
 
 class Peaks:
-    """The largest resident memory of some processes, looked at ten times a second."""
+    """The largest resident memory of some processes, looked at ten times a second, and their CPU seconds."""
 
     def __init__(self, pids: dict[str, int]) -> None:
         import psutil
 
         self.processes = {name: psutil.Process(pid) for name, pid in pids.items()}
         self.peaks = dict.fromkeys(pids, 0)
+        self.cpu = -self._cpu_seconds()
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
@@ -44,9 +45,14 @@ class Peaks:
                 except psutil.NoSuchProcess:
                     self.peaks[name] = -1  # died
 
+    def _cpu_seconds(self) -> float:
+        times = [process.cpu_times() for process in self.processes.values()]
+        return float(sum(each.user + each.system for each in times))
+
     def end(self) -> dict[str, int]:
         self.stop.set()
         self.thread.join()
+        self.cpu += self._cpu_seconds()
         return self.peaks
 
 
@@ -65,12 +71,12 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | 
     """One fit (0 workers: on this machine, 2 threads), and what is to be known of it."""
     from nestmap import HNNE
 
-    stages = Stages()
+    stages, own_cpu = Stages(), time.process_time()
     model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None)
     if workers == 0:
         start = time.perf_counter()
         model.fit(path)
-        seconds, peaks, moved = time.perf_counter() - start, {}, {}
+        seconds, peaks, moved, cpu = time.perf_counter() - start, {}, {}, 0.0
         positions = model.embedding_
     else:
         from distributed import Client, LocalCluster
@@ -91,11 +97,13 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | 
             start = time.perf_counter()
             model.fit(X)
             seconds, peaks = time.perf_counter() - start, watch.end()
+            cpu = watch.cpu
             moved = dict(kept[0].phases.moved) if kept else {}
             positions = model.layout_.positions
     return {
         "data": path.stem, "n_rows": model.hierarchy_.n_rows, "n_columns": model.n_features_in_, "workers": workers,
         "seconds": seconds, "stages": stages.seconds, "peaks": peaks, "moved": moved,
+        "cpu_seconds": cpu + time.process_time() - own_cpu,
         "report": str(model.neighbor_report_), "recall": model.neighbor_report_.recall,
         "method": model.neighbor_report_.method, "columns": model.neighbor_report_.n_reduced_columns,
         "shuffled": _shuffled(moved, model.neighbor_report_.n_reduced_columns, path),

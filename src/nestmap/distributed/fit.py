@@ -111,7 +111,7 @@ def _room(max_memory: Any) -> int:
 
 def _n_parts(X: Any, metric: Any, method: str, room: int) -> int:
     """Parts that the workers search the rows in; 1: the client does."""
-    return number_of_parts(X.shape[0], _per_row(X, method), room) if is_searched(metric, method) else 1
+    return number_of_parts(X.shape[0], _per_row(X, method), room, method) if is_searched(metric, method) else 1
 
 
 def _per_row(X: Any, method: str) -> int:
