@@ -156,6 +156,7 @@ class _Level:
         in_order(self.phases.results("spread", what, spread, _ADVICE), len(parts))
         self._count("sort", store.n)
         self._count("spread", store.n + int(begins[-1]))
+        self.phases.shuffled += int(begins[-1]) * store.rows.row_bytes
         starts = np.concatenate([[0], np.cumsum(n_own.sum(axis=0))])
         lows, highs = np.min([each.lows for each in found], axis=0), np.max([each.highs for each in found], axis=0)
         division = replace(division, starts=starts, begins=begins, lows=lows, highs=highs)
@@ -175,7 +176,8 @@ class _Level:
 
     def _join(self, division: Division, best: Best, search: Search) -> list[PartNeighbors]:
         """First neighbours inside parts."""
-        filled = np.flatnonzero(np.diff(division.begins))
+        sizes = np.diff(division.begins)
+        filled = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]  # the largest first
         version = f"parts, reach {division.reach!r}"
         futures = self.phases.submit("join", join_part, [(self.store, version, int(p), search) for p in filled])
         what = f"{self.name}: first neighbours in {len(filled)} parts"
@@ -196,7 +198,9 @@ class _Level:
             self.store.save(f"ask-{p}", rows=rows, limits=best.squared[rows])
         if not asks:
             return
-        self._count("ask", len(best.ids) + sum(len(rows) for lists in asks.values() for rows in lists))
+        n_asked = sum(len(rows) for lists in asks.values() for rows in lists)
+        self._count("ask", len(best.ids) + n_asked)
+        self.phases.shuffled += n_asked * self.store.rows.row_bytes
         futures = self.phases.submit("ask", ask_part, [(self.store, "parts, reach -1.0", p) for p in asks])
         what = f"{self.name}: neighbours across {len(asks)} parts"
         for _, answers in self.phases.results("ask", what, futures, _ADVICE):
