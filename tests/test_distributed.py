@@ -397,6 +397,20 @@ def test_plan(parts: None) -> None:
     assert HNNE().plan(ROWS).cluster is None
 
 
+def test_plan_of_an_approximate_search(approximate: Array) -> None:
+    X = da.from_array(approximate, chunks=(5000, 6))
+    plan = HNNE(neighbors="approximate").plan(X)
+    assert plan.method == "approximate" and plan.cluster.n_parts > 2 and "ask" not in plan.cluster.tasks
+    assert plan.cluster.disk == 4 * approximate.nbytes  # with guests, at most
+    assert plan.cluster.memory <= fit.FIXED + division.SPARE * fit.PART_BYTES
+
+
+def test_more_parts_than_there_can_be(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "MOST_CELLS", 2)
+    with pytest.raises(MemoryBudgetError, match=r"in \d+ parts, and there can be 2: .*max_memory='\d+MB'"):
+        HNNE().plan(da.from_array(ROWS, chunks=(500, 10)))
+
+
 # Pieces
 
 
