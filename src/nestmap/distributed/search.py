@@ -24,7 +24,7 @@ from .borders import reach_of_guests
 from .division import LISTED, Division, divide, number_of_parts, per_row
 from .phases import Phases, in_order
 from .store import Store
-from .tasks import Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
+from .tasks import NOTHING, Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
 
 BLOCK_BYTES = 32_000_000  # of rows that are sorted at a time
 _SAMPLED = 1000  # rows that tell the recall
@@ -167,7 +167,7 @@ class _Level:
         self, best: Best, own: list[Array], found: list[Sorted], parts: list[tuple[int, int]], hashes: Array
     ) -> None:
         """Keys, hashes and places of the members of each part."""
-        guests = [each.guests + part[0] for each, part in zip(found, parts, strict=True)]
+        guests = [each.guests.astype(np.int64) + part[0] for each, part in zip(found, parts, strict=True)]
         members = np.concatenate([np.arange(self.store.n), *guests])
         members = members[np.argsort(np.concatenate([*own, *(each.hosts for each in found)]), kind="stable")]
         places = best.places(members)
@@ -181,10 +181,13 @@ class _Level:
         version = f"parts, reach {division.reach!r}"
         futures = self.phases.submit("join", join_part, [(self.store, version, int(p), search) for p in filled])
         what = f"{self.name}: first neighbours in {len(filled)} parts"
-        found: list[PartNeighbors] = in_order(self.phases.results("join", what, futures, _ADVICE), len(filled))
-        self._count("join", int(division.begins[-1]))
-        for each in found:
+
+        def take(each: PartNeighbors) -> PartNeighbors:
             best.offer(each.found)
+            return replace(each, found=NOTHING)  # neighbours of all parts at once would take more than anything else
+
+        found = in_order(self.phases.results("join", what, futures, _ADVICE), len(filled), take)
+        self._count("join", int(division.begins[-1]))
         return found
 
     def _ask(self, best: Best, found: list[PartNeighbors]) -> None:

@@ -103,6 +103,9 @@ class Answers:
     ids: Array
 
 
+NOTHING = Answers(*(np.empty(0, dtype=kind) for kind in (np.int64, np.float64, np.int64)))
+
+
 @dataclass(frozen=True, eq=False)
 class PartNeighbors:
     """First neighbours inside one part."""
