@@ -74,10 +74,9 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | 
     """One fit (0 workers: on this machine, 2 threads), and what is to be known of it."""
     from nestmap import HNNE
 
-    stages, own_cpu = Stages(), time.process_time()
+    stages = Stages()
     model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None)
     record = _fit_on_workers(model, path, workers, memory) if workers else _fit_alone(model, path)
-    record["cpu_seconds"] += time.process_time() - own_cpu
     rows, report = np.load(path, mmap_mode="r"), model.neighbor_report_
     return {
         "data": path.stem, "n_rows": len(rows), "n_columns": rows.shape[1], "row_bytes": rows.nbytes // len(rows),
@@ -90,9 +89,10 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | 
 
 
 def _fit_alone(model: Any, path: Path) -> dict[str, Any]:
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     model.fit(path)
-    return {"seconds": time.perf_counter() - start, "cpu_seconds": 0.0, "peaks": {}, "moved": {}, "tasks": {}}
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    return {"seconds": seconds, "cpu_seconds": cpu, "peaks": {}, "moved": {}, "tasks": {}}
 
 
 def _fit_on_workers(model: Any, path: Path, workers: int, memory: str) -> dict[str, Any]:
@@ -107,10 +107,10 @@ def _fit_on_workers(model: Any, path: Path, workers: int, memory: str) -> dict[s
     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         X, per_task, watch = open_files(str(path))[0], _task_seconds(client), Peaks(client.run(_pid))
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         model.fit(X)
-        seconds, peaks = time.perf_counter() - start, watch.end()
-    record = {"seconds": seconds, "cpu_seconds": watch.cpu, "peaks": peaks, "task_seconds": per_task}
+        seconds, peaks, cpu = time.perf_counter() - start, watch.end(), time.process_time() - cpu + watch.cpu
+    record = {"seconds": seconds, "cpu_seconds": cpu, "peaks": peaks, "task_seconds": per_task}
     if not kept:  # the client has fitted the rows by itself
         return {**record, "moved": {}, "tasks": {}}
     phases, columns = kept[0].phases, model.neighbor_report_.n_reduced_columns

@@ -457,12 +457,13 @@ def test_guests_come_from_the_border() -> None:
     points = make_points(X, "euclidean")
     parted = division.divide(points, 6, 16)
     z, truth = parted.short(points), nestmap.first_neighbors(X).ids
-    own, shares = parted.part_of_cell[parted.cells_of(z)], []
+    cells, shares = parted.cells_of(z), []
+    own = parted.part_of_cell[cells]
     for share in (0.0, 0.96, 0.99):
         reached = replace(parted, reach=borders.reach_of_guests(parted, points, share))
         member = np.zeros((len(X), parted.n_parts), dtype=bool)
         member[np.arange(len(X)), own] = True
-        guests, hosts = reached.guests(z)
+        guests, hosts = reached.guests(z, cells)
         assert not member[guests, hosts].any()  # nobody is a guest at home
         member[guests, hosts] = True
         shares.append((member & member[truth]).any(axis=1).mean())
@@ -470,7 +471,7 @@ def test_guests_come_from_the_border() -> None:
         assert len(guests) < len(X)
     assert shares[0] < shares[1] < shares[2]
     np.testing.assert_allclose(shares[1:], [0.96, 0.99], atol=0.02)
-    assert len(replace(parted, reach=-1.0).guests(z)[0]) == 0
+    assert len(replace(parted, reach=-1.0).guests(z, cells)[0]) == 0
 
 
 def test_queries_with_limits() -> None:

@@ -20,8 +20,8 @@ _FEWER = 4  # times fewer rows tell how distances grow
 def reach_of_guests(division: Division, points: PointSet, share: float) -> float:
     """The least margin of guests at which this share of neighbours is expected to meet, as far as there is room."""
     z, near = _likely_neighbors(division, points)
-    margins = division.margins(z)
-    needed = np.maximum(margins, division.margins(near)).min(axis=1)  # to meet in the part that is best for it
+    margins, others = (division.margins(x, division.cells_of(x)) for x in (z, near))
+    needed = np.maximum(margins, others).min(axis=1)  # to meet in the part that is best for it
     most = min(len(z) - 1, int(MOST_MEMBERS * len(z) / division.n_parts))
     room = np.partition(margins, most, axis=0)[most].min()
     enough = np.sort(needed)[min(len(z) - 1, int(share * len(z)))]  # -inf if they share their part anyway

@@ -64,25 +64,32 @@ class Division:
         """The cell of each row."""
         return nearest_centre(z, self.centres, 1)
 
-    def margins(self, z: Array) -> Array:
-        """How much farther each part is from rows than their own, by squared distances to centres; own: -inf."""
+    def margins(self, z: Array, cells: Array) -> Array:
+        """How much farther each part is from rows of these cells than their own, which has -inf.
+
+        By squared distances to the nearest centres.
+        """
         by_part = np.argsort(self.part_of_cell, kind="stable")
         centres, starts = self.centres[by_part], np.searchsorted(self.part_of_cell[by_part], np.arange(self.n_parts))
         out = np.empty((len(z), self.n_parts), dtype=np.float32)
         for block in blocks(len(z), len(centres), values=1_000_000):
             away = np.einsum("ij,ij->i", centres, centres) - 2 * (z[block] @ centres.T)
             out[block] = np.minimum.reduceat(away, starts, axis=1)
-        own = np.arange(len(z)), self.part_of_cell[self.cells_of(z)]
+        own = np.arange(len(z)), self.part_of_cell[cells]
         out -= out[own][:, None]
         out[own] = -np.inf
         return out
 
-    def guests(self, z: Array) -> tuple[Array, Array]:
-        """Rows that are guests of parts, and these parts."""
+    def guests(self, z: Array, cells: Array) -> tuple[Array, Array]:
+        """Rows, of these cells, that are guests of parts, and these parts."""
         if self.reach < 0:
             return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint16)
-        margins = self.margins(z)
-        rows, parts = np.nonzero((margins <= self.reach) & (margins > -np.inf))
+        found = []
+        for block in blocks(len(z), len(self.centres), values=1_000_000):
+            margins = self.margins(z[block], cells[block])
+            rows, parts = np.nonzero((margins <= self.reach) & (margins > -np.inf))
+            found.append((rows + block.start, parts))
+        rows, parts = (np.concatenate(column) for column in zip(*found, strict=True))
         return rows.astype(np.int32), parts.astype(np.uint16)
 
     def near_parts(self, z: Array, reach: Array, own: int) -> list[Array]:

@@ -81,7 +81,7 @@ def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
     division = load_division(store, version)
     z = division.short(division.points(store.rows.read(*part)))
     cells = division.cells_of(z)
-    return Sorted(cells.astype(np.uint16), *boxes(z, cells, len(division.centres)), *division.guests(z))
+    return Sorted(cells.astype(np.uint16), *boxes(z, cells, len(division.centres)), *division.guests(z, cells))
 
 
 def spread_block(store: Store, version: str, part: tuple[int, int], found: Sorted, own: Array, guests: Array) -> None:
