@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +24,7 @@ from nestmap._arrays import Array
 from nestmap._native import core
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
-from nestmap.distributed import borders, division, fit, phases, results, search, tasks
+from nestmap.distributed import borders, division, fit, pages, phases, results, search, tasks
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
 from nestmap.neighbors import choice
@@ -490,6 +492,52 @@ def test_queries_with_limits() -> None:
         [np.delete(((ROWS[:2000].astype(float) - ROWS[i]) ** 2).sum(axis=1), i).min() for i in (3, 7, 200)]
     )
     np.testing.assert_allclose(own, brute * points.unit**2, rtol=1e-6)
+
+
+_FAULTS = """
+import resource
+import numpy as np
+from nestmap.distributed import pages
+
+def use(n):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(n):
+        np.ones(2**17)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+use(1)
+print(pages._glibc() is not None, use(200), pages.keeps_pages(use)(200), use(200))
+"""
+
+
+def test_pages_are_kept_while_a_task_runs() -> None:
+    """Dask tells malloc to give pages back at once; a task that uses them again does not pay for each of them."""
+    environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
+    found = subprocess.run(
+        [sys.executable, "-c", _FAULTS], env=environment, capture_output=True, text=True, check=True
+    )
+    glibc, before, kept, after = found.stdout.split()
+    if glibc != "True" or int(before) < 10_000:
+        pytest.skip("another malloc")
+    assert 5 * int(kept) < int(before) and int(after) > int(before) / 2  # and then all is as it was
+
+
+def test_tasks_that_fail_leave_malloc_as_it_was() -> None:
+    @pages.keeps_pages
+    def outer(fail: bool) -> int:
+        assert pages._running == 1
+        return inner(fail)
+
+    @pages.keeps_pages
+    def inner(fail: bool) -> int:
+        if fail:
+            raise KeyError
+        return pages._running
+
+    assert outer(False) == 2
+    with pytest.raises(KeyError):
+        outer(True)
+    assert pages._running == 0
 
 
 def test_task_names_are_readable() -> None:

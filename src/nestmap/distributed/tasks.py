@@ -23,6 +23,7 @@ from ..neighbors.choice import Search
 from ..neighbors.join import Joined, build_index, join_points
 from ..neighbors.report import NeighborReport
 from .division import Division, boxes, load_division
+from .pages import keeps_pages
 from .store import RowFile, Store
 
 _QUERY_VALUES = 4_000_000  # of rows that ask a part at a time
@@ -46,6 +47,7 @@ def survey(dask_worker: Any) -> tuple[str, int, int]:
     return __version__, dask_worker.memory_manager.memory_limit or 0, dask_worker.state.nthreads
 
 
+@keeps_pages
 def check_chunk(rows: Any, start: int, shape: tuple[int, int], dtype: str, file: RowFile | None) -> tuple[Array, Any]:
     """Hashes of the rows of a chunk, checked and written to the file; the rows themselves if there is none."""
     where = f"X: the chunk of rows {start} to {start + shape[0] - 1}"
@@ -76,6 +78,7 @@ class Sorted:
     hosts: Array  # uint16
 
 
+@keeps_pages
 def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
     """The cell of each row of a block, the boxes around them, and guests."""
     division = load_division(store, version)
@@ -116,6 +119,7 @@ class PartNeighbors:
     truth: Array  # approximate: distances of the nearest rows of this part for sampled rows
 
 
+@keeps_pages
 def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbors:
     """First neighbours inside a part, by the search of one machine; an approximate one meets guests, too."""
     division = load_division(store, version)
@@ -171,6 +175,7 @@ def _open_part(store: Store, division: Division, p: int) -> tuple[Array, Any, Ar
     return places.astype(np.int64), division.points(store.parted.read(first, last), keys), hashes
 
 
+@keeps_pages
 def ask_part(store: Store, version: str, p: int) -> Answers:
     """Nearest rows of a part for rows of other parts (`ask-p`), where they are as near as what these have; exact."""
     division = load_division(store, version)
