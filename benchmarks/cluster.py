@@ -2,9 +2,11 @@
 
     python -m benchmarks.cluster --data .bench/cluster --out .bench/cluster/runs.json higgs:4000000 deformed:2000000
 
-makes the data, fits each set on this machine with 2 threads and on 2 worker processes with 1 thread and 1.5 GB each,
-every fit in a process of its own, and appends a record per fit to the file. `--model RUNS.json` fits the cost model
-to the records, checks it on the runs named by `--unseen`, and prints its predictions (docs/cluster.md).
+makes the data (sets of benchmarks.large, or `sensors` and `discs` of benchmarks/cluster_data.py, whose exact
+neighbours can be found at full size), fits each set on this machine with 2 threads and on 2 worker processes with 1
+thread and 1.5 GB each, every fit in a process of its own, and appends a record per fit to the file.
+`--model RUNS.json` fits the cost model to the records, checks it on the runs named by `--unseen`, and prints its
+predictions (docs/cluster.md).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import resource
 import subprocess
 import sys
 import threading
@@ -23,13 +26,14 @@ import numpy as np
 
 
 class Peaks:
-    """The largest resident memory of some processes, looked at ten times a second."""
+    """The largest resident memory of some processes, looked at ten times a second, and their CPU seconds."""
 
     def __init__(self, pids: dict[str, int]) -> None:
         import psutil
 
         self.processes = {name: psutil.Process(pid) for name, pid in pids.items()}
         self.peaks = dict.fromkeys(pids, 0)
+        self.cpu = -self._cpu_seconds()
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
@@ -44,9 +48,14 @@ class Peaks:
                 except psutil.NoSuchProcess:
                     self.peaks[name] = -1  # died
 
+    def _cpu_seconds(self) -> float:
+        times = [process.cpu_times() for process in self.processes.values()]
+        return float(sum(each.user + each.system for each in times))
+
     def end(self) -> dict[str, int]:
         self.stop.set()
         self.thread.join()
+        self.cpu += self._cpu_seconds()
         return self.peaks
 
 
@@ -67,55 +76,62 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | 
 
     stages = Stages()
     model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None)
-    if workers == 0:
-        start = time.perf_counter()
-        model.fit(path)
-        seconds, peaks, moved = time.perf_counter() - start, {}, {}
-        positions = model.embedding_
-    else:
-        from distributed import Client, LocalCluster
-
-        from nestmap.distributed import fit
-        from nestmap.distributed.files import open_files
-
-        kept: list[Any] = []
-        searcher = fit.ClusterSearch
-        fit.ClusterSearch = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
-        with (
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0"
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            X, watch = open_files(str(path))[0], Peaks(client.run(_pid))
-            start = time.perf_counter()
-            model.fit(X)
-            seconds, peaks = time.perf_counter() - start, watch.end()
-            moved = dict(kept[0].phases.moved) if kept else {}
-            positions = model.layout_.positions
+    record = _fit_on_workers(model, path, workers, memory) if workers else _fit_alone(model, path)
+    rows, report = np.load(path, mmap_mode="r"), model.neighbor_report_
     return {
-        "data": path.stem, "n_rows": model.hierarchy_.n_rows, "n_columns": model.n_features_in_, "workers": workers,
-        "seconds": seconds, "stages": stages.seconds, "peaks": peaks, "moved": moved,
-        "report": str(model.neighbor_report_), "recall": model.neighbor_report_.recall,
-        "method": model.neighbor_report_.method, "columns": model.neighbor_report_.n_reduced_columns,
-        "shuffled": _shuffled(moved, model.neighbor_report_.n_reduced_columns, path),
-        "levels": list(model.hierarchy_.level_sizes), "tasks": dict(kept[0].phases.tasks) if workers and kept else {},
-        "tree": _checksum(model.hierarchy_.levels[0].members), "map": _checksum(positions),
+        "data": path.stem, "n_rows": len(rows), "n_columns": rows.shape[1], "row_bytes": rows.nbytes // len(rows),
+        "workers": workers, **record, "stages": stages.seconds,
+        "client_peak": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "report": str(report), "recall": report.recall, "method": report.method, "columns": report.n_reduced_columns,
+        "levels": list(model.hierarchy_.level_sizes), "tree": _checksum(model.hierarchy_.levels[0].members),
+        "map": _checksum(model.layout_.positions),
     }  # fmt: skip
 
 
-def _shuffled(moved: dict[str, int], columns: int, path: Path) -> dict[str, float]:
-    """Bytes of rows that went to the part of another worker, and that times the bytes of the reduced rows.
+def _fit_alone(model: Any, path: Path) -> dict[str, Any]:
+    start, cpu = time.perf_counter(), time.process_time()
+    model.fit(path)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    return {"seconds": seconds, "cpu_seconds": cpu, "peaks": {}, "moved": {}, "tasks": {}}
 
-    Rows go to their parts once, and rows that ask other parts go there; `moved` counts every read and write of the
-    shared folder.
-    """
-    if "ask" not in moved:
-        return {}
-    size = int(np.load(path, mmap_mode="r").nbytes)
-    bytes_ = moved["spread"] / 2 + moved["ask"] - size
-    reduced = len(np.load(path, mmap_mode="r")) * (4.5 * columns + 4)
-    return {"bytes": bytes_, "times_reduced_rows": bytes_ / reduced, "times_rows": bytes_ / size}
+
+def _fit_on_workers(model: Any, path: Path, workers: int, memory: str) -> dict[str, Any]:
+    from distributed import Client, LocalCluster
+
+    from nestmap.distributed import fit
+    from nestmap.distributed.files import open_files
+
+    kept: list[Any] = []
+    searcher = fit.ClusterSearch
+    fit.ClusterSearch = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
+    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0")
+    with cluster, Client(cluster) as client:
+        X, per_task, watch = open_files(str(path))[0], _task_seconds(client), Peaks(client.run(_pid))
+        start, cpu = time.perf_counter(), time.process_time()
+        model.fit(X)
+        seconds, peaks, cpu = time.perf_counter() - start, watch.end(), time.process_time() - cpu + watch.cpu
+    record = {"seconds": seconds, "cpu_seconds": cpu, "peaks": peaks, "task_seconds": per_task}
+    if not kept:  # the client has fitted the rows by itself
+        return {**record, "moved": {}, "tasks": {}}
+    phases, columns = kept[0].phases, model.neighbor_report_.n_reduced_columns
+    return {
+        **record, "moved": dict(phases.moved), "tasks": dict(phases.tasks),
+        "shuffled": _shuffled(phases.shuffled, columns, path),
+    }  # fmt: skip
+
+
+def _shuffled(bytes_: int, columns: int, path: Path) -> dict[str, float]:
+    """Bytes of rows that went to a part or asked one, and that in times of the reduced rows and of the rows."""
+    rows = np.load(path, mmap_mode="r")
+    return {"bytes": bytes_, "times_reduced_rows": bytes_ / (len(rows) * (4.5 * columns + 4)),
+            "times_rows": bytes_ / rows.nbytes}  # fmt: skip
+
+
+def _task_seconds(client: Any, n: int = 1000) -> float:
+    """What a task costs that does nothing."""
+    start = time.perf_counter()
+    client.gather([client.submit(abs, i, pure=False) for i in range(n)])
+    return (time.perf_counter() - start) / n
 
 
 def _pid() -> int:
@@ -139,7 +155,7 @@ def append(path: Path, record: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", help="name of benchmarks.large, or name:rows")
+    parser.add_argument("sets", nargs="*", help="name of a set, or name:rows")
     parser.add_argument("--data", type=Path, default=Path(".bench/cluster"))
     parser.add_argument("--out", type=Path, default=Path(".bench/cluster/runs.json"))
     parser.add_argument("--workers", type=int, nargs="*", default=[0, 2])
@@ -171,12 +187,15 @@ def main() -> None:
 
 def make(folder: Path, name: str) -> Path:
     """FOLDER/NAME-ROWS.npy, written if it is not there."""
+    from benchmarks.cluster_data import SHAPES, write_set
     from benchmarks.large.generate import RECIPES, generate
 
     name, _, rows = name.partition(":")
-    n = int(rows) if rows else RECIPES[name].n_rows
+    n = int(rows) if rows else SHAPES[name][0] if name in SHAPES else RECIPES[name].n_rows
     target = folder / f"{name}-{n}.npy"
-    if not target.exists():
+    if name in SHAPES and not target.exists():
+        write_set(name, target, n)
+    elif not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
         generate(name, folder, n)[0].rename(target)
     return target

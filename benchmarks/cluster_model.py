@@ -1,8 +1,8 @@
 """A cost model of fits on a cluster: seconds per row and byte of each phase, from measured runs.
 
 Phases of workers are shared by all of them; what the client does is not. Two numbers per phase, by least squares that
-are not negative: seconds per row, and per byte of a row. `ask` and `join` of approximate searches are linear in
-the rows, too, since parts have one size. The scheduler takes a millisecond per task (dask's own figure).
+are not negative: seconds per row, and per byte of a row. That holds for approximate searches, which are linear in
+the rows, since parts have one size. What the scheduler takes per task is measured by tasks that do nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-TASK_SECONDS = 0.001
-BLOCK_BYTES, PART_BYTES, CHUNK_BYTES = 32_000_000, 600_000_000, 64_000_000
-TARGETS, WORKERS = ((100_000_000, 768, 4), (1_000_000_000, 768, 4)), (16, 64, 256)
+from nestmap.distributed.division import MOST_CELLS, SPARE, number_of_parts, per_row
+from nestmap.distributed.fit import FIXED, PART_BYTES
+from nestmap.distributed.search import BLOCK_BYTES
+
+CHUNK_BYTES = 64_000_000
+TARGETS, WORKERS = ((100_000_000, 768), (1_000_000_000, 768)), (16, 64, 256)  # float32
 BY_WORKERS = ("check", "sort", "spread", "join", "ask")
 _NAMES = (
-    ("reading", "check"), ("sorting", "sort"), ("dividing", "spread"), ("neighbours in ", "join"), ("across", "ask"),
-    ("islands", "islands"), ("nodes", "upper levels"),
+    ("reading", "check"), ("sorting", "sort"), ("dividing", "spread"), ("first neighbours in ", "join"),
+    ("across", "ask"), ("islands", "islands"), ("nodes", "upper levels"),
 )  # fmt: skip
+Run = dict[str, Any]
 
 
 def phase_of(stage: str) -> str:
@@ -28,27 +32,29 @@ def phase_of(stage: str) -> str:
     return next((phase for text, phase in _NAMES if text in stage), "layout")
 
 
-def phases_of(run: dict[str, Any]) -> dict[str, float]:
-    """Seconds per phase of a run."""
+def phases_of(run: Run) -> dict[str, float]:
+    """Seconds per phase of a run; what no stage tells of is the client's."""
     found: dict[str, float] = defaultdict(float)
     for stage, seconds in run["stages"].items():
         found[phase_of(stage)] += seconds
+    found["between stages"] = max(0.0, run["seconds"] - sum(found.values()))
     return dict(found)
 
 
-def features(run: dict[str, Any]) -> np.ndarray:
+def features(run: Run) -> np.ndarray:
     """What a phase may be linear in: rows, and bytes of them."""
     return np.array([run["n_rows"], run["n_rows"] * run["row_bytes"]], dtype=float)
 
 
-def fit_model(runs: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Seconds per row and per byte of each phase, with one worker."""
+def fit_model(runs: list[Run]) -> dict[str, np.ndarray]:
+    """Seconds per row and per byte of each phase, with one worker, by relative errors: small runs count, too."""
+    X = np.array([features(run) for run in runs])
+    weights = 1 / np.array([run["seconds"] for run in runs])
     model = {}
     for phase in sorted({phase for run in runs for phase in phases_of(run)}):
-        X = np.array([features(run) for run in runs])
         y = np.array([phases_of(run).get(phase, 0.0) * _share(phase, run["workers"]) for run in runs])
         size = X.max(axis=0)
-        model[phase] = nnls(X / size, y)[0] / size
+        model[phase] = nnls(X / size * weights[:, None], y * weights)[0] / size
     return model
 
 
@@ -56,52 +62,82 @@ def _share(phase: str, workers: int) -> int:
     return workers if phase in BY_WORKERS else 1
 
 
-def predict(model: dict[str, np.ndarray], run: dict[str, Any]) -> dict[str, float]:
+def predict(model: dict[str, np.ndarray], run: Run) -> dict[str, float]:
     """Seconds per phase."""
     return {phase: float(each @ features(run)) / _share(phase, run["workers"]) for phase, each in model.items()}
 
 
-def compare(records: list[dict[str, Any]]) -> None:
+def compare(records: list[Run]) -> None:
     """Print each run on workers beside that of one machine: time, memory, bytes, and if the bits are the same."""
     alone = {(run["data"], run["method"]): run for run in records if run["workers"] == 0}
     for run in records:
-        own = alone.get((run["data"], run["method"]))
-        if run["workers"] == 0 or own is None:
+        if not run["workers"]:
             continue
-        same = all(run[name] == own[name] for name in ("tree", "map"))
-        shuffled = run["shuffled"].get("times_reduced_rows", float("nan"))
         print(
-            f"{run['data']:20} {run['method']:12} {run['workers']} workers {run['seconds']:7.1f} s, one machine "
-            f"{own['seconds']:7.1f} s ({run['seconds'] / own['seconds']:.2f} x); same bits: {same}; recall "
-            f"{run['recall']:.3f} and {own['recall']:.3f}; largest worker {max(run['peaks'].values()) / 1e9:.2f} GB; "
-            f"shuffled {shuffled:.2f} x the reduced rows"
+            f"{run['data']:18} {run['method']:11} {run['workers']} workers {run['seconds']:7.1f} s "
+            f"({run['cpu_seconds']:.0f} of CPU), recall {run['recall']:.3f}, "
+            f"largest worker {max(run['peaks'].values()) / 1e9:.2f} GB, client {run['client_peak'] / 1e9:.2f} GB, "
+            f"shuffled {run.get('shuffled', {}).get('times_reduced_rows', float('nan')):.2f} x the reduced rows"
         )
+        own = alone.get((run["data"], run["method"]))
+        if own is not None:
+            same = all(run[name] == own[name] for name in ("tree", "map"))
+            print(
+                f"{'':18} one machine           {own['seconds']:7.1f} s ({own['cpu_seconds']:.0f} of CPU), recall "
+                f"{own['recall']:.3f}: {run['seconds'] / own['seconds']:.2f} x the time, same bits: {same}"
+            )
 
 
-def tell(records: list[dict[str, Any]], unseen: list[str]) -> None:
+def tell(records: list[Run], unseen: list[str]) -> None:
     """Fit, check and print."""
     compare(records)
-    runs = [run for run in records if run["workers"] and run["tasks"]]
-    for run in runs:
-        run["row_bytes"] = run["n_columns"] * (1 if run["data"].startswith("deformed") else 4)
-    known, new = ([r for r in runs if (r["data"] in unseen) == which] for which in (False, True))
+    runs = [run for run in records if run["tasks"] and run["method"] == "approximate"]
+    known = [run for run in runs if run["data"] not in unseen]
+    if len({run["row_bytes"] for run in known}) < 2:
+        return print("for the model there must be approximate runs of rows of two sizes, such as higgs and deformed")
     model = fit_model(known)
-    print("phase            s per million rows   s per GB of rows   (one worker, or the client)")
-    for phase, (per_row, per_byte) in model.items():
-        print(f"{phase:16} {1e6 * per_row:18.2f} {1e9 * per_byte:18.2f}")
+    print("\nphase            s per million rows   s per GB of rows   (one worker, or the client)")
+    for phase, (by_row, by_byte) in model.items():
+        print(f"{phase:16} {1e6 * by_row:18.2f} {1e9 * by_byte:18.2f}")
     for run in runs:
         guess = sum(predict(model, run).values())
-        told = "unseen" if run in new else "known"
-        print(f"{run['data']:20} {run['workers']} workers {run['seconds']:8.1f} s, model {guess:8.1f} s "
+        told = "unseen" if run["data"] in unseen else "known"
+        print(f"{run['data']:18} {run['workers']} workers {run['seconds']:8.1f} s, model {guess:8.1f} s "
               f"({100 * (guess / run['seconds'] - 1):+.0f}%, {told})")  # fmt: skip
-    for n, width, itemsize in TARGETS:
-        for workers in WORKERS:
-            run = {"n_rows": n, "row_bytes": width * itemsize, "workers": workers}
-            seconds = predict(model, run)
-            size = n * width * itemsize
-            n_tasks = size / CHUNK_BYTES + 2 * size / BLOCK_BYTES + 2 * n * (width * itemsize + 1500) / PART_BYTES
-            own = sum(value for phase, value in seconds.items() if phase not in BY_WORKERS)
-            total = sum(seconds.values()) + TASK_SECONDS * n_tasks
-            print(f"{n:>13,} x {width} on {workers:3} workers: {total / 3600:7.2f} h, the client {own / 3600:.2f} h; "
-                  f"{n_tasks:,.0f} tasks ({TASK_SECONDS * n_tasks:.0f} s of the scheduler), {6 * size / 1e12:.1f} TB "
-                  f"through the shared folder, {60 * n / 1e9:.0f} GB in the client")  # fmt: skip
+    per_task = float(np.median([run["task_seconds"] for run in runs]))
+    in_client = client_bytes(known)
+    members = float(np.mean([run["shuffled"]["times_rows"] for run in known]))
+    print(f"\na task: {1000 * per_task:.1f} ms of the scheduler; the client: {in_client:.0f} bytes per row; rows are "
+          f"members of {members:.2f} parts")  # fmt: skip
+    for n, width in TARGETS:
+        foretell(model, n, width, per_task, in_client, members)
+
+
+def client_bytes(runs: list[Run]) -> float:
+    """Memory of the client per row, beside what it takes for none."""
+    X = np.array([[1e6, run["n_rows"]] for run in runs], dtype=float)
+    return float(nnls(X, np.array([run["client_peak"] for run in runs], dtype=float))[0][1])
+
+
+def foretell(
+    model: dict[str, np.ndarray], n: int, width: int, per_task: float, in_client: float, members: float
+) -> None:
+    """Print what n rows of float32 would take, and for how many there can be enough parts."""
+    size, each = 4 * n * width, per_row(n, width, np.float32, "approximate")
+    n_parts = number_of_parts(n, each, PART_BYTES, "approximate")
+    n_tasks = size / CHUNK_BYTES + 2 * size / BLOCK_BYTES + n_parts
+    moved = (1 + 1 + 1 + 2 * members) * size  # written, sorted, spread, joined
+    for workers in WORKERS:
+        seconds = predict(model, {"n_rows": n, "row_bytes": 4 * width, "workers": workers})
+        own = sum(value for phase, value in seconds.items() if phase not in BY_WORKERS)
+        total = sum(seconds.values()) + per_task * n_tasks
+        print(
+            f"{n:>13,} x {width} on {workers:3} workers: {total / 3600:6.2f} h, the client {own / 3600:.2f} h of it; "
+            f"{n_tasks:,.0f} tasks ({per_task * n_tasks:.0f} s of the scheduler); {moved / 1e12:.1f} TB through the "
+            f"shared folder; {in_client * n / 1e9:.0f} GB in the client"
+        )
+    most, needed = n * MOST_CELLS / n_parts, PART_BYTES * max(1.0, n_parts / MOST_CELLS)
+    print(
+        f"{'':13} {n_parts:,} parts, and there can be {MOST_CELLS:,}, enough for {most / 1e6:.0f} million such rows "
+        f"by default; {n / 1e6:.0f} million need max_memory of {(SPARE * needed + FIXED) / 1e9:.1f} GB"
+    )

@@ -1,7 +1,6 @@
 // Cells, the exact join on them, and the approximate search.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "approximate.hpp"
 #include "bindings.hpp"
@@ -100,14 +99,13 @@ void bind_join(nb::module_& m) {
        nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("query", [](const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
-                      Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads, int64_t n_visit) {
+                      Out<double, Vec> distances, Out<int64_t, Vec> ids, int n_threads) {
         if (queries.head != cells.head || queries.short_rows.dims != cells.short_rows.dims ||
             queries.norm != cells.norm)
             throw std::invalid_argument("queries: head, columns of z and norm must be those of cells");
         if (query_rows.cols() != rows.cols())
             throw std::invalid_argument("query_rows: have " + std::to_string(query_rows.cols()) +
                                         " columns, rows have " + std::to_string(rows.cols()));
-        if (n_visit < 1) throw std::invalid_argument("n_visit=" + std::to_string(n_visit) + ": must be at least 1");
         check_shape("distances", distances, {queries.short_rows.n});
         check_shape("ids", ids, {queries.short_rows.n});
         Best best(queries, rows);
@@ -118,13 +116,13 @@ void bind_join(nb::module_& m) {
             nb::gil_scoped_release release;
             check_rows(queries, query_rows);
             check_rows(cells, rows);
-            counts = query(queries, query_rows, cells, rows, n_visit, best, check_threads(n_threads), poll);
-            if (n_visit >= cells.n_cells) check_found(best, cells);
+            counts = query(queries, query_rows, cells, rows, best, check_threads(n_threads), poll);
+            check_found(best, cells);
         }
         store_best(best, distances, ids);
         return as_tuple(counts);
     }, nb::arg("queries"), nb::arg("query_rows"), nb::arg("cells"), nb::arg("rows"), array("distances"),
-       array("ids"), nb::arg("n_threads"), nb::arg("n_visit") = std::numeric_limits<int64_t>::max());
+       array("ids"), nb::arg("n_threads"));
 }
 
 Lists lists_of(const Cells& cells, const Out<int32_t, Mat>& ids, const Out<float, Mat>& bounds) {

@@ -388,7 +388,7 @@ JoinCounts self_join_norm(const Cells& cells, const Rows& rows, int64_t n_visit,
 
 template <Norm N>
 JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
-                      int64_t n_visit, Best& best, int n_threads, const Poll& poll) {
+                      Best& best, int n_threads, const Poll& poll) {
     std::vector<Worker<N>> workers(n_threads, Worker<N>(queries, query_rows, best, cells, rows, nullptr));
     parallel_for(queries.n_cells, n_threads, poll, [&](int64_t cell, int id, const Stop& stop) {
         if (queries.cell_size(cell) == 0) return;
@@ -396,7 +396,7 @@ JoinCounts query_norm(const Cells& queries, const Rows& query_rows, const Cells&
         worker.begin(cell);
         std::vector<double> distance;
         bool seeded = false;
-        for (int64_t e : nearest_cells(queries, cell, cells, n_visit, distance)) {
+        for (int64_t e : nearest_cells(queries, cell, cells, cells.n_cells, distance)) {
             if (cells.cell_size(e) == 0) continue;
             if (stop) return;
             if (!seeded) worker.seed(e);
@@ -444,9 +444,9 @@ JoinCounts self_join(const Cells& cells, const Rows& rows, int64_t n_visit, Pair
 }
 
 JoinCounts query(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
-                 int64_t n_visit, Best& best, int n_threads, const Poll& poll) {
+                 Best& best, int n_threads, const Poll& poll) {
     return (cells.norm == Norm::L2 ? query_norm<Norm::L2> : query_norm<Norm::L1>)(
-        queries, query_rows, cells, rows, n_visit, best, n_threads, poll);
+        queries, query_rows, cells, rows, best, n_threads, poll);
 }
 
 }  // namespace nestmap

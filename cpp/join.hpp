@@ -65,10 +65,9 @@ private:
 JoinCounts self_join(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,
                      int n_threads, const Poll& poll);
 
-// The nearest row of `cells` for every query, exact where each cell of queries meets all cells (n_visit >= n_cells)
-// and not the nearest ones only. `best` may start from an upper bound, with an id or without (-1). Queries from the
-// same Rows do not find themselves.
-JoinCounts query(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows,
-                 int64_t n_visit, Best& best, int n_threads, const Poll& poll);
+// The nearest row of `cells` for every query, exact. `best` may start from an upper bound, with an id or without (-1).
+// Queries from the same Rows do not find themselves.
+JoinCounts query(const Cells& queries, const Rows& query_rows, const Cells& cells, const Rows& rows, Best& best,
+                 int n_threads, const Poll& poll);
 
 }  // namespace nestmap

@@ -51,7 +51,7 @@ class ClusterPlan:
         Tasks per phase, without those that read the chunks of X.
     moved : dict
         Bytes that the tasks of each phase read from and write to that folder (or send to the client), at least: rows
-        that ask other parts, of which nobody knows the number before, come on top.
+        that ask other parts, or are their guests, come on top. Nobody knows their number before.
     """
 
     n_parts: int

@@ -181,5 +181,4 @@ def query(
     distances: F64,
     ids: I64,
     n_threads: int,
-    n_visit: int = ...,
 ) -> tuple[int, int, int]: ...

@@ -6,7 +6,7 @@ the order of work for an exact search and never its result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from .._arrays import Array, blocks
 from .._input.validate import row_dtype
 from .._parallel import single_threaded_blas
 from .._points.point_set import PointSet, make_points
-from .._points.reduce import Reducer, fit_reducer, reduce_rows
+from .._points.reduce import Reducer, fit_reducer, reduce_rows, with_signs
 from ..neighbors.approximate import graph_bytes
 from ..neighbors.cells import k_means, nearest_centre
 from ..neighbors.choice import most_columns
@@ -24,6 +24,8 @@ from .store import Store
 
 COLUMNS = 24  # leading reduced columns that cells and boxes look at
 LISTED = 32  # rows that the approximate search lists per row, at most
+MOST_MEMBERS = 3.0  # rows of the largest part with its guests, in parts of average size
+SPARE = 1.25  # times its room: what a part may take, since parts are not of equal size
 CELLS_PER_PART, MOST_CELLS = 16, 2048
 _SAMPLE_PER_CELL = 64
 _SLACK = 1e-5  # of the largest coordinate: short rows are float32
@@ -41,6 +43,8 @@ class Division:
     starts: Array  # rows of part p are starts[p] to starts[p + 1] in the order of parts
     lows: Array  # of each cell, the smallest and largest coordinates of its rows; inf and -inf for none
     highs: Array
+    reach: float = -1.0  # guests of a part are rows of others with no larger margin to it; below 0: there are none
+    begins: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # `starts` with the guests counted
 
     @property
     def n_parts(self) -> int:
@@ -60,24 +64,47 @@ class Division:
         """The cell of each row."""
         return nearest_centre(z, self.centres, 1)
 
-    def near_parts(self, z: Array, reach: Array, own: int, n_cells: int | None) -> list[Array]:
-        """For each part the rows that may have a neighbour there, nearer than their reach or as near.
+    def margins(self, z: Array, cells: Array) -> Array:
+        """How much farther each part is from rows of these cells than their own, which has -inf.
 
-        `n_cells`: each row looks at the parts of its nearest cells only (None: at all).
+        By squared distances to the nearest centres.
         """
+        by_part = np.argsort(self.part_of_cell, kind="stable")
+        centres, starts = self.centres[by_part], np.searchsorted(self.part_of_cell[by_part], np.arange(self.n_parts))
+        out = np.empty((len(z), self.n_parts), dtype=np.float32)
+        for block in blocks(len(z), len(centres), values=1_000_000):
+            away = np.einsum("ij,ij->i", centres, centres) - 2 * (z[block] @ centres.T)
+            out[block] = np.minimum.reduceat(away, starts, axis=1)
+        own = np.arange(len(z)), self.part_of_cell[cells]
+        out -= out[own][:, None]
+        out[own] = -np.inf
+        return out
+
+    def guests(self, z: Array, cells: Array) -> tuple[Array, Array]:
+        """Rows, of these cells, that are guests of parts, and these parts."""
+        if self.reach < 0:
+            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint16)
+        found = []
+        for block in blocks(len(z), len(self.centres), values=1_000_000):
+            margins = self.margins(z[block], cells[block])
+            rows, parts = np.nonzero((margins <= self.reach) & (margins > -np.inf))
+            found.append((rows + block.start, parts))
+        rows, parts = (np.concatenate(column) for column in zip(*found, strict=True))
+        return rows.astype(np.int32), parts.astype(np.uint16)
+
+    def near_parts(self, z: Array, reach: Array, own: int) -> list[Array]:
+        """For each part the rows that may have a neighbour there, nearer than their reach or as near."""
         asked: list[list[Array]] = [[np.empty(0, dtype=np.int64)] for _ in range(self.n_parts)]
         slack = _SLACK * float(np.abs(z).max(initial=0.0) + np.abs(self.centres).max())
         filled = self.lows[:, 0] <= self.highs[:, 0]
         cells_of = [np.flatnonzero(filled & (self.part_of_cell == p)) for p in range(self.n_parts)]
         for block in blocks(len(z), len(self.centres), values=1_000_000):
             x, within = z[block], reach[block] + np.float32(slack)
-            near = None if n_cells is None else _among_nearest(x, self.centres, n_cells)
             for p, cells in enumerate(cells_of):
                 if p == own or len(cells) == 0:
                     continue
-                rows = np.arange(len(x)) if near is None else np.flatnonzero(near[:, cells].any(axis=1))
                 whole = self.lows[cells].min(axis=0)[None], self.highs[cells].max(axis=0)[None]
-                rows = rows[self._gaps(x[rows], *whole)[:, 0] <= within[rows]]  # most are ruled out at once
+                rows = np.flatnonzero(self._gaps(x, *whole)[:, 0] <= within)  # most are ruled out at once
                 gaps = self._gaps(x[rows], self.lows[cells], self.highs[cells])
                 asked[p].append(rows[(gaps <= within[rows, None]).any(axis=1)] + block.start)
         return [np.concatenate(found) for found in asked]
@@ -96,7 +123,8 @@ class Division:
         store.save(
             "division", metric=np.array(self.metric), unit=self.unit, mean=self.reducer.mean,
             directions=self.reducer.directions, norm=np.array(self.reducer.norm), centres=self.centres,
-            part_of_cell=self.part_of_cell, starts=self.starts, lows=self.lows, highs=self.highs,
+            part_of_cell=self.part_of_cell, starts=self.starts, lows=self.lows, highs=self.highs, reach=self.reach,
+            begins=self.begins,
         )  # fmt: skip
 
 
@@ -107,7 +135,7 @@ def load_division(store: Store, version: str) -> Division:
     reducer = Reducer(found["mean"], found["directions"], str(found["norm"]))
     return Division(
         str(found["metric"]), float(found["unit"]), reducer, found["centres"], found["part_of_cell"], found["starts"],
-        found["lows"], found["highs"],
+        found["lows"], found["highs"], float(found["reach"]), found["begins"],
     )  # fmt: skip
 
 
@@ -133,7 +161,7 @@ def divide(points: PointSet, n_parts: int, columns: int, reducer: Reducer | None
 
 
 def _join_cells(centres: Array, weights: Array, n_parts: int) -> Array:
-    """The part of each cell: cells are halved by weight along their widest direction, again and again."""
+    """The part of each cell: cells are halved by weight across their main direction, again and again."""
     part_of = np.zeros(len(centres), dtype=np.int64)
     todo, n_done = [(np.arange(len(centres)), n_parts)], 0
     while todo:
@@ -141,20 +169,14 @@ def _join_cells(centres: Array, weights: Array, n_parts: int) -> Array:
         if n <= 1 or len(cells) <= 1:
             part_of[cells], n_done = n_done, n_done + 1
             continue
-        spread = np.ptp(centres[cells], axis=0)
-        cells = cells[np.argsort(centres[cells, int(np.argmax(spread))], kind="stable")]
-        share = np.cumsum(weights[cells]) / max(1, weights[cells].sum())
+        share = weights[cells] / max(1, weights[cells].sum())
+        away = centres[cells] - share @ centres[cells]
+        _, directions = np.linalg.eigh((away * share[:, None]).T @ away)
+        along = np.argsort(away @ with_signs(directions[:, -1:])[:, 0], kind="stable")
+        cells, share = cells[along], np.cumsum(share[along])
         cut = int(np.clip(np.searchsorted(share, (n // 2) / n) + 1, 1, len(cells) - 1))
         todo += [(cells[cut:], n - n // 2), (cells[:cut], n // 2)]
     return part_of
-
-
-def _among_nearest(z: Array, centres: Array, n: int) -> Array:
-    """Which centres are the n nearest of each row."""
-    away = np.einsum("ij,ij->i", centres, centres) / 2 - z @ centres.T
-    n = min(n, len(centres))
-    limit = np.partition(away, n - 1, axis=1)[:, n - 1 : n]
-    return np.asarray(away <= limit)
 
 
 def boxes(z: Array, cells: Array, n_cells: int) -> tuple[Array, Array]:
@@ -171,13 +193,17 @@ def boxes(z: Array, cells: Array, n_cells: int) -> tuple[Array, Array]:
 
 
 def per_row(n: int, width: int, dtype: Any, method: str) -> int:
-    """Memory per row of a part while its neighbours are searched: the row, short rows twice, panels, lists."""
+    """Memory per row of a part while its neighbours are searched: the row, short rows, panels, lists."""
     columns = min(most_columns(n), -(-width // 16) * 16)
-    lists = 24 if method == "exact" else graph_bytes(LISTED)
-    row_bytes = width * row_dtype(dtype).itemsize
-    return int(row_bytes + 2 * (4.5 * columns + 4) + 4 * (min(columns, 96) + 2) * 1.2 + lists + 64)
+    row_bytes, short = width * row_dtype(dtype).itemsize, 4.5 * columns + 4
+    panels = 4 * (min(columns, 96) + 2) * 1.2
+    if method == "exact":
+        return int(row_bytes + 2 * short + panels + 24 + 64)
+    return int(row_bytes + max(2 * short, short + panels + graph_bytes(LISTED)) + 64)
 
 
-def number_of_parts(n: int, per_row: int, room: int) -> int:
-    """Parts of which each fits into so many bytes."""
-    return max(1, -(-n * per_row // room))
+def number_of_parts(n: int, per_row: int, room: int, method: str) -> int:
+    """Parts of which each fits into so many bytes, with its guests if the search is approximate."""
+    if n * per_row <= room:
+        return 1
+    return max(2, -(-int(n * per_row * (1 if method == "exact" else MOST_MEMBERS / SPARE)) // room))

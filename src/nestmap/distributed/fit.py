@@ -21,7 +21,7 @@ from ..errors import MemoryBudgetError
 from ..neighbors import check_metric
 from ..neighbors.row_metric import ROW_METRICS
 from ..plan import ON_DISK, ClusterPlan, Plan
-from .division import number_of_parts, per_row
+from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .phases import Phases, chunk_advice
 from .results import Chunks
@@ -81,11 +81,15 @@ def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan
     blocks, size, chunks = -(-n * row_bytes // BLOCK_BYTES), n * row_bytes, len(X.chunks[0])
     tasks, moved = {"check": chunks}, {"check": size}
     memory = 3 * max(X.chunks[0]) * X.shape[1] * X.dtype.itemsize
-    if n_parts > 1:
-        tasks |= {"sort": blocks, "spread": blocks, "join": n_parts, "ask": n_parts}
-        moved |= {"sort": size, "spread": 2 * size, "join": size + 8 * n, "ask": size + 8 * n}
-        memory = max(memory, n * _per_row(X, method) // n_parts)
-    return ClusterPlan(n_parts, memory + FIXED, 2 * size if n_parts > 1 else size if large else 0, tasks, moved)
+    if n_parts == 1:
+        return ClusterPlan(n_parts, memory + FIXED, size if large else 0, tasks, moved)
+    members = 1.0 if method == "exact" else MOST_MEMBERS  # of a part, with guests, at most
+    tasks |= {"sort": blocks, "spread": blocks, "join": n_parts}
+    moved |= {"sort": size, "spread": 2 * size, "join": size + 8 * n}
+    if method == "exact":
+        tasks, moved = tasks | {"ask": n_parts}, moved | {"ask": size + 8 * n}
+    memory = max(memory, int(members * n * _per_row(X, method)) // n_parts)
+    return ClusterPlan(n_parts, memory + FIXED, int((1 + members) * size), tasks, moved)
 
 
 def _plan(model: Any, rows: Any, metric: Any, n: int, large: bool) -> Plan:
@@ -106,12 +110,19 @@ def _room(max_memory: Any) -> int:
         raise MemoryBudgetError(
             f"max_memory={max_memory!r}: a task on a worker needs {format_size(2 * FIXED)} at least"
         )
-    return int((size - FIXED) / 1.25)  # parts are not of equal size
+    return int((size - FIXED) / SPARE)
 
 
 def _n_parts(X: Any, metric: Any, method: str, room: int) -> int:
     """Parts that the workers search the rows in; 1: the client does."""
-    return number_of_parts(X.shape[0], _per_row(X, method), room) if is_searched(metric, method) else 1
+    n_parts = number_of_parts(X.shape[0], _per_row(X, method), room, method) if is_searched(metric, method) else 1
+    if n_parts > MOST_CELLS:
+        least = int(SPARE * room * n_parts / MOST_CELLS) + FIXED
+        raise MemoryBudgetError(
+            f"X: {X.shape[0]} rows would be searched in {n_parts} parts, and there can be {MOST_CELLS}: give workers "
+            f"more memory, and max_memory='{-(-least // 1_000_000)}MB' or more"
+        )
+    return n_parts
 
 
 def _per_row(X: Any, method: str) -> int:
@@ -129,7 +140,7 @@ def _check_metric(model: Any, width: int) -> None:
 
 def _check_room(room: int, limit: int | None) -> None:
     """Raise for parts that leave a worker no room; others are not taken, since approximate results depend on them."""
-    needed = int(1.25 * room) + FIXED
+    needed = int(SPARE * room) + FIXED
     if limit is not None and needed > limit:
         raise MemoryBudgetError(
             f"a task of this fit takes up to {format_size(needed)}, and a worker may use {format_size(limit)} per "

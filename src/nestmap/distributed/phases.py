@@ -31,6 +31,7 @@ class Phases:
         self.token = uuid4().hex
         self.tasks: dict[str, int] = {}
         self.moved: dict[str, int] = {}  # bytes
+        self.shuffled = 0  # bytes of rows that were given to a part, or asked one
         self.worker_memory = self._survey()
 
     def _survey(self) -> int | None:

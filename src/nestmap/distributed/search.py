@@ -1,8 +1,8 @@
 """First neighbours of rows that no worker has room for: part by part, then across parts, merged as a minimum.
 
 The result is the minimum by (distance, key, row), whatever the parts are and in whatever order tasks end. It is that
-of one machine where every part that bounds do not rule out is asked ("exact"). The approximate search asks the parts
-of a row's nearest cells; sampled rows, compared with all parts, tell its recall.
+of one machine where every part that bounds do not rule out is asked ("exact"). In the approximate search rows near
+a border are guests of the parts beyond; sampled rows, compared with all parts, tell its recall.
 """
 
 from __future__ import annotations
@@ -19,27 +19,17 @@ from .._points.reduce import Reducer
 from .._run import Run
 from ..neighbors import FirstNeighbors, Found
 from ..neighbors.choice import Search, decide
-from ..neighbors.join import ALL_CELLS
 from ..neighbors.report import Clock, NeighborReport
+from .borders import reach_of_guests
 from .division import LISTED, Division, divide, number_of_parts, per_row
 from .phases import Phases, in_order
 from .store import Store
-from .tasks import (
-    NEAR_CELLS,
-    Answers,
-    PartNeighbors,
-    Sorted,
-    ask_part,
-    join_part,
-    near_part,
-    sort_block,
-    spread_block,
-)
+from .tasks import NOTHING, Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
 
 BLOCK_BYTES = 32_000_000  # of rows that are sorted at a time
 _SAMPLED = 1000  # rows that tell the recall
-_VISITED = 16  # cells that a row looks into, where it asks, at first
-_MOST_ROUNDS = 2  # of asking
+_MEETING, _FOUND = 0.5, 1.0  # times what may be missed: neighbours that meet in no part, and those not found in one
+_ATTEMPTS = 2
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
 _ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
 
@@ -79,7 +69,7 @@ class ClusterSearch:
 
     def _parts(self, items: Any, method: str) -> int:
         n, width = items.shape
-        return number_of_parts(n, per_row(n, width, items.dtype, method), self.room)
+        return number_of_parts(n, per_row(n, width, items.dtype, method), self.room, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,125 +82,138 @@ class _Level:
     search: Search
 
     def find(self, points: PointSet, keys: Array, hashes: Array, division: Division) -> Found:
-        clock, search = Clock(), self.search
-        division, order = self._spread(division)
-        self.store.keys.create().write(0, np.stack([keys[order], hashes[order]], axis=1))
-        for phase, times in (("sort", 1), ("spread", 2), ("join", 1)):
-            self._count(phase, times * self.store.n)
-        clock.stop("parts")
-        best, reports, asks = self._join(division, order, keys)
-        clock.stop("join")
-        recall = self._ask(division, best, asks)
-        clock.stop("other parts")
-        report = _report(reports, division, points.n, search, recall, clock)
+        clock = Clock()
+        if self.search.method == "exact":
+            division, best = self._spread(division, keys, hashes)
+            clock.stop("parts")
+            found = self._join(division, best, self.search)
+            clock.stop("join")
+            self._ask(best, found)
+            clock.stop("other parts")
+            recall = 1.0, 0
+        else:
+            division, best, found, recall = self._approximate(points, keys, hashes, division, clock)
+        report = _report([each.report for each in found], division, points.n, self.search, recall, clock)
         ids, distances = best.by_rows()
         return Found(FirstNeighbors(ids, points.to_metric(distances), report), None, division.reducer)
+
+    def _approximate(
+        self, points: PointSet, keys: Array, hashes: Array, division: Division, clock: Clock
+    ) -> tuple[Division, Best, list[PartNeighbors], tuple[float, int]]:
+        """Parts with guests; more of them, and a closer look, if sampled rows say that it was not enough.
+
+        Every second sampled row has this say, and if it comes to that, the others tell the recall.
+        """
+        target, tells = self.search.target_recall, slice(None)
+        rows = np.sort(np.random.default_rng(2).choice(points.n, min(points.n, _SAMPLED), replace=False))
+        missed, before = 1 - target, None
+        for attempt in range(_ATTEMPTS):
+            division = replace(division, reach=reach_of_guests(division, points, 1 - _MEETING * missed))
+            clock.stop("borders")
+            division, best = self._spread(division, keys, hashes, before)
+            places = best.places(rows)
+            self.store.save("sample", places=places, rows=np.asarray(points.data[rows]))
+            clock.stop("parts")
+            found = self._join(division, best, replace(self.search, target_recall=1 - _FOUND * missed))
+            clock.stop("join")
+            hits = best.squared[places] <= np.min([each.truth for each in found], axis=0)
+            if attempt == _ATTEMPTS - 1 or not _is_below(hits[::2], target):
+                break
+            tells, missed, before = slice(1, None, 2), missed / 2, best
+        return division, best, found, (float(np.mean(hits[tells])), len(hits[tells]))
 
     def _count(self, phase: str, n_rows: int) -> None:
         """Rows that the tasks of a phase read and write."""
         moved = self.phases.moved
         moved[phase] = moved.get(phase, 0) + n_rows * self.store.rows.row_bytes
 
-    def _spread(self, division: Division) -> tuple[Division, Array]:
-        """Rows written part by part; the division with its boxes, and the rows in the order of parts."""
+    def _spread(
+        self, division: Division, keys: Array, hashes: Array, best: Best | None = None
+    ) -> tuple[Division, Best]:
+        """Rows written part by part; the division with its boxes, and the rows in its order."""
         store, n_parts = self.store, division.n_parts
         step = max(1, BLOCK_BYTES // store.rows.row_bytes)  # from the first row on, whatever the chunks were
         parts = [(a, min(store.n, a + step)) for a in range(0, store.n, step)]
+        version = f"cells, reach {division.reach!r}"
         division.save(store)
-        futures = self.phases.submit("sort", sort_block, [(store, "cells", part) for part in parts])
+        futures = self.phases.submit("sort", sort_block, [(store, version, part) for part in parts])
         results = self.phases.results("sort", f"{self.name}: sorting {store.n} rows", futures, _ADVICE, keep=True)
         found: list[Sorted] = in_order(results, len(parts))
         own = [division.part_of_cell[each.cells] for each in found]
-        counts = np.array([np.bincount(each, minlength=n_parts) for each in own])
-        starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-        places = starts[:-1] + np.cumsum(counts, axis=0) - counts
-        store.parted.create()
-        arguments = [(store, "cells", *each) for each in zip(parts, futures, places, strict=True)]
+        n_own, n_guests = (
+            np.array([np.bincount(each, minlength=n_parts) for each in of]) for of in (own, [f.hosts for f in found])
+        )
+        sizes = n_own.sum(axis=0) + n_guests.sum(axis=0)
+        begins = np.concatenate([[0], np.cumsum(sizes)])
+        first = begins[:-1] + np.cumsum(n_own, axis=0) - n_own
+        first_guests = begins[:-1] + n_own.sum(axis=0) + np.cumsum(n_guests, axis=0) - n_guests
+        store.parted.create(more=int(begins[-1]) - store.n)
+        arguments = [(store, version, *each) for each in zip(parts, futures, first, first_guests, strict=True)]
         spread = self.phases.submit("spread", spread_block, arguments)
         what = f"{self.name}: dividing {store.n} rows into {n_parts} parts"
+        best = best or Best.of(np.argsort(np.concatenate(own), kind="stable"), keys)
+        self._write_keys(best, own, found, parts, hashes)
         in_order(self.phases.results("spread", what, spread, _ADVICE), len(parts))
-        lows = np.min([each.lows for each in found], axis=0)
-        highs = np.max([each.highs for each in found], axis=0)
-        division = replace(division, starts=starts, lows=lows, highs=highs)
+        self._count("sort", store.n)
+        self._count("spread", store.n + int(begins[-1]))
+        self.phases.shuffled += int(begins[-1]) * store.rows.row_bytes
+        starts = np.concatenate([[0], np.cumsum(n_own.sum(axis=0))])
+        lows, highs = np.min([each.lows for each in found], axis=0), np.max([each.highs for each in found], axis=0)
+        division = replace(division, starts=starts, begins=begins, lows=lows, highs=highs)
         division.save(store)
-        return division, np.argsort(np.concatenate(own), kind="stable")
+        return division, best
 
-    def _join(
-        self, division: Division, order: Array, keys: Array
-    ) -> tuple[Best, list[NeighborReport], dict[int, list[Array]]]:
-        """First neighbours inside parts, and the rows that ask each part."""
-        sizes = np.diff(division.starts)
-        filled = np.flatnonzero(sizes)
-        tasks = [(self.store, "parts", int(p), self.search) for p in filled]
-        futures = self.phases.submit("join", join_part, tasks)
+    def _write_keys(
+        self, best: Best, own: list[Array], found: list[Sorted], parts: list[tuple[int, int]], hashes: Array
+    ) -> None:
+        """Keys, hashes and places of the members of each part."""
+        guests = [each.guests.astype(np.int64) + part[0] for each, part in zip(found, parts, strict=True)]
+        members = np.concatenate([np.arange(self.store.n), *guests])
+        members = members[np.argsort(np.concatenate([*own, *(each.hosts for each in found)]), kind="stable")]
+        places = best.places(members)
+        file = self.store.keys.create(more=len(members) - self.store.n)
+        file.write(0, np.stack([best.keys[places], hashes[members], places.astype(np.uint64)], axis=1))
+
+    def _join(self, division: Division, best: Best, search: Search) -> list[PartNeighbors]:
+        """First neighbours inside parts."""
+        sizes = np.diff(division.begins)
+        filled = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]  # the largest first
+        version = f"parts, reach {division.reach!r}"
+        futures = self.phases.submit("join", join_part, [(self.store, version, int(p), search) for p in filled])
         what = f"{self.name}: first neighbours in {len(filled)} parts"
-        best, reports = Best.of(order, keys), []
-        asks: dict[int, list[Array]] = {int(p): [] for p in filled}
-        found: list[PartNeighbors] = in_order(self.phases.results("join", what, futures, _ADVICE), len(tasks))
-        for p, each in zip(filled, found, strict=True):
-            part = slice(division.starts[p], division.starts[p + 1])
-            best.squared[part], best.ids[part] = each.squared, each.ids
-            reports.append(each.report)
-            for q, rows in each.asks.items():
-                asks[q].append(rows)
-        return best, reports, asks
 
-    def _ask(self, division: Division, best: Best, asks: dict[int, list[Array]]) -> tuple[float, int]:
-        """Rows ask other parts; the recall, and how many sampled rows tell it (exact: none).
+        def take(each: PartNeighbors) -> PartNeighbors:
+            best.offer(each.found)
+            return replace(each, found=NOTHING)  # neighbours of all parts at once would take more than anything else
 
-        Approximate: every second sampled row tells whether rows have to ask more parts, and look farther there.
-        """
-        if self.search.method == "exact":
-            self._ask_once(division, best, asks, ALL_CELLS, np.empty(0, dtype=np.int64))
-            return 1.0, 0
-        n, target = len(best.ids), self.search.target_recall
-        sample = np.sort(np.random.default_rng(2).choice(n, min(n, _SAMPLED), replace=False))
-        steers, tells = sample[::2], sample
-        truth, n_cells, n_visit = np.empty(0), NEAR_CELLS, _VISITED
-        for again in range(_MOST_ROUNDS):
-            found = self._ask_once(division, best, asks, n_visit, sample if again == 0 else sample[:0])
-            truth = found if again == 0 else truth
-            if np.mean(best.squared[steers] <= truth[::2]) >= target or again == _MOST_ROUNDS - 1:
-                break
-            tells = sample[1::2]
-            n_cells, n_visit = 2 * n_cells, 2 * n_visit
-            asks = self._near(division, best, n_cells)
-        truth = truth if len(tells) == len(sample) else truth[1::2]
-        return float(np.mean(best.squared[tells] <= truth)), len(tells)
+        found = in_order(self.phases.results("join", what, futures, _ADVICE), len(filled), take)
+        self._count("join", int(division.begins[-1]))
+        return found
 
-    def _ask_once(
-        self, division: Division, best: Best, asks: dict[int, list[Array]], n_visit: int, sample: Array
-    ) -> Array:
-        """Rows ask parts for what is nearer than they have; distances of the true neighbours of sampled rows."""
-        asked = [p for p, rows in asks.items() if rows or len(sample)]
-        if len(sample):
-            self.store.save("sample", rows=sample, limits=best.squared[sample])
-        for p in asked:
-            rows = np.concatenate([np.empty(0, dtype=np.int64), *asks[p]])
+    def _ask(self, best: Best, found: list[PartNeighbors]) -> None:
+        """Rows ask other parts for what is nearer than they have."""
+        asks: dict[int, list[Array]] = {}
+        for each in found:
+            for p, rows in each.asks.items():
+                asks.setdefault(p, []).append(rows)
+        for p, lists in asks.items():
+            rows = np.concatenate(lists)
             self.store.save(f"ask-{p}", rows=rows, limits=best.squared[rows])
-        n_asked = sum(len(rows) for p in asked for rows in asks[p]) + len(sample) * len(asked)
+        if not asks:
+            return
+        n_asked = sum(len(rows) for lists in asks.values() for rows in lists)
         self._count("ask", len(best.ids) + n_asked)
-        truth, sampled = best.squared[sample], len(sample) > 0
-        futures = self.phases.submit("ask", ask_part, [(self.store, "parts", p, n_visit, sampled) for p in asked])
-        what = f"{self.name}: neighbours across {len(asked)} parts"
-        for _, found in self.phases.results("ask", what, futures, _ADVICE) if asked else ():
-            best.offer(found)
-            truth = np.minimum(truth, found.truth) if sampled else truth
-        return truth
+        self.phases.shuffled += n_asked * self.store.rows.row_bytes
+        futures = self.phases.submit("ask", ask_part, [(self.store, "parts, reach -1.0", p) for p in asks])
+        what = f"{self.name}: neighbours across {len(asks)} parts"
+        for _, answers in self.phases.results("ask", what, futures, _ADVICE):
+            best.offer(answers)
 
-    def _near(self, division: Division, best: Best, n_cells: int) -> dict[int, list[Array]]:
-        """Rows that ask each part, if each row asks the parts of more of its nearest cells."""
-        filled = [int(p) for p in np.flatnonzero(np.diff(division.starts))]
-        for p in filled:
-            self.store.save(f"limits-{p}", limits=best.squared[division.starts[p] : division.starts[p + 1]])
-        self._count("near", len(best.ids))
-        futures = self.phases.submit("near", near_part, [(self.store, "parts", p, n_cells) for p in filled])
-        asks: dict[int, list[Array]] = {p: [] for p in filled}
-        what = f"{self.name}: which parts are near"
-        for found in in_order(self.phases.results("near", what, futures, _ADVICE), len(filled)):
-            for q, rows in found.items():
-                asks[q].append(rows)
-        return asks
+
+def _is_below(hits: Array, target: float) -> bool:
+    """Whether a share of hits is below the target by more than luck."""
+    share = float(np.mean(hits))
+    return bool(share + 2 * np.sqrt(share * (1 - share) / len(hits)) < target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +228,12 @@ class Best:
     @classmethod
     def of(cls, order: Array, hashes: Array) -> Best:
         return cls(order, hashes[order], np.full(len(order), np.inf), np.full(len(order), -1, dtype=np.int64))
+
+    def places(self, rows: Array) -> Array:
+        """Where rows of X are."""
+        found = np.empty_like(self.order)
+        found[self.order] = np.arange(len(found))
+        return found[rows]
 
     def offer(self, found: Answers) -> None:
         """Take what is nearer; of equal distances the lowest key, then the first row."""

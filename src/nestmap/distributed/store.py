@@ -35,11 +35,11 @@ class RowFile:
     def row_bytes(self) -> int:
         return self.width * np.dtype(self.dtype).itemsize
 
-    def create(self) -> RowFile:
-        """Make the file, with all of its bytes reserved."""
+    def create(self, more: int = 0) -> RowFile:
+        """Make the file, with all of its bytes reserved, and those of some more rows."""
         path = Path(self.path)
         with path.open("wb") as file:
-            reserve(file, max(1, self.n * self.row_bytes), path.parent)
+            reserve(file, max(1, (self.n + more) * self.row_bytes), path.parent)
         return self
 
     def write(self, start: int, rows: Array) -> None:
@@ -78,7 +78,9 @@ class RowFile:
 
 @dataclass(frozen=True)
 class Store:
-    """The files of a fit. `rows` are in the order of X, those of `parted` and `keys` part by part."""
+    """The files of a fit. `rows` are in the order of X, those of `parted` and `keys` part by part:
+    first its own ones, then its guests. The place of a row is its number among the own ones of all parts.
+    """
 
     folder: str
     n: int
@@ -95,8 +97,8 @@ class Store:
 
     @property
     def keys(self) -> RowFile:
-        """Of each row two numbers: its key, which decides ties, and the hash that copies are found by."""
-        return RowFile(os.path.join(self.folder, "keys"), self.n, 2, "uint64")
+        """Of each row its key, which decides ties, the hash that copies are found by, and its place."""
+        return RowFile(os.path.join(self.folder, "keys"), self.n, 3, "uint64")
 
     def beside(self, name: str, rows: Any) -> Store:
         """A store of other rows in a folder of its own, written here."""

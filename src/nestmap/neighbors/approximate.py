@@ -25,7 +25,7 @@ from .._points.point_set import PointSet
 from .._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack, sample_size
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
-from .join import Joined, join_points, make_cells
+from .join import Index, Joined, join_points, make_cells
 from .report import Clock, NeighborReport
 from .scan import nearest_rows
 from .spaces import ProductSpace, SomeRows, Space, space_of
@@ -82,6 +82,7 @@ class NearestRows:
     distances: Array
     reducer: Reducer
     report: NeighborReport
+    index: Index
 
 
 def approximate_neighbors(
@@ -94,27 +95,29 @@ def approximate_neighbors(
     columns: int = 64,
     longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
+    n_sampled: int = _SAMPLED,
 ) -> Joined:
-    """First neighbours of all rows at about the target recall, and the directions that were used.
+    """First neighbours of all rows at about the target recall, the directions that were used, and an index.
 
     `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per row, `longest`:
     rows that are listed per row, at most; `exact_pairs` predicts what the exact join would bound, and is asked before
-    lists are made longer.
+    lists are made longer. `n_sampled` random rows steer the search and tell the recall.
     """
     with single_threaded_blas():
         hashes = hash_points(points.data, n_threads) if hashes is None else hashes
         copies = Copies(points, hashes)
         try:
             found = search_graph(
-                points, copies.distinct, 1, n_threads, target, reducer, progress, columns, longest, exact_pairs
-            )
+                points, copies.distinct, 1, n_threads, target, reducer, progress, columns, longest, exact_pairs,
+                n_sampled=n_sampled,
+            )  # fmt: skip
         except CheaperExact as reason:
             joined = join_points(points, n_threads, reducer, progress, hashes, columns)
             return replace(joined, report=replace(joined.report, note=str(reason)))
     squared, ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
     squared[found.order], ids[found.order] = found.distances[:, 0], found.ids[:, 0]
     copies.settle(squared, ids)
-    return Joined(squared, ids, found.report, copies.rows, found.reducer)
+    return Joined(squared, ids, found.report, copies.rows, found.reducer, found.index)
 
 
 def search_graph(
@@ -129,6 +132,7 @@ def search_graph(
     longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
     n_rounds: int | None = None,
+    n_sampled: int = _SAMPLED,
 ) -> NearestRows:
     """The k nearest of the distinct rows (None: all rows) for each of them.
 
@@ -153,18 +157,19 @@ def search_graph(
     length = list_length(k, longest, 0 if n_rounds else _SPARE)
     search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
     if n_rounds is None:
-        search.reach(target, longest, exact_pairs)
+        search.reach(target, longest, exact_pairs, n_sampled)
     else:
         search.run(n_rounds)
     distances, ids = search.rank(np.empty(0, dtype=np.int64), part_of(progress, 0.95, 1))
     clock.stop("ranking")
-    recall, n_sampled = search.recall() if n_rounds is None else (np.nan, 0)
+    recall, n_told = search.recall() if n_rounds is None else (np.nan, 0)
     report = NeighborReport(
         "approximate", False, points.n, n, core().isa, len(partition.starts) - 1, reducer.n_dims, search.n_pairs,
-        seconds=clock.seconds, recall=recall, n_sampled=n_sampled, target=target, n_rounds=search.n_rounds,
+        seconds=clock.seconds, recall=recall, n_sampled=n_told, target=target, n_rounds=search.n_rounds,
         n_listed=search.lists.ids.shape[1],
     )  # fmt: skip
-    return NearestRows(partition.order, ids, distances, reducer, report)
+    index = Index(points, reducer, reduced, partition, search.head)
+    return NearestRows(partition.order, ids, distances, reducer, report, index)
 
 
 def _sample_of(points: PointSet, distinct: Array | None) -> Array | None:
@@ -243,10 +248,10 @@ class _Search:
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
-    def reach(self, target: float, longest: int, exact_pairs: Callable[[], float]) -> None:
+    def reach(self, target: float, longest: int, exact_pairs: Callable[[], float], n_sampled: int) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
         self._visit(_FEW_PROBES if target < _LOW else _PROBES)
-        self.sample = self._choose_sample(target)
+        self.sample = self._choose_sample(target, n_sampled)
         recall, filled = self._steer(), True
         self._lengthen(_length_for(recall, target, longest), target, exact_pairs)
         graph = self._graph()
@@ -297,10 +302,10 @@ class _Search:
         )
         self.clock.stop("visits")
 
-    def _choose_sample(self, target: float) -> Array:
+    def _choose_sample(self, target: float, n_sampled: int) -> Array:
         """Random rows: every second one steers the search, the others tell the recall."""
         n = len(self.reduced.z)
-        size = min(n, _SAMPLED_LISTS if self.k > 1 else _SAMPLED if target >= _LOW else _SAMPLED // 2)
+        size = min(n, _SAMPLED_LISTS if self.k > 1 else n_sampled if target >= _LOW else n_sampled // 2)
         return np.sort(np.random.default_rng(2).choice(n, size, replace=False))
 
     def _steer(self) -> float:

@@ -31,7 +31,6 @@ from .report import Clock, FirstNeighbors, NeighborReport
 _COMPARE_COST, _REFINE_COST = 10, 400
 _FIRST_HEAD = 96
 _NEAR_CELLS = 12
-ALL_CELLS = 2**62
 _HUGE = 1e15
 _FAR_UNIT = 2.0**-333  # in which squares of the largest values that are allowed stay in range
 _SHARES = (0.0, 0.05, 0.2, 1.0)  # of the time, about, that own cells, near cells and the rest take
@@ -74,13 +73,10 @@ class Index:
         ids, squared = self.nearest(queries, n_threads)
         return ids, self.points.to_metric(squared)
 
-    def nearest(
-        self, queries: PointSet, n_threads: int, limits: Array | None = None, n_visit: int = ALL_CELLS
-    ) -> tuple[Array, Array]:
+    def nearest(self, queries: PointSet, n_threads: int, limits: Array | None = None) -> tuple[Array, Array]:
         """The same for a point set in the same unit, with distances as kernels give them (squared for L2).
 
-        `limits`: distances to beat or to reach, -1 is the answer where no row does; `n_visit`: cells that are looked
-        into, the nearest first: with fewer than all, the answer may be another row that is near.
+        `limits`: distances to beat or to reach, -1 is the answer where no row does.
         """
         if core() is None or self.reduced is None:
             squared, ids = twins.nearest(queries, self.points, norm=queries.norm, exclude_self=False)
@@ -96,7 +92,7 @@ class Index:
         cells = make_cells(queries, short, groups, self.head, n_threads)
         squared = np.full(queries.n, np.inf) if limits is None else limits[groups.order]
         found = np.full(queries.n, -1, dtype=np.int64)
-        core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads, n_visit)
+        core().query(cells, queries.native, self.native_cells, self.points.native, squared, found, n_threads)
         ids, distances = np.empty_like(found), np.empty_like(squared)
         ids[groups.order], distances[groups.order] = found, squared
         return ids, distances
