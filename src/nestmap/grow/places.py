@@ -10,7 +10,6 @@ from scipy.spatial import cKDTree
 
 from .._arrays import Array
 from .._native import kernels
-from .._points.duplicates import first_equal, hash_points
 from .._points.reduce import with_signs
 from .._run import Run
 from ..arrangement import Frames, frame_offsets
@@ -21,6 +20,7 @@ from ..layout.descent import Placement, lengths
 from ..layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ..placement import RowTable
 from .extend import GrownTree, extend_tree, first_places
+from .rows import NewRows, meet_rows
 
 _OWN_MAP = 30  # rows of a new cluster that get a map of their own; fewer lie by their principal components
 _AROUND = 50  # rows near a place, whose distances tell how dense the map is there
@@ -38,32 +38,44 @@ class Group:
     target: Array  # where the old leaf lies that is most like them
 
 
-def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> tuple[FittedMap, Array]:
-    """A fitted map with more rows, and their distances to what decided their leaves.
+def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> FittedMap:
+    """A fitted map with more rows.
 
     Islands have free places for new leaves. In the other layouts every row joins its nearest leaf.
     """
-    found = fitted.tree.assign(X, run.n_threads)
-    layout: Any = fitted.layout
-    has_room = isinstance(layout, Islands) and fitted.coordinates is not None and layout.leaf.maps.shape[1] == 2
-    grown = extend_tree(fitted.tree, X, found, run, may_found=has_room)
-    joined = replace(found, leaves=np.where(grown.leaves < grown.n_before[0], grown.leaves, found.leaves))
-    positions = fitted.place(X, run.n_threads, joined)[0]
+    new, layout = meet_rows(fitted, X, run.n_threads), fitted.layout
+    has_room = isinstance(layout, Islands) and new.z is not None and layout.leaf.maps.shape[1] == 2
+    grown = extend_tree(fitted.tree, new, run, may_found=has_room)
+    positions = _place_joined(fitted, new, grown, run.n_threads)
     if isinstance(layout, Islands):
-        groups = _find_groups(fitted, grown, layout, run.n_threads)
-        _place_groups(positions, groups, layout, X, settings, fitted, run)
-        positions = _same_for_equal(positions, X, run.n_threads)
+        groups = _find_groups(fitted, grown, new, layout, run.n_threads)
+        _place_groups(positions, groups, layout, new, settings, fitted, run)
+        positions = _same_for_equal(positions, new.hashes)
         hierarchy, everywhere = grown.tree.hierarchy, np.concatenate([layout.positions, positions])
         layout = replace(
-            layout, leaf=_grow_leaves(layout, grown, fitted, X, everywhere, run.n_threads),
+            layout, leaf=_grow_leaves(layout, grown, new, everywhere, run.n_threads),
             parents=tuple(level.members for level in hierarchy.levels),
             first=first_places(hierarchy, everywhere, layout.unit),
         )  # fmt: skip
     layout = replace(layout, positions=np.concatenate([fitted.layout.positions, positions]))
-    return replace(fitted, tree=grown.tree, layout=layout, X=None), found.distances
+    return replace(fitted, tree=grown.tree, layout=layout, X=None)
 
 
-def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads: int) -> list[Group]:
+def _place_joined(fitted: FittedMap, new: NewRows, grown: GrownTree, n_threads: int) -> Array:
+    """Rows that join a leaf: beside the nearest row, or, if rows are not kept, where `transform` puts them."""
+    leaf: Any = fitted.layout.leaf
+    if new.beside is None or new.z is None:
+        leaves = np.where(grown.leaves < grown.n_before[0], grown.leaves, new.found.leaves)
+        return fitted.place(new.data, n_threads, replace(new.found, leaves=leaves), new.z)[0]
+    positions: Array = leaf.place_beside(new.beside, new.found.leaves, new.z)
+    known = new.found.known >= 0
+    positions[known] = fitted.layout.positions[new.beside[known]]
+    return positions
+
+
+def _find_groups(
+    fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: Islands, n_threads: int
+) -> list[Group]:
     """The largest nodes that are new, with their rows; by their lowest row."""
     node, groups, levels = grown.leaves, [], grown.tree.hierarchy.levels
     for k, n in enumerate(grown.n_before):
@@ -74,9 +86,14 @@ def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads
         own = np.flatnonzero(new if above is None else new & (above < grown.n_before[k + 1]))
         tops, number = np.unique(node[own], return_inverse=True)
         if len(tops):
-            alike = fitted.tree.hierarchy.leaf_index(n_threads).query(levels[k].centroids[tops], n_threads)[0]
             parts = np.split(own[np.argsort(number, kind="stable")], np.cumsum(np.bincount(number))[:-1])
-            groups += [Group(rows, layout.leaf.anchors[leaf]) for rows, leaf in zip(parts, alike, strict=True)]
+            if new_rows.beside is None:
+                alike = fitted.tree.hierarchy.leaf_index(n_threads).query(levels[k].centroids[tops], n_threads)[0]
+                targets = layout.leaf.anchors[alike]
+            else:
+                nearest = [rows[np.argmin(new_rows.found.distances[rows])] for rows in parts]
+                targets = layout.positions[new_rows.beside[nearest]]
+            groups += [Group(rows, target) for rows, target in zip(parts, targets, strict=True)]
         if above is None:
             break
         node = above
@@ -84,7 +101,13 @@ def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads
 
 
 def _place_groups(
-    positions: Array, groups: list[Group], layout: Islands, X: Any, settings: MapSettings, fitted: FittedMap, run: Run
+    positions: Array,
+    groups: list[Group],
+    layout: Islands,
+    new: NewRows,
+    settings: MapSettings,
+    fitted: FittedMap,
+    run: Run,
 ) -> None:
     """Gives the rows of each group a place, the largest group first."""
     if not groups:
@@ -96,7 +119,7 @@ def _place_groups(
     discs = np.empty((0, taken.shape[1] + 1))
     for group in sorted(groups, key=lambda group: (-len(group.rows), int(group.rows[0]))):
         spacing = _spacing(tree, group.target)
-        shape = _own_map(X[group.rows], fitted, settings, run)
+        shape = _own_map(new.data[group.rows], fitted, settings, run)
         size = spacing * _SPACING * len(group.rows) ** 0.5
         middle = _free_place(tree, discs, group.target, size, spacing, len(group.rows) > _INSIDE)
         extent = np.quantile(lengths(shape), 0.9) if len(shape) > 2 else lengths(shape).max()
@@ -151,19 +174,17 @@ def _free_place(tree: cKDTree, discs: Array, target: Array, size: float, spacing
     raise AssertionError("beyond the map there is room")
 
 
-def _same_for_equal(positions: Array, X: Any, n_threads: int) -> Array:
+def _same_for_equal(positions: Array, hashes: Array) -> Array:
     """Equal new rows have the place of the first of them."""
-    table = RowTable.of(hash_points(X, n_threads))
-    first = first_equal(table.hashes, table.rows)
+    first = RowTable.of(hashes).first_equal()
     return positions if first is None else positions[first]
 
 
 def _grow_leaves(
-    layout: Islands, grown: GrownTree, fitted: FittedMap, X: Any, positions: Array, n_threads: int
+    layout: Islands, grown: GrownTree, new_rows: NewRows, positions: Array, n_threads: int
 ) -> Placement | RowPlacement:
     """What places later rows: in the new leaves, and beside rows that have joined old ones; `positions`: of all."""
-    leaf, n_before = layout.leaf, grown.n_before[0]
-    z = None if fitted.coordinates is None else fitted.coordinates(X, n_threads)
+    leaf, n_before, z = layout.leaf, grown.n_before[0], new_rows.z
     founders = np.flatnonzero(grown.leaves >= n_before)
     if len(founders):
         assert z is not None
@@ -180,7 +201,12 @@ def _grow_leaves(
             [layout.leaf.offsets, frame_offsets(leaf.maps, leaf.origins, grown.leaves, z).astype(np.float32)]
         ),
         reach=np.concatenate([layout.leaf.reach, reach.astype(np.float32)]),
+        short=None if new_rows.short is None else _with(layout.leaf.short, new_rows.short),
     )  # fmt: skip
+
+
+def _with(rows: Any, more: Array) -> Array:
+    return np.concatenate([rows, more.astype(rows.dtype)])
 
 
 def _new_leaves(
