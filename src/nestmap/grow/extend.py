@@ -45,6 +45,7 @@ class Step:
 
     parents: Array
     links: Array  # the item that each is linked to, old or new
+    groups: Array  # new items that are linked among themselves have the same number
     nodes: Items | None  # the new nodes
 
 
@@ -54,6 +55,7 @@ class GrownTree:
 
     tree: FittedTree
     leaves: Array  # of the new rows
+    groups: Array  # new rows that are linked among themselves have the same number
     n_before: tuple[int, ...]  # nodes of each level that were there
 
 
@@ -76,7 +78,7 @@ def extend_tree(tree: FittedTree, new: NewRows, run: Run, may_found: bool = True
     table = tree.table.more(new.hashes)
     rows = _grow_rows(tree, new.data, table, run.n_threads)
     wider = replace(tree, hierarchy=grown, table=table, row_index=rows)
-    return GrownTree(wider, levels[0].members[old.n_rows :], old.level_sizes)
+    return GrownTree(wider, levels[0].members[old.n_rows :], steps[0].groups, old.level_sizes)
 
 
 def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> list[Step]:
@@ -95,7 +97,7 @@ def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> lis
         some[level.members] = np.arange(len(level.members))
         links = np.where(joined.nearest >= 0, len(level.members) + joined.nearest, some[nearest])
         nodes = _make_nodes(items, joined.parents - level.n_nodes, joined.n_new, level, old.metric, run)
-        steps.append(Step(joined.parents, links, nodes))
+        steps.append(Step(joined.parents, links, joined.groups, nodes))
         if nodes is None or k + 1 == old.n_levels:
             break
         items = nodes

@@ -21,6 +21,7 @@ from ..layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ..placement import RowTable
 from .extend import GrownTree, extend_tree, first_places
 from .rows import NewRows, meet_rows
+from .taken import TakenPlaces
 
 _OWN_MAP = 30  # rows of a new cluster that get a map of their own; fewer lie by their principal components
 _AROUND = 50  # rows near a place, whose distances tell how dense the map is there
@@ -62,21 +63,30 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> Fi
 
 
 def _place_joined(fitted: FittedMap, new: NewRows, grown: GrownTree, n_threads: int) -> Array:
-    """Rows that join a leaf: beside the nearest row, or, if rows are not kept, where `transform` puts them."""
+    """Beside the nearest row of the map, or, if it keeps no short rows, where `transform` puts them."""
     leaf: Any = fitted.layout.leaf
     if new.beside is None or new.z is None:
         leaves = np.where(grown.leaves < grown.n_before[0], grown.leaves, new.found.leaves)
         return fitted.place(new.data, n_threads, replace(new.found, leaves=leaves), new.z)[0]
-    positions: Array = leaf.place_beside(new.beside, new.found.leaves, new.z)
+    beside = _beside_together(new.beside, new.found.distances, grown.groups)
+    parents = fitted.tree.hierarchy.levels[0].members[beside]
+    positions: Array = leaf.place_beside(beside, parents, new.z)
     known = new.found.known >= 0
     positions[known] = fitted.layout.positions[new.beside[known]]
     return positions
 
 
+def _beside_together(rows: Array, distances: Array, groups: Array) -> Array:
+    """Rows that are linked among themselves lie beside one row: the one that is nearest to any of them."""
+    order = np.lexsort((distances, groups))
+    leads = order[np.searchsorted(groups[order], np.arange(groups.max() + 1))]
+    return np.asarray(rows[leads[groups]])
+
+
 def _find_groups(
     fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: Islands, n_threads: int
 ) -> list[Group]:
-    """The largest nodes that are new, with their rows; by their lowest row."""
+    """The largest nodes that are new, with their rows; by their lowest row. A few rows need no place of their own."""
     node, groups, levels = grown.leaves, [], grown.tree.hierarchy.levels
     for k, n in enumerate(grown.n_before):
         new = node >= n
@@ -93,7 +103,8 @@ def _find_groups(
             else:
                 nearest = [rows[np.argmin(new_rows.found.distances[rows])] for rows in parts]
                 targets = layout.positions[new_rows.beside[nearest]]
-            groups += [Group(rows, target) for rows, target in zip(parts, targets, strict=True)]
+            least = 1 if new_rows.beside is None else _INSIDE + 1
+            groups += [Group(rows, at) for rows, at in zip(parts, targets, strict=True) if len(rows) >= least]
         if above is None:
             break
         node = above
@@ -115,29 +126,28 @@ def _place_groups(
     grouped = np.concatenate([group.rows for group in groups])
     joined = np.setdiff1d(np.arange(len(positions)), grouped)
     taken = np.concatenate([layout.positions, positions[joined]])
-    tree = cKDTree(taken, balanced_tree=False, compact_nodes=False)  # a few questions: it need not be a good one
+    places = TakenPlaces(taken, np.stack([group.target for group in groups]))
     discs = np.empty((0, taken.shape[1] + 1))
     for group in sorted(groups, key=lambda group: (-len(group.rows), int(group.rows[0]))):
-        spacing = _spacing(tree, group.target)
+        spacing = _spacing(places, group.target)
         shape = _own_map(new.data[group.rows], fitted, settings, run)
         size = spacing * _SPACING * len(group.rows) ** 0.5
-        middle = _free_place(tree, discs, group.target, size, spacing, len(group.rows) > _INSIDE)
+        middle = _free_place(places, discs, group.target, size, spacing, len(group.rows) > _INSIDE)
         extent = np.quantile(lengths(shape), 0.9) if len(shape) > 2 else lengths(shape).max()
         positions[group.rows] = middle + shape * (size / extent if extent > 0 else 0.0)
         reach = float(lengths(positions[group.rows] - middle).max())
         discs = np.concatenate([discs, [[*middle, max(size, reach)]]])
 
 
-def _spacing(tree: cKDTree, target: Array) -> float:
+def _spacing(places: TakenPlaces, target: Array) -> float:
     """The usual distance to the nearest other row around a place."""
-    n = min(_AROUND, tree.n)
-    _, rows = tree.query(target, k=[*range(1, n + 1)])
-    near = tree.query(tree.data[rows], k=[2])[0] if tree.n > 1 else np.ones(1)
+    n = min(_AROUND, places.n)
+    rows = places.nearest(target, target[None], n)[1][0]
+    near = places.nearest(target, rows, 2)[0][:, 1] if places.n > 1 else np.ones(1)
     near = near[near > 0]
     if len(near):
         return float(np.median(near))
-    extent = float(np.ptp(tree.data, axis=0).max())
-    return extent / max(1, tree.n) ** 0.5 if extent > 0 else 1.0
+    return places.extent / max(1, places.n) ** 0.5 if places.extent > 0 else 1.0
 
 
 def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Array:
@@ -157,7 +167,7 @@ def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Arra
     return np.asarray(shape - shape.mean(axis=0))
 
 
-def _free_place(tree: cKDTree, discs: Array, target: Array, size: float, spacing: float, clear: bool) -> Array:
+def _free_place(taken: TakenPlaces, discs: Array, target: Array, size: float, spacing: float, clear: bool) -> Array:
     """The nearest place to the target where a disc of this size fits, beside all rows and other new groups."""
     needed = size + spacing if clear else 0.5 * spacing
     rings = needed * 0.5 * _STEP ** np.arange(_RINGS)
@@ -165,7 +175,7 @@ def _free_place(tree: cKDTree, discs: Array, target: Array, size: float, spacing
     ways = np.stack([np.cos(turns), np.sin(turns)], axis=2) * rings[:, None, None]
     for part in np.concatenate([np.zeros((1, _ANGLES, 2)), ways]):
         places = target + part
-        room = tree.query(places)[0] - needed
+        room = taken.nearest(target, places, 1)[0][:, 0] - needed
         if len(discs):
             apart = np.sqrt(((places[:, None] - discs[None, :, :2]) ** 2).sum(axis=2)) - discs[None, :, 2]
             room = np.minimum(room, apart.min(axis=1) - size)
@@ -229,7 +239,8 @@ def _more_leaves(leaf: Any, new: RowPlacement) -> Any:
         for name in ("anchors", "radii", "scales", "maps", "origins")
     }
     if isinstance(leaf, Placement):
-        nearest = cKDTree(more["anchors"], balanced_tree=False).query(new.anchors, k=[2])[0][:, 0]
+        places = TakenPlaces(more["anchors"], new.anchors)
+        nearest = [places.nearest(anchor, anchor[None], 2)[0][0, 1] for anchor in new.anchors]
         more["nearest"] = np.concatenate([leaf.nearest, nearest])
     return replace(leaf, **more)
 

@@ -17,7 +17,7 @@ from ..frozen import Frozen
 
 _PIECE = 1_000_000  # pairs of a new row and a row of its leaf that are compared at once
 REACH = 1 / 3  # of the distance to the nearest other row: whoever is placed beside a row has it as nearest
-SHORT = 32  # leading directions along which rows are kept: with 16 or 96, extended maps of USPS were worse
+SHORT = 64  # leading directions along which rows are kept: 1-NN accuracy of Fashion-MNIST .846, with 32 of them .830
 _ROUNDING = 1 / 8  # of the usual offset in a leaf: float16 may change short rows by so much
 
 
