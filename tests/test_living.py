@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from sklearn.neighbors import KNeighborsClassifier
 import nestmap
 from nestmap import HNNE
 from nestmap.grow.links import join_or_found
+from nestmap.grow.rows import meet_rows
 from nestmap.hierarchy.merge import components, link_graph
+from nestmap.layout.islands.leaves import SHORT
 from nestmap.metrics import trustworthiness
 from nestmap.neighbors import first_neighbors
 from nestmap.neighbors.report import FirstNeighbors
@@ -136,11 +139,62 @@ class TestExtend:
         new = X[600:760]
         together = model.extend(new).hierarchy_.labels(0)[600:]
         in_turn = model.extend(new[:80]).extend(new[80:]).hierarchy_.labels(0)[600:]
-        leaf, distance = model.hierarchy_.leaf_index().query(new, 1)
-        alone = distance <= first_neighbors(new).distances
+        met = meet_rows(model._fitted, new, 1)
+        assert met.short is not None
+        leaf, alone = met.found.leaves, met.found.distances <= first_neighbors(met.short).distances
         assert alone.sum() > 20
         np.testing.assert_array_equal(together[alone], leaf[alone])
         np.testing.assert_array_equal(in_turn[alone], leaf[alone])
+
+    def test_rows_lie_beside_the_nearest_row(self) -> None:
+        model, X = fitted(), digits()
+        more = model.extend(X[600:])
+        new, Y = X[600:], more.embedding_
+        away = np.sqrt(((new[:, None] - X[None]) ** 2).sum(axis=2))
+        nearest = away[:, :600].argmin(axis=1)
+        away[np.arange(len(new)), 600 + np.arange(len(new))] = np.inf
+        joins = away.argmin(axis=1) < 600
+        near = np.sqrt(((Y[600:, None] - Y[None, :600]) ** 2).sum(axis=2))
+        # not all: what is linked lies beside one row
+        assert (near.argmin(axis=1) == nearest)[joins].mean() > 0.85
+        before = model.transform(new)
+        assert (np.abs(before - Y[600:]).max(axis=1) > 0).mean() > 0.1  # rows of the leaf are another choice
+        np.testing.assert_array_equal(more.transform(new), Y[600:])
+
+    def test_short_rows_stay_with_the_model(self, tmp_path: Path) -> None:
+        model, X = fitted(), digits()
+        short = model.layout_.leaf.short
+        assert short.shape == (600, SHORT) and short.dtype == np.float16
+        more = model.extend(X[600:650])
+        np.testing.assert_array_equal(more.layout_.leaf.short[:600], short)
+        assert more.layout_.leaf.short.shape == (650, SHORT)
+        gone = more.forget(range(100)).layout_.leaf.short
+        np.testing.assert_array_equal(gone, more.layout_.leaf.short[100:])
+        again = model.forget(range(100)).extend(X[:100])
+        np.testing.assert_array_equal(again.layout_.leaf.short[500:], short[:100])  # new rows are rounded alike
+        model.save(tmp_path / "short.nestmap")
+        loaded = nestmap.load(tmp_path / "short.nestmap")
+        np.testing.assert_array_equal(loaded.extend(X[600:700]).embedding_, model.extend(X[600:700]).embedding_)
+
+    def test_tight_leaves_that_are_far_apart_are_told_apart(self) -> None:
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.normal(size=(30, 5)), 20, axis=0) * 1000 + rng.normal(size=(600, 5)) * 0.001
+        model = HNNE().fit(X[::2])
+        assert model.layout_.leaf.short.dtype == np.float32
+        more = model.extend(X[1::2])
+        np.testing.assert_array_equal(more.transform(X[1::2]), more.embedding_[300:])
+
+    def test_models_without_short_rows_grow_too(self) -> None:
+        model, X = fitted(), digits()
+        layout = replace(model.layout_, leaf=replace(model.layout_.leaf, short=None))  # as in older files
+        old = model._with(replace(model._fitted, layout=layout))
+        more = old.extend(X[600:700])
+        assert more.layout_.leaf.short is None
+        check_consistent(more, X[:700])
+        leaf, distance = model.hierarchy_.leaf_index().query(X[600:700], 1)
+        alone = distance <= first_neighbors(X[600:700]).distances
+        np.testing.assert_array_equal(more.hierarchy_.labels(0)[600:][alone], leaf[alone])
+        np.testing.assert_array_equal(more.embedding_[600:][alone], old.transform(X[600:700])[alone])
 
     def test_threads_make_no_difference(self) -> None:
         X = digits()

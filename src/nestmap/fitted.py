@@ -19,6 +19,7 @@ from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrange
 from .hierarchy.build import Finder, build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
+from .layout.islands.leaves import RowPlacement, keep_short
 from .layout.similarity import align, fit_scale
 from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
@@ -58,15 +59,22 @@ class FittedMap:
     seed: int
     X: Any = None
 
-    def place(self, X: Any, n_threads: int, found: Assigned | None = None) -> tuple[Array, Assigned]:
-        """Positions of rows inside the balls or regions of their leaves (`found`, if known); each row by itself."""
+    def place(
+        self, X: Any, n_threads: int, found: Assigned | None = None, z: Array | None = None
+    ) -> tuple[Array, Assigned]:
+        """Positions of rows inside the balls or regions of their leaves; each row by itself.
+
+        `found`, `z`: their leaves and coordinates, if known.
+        """
         found = self.tree.assign(X, n_threads) if found is None else found
         positions = np.empty((len(found.leaves), self.layout.positions.shape[1]))
         old, new = np.flatnonzero(found.known >= 0), np.flatnonzero(found.known < 0)
         positions[old] = self.layout.positions[found.known[old]]
         if len(new):
-            rows = X if len(old) == 0 else X[new]
-            z = None if self.coordinates is None else self.coordinates(rows, n_threads)
+            if z is not None:
+                z = z[new]
+            elif self.coordinates is not None:
+                z = self.coordinates(X if len(old) == 0 else X[new], n_threads)
             positions[new] = self.layout.leaf.place(found.leaves[new], z)
         return positions, found
 
@@ -131,6 +139,8 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
         else:
             options |= dict(start=settings.start, places=places)
             layout = lay_islands(tree.hierarchy, arrangement, preliminary, X, **options)
+        if isinstance(layout.leaf, RowPlacement) and settings.local:
+            layout = replace(layout, leaf=keep_short(layout.leaf, X, arrangement.transform, run.n_threads))
     elif settings.layout == "mosaic":
         layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
     else:

@@ -91,9 +91,9 @@ class FittedTree:
             return X
         return sparse.csr_matrix(X) if self.is_sparse else X.toarray()
 
-    def assign(self, X: Any, n_threads: int) -> Assigned:
-        """The leaf of each row; each row by itself."""
-        known = self.table.find(hash_points(X, n_threads))
+    def assign(self, X: Any, n_threads: int, hashes: Array | None = None) -> Assigned:
+        """The leaf of each row (with these hashes, if they are known); each row by itself."""
+        known = self.table.find(hash_points(X, n_threads) if hashes is None else hashes)
         leaf_of = self.hierarchy.levels[0].members
         leaves = np.where(known >= 0, leaf_of[known], 0)
         distances = np.zeros(len(known))

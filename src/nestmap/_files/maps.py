@@ -28,6 +28,7 @@ _ROW_PLACEMENT: Spec = {
     "anchors": (_F8, ("nodes", "d")), "radii": (_F8, ("nodes",)), "scales": (_F8, ("nodes",)), **_FRAMES,
     "positions": (_F8, ("rows", "d")), "offsets": (("f4",), ("rows", "d")), "reach": (("f4",), ("rows",)),
 }  # fmt: skip
+_SHORT: Spec = {"short": (("f2", "f4"), ("rows", "c"))}  # not in older files
 _REGION_PLACEMENT: Spec = {"spreads": (_F8, ("nodes", 2, 2)), **_FRAMES}
 _MOMENTS: Spec = {"areas": (_F8, ("nodes",)), "centres": (_F8, ("nodes", 2)), "covariances": (_F8, ("nodes", 2, 2))}
 _LINEAR: Spec = {"mean": (_F8, ("columns",)), "basis": (_F8, ("p", "columns"))}
@@ -48,6 +49,8 @@ def write_map(writer: Writer, fitted: FittedMap) -> dict[str, Any]:
         record |= {} if layout.unit == 1 else {"unit": number(layout.unit)}
         writer.put("map/first", layout.first)
         writer.put_all("map/leaf", layout.leaf, _ROW_PLACEMENT if layout.detail == "rows" else _PLACEMENT)
+        if isinstance(layout.leaf, RowPlacement) and layout.leaf.short is not None:
+            writer.put_all("map/leaf", layout.leaf, _SHORT)
     else:
         for k, regions in enumerate(layout.regions):
             _put_regions(writer, f"map/level{k}", regions)
@@ -85,6 +88,10 @@ def _read_islands(reader: Reader, record: Any, hierarchy: Hierarchy, positions: 
     if detail == "rows":
         group = hierarchy.levels[0].grouping
         own = _take_frames(reader, "map/leaf", _ROW_PLACEMENT, sizes)
+        if reader.has("map/leaf/short"):
+            own |= reader.take_all("map/leaf", _SHORT, sizes)
+            if sizes["c"] > sizes["p"]:
+                raise ModelFileError(f"rows along {sizes['c']} directions, where coordinates have {sizes['p']}")
         leaf: Any = RowPlacement(**own, order=group.order, starts=group.starts)
     else:
         leaf = Placement(**_take_frames(reader, "map/leaf", _PLACEMENT, sizes))

@@ -32,13 +32,21 @@ class MetricMap:
     metric: str
     linear: LinearMap
 
+    @property
+    def n_columns(self) -> int:
+        return len(self.linear.basis)
+
+    def leading(self, n: int) -> MetricMap:
+        """The same along the first n directions."""
+        return MetricMap(self.metric, LinearMap(self.linear.mean, self.linear.basis[:n]))
+
     def __call__(self, X: Any, n_threads: int) -> Array:
         if self.metric == "euclidean":
             return self.linear(X, n_threads)
         points = make_points(X, self.metric, n_threads=n_threads)
         if points.is_sparse:
             return self.linear(points.block(slice(None)), n_threads)
-        z = np.empty((points.n, len(self.linear.basis)))
+        z = np.empty((points.n, self.n_columns))
 
         def project(part: slice) -> None:
             z[part] = self.linear(points.block(part), 1)

@@ -13,7 +13,6 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
-from .._points.duplicates import hash_points
 from .._run import Run
 from ..fitted import index_rows
 from ..hierarchy import Grouping, Hierarchy
@@ -26,8 +25,9 @@ from ..neighbors import FirstNeighbors, centroid_kind, search
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.grown import grow_index
 from ..neighbors.join import Index
-from ..placement import Assigned, FittedTree, RowTable
+from ..placement import FittedTree, RowTable
 from .links import join_or_found
+from .rows import NewRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,7 @@ class Step:
 
     parents: Array
     links: Array  # the item that each is linked to, old or new
+    groups: Array  # new items that are linked among themselves have the same number
     nodes: Items | None  # the new nodes
 
 
@@ -54,19 +55,19 @@ class GrownTree:
 
     tree: FittedTree
     leaves: Array  # of the new rows
+    groups: Array  # new rows that are linked among themselves have the same number
     n_before: tuple[int, ...]  # nodes of each level that were there
 
 
-def extend_tree(tree: FittedTree, X: Any, found: Assigned, run: Run, may_found: bool = True) -> GrownTree:
+def extend_tree(tree: FittedTree, new: NewRows, run: Run, may_found: bool = True) -> GrownTree:
     """The tree with more rows: they join leaves or, where other new rows are nearer, found new ones.
 
-    `found`: what the tree says of these rows; `may_found`: False makes every row join its nearest leaf.
+    `may_found`: False makes every row join its nearest leaf.
     """
     old = tree.hierarchy
     if isinstance(old.metric, str) and old.metric == "precomputed":
         raise ValueError("extend: metric='precomputed' knows no distances between new rows; fit a new model")
-    hashes = hash_points(X, run.n_threads)
-    steps = _join_levels(old, Items(X, np.ones(X.shape[0]), hashes), found, run, may_found)
+    steps = _join_levels(old, new, run, may_found)
     levels = _grow_levels(old.levels, steps)
     index = old.found_index
     if levels[0].n_nodes > old.levels[0].n_nodes:
@@ -74,24 +75,29 @@ def extend_tree(tree: FittedTree, X: Any, found: Assigned, run: Run, may_found: 
         index = grow_index(known, old.levels[0].n_nodes, levels[0].centroids, old.metric, levels[0].keys)
     links = _grow_links(old, steps, run.n_threads)
     grown = replace(old, levels=levels, links=links, found_index=index).with_default_level(old.default_level())
-    table = tree.table.more(hashes)
-    rows = _grow_rows(tree, X, table, run.n_threads)
+    table = tree.table.more(new.hashes)
+    rows = _grow_rows(tree, new.data, table, run.n_threads)
     wider = replace(tree, hierarchy=grown, table=table, row_index=rows)
-    return GrownTree(wider, levels[0].members[old.n_rows :], old.level_sizes)
+    return GrownTree(wider, levels[0].members[old.n_rows :], steps[0].groups, old.level_sizes)
 
 
-def _join_levels(old: Hierarchy, items: Items, found: Assigned, run: Run, may_found: bool) -> list[Step]:
+def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> list[Step]:
     """From the rows up, as long as there are new nodes."""
     steps: list[Step] = []
+    items, found = Items(new.data, np.ones(new.data.shape[0]), new.hashes), new.found
     nearest, distances = found.leaves, np.where(found.known >= 0, -1.0, found.distances)  # equal rows stay together
     for k, level in enumerate(old.levels):
-        others = _neighbors(items, old.metric, run, k) if may_found else None
+        others = None
+        if may_found and k == 0 and new.short is not None:
+            others = _neighbors(replace(items, data=new.short), "euclidean", run, 0)
+        elif may_found:
+            others = _neighbors(items, old.metric, run, k)
         joined = join_or_found(nearest, distances, others, level.n_nodes)
         some = np.empty(level.n_nodes, dtype=np.int64)  # an item of each node: what joins it is linked to that
         some[level.members] = np.arange(len(level.members))
         links = np.where(joined.nearest >= 0, len(level.members) + joined.nearest, some[nearest])
         nodes = _make_nodes(items, joined.parents - level.n_nodes, joined.n_new, level, old.metric, run)
-        steps.append(Step(joined.parents, links, nodes))
+        steps.append(Step(joined.parents, links, joined.groups, nodes))
         if nodes is None or k + 1 == old.n_levels:
             break
         items = nodes

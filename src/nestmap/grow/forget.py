@@ -107,4 +107,5 @@ def _thin_leaf(leaf: Any, kept: Array, own: Array, level: Level) -> Any:
         return _take(leaf, own)
     per_node = {name: getattr(leaf, name)[own] for name in ("anchors", "radii", "scales", "maps", "origins")}
     per_row = {name: getattr(leaf, name)[kept] for name in ("positions", "offsets", "reach")}
+    per_row["short"] = None if leaf.short is None else leaf.short[kept]
     return RowPlacement(**per_node, **per_row, order=level.grouping.order, starts=level.grouping.starts)

@@ -19,6 +19,7 @@ class Joined:
     parents: Array
     n_new: int
     nearest: Array  # the other new item that decided, or -1: an old node did
+    groups: Array  # items that are linked among themselves have the same number
 
 
 def join_or_found(old_nodes: Array, distances: Array, others: FirstNeighbors | None, n_old: int) -> Joined:
@@ -38,7 +39,7 @@ def join_or_found(old_nodes: Array, distances: Array, others: FirstNeighbors | N
     """
     n = len(old_nodes)
     if others is None:
-        return Joined(old_nodes, 0, np.full(n, -1))
+        return Joined(old_nodes, 0, np.full(n, -1), np.arange(n))
     linked = others.distances < distances
     nearest = np.where(linked, others.ids, -1)
     own = np.flatnonzero(linked)
@@ -50,4 +51,4 @@ def join_or_found(old_nodes: Array, distances: Array, others: FirstNeighbors | N
     home[groups[~linked]] = old_nodes[~linked]
     new = home < 0
     home[new] = n_old + np.arange(new.sum())
-    return Joined(home[groups], int(new.sum()), nearest)
+    return Joined(home[groups], int(new.sum()), nearest, groups)

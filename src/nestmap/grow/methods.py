@@ -60,8 +60,7 @@ class LivingMap:
         rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
         run = Run(n_threads, Progress(0))
         settings = self._settings(rows.shape[0], self._fitted.seed)  # type: ignore[attr-defined]
-        fitted, _ = extend_map(self._fitted, rows, settings, run)
-        return self._with(fitted)
+        return self._with(extend_map(self._fitted, rows, settings, run))
 
     def forget(self, rows: Any) -> Self:
         """A model without some rows. No position of the others changes.

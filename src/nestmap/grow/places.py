@@ -10,7 +10,6 @@ from scipy.spatial import cKDTree
 
 from .._arrays import Array
 from .._native import kernels
-from .._points.duplicates import first_equal, hash_points
 from .._points.reduce import with_signs
 from .._run import Run
 from ..arrangement import Frames, frame_offsets
@@ -21,6 +20,8 @@ from ..layout.descent import Placement, lengths
 from ..layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ..placement import RowTable
 from .extend import GrownTree, extend_tree, first_places
+from .rows import NewRows, meet_rows
+from .taken import TakenPlaces
 
 _OWN_MAP = 30  # rows of a new cluster that get a map of their own; fewer lie by their principal components
 _AROUND = 50  # rows near a place, whose distances tell how dense the map is there
@@ -38,33 +39,54 @@ class Group:
     target: Array  # where the old leaf lies that is most like them
 
 
-def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> tuple[FittedMap, Array]:
-    """A fitted map with more rows, and their distances to what decided their leaves.
+def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> FittedMap:
+    """A fitted map with more rows.
 
     Islands have free places for new leaves. In the other layouts every row joins its nearest leaf.
     """
-    found = fitted.tree.assign(X, run.n_threads)
-    layout: Any = fitted.layout
-    has_room = isinstance(layout, Islands) and fitted.coordinates is not None and layout.leaf.maps.shape[1] == 2
-    grown = extend_tree(fitted.tree, X, found, run, may_found=has_room)
-    joined = replace(found, leaves=np.where(grown.leaves < grown.n_before[0], grown.leaves, found.leaves))
-    positions = fitted.place(X, run.n_threads, joined)[0]
+    new, layout = meet_rows(fitted, X, run.n_threads), fitted.layout
+    has_room = isinstance(layout, Islands) and new.z is not None and layout.leaf.maps.shape[1] == 2
+    grown = extend_tree(fitted.tree, new, run, may_found=has_room)
+    positions = _place_joined(fitted, new, grown, run.n_threads)
     if isinstance(layout, Islands):
-        groups = _find_groups(fitted, grown, layout, run.n_threads)
-        _place_groups(positions, groups, layout, X, settings, fitted, run)
-        positions = _same_for_equal(positions, X, run.n_threads)
+        groups = _find_groups(fitted, grown, new, layout, run.n_threads)
+        _place_groups(positions, groups, layout, new, settings, fitted, run)
+        positions = _same_for_equal(positions, new.hashes)
         hierarchy, everywhere = grown.tree.hierarchy, np.concatenate([layout.positions, positions])
         layout = replace(
-            layout, leaf=_grow_leaves(layout, grown, fitted, X, everywhere, run.n_threads),
+            layout, leaf=_grow_leaves(layout, grown, new, everywhere, run.n_threads),
             parents=tuple(level.members for level in hierarchy.levels),
             first=first_places(hierarchy, everywhere, layout.unit),
         )  # fmt: skip
     layout = replace(layout, positions=np.concatenate([fitted.layout.positions, positions]))
-    return replace(fitted, tree=grown.tree, layout=layout, X=None), found.distances
+    return replace(fitted, tree=grown.tree, layout=layout, X=None)
 
 
-def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads: int) -> list[Group]:
-    """The largest nodes that are new, with their rows; by their lowest row."""
+def _place_joined(fitted: FittedMap, new: NewRows, grown: GrownTree, n_threads: int) -> Array:
+    """Beside the nearest row of the map, or, if it keeps no short rows, where `transform` puts them."""
+    leaf: Any = fitted.layout.leaf
+    if new.beside is None or new.z is None:
+        leaves = np.where(grown.leaves < grown.n_before[0], grown.leaves, new.found.leaves)
+        return fitted.place(new.data, n_threads, replace(new.found, leaves=leaves), new.z)[0]
+    beside = _beside_together(new.beside, new.found.distances, grown.groups)
+    parents = fitted.tree.hierarchy.levels[0].members[beside]
+    positions: Array = leaf.place_beside(beside, parents, new.z)
+    known = new.found.known >= 0
+    positions[known] = fitted.layout.positions[new.beside[known]]
+    return positions
+
+
+def _beside_together(rows: Array, distances: Array, groups: Array) -> Array:
+    """Rows that are linked among themselves lie beside one row: the one that is nearest to any of them."""
+    order = np.lexsort((distances, groups))
+    leads = order[np.searchsorted(groups[order], np.arange(groups.max() + 1))]
+    return np.asarray(rows[leads[groups]])
+
+
+def _find_groups(
+    fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: Islands, n_threads: int
+) -> list[Group]:
+    """The largest nodes that are new, with their rows; by their lowest row. A few rows need no place of their own."""
     node, groups, levels = grown.leaves, [], grown.tree.hierarchy.levels
     for k, n in enumerate(grown.n_before):
         new = node >= n
@@ -74,9 +96,15 @@ def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads
         own = np.flatnonzero(new if above is None else new & (above < grown.n_before[k + 1]))
         tops, number = np.unique(node[own], return_inverse=True)
         if len(tops):
-            alike = fitted.tree.hierarchy.leaf_index(n_threads).query(levels[k].centroids[tops], n_threads)[0]
             parts = np.split(own[np.argsort(number, kind="stable")], np.cumsum(np.bincount(number))[:-1])
-            groups += [Group(rows, layout.leaf.anchors[leaf]) for rows, leaf in zip(parts, alike, strict=True)]
+            if new_rows.beside is None:
+                alike = fitted.tree.hierarchy.leaf_index(n_threads).query(levels[k].centroids[tops], n_threads)[0]
+                targets = layout.leaf.anchors[alike]
+            else:
+                nearest = [rows[np.argmin(new_rows.found.distances[rows])] for rows in parts]
+                targets = layout.positions[new_rows.beside[nearest]]
+            least = 1 if new_rows.beside is None else _INSIDE + 1
+            groups += [Group(rows, at) for rows, at in zip(parts, targets, strict=True) if len(rows) >= least]
         if above is None:
             break
         node = above
@@ -84,7 +112,13 @@ def _find_groups(fitted: FittedMap, grown: GrownTree, layout: Islands, n_threads
 
 
 def _place_groups(
-    positions: Array, groups: list[Group], layout: Islands, X: Any, settings: MapSettings, fitted: FittedMap, run: Run
+    positions: Array,
+    groups: list[Group],
+    layout: Islands,
+    new: NewRows,
+    settings: MapSettings,
+    fitted: FittedMap,
+    run: Run,
 ) -> None:
     """Gives the rows of each group a place, the largest group first."""
     if not groups:
@@ -92,29 +126,28 @@ def _place_groups(
     grouped = np.concatenate([group.rows for group in groups])
     joined = np.setdiff1d(np.arange(len(positions)), grouped)
     taken = np.concatenate([layout.positions, positions[joined]])
-    tree = cKDTree(taken, balanced_tree=False, compact_nodes=False)  # a few questions: it need not be a good one
+    places = TakenPlaces(taken, np.stack([group.target for group in groups]))
     discs = np.empty((0, taken.shape[1] + 1))
     for group in sorted(groups, key=lambda group: (-len(group.rows), int(group.rows[0]))):
-        spacing = _spacing(tree, group.target)
-        shape = _own_map(X[group.rows], fitted, settings, run)
+        spacing = _spacing(places, group.target)
+        shape = _own_map(new.data[group.rows], fitted, settings, run)
         size = spacing * _SPACING * len(group.rows) ** 0.5
-        middle = _free_place(tree, discs, group.target, size, spacing, len(group.rows) > _INSIDE)
+        middle = _free_place(places, discs, group.target, size, spacing, len(group.rows) > _INSIDE)
         extent = np.quantile(lengths(shape), 0.9) if len(shape) > 2 else lengths(shape).max()
         positions[group.rows] = middle + shape * (size / extent if extent > 0 else 0.0)
         reach = float(lengths(positions[group.rows] - middle).max())
         discs = np.concatenate([discs, [[*middle, max(size, reach)]]])
 
 
-def _spacing(tree: cKDTree, target: Array) -> float:
+def _spacing(places: TakenPlaces, target: Array) -> float:
     """The usual distance to the nearest other row around a place."""
-    n = min(_AROUND, tree.n)
-    _, rows = tree.query(target, k=[*range(1, n + 1)])
-    near = tree.query(tree.data[rows], k=[2])[0] if tree.n > 1 else np.ones(1)
+    n = min(_AROUND, places.n)
+    rows = places.nearest(target, target[None], n)[1][0]
+    near = places.nearest(target, rows, 2)[0][:, 1] if places.n > 1 else np.ones(1)
     near = near[near > 0]
     if len(near):
         return float(np.median(near))
-    extent = float(np.ptp(tree.data, axis=0).max())
-    return extent / max(1, tree.n) ** 0.5 if extent > 0 else 1.0
+    return places.extent / max(1, places.n) ** 0.5 if places.extent > 0 else 1.0
 
 
 def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Array:
@@ -134,7 +167,7 @@ def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Arra
     return np.asarray(shape - shape.mean(axis=0))
 
 
-def _free_place(tree: cKDTree, discs: Array, target: Array, size: float, spacing: float, clear: bool) -> Array:
+def _free_place(taken: TakenPlaces, discs: Array, target: Array, size: float, spacing: float, clear: bool) -> Array:
     """The nearest place to the target where a disc of this size fits, beside all rows and other new groups."""
     needed = size + spacing if clear else 0.5 * spacing
     rings = needed * 0.5 * _STEP ** np.arange(_RINGS)
@@ -142,7 +175,7 @@ def _free_place(tree: cKDTree, discs: Array, target: Array, size: float, spacing
     ways = np.stack([np.cos(turns), np.sin(turns)], axis=2) * rings[:, None, None]
     for part in np.concatenate([np.zeros((1, _ANGLES, 2)), ways]):
         places = target + part
-        room = tree.query(places)[0] - needed
+        room = taken.nearest(target, places, 1)[0][:, 0] - needed
         if len(discs):
             apart = np.sqrt(((places[:, None] - discs[None, :, :2]) ** 2).sum(axis=2)) - discs[None, :, 2]
             room = np.minimum(room, apart.min(axis=1) - size)
@@ -151,19 +184,17 @@ def _free_place(tree: cKDTree, discs: Array, target: Array, size: float, spacing
     raise AssertionError("beyond the map there is room")
 
 
-def _same_for_equal(positions: Array, X: Any, n_threads: int) -> Array:
+def _same_for_equal(positions: Array, hashes: Array) -> Array:
     """Equal new rows have the place of the first of them."""
-    table = RowTable.of(hash_points(X, n_threads))
-    first = first_equal(table.hashes, table.rows)
+    first = RowTable.of(hashes).first_equal()
     return positions if first is None else positions[first]
 
 
 def _grow_leaves(
-    layout: Islands, grown: GrownTree, fitted: FittedMap, X: Any, positions: Array, n_threads: int
+    layout: Islands, grown: GrownTree, new_rows: NewRows, positions: Array, n_threads: int
 ) -> Placement | RowPlacement:
     """What places later rows: in the new leaves, and beside rows that have joined old ones; `positions`: of all."""
-    leaf, n_before = layout.leaf, grown.n_before[0]
-    z = None if fitted.coordinates is None else fitted.coordinates(X, n_threads)
+    leaf, n_before, z = layout.leaf, grown.n_before[0], new_rows.z
     founders = np.flatnonzero(grown.leaves >= n_before)
     if len(founders):
         assert z is not None
@@ -180,7 +211,12 @@ def _grow_leaves(
             [layout.leaf.offsets, frame_offsets(leaf.maps, leaf.origins, grown.leaves, z).astype(np.float32)]
         ),
         reach=np.concatenate([layout.leaf.reach, reach.astype(np.float32)]),
+        short=None if new_rows.short is None else _with(layout.leaf.short, new_rows.short),
     )  # fmt: skip
+
+
+def _with(rows: Any, more: Array) -> Array:
+    return np.concatenate([rows, more.astype(rows.dtype)])
 
 
 def _new_leaves(
@@ -203,7 +239,8 @@ def _more_leaves(leaf: Any, new: RowPlacement) -> Any:
         for name in ("anchors", "radii", "scales", "maps", "origins")
     }
     if isinstance(leaf, Placement):
-        nearest = cKDTree(more["anchors"], balanced_tree=False).query(new.anchors, k=[2])[0][:, 0]
+        places = TakenPlaces(more["anchors"], new.anchors)
+        nearest = [places.nearest(anchor, anchor[None], 2)[0][0, 1] for anchor in new.anchors]
         more["nearest"] = np.concatenate([leaf.nearest, nearest])
     return replace(leaf, **more)
 

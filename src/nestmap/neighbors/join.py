@@ -31,6 +31,7 @@ from .report import Clock, FirstNeighbors, NeighborReport
 _COMPARE_COST, _REFINE_COST = 10, 400
 _FIRST_HEAD = 96
 _NEAR_CELLS = 12
+_QUERY_HEAD = 24  # columns of the tile for new rows, at least: joins choose fewer, since their limits are soon low
 _HUGE = 1e15
 _FAR_UNIT = 2.0**-333  # in which squares of the largest values that are allowed stay in range
 _SHARES = (0.0, 0.05, 0.2, 1.0)  # of the time, about, that own cells, near cells and the rest take
@@ -147,7 +148,7 @@ def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None
         reduced, partition = _put_into_cells(reduce_rows(points, reducer, n_threads, rows), n_threads)
         if rows is not None:
             partition = Partition(rows[partition.order], partition.starts, partition.centres)
-    return Index(points, reducer, reduced, partition, min(24, reducer.n_dims))
+    return Index(points, reducer, reduced, partition, min(_QUERY_HEAD, reducer.n_dims))
 
 
 def _put_into_cells(reduced: ShortRows, n_threads: int) -> tuple[ShortRows, Partition]:
@@ -218,7 +219,7 @@ def join_points(
         "exact", True, points.n, len(partition.order), core().isa, len(partition.starts) - 1, reducer.n_dims,
         bounded, refined, verified, clock.stop("join"),
     )  # fmt: skip
-    index = Index(points, reducer, reduced, partition, head)
+    index = Index(points, reducer, reduced, partition, max(head, min(_QUERY_HEAD, reducer.n_dims)))
     return Joined(found, found_ids, report, copies.rows, reducer, index)
 
 
