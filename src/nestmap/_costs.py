@@ -67,10 +67,10 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
     if job.layout == "islands":
         leaves = _LEAVES * job.n
         nodes = leaves if leaves <= MOST_NODES else leaves / 6  # a level that is too large is left to the next
-        costs["nodes"] = 4e-4 * min(3000.0, leaves) + 5.4e-5 * nodes + 7e-6 * job.n
+        costs["nodes"] = 2e-4 * min(3000.0, leaves) + 5e-5 * nodes + 7e-6 * job.n
         if job.detail == "rows":
-            steps = min(300.0, max(60.0, 300 * (20_000 / job.n) ** 2))
-            costs["rows"] = 0.3 + 4.2e-7 * job.n * steps + 2.5e-8 * values
+            steps, step = min(300.0, max(80.0, 300 * (20_000 / job.n) ** 2)), 4.2e-7 if job.n <= 20_000 else 2.2e-7
+            costs["rows"] = 0.3 + (step * steps + 1.5e-5) * job.n + 2e-8 * values
     elif job.layout:
         costs["layout"] = 2e-6 * job.n if job.layout == "descent" else 1.5e-5 * job.n
     speedup = max(1, n_threads) ** 0.9 / (1 if core() is not None else _TWIN)

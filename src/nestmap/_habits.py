@@ -16,7 +16,7 @@ _START = (
     "preliminary= says where the map starts: 'pca_centroids', 'pca', 'random_projection', 'random' or coordinates"
 )
 _SEARCH = "neighbors='auto', 'exact' or 'approximate' says how neighbours are found, target_recall= how well"
-_TIGHT = "tightness= (1 is t-SNE's balance, more makes smaller islands with wider seas) says how close rows lie"
+_TIGHT = "tightness= (1 is about t-SNE's balance, more makes smaller islands with wider seas) says how close rows lie"
 _LEVELS = "hierarchy_.labels(level) and hierarchy_.labels(n_clusters=K) give coarser and finer clusters of one fit"
 _SUPERVISED = "labels are used for nothing; compare them afterwards, with nestmap.metrics or plot(model, color=y)"
 _GIVEN = "neighbors= takes an (n, k) array of indices, a pair (indices, distances) or a sparse matrix of distances"

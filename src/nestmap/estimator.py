@@ -64,7 +64,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         For the islands. The finest that forces act on: leaves, whose rows lie around them in balls as in the
         descent, or rows. 'auto': rows up to 100,000 of them.
     tightness : float
-        For the islands. 1 is t-SNE's balance of attraction and repulsion; more makes smaller islands with wider
+        For the islands. 1 is about t-SNE's balance of attraction and repulsion; more makes smaller islands with wider
         seas, as UMAP's are; `relayout` changes it in moments.
     radius : float
         For layout='descent', and for leaves of islands. A cluster's members move into a ball with this fraction of
