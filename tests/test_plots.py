@@ -230,6 +230,17 @@ def test_anchors_lie_where_most_rows_are() -> None:
     assert np.linalg.norm(anchor[0] - [-10, 0]) < 0.5 and np.isnan(anchor[1]).all()
 
 
+def test_a_cluster_in_parts_is_named_on_the_one_with_most_rows() -> None:
+    square = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+    centres, sizes = np.array([[-10.0, 0], [0, 3], [10, 0]]), (120, 60, 100)
+    parts = [centre + 0.9 * (2 * RNG.random((n, 2)) - 1) for centre, n in zip(centres, sizes, strict=True)]
+    rows, labels = np.concatenate(parts), np.zeros(sum(sizes), dtype=int)
+    middle, largest = (find_anchors(rows, labels, 1, rings)[0] for rings in ((), [[square + c for c in centres]]))
+    assert np.abs(largest - centres[0]).max() < 1 and np.abs(middle - centres[0]).max() > 5
+    far = [[square + 50, square + 60]]  # rows that no ring holds
+    np.testing.assert_array_equal(find_anchors(rows, labels, 1, far)[0], middle)
+
+
 def test_given_names() -> None:
     tree = model().hierarchy_
     told = [tree.describe(k, metadata={"digit": CLASSES}) for k in (2, 3)]

@@ -114,7 +114,7 @@ def plot(
     else:
         _draw_points(axes, positions, rows, size, alpha)
     facts, labels = _naming_facts(labels, metadata, texts, names, rows, hierarchy, number)
-    write_names(axes, model, choose_names(hierarchy, labels, (number, coarse), facts), look, key)
+    write_names(axes, model, choose_names(hierarchy, labels, (number, coarse), facts), look, key, land)
     return axes
 
 

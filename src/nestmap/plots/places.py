@@ -72,10 +72,12 @@ def _overlap(centres: Array, half: Array, boxes: Array) -> Array:
     return np.asarray(across & (y - half[1] < boxes[:, 3]) & (y + half[1] > boxes[:, 2]))
 
 
-def find_anchors(positions: Array, labels: Array, n_clusters: int) -> Array:
+def find_anchors(positions: Array, labels: Array, n_clusters: int, rings: Sequence[Sequence[Array]] = ()) -> Array:
     """A row in the thick of each cluster, nan for clusters without rows.
 
-    The median of the half of the rows that lies nearest to the median, and so on: where most of them are.
+    The median of the half of the rows that lies nearest to the median, and so on: where most of them are. Of a
+    cluster in several parts, whose `rings` are given, only the part with the most rows counts: the middle of all
+    of them may lie in another cluster, or in a part that the name says nothing of.
     """
     anchors = np.full((n_clusters, 2), np.nan)
     order = np.argsort(labels, kind="stable")
@@ -83,8 +85,19 @@ def find_anchors(positions: Array, labels: Array, n_clusters: int) -> Array:
     for i, rows in enumerate(np.split(order, ends[:-1])):
         if len(rows):
             own = positions[rows]
+            if rings and len(rings[i]) > 1:
+                own = _largest_part(own, rings[i])
             for _ in range(_HALVINGS):
                 away = ((own - np.median(own, axis=0)) ** 2).sum(axis=1)
                 own = own[np.argsort(away, kind="stable")[: max(1, len(own) // 2)]]
             anchors[i] = own[0]
     return anchors
+
+
+def _largest_part(positions: Array, rings: Sequence[Array]) -> Array:
+    """The positions inside the ring that holds the most of them; all, if none holds any."""
+    from matplotlib.path import Path
+
+    inside = [Path(ring).contains_points(positions) for ring in rings]
+    best = max(inside, key=np.count_nonzero)
+    return positions[best] if best.any() else positions

@@ -77,15 +77,26 @@ def _from_facts(hierarchy: Hierarchy, levels: tuple[int, int | None], facts: Fac
     return names_for_map(hierarchy, {level: each.names for level, each in told.items()})
 
 
-def write_names(axes: Any, model: Any, all_names: Sequence[Names], theme: Theme, key: Any = None) -> None:
-    """Write names near their clusters, those of large clusters first; none over the box `key`."""
+def write_names(
+    axes: Any,
+    model: Any,
+    all_names: Sequence[Names],
+    theme: Theme,
+    key: Any = None,
+    land: Mapping[int, Sequence[Sequence[Array]]] | None = None,
+) -> None:
+    """Write names near their clusters, those of large clusters first; none over the box `key`.
+
+    `land`: the rings of the clusters of each level, where they are drawn.
+    """
     positions, hierarchy, unit = np.asarray(model.embedding_), model.hierarchy_, unit_of(axes)
     step = -(-len(positions) // _SAMPLE)
     frame = (*axes.get_xlim(), *axes.get_ylim())
     taken: list[tuple[float, float, float, float]] = [] if key is None else [key]
     for names in all_names:
         labels = hierarchy.labels(names.level)[::step]
-        anchors = find_anchors(positions[::step], labels, hierarchy.level_sizes[names.level])
+        rings = (land or {}).get(names.level, ())
+        anchors = find_anchors(positions[::step], labels, hierarchy.level_sizes[names.level], rings)
         chosen = np.argsort(-hierarchy.levels[names.level].sizes, kind="stable")
         chosen = np.array(
             [i for i in chosen if np.isfinite(anchors[i, 0]) and names.names[i]][:_MOST], dtype=np.int64
