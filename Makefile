@@ -62,6 +62,7 @@ pictures: .venv/installed
 	$(BIN)/python -m tools.pages $(ARGS)
 
 .venv/installed: $(SOURCES)
+	@echo "Installing into .venv: this takes some minutes, and says nothing."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"

@@ -111,7 +111,7 @@ def test_costs_go_with_what_they_depend_on() -> None:
     ],
 )  # fmt: skip
 def test_millions_of_rows_are_predicted(n: int, n_features: int, columns: int, share: float, seconds: float) -> None:
-    """Against what docs/large.md measured on two cores: no level is so large that its cost was never paid."""
+    """Against what docs/large.md measured on two cores, which constants were fitted to; shares are rounded."""
     costs = predict_costs(Job(n, n_features, "approximate", columns, "islands", share=share), 2)
     assert 0.6 < sum(costs.values()) / seconds < 1.5
 

@@ -12,12 +12,12 @@ from scipy.spatial.distance import cdist
 
 from nestmap import HNNE
 from nestmap._native import builds, forces, kernels, using
-from nestmap._progress import ProgressEvent
+from nestmap._progress import Progress, ProgressEvent
 from nestmap.layout import Descent, Islands, audit_layout
 from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.layout.islands.graph import level_graph, weigh_neighbors
-from nestmap.layout.islands.lay import first_level, node_ranks, spread_out
+from nestmap.layout.islands.lay import Items, first_level, improve, node_ranks, spread_out
 from nestmap.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
 from nestmap.metrics import trustworthiness
 from nestmap.preliminary import make_preliminary
@@ -563,3 +563,15 @@ class TestParameters:
         rows, leaves, descent = (HNNE(**o).plan(X) for o in ({}, dict(detail="leaves"), dict(layout="descent")))
         assert "islands" not in descent.stages
         assert rows.stages["islands"] > leaves.stages["islands"] > descent.stages["layout"]
+
+
+def test_to_find_neighbours_is_a_part_of_the_stage() -> None:
+    """Progress that told of steps only stood still for half of the time, and then promised too much."""
+    X, told = digits()[:500], list[float]()
+    items = Items(X, "euclidean", np.arange(500, dtype=np.uint64), np.ones(500), np.arange(500))
+    progress = Progress(0)
+    progress.share = told.append  # type: ignore[method-assign]
+    improve(items, X[:, 2:4], 10, (Phase(20),), 1, progress)
+    steps = told[-20:]
+    assert told == sorted(told) and told[-1] == 1 and len(told) > 20
+    assert steps[0] > 0.5 and np.allclose(np.diff(steps), steps[1] - steps[0])

@@ -124,10 +124,9 @@ def settle(
     centred = places - places.mean(axis=0)
     if len(places) < 3:
         return np.asarray(centred)
-    order, masses, attraction = items.weigh(perplexity, n_threads)
+    finding, moving = items.shares(phases, progress)
+    order, masses, attraction = items.weigh(perplexity, n_threads, finding)
     begin = snap(centred)
     homes = Homes(begin[order].astype(np.float32), ties[order].astype(np.float32))
-    found = optimise(
-        (begin + jitter(items.rank))[order], masses, attraction, phases, n_threads, progress.share, homes
-    )
+    found = optimise((begin + jitter(items.rank))[order], masses, attraction, phases, n_threads, moving, homes)
     return np.asarray(found, dtype=np.float64)[items.rank]

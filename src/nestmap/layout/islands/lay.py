@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import Array
-from ..._progress import Progress
+from ..._progress import Progress, Share, part_of
 from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
@@ -53,13 +53,19 @@ class Items:
     masses: Array  # rows that each of them stands for
     rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
 
-    def weigh(self, perplexity: float, n_threads: int) -> tuple[Array, Array, Attraction]:
+    def weigh(self, perplexity: float, n_threads: int, share: Share | None = None) -> tuple[Array, Array, Attraction]:
         """The items by their rank, and in that order their masses and what attracts them."""
         n_neighbors = min(len(self.keys) - 1, int(REACH * perplexity))
-        ids, distances = level_graph(self.data, self.metric, n_neighbors, n_threads, self.keys)
+        ids, distances = level_graph(self.data, self.metric, n_neighbors, n_threads, self.keys, share)
         order = np.argsort(self.rank)
         masses = self.masses[order].astype(np.float64)
         return order, masses, weigh_neighbors(self.rank[ids[order]], distances[order], masses, perplexity, n_threads)
+
+    def shares(self, phases: tuple[Phase, ...], progress: Progress) -> tuple[Share | None, Share | None]:
+        """What `weigh` and the steps tell of their progress, as parts of one stage."""
+        graph = 50 + min(self.data.shape[1], 1000) / 10  # steps that take as long as to find neighbours, about
+        part = graph / (graph + sum(phase.n_steps for phase in phases))
+        return part_of(progress.share, 0, part), part_of(progress.share, part, 1)
 
 
 def lay_islands(
@@ -247,9 +253,10 @@ def improve(
     n = len(positions)
     if n < 3:
         return spread_out(positions, n)
-    order, masses, attraction = items.weigh(perplexity, n_threads)
+    finding, moving = items.shares(phases, progress)
+    order, masses, attraction = items.weigh(perplexity, n_threads, finding)
     begin = snap(spread_out(positions, n) if rescale else positions) + jitter(items.rank)
-    found = optimise(begin[order], masses, attraction, phases, n_threads, progress.share)
+    found = optimise(begin[order], masses, attraction, phases, n_threads, moving)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
 
