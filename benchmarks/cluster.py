@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import resource
 import subprocess
 import sys
 import threading
@@ -26,14 +25,17 @@ import numpy as np
 
 
 class Peaks:
-    """The largest resident memory of some processes, looked at ten times a second, and their CPU seconds."""
+    """The largest resident memory of some processes, looked at ten times a second, and their CPU seconds.
+
+    Of this process, the client, only what is its own: pages of mapped files can go at any time.
+    """
 
     def __init__(self, pids: dict[str, int]) -> None:
         import psutil
 
         self.processes = {name: psutil.Process(pid) for name, pid in pids.items()}
         self.peaks = dict.fromkeys(pids, 0)
-        self.cpu = -self._cpu_seconds()
+        self.client, self.own, self.cpu = psutil.Process(), 0, -self._cpu_seconds()
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
@@ -42,6 +44,8 @@ class Peaks:
         import psutil
 
         while not self.stop.wait(0.1):
+            memory = self.client.memory_info()
+            self.own = max(self.own, memory.rss - memory.shared)
             for name, process in self.processes.items():
                 try:
                     self.peaks[name] = max(self.peaks[name], process.memory_info().rss)
@@ -81,7 +85,6 @@ def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | 
     return {
         "data": path.stem, "n_rows": len(rows), "n_columns": rows.shape[1], "row_bytes": rows.nbytes // len(rows),
         "workers": workers, **record, "stages": stages.seconds,
-        "client_peak": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         "report": str(report), "recall": report.recall, "method": report.method, "columns": report.n_reduced_columns,
         "levels": list(model.hierarchy_.level_sizes), "tree": _checksum(model.hierarchy_.levels[0].members),
         "map": _checksum(model.layout_.positions),
@@ -110,7 +113,8 @@ def _fit_on_workers(model: Any, path: Path, workers: int, memory: str) -> dict[s
         start, cpu = time.perf_counter(), time.process_time()
         model.fit(X)
         seconds, peaks, cpu = time.perf_counter() - start, watch.end(), time.process_time() - cpu + watch.cpu
-    record = {"seconds": seconds, "cpu_seconds": cpu, "peaks": peaks, "task_seconds": per_task}
+    record = {"seconds": seconds, "cpu_seconds": cpu, "peaks": peaks, "task_seconds": per_task,
+              "client_peak": watch.own}  # fmt: skip
     if not kept:  # the client has fitted the rows by itself
         return {**record, "moved": {}, "tasks": {}}
     phases, columns = kept[0].phases, model.neighbor_report_.n_reduced_columns

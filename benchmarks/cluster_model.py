@@ -107,26 +107,30 @@ def tell(records: list[Run], unseen: list[str]) -> None:
     per_task = float(np.median([run["task_seconds"] for run in runs]))
     in_client = client_bytes(known)
     members = float(np.mean([run["shuffled"]["times_rows"] for run in known]))
-    print(f"\na task: {1000 * per_task:.1f} ms of the scheduler; the client: {in_client:.0f} bytes per row; rows are "
+    print(f"\na task: {1000 * per_task:.1f} ms of the scheduler; the client: {in_client[0]:.0f} bytes per row and "
+          f"{in_client[1]:.2f} per byte; rows are "
           f"members of {members:.2f} parts")  # fmt: skip
     for n, width in TARGETS:
         foretell(model, n, width, per_task, in_client, members)
 
 
-def client_bytes(runs: list[Run]) -> float:
-    """Memory of the client per row, beside what it takes for none."""
-    X = np.array([[1e6, run["n_rows"]] for run in runs], dtype=float)
-    return float(nnls(X, np.array([run["client_peak"] for run in runs], dtype=float))[0][1])
+def client_bytes(runs: list[Run]) -> np.ndarray:
+    """Memory of the client per row and per byte of a row, beside what it takes for none."""
+    X = np.array([[1e6, *features(run)] for run in runs])
+    size = X.max(axis=0)
+    found = nnls(X / size, np.array([run["client_peak"] for run in runs], dtype=float))[0] / size
+    return np.asarray(found[1:])
 
 
 def foretell(
-    model: dict[str, np.ndarray], n: int, width: int, per_task: float, in_client: float, members: float
+    model: dict[str, np.ndarray], n: int, width: int, per_task: float, in_client: np.ndarray, members: float
 ) -> None:
     """Print what n rows of float32 would take, and for how many there can be enough parts."""
     size, each = 4 * n * width, per_row(n, width, np.float32, "approximate")
     n_parts = number_of_parts(n, each, PART_BYTES, "approximate")
     n_tasks = size / CHUNK_BYTES + 2 * size / BLOCK_BYTES + n_parts
     moved = (1 + 1 + 1 + 2 * members) * size  # written, sorted, spread, joined
+    held = in_client @ features({"n_rows": n, "row_bytes": 4 * width})
     for workers in WORKERS:
         seconds = predict(model, {"n_rows": n, "row_bytes": 4 * width, "workers": workers})
         own = sum(value for phase, value in seconds.items() if phase not in BY_WORKERS)
@@ -134,7 +138,7 @@ def foretell(
         print(
             f"{n:>13,} x {width} on {workers:3} workers: {total / 3600:6.2f} h, the client {own / 3600:.2f} h of it; "
             f"{n_tasks:,.0f} tasks ({per_task * n_tasks:.0f} s of the scheduler); {moved / 1e12:.1f} TB through the "
-            f"shared folder; {in_client * n / 1e9:.0f} GB in the client"
+            f"shared folder; {held / 1e9:.0f} GB in the client"
         )
     most, needed = n * MOST_CELLS / n_parts, PART_BYTES * max(1.0, n_parts / MOST_CELLS)
     print(
