@@ -90,7 +90,7 @@ def test_plans_tell_seconds() -> None:
 
 
 def test_costs_go_with_what_they_depend_on() -> None:
-    job = Job(100_000, 50, "exact", 64, "islands", "rows", 0.5)
+    job = Job(100_000, 50, "exact", 64, "islands", "rows", 0.1)
     base = sum(predict_costs(job, 1).values())
     for other in ({"n": 200_000}, {"n_features": 5000}, {"share": 1.0}, {"method": "brute force"}):
         assert sum(predict_costs(replace(job, **other), 1).values()) > base, other
