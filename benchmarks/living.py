@@ -30,7 +30,7 @@ import numpy as np
 DATA = ("digits", "pendigits", "usps", "fashion_mnist")
 METHODS = {
     "extend": ("nestmap", "fresh", "umap", "opentsne"),
-    "class": ("nestmap", "umap", "opentsne"),
+    "class": ("nestmap", "fresh", "umap", "opentsne"),
     "refit": ("nestmap", "fresh", "umap", "opentsne"),
     "speed": ("nestmap",),
 }
@@ -125,26 +125,26 @@ def measure_class(X: Any, y: Any, method: str, python: str | None) -> dict[str, 
     from nestmap import HNNE
 
     A, B = (X[rows] for rows in parts_of(X, y, "class"))
-    if method == "nestmap":
-        model = HNNE().fit(A)
-        more = model.extend(B)
-        P, Q = model.embedding_, more.embedding_[len(A) :]
+    told: dict[str, Any] = {}
+    if method in ("nestmap", "fresh"):
+        more = HNNE().fit(A).extend(B) if method == "nestmap" else HNNE().fit(np.concatenate([A, B]))
+        P, Q = np.split(more.embedding_, [len(A)])
         levels = [more.hierarchy_.labels(k) for k in range(more.hierarchy_.n_levels)]
-        sizes = model.hierarchy_.level_sizes
-        new = [float((labels[len(A) :] >= n).mean()) for labels, n in zip(levels, sizes, strict=True)]
-        told = {"new": new, "purity": purity(more.labels_, np.arange(len(more.labels_)) >= len(A))}
+        own = np.arange(len(X)) >= len(A)
+        found = [own_clusters(labels, own) for labels in levels]
+        told = {"shares": [share for share, _ in found], "purities": [purity for _, purity in found]}
+        told["labels"] = int(more.label_level_)
     else:
         P, Q, _ = by_peer(str(python), TRANSFORM[method], dict(A=A, B=B, a=0, b=0))
-        told = {}
     nearest = cKDTree(np.concatenate([P, Q])).query(Q, k=[2])[1][:, 0]
     return {**told, "beside": float((nearest >= len(P)).mean())}
 
 
-def purity(labels: Any, own: Any) -> float:
-    """Of the rows in clusters that hold more of a class than of all others, the share that is of the class."""
+def own_clusters(labels: Any, own: Any) -> tuple[float, float | None]:
+    """Share of a class in clusters that hold more of it than of all others, and the purity of these."""
     share = np.bincount(labels, own) / np.bincount(labels)
     theirs = share[labels] > 0.5
-    return float(own[theirs].mean()) if theirs.any() else 0.0
+    return float((theirs & own).sum() / own.sum()), float(own[theirs].mean()) if theirs.any() else None
 
 
 def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def tables(results: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, str
     columns = {
         "extend": ("trustworthiness", "10-NN recall", "1-NN accuracy"),
         "refit": ("median move", "95% below", "trustworthiness", "10-NN recall", "1-NN accuracy"),
-        "class": ("share beside their own", "purity of their clusters", "share in new clusters, per level"),
+        "class": ("share beside their own", "share in clusters of their own, per level", "purity of these"),
     }
     keys = {"extend": ("trust", "recall", "accuracy"), "refit": ("median", "p95", "trust", "recall", "accuracy")}
     found = {}
@@ -222,11 +222,8 @@ def tables(results: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, str
                 if (r := results.get((name, part, method))) is None:
                     continue
                 if part == "class":
-                    cells = [
-                        short(r["beside"]),
-                        short(r.get("purity")),
-                        " ".join(map(short, r.get("new", []))) or "–",
-                    ]
+                    lists = (" ".join(map(short, r.get(key, []))) or "–" for key in ("shares", "purities"))
+                    cells = [short(r["beside"]), *lists]
                 else:
                     cells = [short(r[key], 4) for key in keys[part]]
                 title = "AlignedUMAP" if (part, method) == ("refit", "umap") else TITLES[method]

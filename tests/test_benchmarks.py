@@ -443,7 +443,12 @@ def test_tables_of_living_maps() -> None:
     found = living.tables({("usps", "refit", "umap"): {**line, **scores}})
     assert "| USPS | AlignedUMAP | .2500 | .5000 | .9900 | .4000 | 1.0000 |" in found["refit"]
     labels, own = np.array([0, 0, 0, 1, 1]), np.array([True, True, False, True, False])
-    assert living.purity(labels, own) == pytest.approx(2 / 3) and living.purity(labels, ~own & own) == 0
+    assert living.own_clusters(labels, own) == pytest.approx((2 / 3, 2 / 3))
+    assert living.own_clusters(labels[3:] - 1, own[3:]) == (0, None)  # half of a cluster is not most of it
+    scores = {"beside": 0.5, "shares": [1.0, 0.0], "purities": [0.25, None]}
+    found = living.tables({("usps", "class", "nestmap"): scores, ("usps", "class", "umap"): {"beside": 0.125}})
+    assert "| USPS | nestmap | .500 | 1.000 .000 | .250 – |" in found["class"]
+    assert "| USPS | UMAP | .125 | – | – |" in found["class"]
     X, y = np.arange(44)[:, None], np.arange(44) % 4
     first, then = living.parts_of(X, y, "refit")
     assert len(first) == len(then) == 40 and len(np.intersect1d(first, then)) == 36

@@ -20,6 +20,7 @@ import nestmap
 from nestmap import HNNE
 from nestmap.grow.links import join_or_found
 from nestmap.grow.rows import meet_rows
+from nestmap.grow.taken import TakenPlaces
 from nestmap.hierarchy.merge import components, link_graph
 from nestmap.layout.islands.leaves import SHORT
 from nestmap.metrics import trustworthiness
@@ -235,6 +236,25 @@ class TestExtend:
             model.extend(D[:2] + 1)
         with pytest.raises(ValueError, match="64 features"):
             fitted().extend(np.zeros((3, 5)))
+
+
+@pytest.mark.parametrize("n", [3, 40, 3000])
+def test_taken_places(n: int) -> None:
+    rng = np.random.default_rng(n)
+    places = np.concatenate([rng.normal(size=(n, 2)), rng.normal(size=(n, 2)) * 0.01 + 5])
+    targets = np.concatenate([places[[0, n]], [[9.0, -9.0]]])  # the last one lies outside
+    taken = TakenPlaces(places, targets)
+    for target in targets:
+        for away in (0, 0.001, 0.1, 3):
+            points = target + away * rng.normal(size=(4, 2))
+            distances = np.sqrt(((points[:, None] - places[None]) ** 2).sum(axis=2))
+            for k in (1, 2, n):
+                found, near = taken.nearest(target, points, k)
+                np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :k])
+                np.testing.assert_allclose(np.sqrt(((points[:, None] - near) ** 2).sum(axis=2)), found)
+    assert n < 1000 or taken.some.n < 1.5 * n  # of all 2 n
+    same = TakenPlaces(np.ones((3, 2)), np.ones((1, 2)))
+    assert same.extent == 0 and same.nearest(np.ones(2), np.ones((1, 2)), 3)[0].tolist() == [[0, 0, 0]]
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12))

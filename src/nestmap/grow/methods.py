@@ -30,11 +30,12 @@ class LivingMap:
     def extend(self, X: Any) -> Self:
         """A model with more rows. No position and no label of an old row changes, to the bit.
 
-        A new row joins its nearest leaf and lies where `transform` puts it, unless another new row is nearer than the
-        leaf's centroid: rows that are linked among themselves found new leaves and, where these are linked among
-        themselves, new clusters on upper levels, in free places of the map near what they resemble. New rows are
-        numbered after the old ones, new clusters after the old ones. Only islands have free places: in the other
-        layouts every row joins its nearest leaf.
+        A new row joins the leaf of its nearest row and lies beside that row, unless another new row is nearer: rows
+        that are linked among themselves found new leaves and, where these are linked among themselves, new clusters
+        on upper levels, in free places of the map near what they resemble. New rows are numbered after the old ones,
+        new clusters after the old ones. Only islands have free places: in the other layouts every row joins its
+        nearest leaf. `transform` puts rows that are not in the model beside a row of their nearest leaf, so a row may
+        lie elsewhere once it is in the model; from then on `transform` gives that place.
 
         Parameters
         ----------
