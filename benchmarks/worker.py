@@ -49,7 +49,7 @@ def _worked() -> float:
 
 
 def _peak() -> float:
-    """Megabytes at the peak of this program. (Linux counts that of the process which started it in ru_maxrss, too.)"""
+    """Megabytes at the peak of this program; on Linux ru_maxrss knows that of the one which started it, too."""
     status = Path("/proc/self/status")
     if status.exists():
         return float(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
