@@ -368,3 +368,13 @@ def test_a_hundred_extensions_in_a_row(parameters: dict[str, object]) -> None:
     at_once = first.extend(X[400:])
     trust = [trustworthiness(X, each.embedding_) for each in (model, at_once)]
     assert trust[0] > trust[1] - 0.02 and trust[0] > 0.93
+
+
+@pytest.mark.filterwarnings("ignore::nestmap.errors.FarRowsWarning")
+@pytest.mark.parametrize("times", [1e5, 1e30, 1e60])
+def test_rows_beyond_the_range_of_short_ones(times: float) -> None:
+    """float16 ends at 65,504: casts overflowed, and infinite rows were looked for."""
+    X = np.random.default_rng(0).normal(size=(130, 6))
+    more = HNNE().fit(X[:100]).extend(times * X[100:])
+    assert np.isfinite(more.embedding_).all() and np.isfinite(more._fitted.layout.leaf.short).all()
+    np.testing.assert_array_equal(more.transform(times * X[100:]), more.embedding_[100:])

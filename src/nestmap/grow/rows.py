@@ -11,7 +11,7 @@ from .._arrays import Array
 from .._points.duplicates import hash_points
 from ..fitted import FittedMap, index_rows
 from ..layout import Islands
-from ..layout.islands.leaves import RowPlacement
+from ..layout.islands.leaves import FARTHEST, RowPlacement, shortened
 from ..placement import Assigned
 
 
@@ -34,12 +34,12 @@ def meet_rows(fitted: FittedMap, X: Any, n_threads: int) -> NewRows:
     of the nearest centroid.
     """
     hashes, layout = hash_points(X, n_threads), fitted.layout
-    z = None if fitted.coordinates is None else fitted.coordinates(X, n_threads)
+    z = None if fitted.coordinates is None else np.clip(fitted.coordinates(X, n_threads), -FARTHEST, FARTHEST)
     if not (isinstance(layout, Islands) and isinstance(layout.leaf, RowPlacement) and layout.leaf.short is not None):
         return NewRows(X, hashes, fitted.tree.assign(X, n_threads, hashes), z)
     assert z is not None
     kept = layout.leaf.short
-    short = z[:, : kept.shape[1]].astype(kept.dtype).astype(np.float32)  # rounded as the others
+    short = shortened(z[:, : kept.shape[1]], kept.dtype).astype(np.float32)  # rounded as the others
     index = index_rows(kept.astype(np.float32), "euclidean", fitted.tree.table.in_order(), n_threads)
     beside, away = index.query(short, n_threads)
     known = fitted.tree.table.find(hashes)
