@@ -21,7 +21,7 @@ FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
 _STEEPEST = -0.8  # of the fall
 _SOME, _USUAL = 100_000, -0.6  # rows up to which no trial tells the fall: that of images is taken
-_FLOPS = 2.5e10  # of matrix products, on one core
+_FLOPS, _SINGLE_FLOPS = 2.5e10, 6e10  # of matrix products in float64 and float32, on one core
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
 
@@ -88,7 +88,10 @@ def _search_cost(job: Job) -> float:
         listed = min(1.0, longest_list(n) / 14)  # of millions of rows lists are short
         return reduction + 2.5e-5 * n * listed * (1 + 6 * job.share**4)  # where bounds are of no use, rounds are many
     cells = n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS  # k-means: each row meets the centre of each cell
-    return reduction + float(cells) + job.share * float(n) ** 2 / 2 * (1.2e-9 + 1.2e-11 * job.columns)
+    each = 1.2e-9 + 1.2e-11 * job.columns
+    if job.share >= 1:  # bounds are of no use: matrix products
+        each = 4e-9 + 2 * job.n_features / _SINGLE_FLOPS
+    return reduction + float(cells) + job.share * float(n) ** 2 / 2 * each
 
 
 def faster_ways(job: Job, n_threads: int) -> dict[str, float]:

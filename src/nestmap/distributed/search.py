@@ -265,7 +265,8 @@ def _report(
     return NeighborReport(
         search.method, exact, n, total("n_distinct"), reports[0].backend, total("n_cells"),
         division.reducer.n_dims, total("n_pairs_bounded"), total("n_pairs_refined"), total("n_pairs_verified"),
-        clock.seconds, *recall, 1.0 if exact else search.target_recall, max(each.n_rounds for each in reports),
+        total("n_pairs_multiplied"), clock.seconds, *recall,
+        1.0 if exact else search.target_recall, max(each.n_rounds for each in reports),
         max(each.n_listed for each in reports), search.exact_pairs, f"{len(reports)} parts on a cluster",
     )  # fmt: skip
 

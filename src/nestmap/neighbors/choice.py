@@ -19,9 +19,10 @@ SURE = int(np.sqrt(2 * MOST_PAIRS))  # rows up to which even all pairs are no mo
 _FEW = 20_000  # rows up to which the exact join is the faster one; a prediction is made from as many
 _MANY = 2_000_000  # rows from which on columns are counted
 _TRIAL = 500  # rows that a first guess is made from
-_TOLERANCE = 2  # times the cost: a guess from so few rows is too high
+_TOO_HIGH = 2  # times the cost: by so much is a guess from so few rows, unless bounds are of no use at all
 _HOPELESS = 8  # times the cost: no need to look closer
-_VERIFY_COST = 0.4  # per column of a pair that bounds leave over, in bounded pairs (measured on AVX2)
+# per column of a pair that bounds leave over, and of one that meets in a matrix product, in bounded pairs (on AVX2)
+_VERIFY_COST, _PRODUCT_COST = 0.4, 0.03
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,7 @@ def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Sear
     if n <= SURE and data.shape[1] <= ALL_COLUMNS:
         return replace(search, method="exact")
     pairs = predicted_pairs(data, metric, n)
-    exact = pairs <= (_TOLERANCE if n <= SURE else 1) * MOST_PAIRS
-    return replace(search, method="exact" if exact else "approximate", exact_pairs=pairs)
+    return replace(search, method="exact" if pairs <= MOST_PAIRS else "approximate", exact_pairs=pairs)
 
 
 def predicted_pairs(data: Any, metric: str, n: int | None = None) -> float:
@@ -75,22 +75,25 @@ def predicted_pairs(data: Any, metric: str, n: int | None = None) -> float:
     tell whether bounds are of any use; where they are, more rows tell how much.
     """
     n = n or data.shape[0]
-    rough = _trial(data, metric, _TRIAL) * float(n) ** 2
-    if n <= SURE or rough > _HOPELESS * MOST_PAIRS:
+    cost, by_products = _trial(data, metric, _TRIAL)
+    rough = cost * float(n) ** 2
+    if by_products or rough > _HOPELESS * MOST_PAIRS:
         return rough
-    return _trial(data, metric, _FEW) * float(n) ** 2
+    return rough / _TOO_HIGH if n <= SURE else _trial(data, metric, _FEW)[0] * float(n) ** 2
 
 
 def pair_share(data: Any, metric: str, n: int) -> float:
-    """The share of the pairs of n random rows that the exact join has to bound."""
-    return 2 * _trial(data, metric, n)
+    """The share of the pairs of n random rows that the exact join has to bound; above 1: products of matrices."""
+    return 2 * _trial(data, metric, n)[0]
 
 
-def _trial(data: Any, metric: str, n: int) -> float:
-    """The cost of a join of n random rows per pair of them, in bounded pairs."""
+def _trial(data: Any, metric: str, n: int) -> tuple[float, bool]:
+    """The cost of a join of n random rows per pair of them, in bounded pairs; whether it took matrix products."""
     rows = np.sort(np.random.default_rng(3).choice(data.shape[0], min(data.shape[0], n), replace=False))
     some = cast_rows(data[rows])
     # one thread: the count, and with it the decision, is the same each time
     report = join_points(make_points(some, metric), 1).report
-    verified = _VERIFY_COST * data.shape[1] * report.n_pairs_verified
-    return float(report.n_pairs_bounded + verified) / len(rows) ** 2
+    cost = report.n_pairs_bounded + _VERIFY_COST * data.shape[1] * report.n_pairs_verified
+    if report.n_pairs_multiplied:
+        return _PRODUCT_COST * data.shape[1] / 2, True
+    return float(cost) / len(rows) ** 2, False

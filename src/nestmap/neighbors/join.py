@@ -5,7 +5,8 @@
 3. Join cells with cells, nearest first, in the compiled kernel: skip cells by the triangle
    inequality, bound the pairs that are left in `head` columns, then in all reduced columns, and
    verify the few survivors by definition.
-With every pair of cells either joined or ruled out, the result is the brute-force one.
+4. Where near cells show that bounds rule out little, all pairs meet in matrix products instead (`products`).
+With every pair either joined or ruled out, the result is the brute-force one.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from .._points.point_set import PointSet, make_points
 from .._points.reduce import MOST_COLUMNS, Reducer, ShortRows, fit_reducer, reduce_rows, rounding_slack
 from .._progress import Share, part_of
 from .cells import Partition, group_by_centre, number_of_cells, partition_rows
+from .products import join_by_products, products_tell
 from .report import Clock, FirstNeighbors, NeighborReport
 
 # The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and
-# for the pairs that pass, the look at the remaining columns (measured on AVX2).
-_COMPARE_COST, _REFINE_COST = 10, 400
+# for the pairs that pass, the look at the remaining columns, and per column of X to verify one (measured on AVX2).
+_COMPARE_COST, _REFINE_COST, _VERIFY_COST = 10, 400, 15
+_PRODUCT_COST = 100  # of a pair in a product of matrices, beside its columns
+_MUCH = 10  # times that cost: bounds rule out so little that not even near cells are worth a visit
 _FIRST_HEAD = 96
 _NEAR_CELLS = 12
 _QUERY_HEAD = 24  # columns of the tile for new rows, at least: joins choose fewer, since their limits are soon low
@@ -209,41 +213,62 @@ def join_points(
         if distinct is not None:
             partition = Partition(distinct[partition.order], partition.starts, partition.centres)
         clock.stop("cells")
-        squared, ids, counts, head = _join(points, reduced, partition, n_threads, progress)
+        squared, ids, counts, head = _join(points, reducer, reduced, partition, n_threads, progress)
     found, found_ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
     found[partition.order] = squared
     found_ids[partition.order] = ids
     copies.settle(found, found_ids)
-    bounded, refined, verified = (int(c) for c in counts)
+    bounded, refined, verified, multiplied = (int(c) for c in counts)
     report = NeighborReport(
         "exact", True, points.n, len(partition.order), core().isa, len(partition.starts) - 1, reducer.n_dims,
-        bounded, refined, verified, clock.stop("join"),
+        bounded, refined, verified, multiplied, clock.stop("join"),
     )  # fmt: skip
     index = Index(points, reducer, reduced, partition, max(head, min(_QUERY_HEAD, reducer.n_dims)))
     return Joined(found, found_ids, report, copies.rows, reducer, index)
 
 
 def _join(
-    points: PointSet, reduced: ShortRows, partition: Partition, n_threads: int, progress: Share | None
+    points: PointSet,
+    reducer: Reducer,
+    reduced: ShortRows,
+    partition: Partition,
+    n_threads: int,
+    progress: Share | None,
 ) -> tuple[Array, Array, Array, int]:
     """Own cells, then near cells, then all: each round starts from the limits of the one before."""
     n, n_cells = len(reduced.z), len(partition.starts) - 1
     squared, ids = np.full(n, np.inf), np.full(n, -1, dtype=np.int64)
-    done, counts = core().PairSet(n_cells), np.zeros(3, dtype=np.int64)
+    done, counts = core().PairSet(n_cells), np.zeros(4, dtype=np.int64)
     head = min(_FIRST_HEAD, reduced.z.shape[1])
     for step, n_visit in enumerate((1, _NEAR_CELLS, n_cells)):
         if n_visit > 1:
-            head = _choose_head(reduced, partition, squared, points, near=n_visit < n_cells)
+            costs, heads = _head_costs(reduced, partition, squared, points, near=n_visit < n_cells)
+            head = int(heads[np.argmin(costs)])
+            if _are_products_cheaper(points, reduced, squared, costs.min(), near=n_visit < n_cells):
+                share = part_of(progress, _SHARES[step], 1)
+                counts[2] += join_by_products(points, reducer.mean, partition.order, squared, ids, n_threads, share)
+                counts[3] = n * (n - 1) // 2
+                break
         cells = make_cells(points, reduced, partition, head, n_threads)
         share = part_of(progress, *_SHARES[step : step + 2])
-        counts += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, share)
+        counts[:3] += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, share)
         if n_visit >= n_cells:
             break
     return squared, ids, counts, head
 
 
-def _choose_head(reduced: ShortRows, partition: Partition, limits: Array, points: PointSet, near: bool) -> int:
-    """The number of leading columns that makes the rest of the join cheapest, by a sample of pairs."""
+def _are_products_cheaper(points: PointSet, reduced: ShortRows, limits: Array, cost: float, near: bool) -> bool:
+    """Whether to leave the cells, by what a pair of the next round costs; those of near cells are few."""
+    if points.norm != "L2" or points.is_sparse or cost < (_MUCH if near else 1) * (points.n_cols + _PRODUCT_COST):
+        return False
+    some = np.random.default_rng(1).integers(0, len(limits), 1024)
+    return products_tell(points.n_cols, np.sqrt(reduced.sizes[some]), limits[some])
+
+
+def _head_costs(
+    reduced: ShortRows, partition: Partition, limits: Array, points: PointSet, near: bool
+) -> tuple[Array, Array]:
+    """What a pair of the rest of the join costs by the number of leading columns, by a sample, and these numbers."""
     a, b = _sample_pairs(partition, near)
     difference = np.abs(reduced.z[a] - reduced.z[b])
     tails = np.abs(reduced.tails[a] - reduced.tails[b])
@@ -252,7 +277,8 @@ def _choose_head(reduced: ShortRows, partition: Partition, limits: Array, points
     bounds = difference.reshape(len(a), -1, 8).sum(axis=2).cumsum(axis=1) + tails
     passing = (bounds <= np.maximum(limits[a], limits[b])[:, None]).mean(axis=0)
     heads = np.arange(8, reduced.z.shape[1] + 1, 8)
-    return int(heads[np.argmin(heads + 1 + _COMPARE_COST + _REFINE_COST * passing)])
+    verified = _VERIFY_COST * points.n_cols * passing[-1]
+    return heads + 1 + _COMPARE_COST + _REFINE_COST * passing + verified, heads
 
 
 def _sample_pairs(partition: Partition, near: bool, n: int = 4096) -> tuple[Array, Array]:

@@ -19,7 +19,8 @@ class NeighborReport:
     what was done differently from what was asked for.
 
     The counters tell how much work the bounds left over: pairs bounded in a few columns, in all
-    reduced columns, and verified by definition. They may differ by a little from run to run with
+    reduced columns, and verified by definition; `n_pairs_multiplied` pairs met in matrix products, where bounds were
+    of no use. They may differ by a little from run to run with
     several threads; the result does not. `n_pairs_predicted` is how many pairs the exact search was predicted to
     bound, where method="auto" had to ask; it was chosen up to 30 billion.
     """
@@ -34,6 +35,7 @@ class NeighborReport:
     n_pairs_bounded: int = 0
     n_pairs_refined: int = 0
     n_pairs_verified: int = 0
+    n_pairs_multiplied: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     recall: float = 1.0
     n_sampled: int = 0

@@ -20,6 +20,7 @@ from .metric import check_metric, pairwise
 
 FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix product, and need no bound
 _ULP32, _ULP64 = 2.0**-24, 2.0**-53
+_UNDERFLOW = 2.0**-100
 
 
 class Space(Protocol):
@@ -98,10 +99,6 @@ class ProductSpace:
                 out[part] = np.einsum("ij,ij->i", x, x)
         return out
 
-    @cached_property
-    def _longest(self) -> float:
-        return float(np.sqrt(self._squares.max()))
-
     def _vectors(self, rows: Any) -> Any:
         x = self.points.block(rows)
         if self.points.is_sparse:
@@ -117,15 +114,19 @@ class ProductSpace:
         extra = self.points.extra
         if extra[rows].any() or extra[block].any():
             out += ((extra[rows, None] - extra[block]) ** 2).astype(out.dtype)
-        # a sum of c products has an error of at most c ulp of the product of the lengths; the
-        # operands and the two additions add a few
         ulp = _ULP64 if self.points.is_sparse else _ULP32
-        length = np.sqrt(self._squares[rows])
-        reach = length + self._longest
-        return out, ulp * (2 * (self.points.n_cols + 2) * length * self._longest + 8 * reach**2)
+        longest = np.sqrt(self._squares[block].max(initial=0.0))
+        return out, product_error(self.points.n_cols, np.sqrt(self._squares[rows]), longest, ulp)
 
     def exact(self, i: Array, j: Array) -> Array:
         return kernels.pair_distances(self.points, i, j)
+
+
+def product_error(n_cols: int, lengths: Array, longest: Any, ulp: float = _ULP32) -> Array:
+    """What a squared distance by a product may be off, for rows of some lengths and others up to the longest."""
+    # a sum of c products has an error of at most c ulp of the product of the lengths; the operands and the two
+    # additions add a few, and products that underflow next to nothing
+    return np.asarray(ulp * (2 * (n_cols + 2) * lengths * longest + 8 * (lengths + longest) ** 2) + _UNDERFLOW)
 
 
 @dataclass(frozen=True, eq=False)
