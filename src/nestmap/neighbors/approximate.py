@@ -38,6 +38,7 @@ LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; mo
 _FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
 _PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
 _ROOM = 2_040_000_000  # bytes of lists and the descent on them
+_NARROW, _WIDE = 8, 16_000_000  # leading columns of cells that are not visited; values of panels worth a rebuild
 _SPARE = 9  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _NEARLY = 1.1  # times the least cost
@@ -282,6 +283,9 @@ class _Search:
         self.clock.stop("descent")
 
     def _graph(self, most: int = _PARTNERS) -> Any:
+        if self.cells.width > _NARROW + 1 and len(self.lists.ids) * self.head > _WIDE:
+            # rounds compare rows as they are: only visits need the leading columns as panels, too
+            self.cells = make_cells(self.points, self.reduced, self.partition, _NARROW, self.n_threads)
         most = min(most, self.lists.ids.shape[1])
         return core().Graph(self.cells, self.lists.ids, self.lists.bounds, most)
 
