@@ -24,7 +24,7 @@ from nestmap._arrays import Array
 from nestmap._native import core
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
-from nestmap.distributed import borders, division, fit, pages, phases, results, search, tasks
+from nestmap.distributed import borders, division, fit, merge, pages, phases, results, search, tasks
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
 from nestmap.neighbors import choice
@@ -122,6 +122,27 @@ def test_the_bits_of_one_machine(clusters: Any, parts: None, alone: HNNE, n_work
     same(model, alone)
 
 
+@pytest.fixture
+def pointers(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items are too many for one process to join them."""
+    monkeypatch.setattr(search, "PER_ITEM", 180_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers, chunks", [(1, 700), (2, 500), (4, 77)])
+def test_components_and_centroids_by_tasks(
+    clusters: Any, pointers: None, alone: HNNE, n_workers: int, chunks: int
+) -> None:
+    stages = []
+    with clusters(n_workers).as_current():
+        X = da.from_array(ROWS, chunks=(chunks, 10))
+        model = HNNE(callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
+    same(model, alone)
+    assert [stage for stage in stages if stage.startswith("level 0: round 2 of pointers")]
+    assert [stage for stage in stages if stage.startswith("level 1: centroids")]  # whose items are nodes
+    assert_array_equal(model.hierarchy_[0].sizes, alone.hierarchy_[0].sizes)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["cosine", "manhattan", "correlation"])
 def test_metrics(client: Any, parts: None, metric: str) -> None:
@@ -199,9 +220,13 @@ def approximate(monkeypatch: pytest.MonkeyPatch) -> Array:
 
 
 @pytest.mark.slow
-def test_approximate_search(clusters: Any, approximate: Array) -> None:
+def test_approximate_search(clusters: Any, approximate: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for n_workers, chunks in ((2, 5000), (4, 1234)):
+    for n_workers, chunks, per_item in (
+        (2, 5000, 0),
+        (4, 1234, 10_000),
+    ):  # clusters joined by the client, and by tasks
+        monkeypatch.setattr(search, "PER_ITEM", per_item)
         with clusters(n_workers).as_current():
             X = da.from_array(approximate, chunks=(chunks, 6))
             found.append(HNNE(neighbors="approximate", **OPTIONS).fit(X))
@@ -279,6 +304,16 @@ def test_killed_workers(
     client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, task: str
 ) -> None:
     monkeypatch.setattr(module, task, Deadly(getattr(module, task), tmp_path / "killed"))
+    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
+    assert (tmp_path / "killed").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["link_part", "jump_part", "root_part", "mean_part"])
+def test_killed_workers_while_clusters_are_joined(
+    client: Any, pointers: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    monkeypatch.setattr(merge, task, Deadly(getattr(merge, task), tmp_path / "killed"))
     same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
     assert (tmp_path / "killed").exists()
 

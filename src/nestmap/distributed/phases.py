@@ -21,6 +21,8 @@ from ..errors import MemoryBudgetError
 from .inputs import import_distributed
 from .tasks import sees, survey
 
+ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
+
 
 class Phases:
     """Runs the tasks of one fit on a client's workers; counts tasks, and bytes read from and written to the store."""

@@ -20,6 +20,7 @@ from .._arrays import Array, blocks
 from .._input.scratch import reserve
 
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
+_GAP = 256_000  # bytes between two of them that are not read along
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,8 @@ class RowFile:
 
     def write(self, start: int, rows: Array) -> None:
         """Put rows to where they belong."""
-        view: Any = np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
         with Path(self.path).open("r+b", buffering=0) as file:
-            file.seek(start * self.row_bytes)
-            while len(view):
-                view = view[file.write(view) :]
+            _write(file, start * self.row_bytes, self._bytes(rows))
 
     def read(self, start: int, stop: int) -> Array:
         """A slice of the rows, in memory."""
@@ -65,15 +63,33 @@ class RowFile:
         order = np.argsort(rows, kind="stable")
         ascending = rows[order]
         windows = ascending // max(1, _WINDOW // self.row_bytes)
-        cuts = np.flatnonzero(np.diff(windows, prepend=-1, append=-1))
-        for a, b in pairwise(cuts):
+        far = np.diff(ascending, prepend=-1) > max(1, _GAP // self.row_bytes)
+        cuts = np.flatnonzero((np.diff(windows, prepend=-1) != 0) | far)
+        for a, b in pairwise([*cuts.tolist(), len(rows)]):
             first = int(ascending[a])
             out[order[a:b]] = self.read(first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
         return out
 
+    def put(self, rows: Array, values: Array) -> None:
+        """Write single rows, whose numbers ascend."""
+        cuts = np.flatnonzero(np.diff(rows, prepend=-2) != 1).tolist()
+        with Path(self.path).open("r+b", buffering=0) as file:
+            for a, b in pairwise([*cuts, len(rows)]):
+                _write(file, int(rows[a]) * self.row_bytes, self._bytes(values[a:b]))
+
+    def _bytes(self, rows: Array) -> Any:
+        return np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
+
     def mapped(self) -> Any:
         """All rows, mapped: for the client."""
         return np.memmap(self.path, dtype=self.dtype, mode="r", shape=(self.n, self.width))
+
+
+def _write(file: Any, at: int, view: Any) -> None:
+    """All bytes of a view, to a place in a file without a buffer."""
+    file.seek(at)
+    while len(view):
+        view = view[file.write(view) :]
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,20 @@ class Store:
     def keys(self) -> RowFile:
         """Of each row its key, which decides ties, the hash that copies are found by, and its place."""
         return RowFile(os.path.join(self.folder, "keys"), self.n, 3, "uint64")
+
+    def numbers(self, name: str, width: int = 1, dtype: str = "int64") -> RowFile:
+        """Some numbers of each row, by places."""
+        return RowFile(os.path.join(self.folder, name), self.n, width, dtype)
+
+    @property
+    def weights(self) -> RowFile:
+        """How many rows of X each row stands for."""
+        return self.numbers("weights", dtype="float64")
+
+    @property
+    def pointers(self) -> tuple[RowFile, RowFile]:
+        """Where each row points, the lowest row on the way, and its root so far; rounds write to them in turn."""
+        return self.numbers("pointers-0", 3), self.numbers("pointers-1", 3)
 
     def beside(self, name: str, rows: Any) -> Store:
         """A store of other rows in a folder of its own, written here."""
