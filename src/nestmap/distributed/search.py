@@ -20,7 +20,7 @@ from .._run import Run
 from ..neighbors import FirstNeighbors, Found
 from ..neighbors.choice import Search, decide
 from ..neighbors.report import Clock, NeighborReport
-from .borders import reach_of_guests
+from .borders import divide_for_guests
 from .division import LISTED, Division, divide, number_of_parts, per_row
 from .merge import PER_ITEM, Merge
 from .phases import ADVICE, Phases, in_order
@@ -62,7 +62,7 @@ class ClusterSearch:
         assert hashes is not None
         level = _Level(self.phases, store, f"level {k}", search, store is not self.store)
         points = make_points(items, metric, n_threads=run.n_threads)
-        found, merge = level.find(points, keys, hashes, divide(points, n_parts, search.columns, reducer), run)
+        found, merge = level.find(points, keys, hashes, n_parts, reducer, run)
         if PER_ITEM * store.n > self.room:
             return replace(found, merge=merge)
         merge.close()
@@ -83,10 +83,13 @@ class _Level:
     search: Search
     own: bool  # store, which goes with the level
 
-    def find(self, points: PointSet, keys: Array, hashes: Array, division: Division, run: Run) -> tuple[Found, Merge]:
+    def find(
+        self, points: PointSet, keys: Array, hashes: Array, n_parts: int, reducer: Reducer | None, run: Run
+    ) -> tuple[Found, Merge]:
         """First neighbours, and what can join the items to nodes."""
         clock = Clock()
         if self.search.method == "exact":
+            division = divide(points, n_parts, self.search.columns, reducer)
             division, best = self._spread(division, keys, hashes)
             clock.stop("parts")
             found = self._join(division, best, self.search)
@@ -95,7 +98,7 @@ class _Level:
             clock.stop("other parts")
             recall = 1.0, 0
         else:
-            division, best, found, recall = self._approximate(points, keys, hashes, division, clock)
+            division, best, found, recall = self._approximate(points, keys, hashes, n_parts, reducer, clock)
         report = _report([each.report for each in found], division, points.n, self.search, recall, clock)
         ids, distances = best.by_rows()
         neighbors = FirstNeighbors(ids, points.to_metric(distances), report)
@@ -104,7 +107,7 @@ class _Level:
         return Found(neighbors, None, division.reducer), merge
 
     def _approximate(
-        self, points: PointSet, keys: Array, hashes: Array, division: Division, clock: Clock
+        self, points: PointSet, keys: Array, hashes: Array, most_parts: int, reducer: Reducer | None, clock: Clock
     ) -> tuple[Division, Best, list[PartNeighbors], tuple[float, int]]:
         """Parts with guests; more of them, and a closer look, if sampled rows say that it was not enough.
 
@@ -113,8 +116,10 @@ class _Level:
         target, tells = self.search.target_recall, slice(None)
         rows = np.sort(np.random.default_rng(2).choice(points.n, min(points.n, _SAMPLED), replace=False))
         missed, before = 1 - target, None
+        least = 1 - _MEETING * missed / 2 ** (_ATTEMPTS - 1)  # of the last attempt: the same parts have room for it
+        division, borders = divide_for_guests(points, most_parts, self.search.columns, reducer, least)
         for attempt in range(_ATTEMPTS):
-            division = replace(division, reach=reach_of_guests(division, points, 1 - _MEETING * missed))
+            division = replace(division, reach=borders.reach(division, 1 - _MEETING * missed))
             clock.stop("borders")
             division, best = self._spread(division, keys, hashes, before)
             places = best.places(rows)
