@@ -19,10 +19,11 @@ from nestmap.distributed.search import BLOCK_BYTES
 
 CHUNK_BYTES = 64_000_000
 TARGETS, WORKERS = ((100_000_000, 768), (1_000_000_000, 768)), (16, 64, 256)  # float32
-BY_WORKERS = ("check", "sort", "spread", "join", "ask")
+BY_WORKERS = ("check", "sort", "spread", "join", "ask", "link", "jump", "root", "mean")
 _NAMES = (
     ("reading", "check"), ("sorting", "sort"), ("dividing", "spread"), ("first neighbours in ", "join"),
-    ("across", "ask"), ("islands", "islands"), ("nodes", "upper levels"),
+    ("across", "ask"), ("links of", "link"), ("pointers", "jump"), ("clusters of", "root"), ("items", "mean"),
+    ("islands", "islands"), ("nodes", "upper levels"),
 )  # fmt: skip
 Run = dict[str, Any]
 

@@ -19,7 +19,8 @@ from .phases import ADVICE, Phases, in_order
 from .pointers import Nodes, Roots, jump_part, link_part, mean_part, root_part
 from .store import RowFile, Store
 
-PER_ITEM = 64  # bytes that components take in one process
+PER_ITEM = 53  # bytes that first neighbours and their components take in one process
+ROUNDS = 4  # of pointers, most often
 _MOST_ROUNDS = 80  # a round doubles the way of every pointer: enough for any number of items
 
 
@@ -41,7 +42,7 @@ class Merge:
         """The nodes; `weights`: rows below each item, `dtype`: of centroids."""
         self._write(weights)
         n_rounds = self._jump()
-        found: list[Roots] = self._each("root", "their clusters", root_part, n_rounds)
+        found: list[Roots] = self._each("root", "clusters of {} items", root_part, n_rounds)
         roots, names = number_roots(found)
         self._write_names(roots, names)
         nodes = self._means(found, len(roots), np.dtype(dtype), n_rounds)
@@ -78,14 +79,15 @@ class Merge:
         last = [()] * len(self._parts) if by_part is None else [(each,) for each in by_part]
         arguments = [(self.store, self.version, p, *more, *own) for p, own in zip(self._parts, last, strict=True)]
         futures = self.phases.submit(phase, task, arguments)
-        results = self.phases.results(phase, f"{self.name}: {what} of {self.store.n} items", futures, ADVICE)
+        results = self.phases.results(phase, f"{self.name}: {what.format(self.store.n)}", futures, ADVICE)
         return in_order(results, len(arguments))
 
     def _jump(self) -> int:
         """Let pointers jump until no item has another root; the number of rounds."""
-        self._each("link", "links", link_part)
+        self._count("link", self.store.n * (8 + self.store.pointers[0].row_bytes))
+        self._each("link", "links of {} items", link_part)
         for n_rounds in range(_MOST_ROUNDS):
-            changed = self._each("jump", f"round {n_rounds + 1} of pointers", jump_part, n_rounds)
+            changed = self._each("jump", f"pointers of {{}} items, round {n_rounds + 1}", jump_part, n_rounds)
             self._count("jump", self.store.n * 3 * self.store.pointers[0].row_bytes)
             if not any(changed):
                 return n_rounds + 1
@@ -112,7 +114,7 @@ class Merge:
             [(int(b + a), int(b + z)) for b, a, z in zip(begins, cuts[:, p], cuts[:, p + 1], strict=True) if a < z]
             for p in self._parts
         ]
-        self._each("mean", "centroids", mean_part, n_rounds, nodes, by_part=strays)
+        self._each("mean", "centroids of {} items", mean_part, n_rounds, nodes, by_part=strays)
         n_strays, row_bytes = int(cuts[:, -1].sum()), self.store.rows.row_bytes
         self._count("mean", (self.store.n + n_strays) * row_bytes)
         self.phases.shuffled += n_strays * row_bytes

@@ -20,6 +20,7 @@ from .._arrays import Array, blocks
 from .._input.scratch import reserve
 
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
+NUMBERS_BYTES = 96  # per row: what joins rows to clusters, two files of three numbers and six of one
 _GAP = 256_000  # bytes between two of them that are not read along
 
 
