@@ -1,14 +1,13 @@
-"""Fits of dask arrays on real worker processes: the bits of one machine, faults, errors before the work."""
+"""Fits of dask arrays on real worker processes: the bits of one machine, errors before the work."""
+
+# ruff: noqa: F401, F811 (fixtures)
 
 from __future__ import annotations
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,88 +16,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from workers import OPTIONS, RNG, ROWS, N, alone, approximate, client, clusters, parts, pointers, same
 
 import nestmap
 from nestmap import HNNE, MemoryBudgetError
 from nestmap._arrays import Array
-from nestmap._native import core
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
-from nestmap.distributed import borders, division, fit, merge, pages, phases, results, search, tasks
+from nestmap.distributed import borders, division, fit, pages, results, search, tasks
 from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
-from nestmap.neighbors import choice
 from nestmap.neighbors.join import build_index
 
-dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
-
-RNG = np.random.default_rng(5)
-N = 3000
-ROWS = (RNG.normal(size=(N, 10)) + 3 * RNG.integers(0, 6, (N, 1))).astype(np.float32)
-ROWS[200:230] = ROWS[7]  # copies, far from each other in the array
-ROWS[2900] = ROWS[11]
-ROWS[1000:1400] = np.round(ROWS[1000:1400])  # ties
-OPTIONS: dict[str, Any] = {"layout": "descent"}  # the quickest
-
-
-@pytest.fixture(scope="module")
-def clusters() -> Iterator[Any]:
-    """Clients of clusters by their number of workers, started when first asked for."""
-    started: dict[int, Any] = {}
-
-    def start(n: int) -> Any:
-        if n not in started:
-            cluster = distributed.LocalCluster(
-                n_workers=n, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=50
-            )
-            started[n] = cluster, distributed.Client(cluster, set_as_default=False)
-        started[n][1].wait_for_workers(n, timeout=240)  # also for those that a test has killed
-        return started[n][1]
-
-    # By default dask gives up a worker for good that died and is not back within 15 seconds: on a busy machine, all
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}):
-        yield start
-    for cluster, client in started.values():
-        client.close()
-        cluster.close()
-
-
-@pytest.fixture
-def client(clusters: Any) -> Iterator[Any]:
-    client = clusters(2)
-    with client.as_current():
-        yield client
-
-
-@pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small data take the way of large data: about seven parts, several blocks."""
-    monkeypatch.setattr(fit, "PART_BYTES", 180_000)
-    monkeypatch.setattr(search, "BLOCK_BYTES", 40_000)
-
-
-@pytest.fixture(scope="module")
-def alone() -> HNNE:
-    return HNNE(**OPTIONS).fit(ROWS)
-
-
-def same(model: HNNE, alone: HNNE) -> None:
-    """The same tree and the same map, to the bit."""
-    assert model.hierarchy_.level_sizes == alone.hierarchy_.level_sizes
-    for level, other in zip(model.hierarchy_, alone.hierarchy_, strict=True):
-        assert_array_equal(level.members, other.members)
-        assert_array_equal(level.centroids, other.centroids)
-        assert_array_equal(level.keys, other.keys)
-    for links, others in zip(model.hierarchy_.links, alone.hierarchy_.links, strict=True):
-        assert_array_equal(links.ids, others.ids)
-        assert_array_equal(links.ranks, others.ranks)
-    assert_array_equal(np.asarray(model.embedding_), alone.embedding_)
-    assert_array_equal(np.asarray(model.labels_), alone.labels_)
-    assert model.far_distance_ == alone.far_distance_
 
 
 @pytest.mark.slow
@@ -113,12 +45,6 @@ def test_the_bits_of_one_machine(clusters: Any, parts: None, alone: HNNE, n_work
     assert "parts on a cluster" in model.hierarchy_.reports[1].note  # too many nodes for one part
     assert "parts on a cluster" not in model.hierarchy_.reports[2].note
     same(model, alone)
-
-
-@pytest.fixture
-def pointers(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items are too many for one process to join them."""
-    monkeypatch.setattr(search, "PER_ITEM", 180_000)
 
 
 @pytest.mark.slow
@@ -198,20 +124,6 @@ def test_frames(client: Any, alone: HNNE) -> None:
         HNNE().fit(dd.from_pandas(frame.assign(k="text"), npartitions=2))
 
 
-@pytest.fixture
-def approximate(monkeypatch: pytest.MonkeyPatch) -> Array:
-    """Rows that are few, but searched in parts of which each is large enough for the approximate search."""
-    if core() is None:
-        pytest.skip("without kernels all searches are exact")
-    monkeypatch.setattr(choice, "_FEW", 0)
-    monkeypatch.setattr(fit, "PART_BYTES", 5_000_000)
-    monkeypatch.setattr(search, "BLOCK_BYTES", 100_000)
-    X = np.random.default_rng(7).normal(size=(15_000, 6)).astype(np.float32)
-    X[5000:5040] = X[3]  # copies
-    X[9000] = X[14_000]
-    return X
-
-
 @pytest.mark.slow
 def test_approximate_search(clusters: Any, approximate: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
@@ -263,182 +175,6 @@ def test_large_results_go_to_the_work_dir(tmp_path: Path, monkeypatch: pytest.Mo
     assert len([*tmp_path.iterdir()]) == 1
 
 
-# Faults
-
-
-def _held(dask_scheduler: Any) -> list[str]:
-    return [str(key) for key in dask_scheduler.tasks if "nestmap" in str(key)]
-
-
-def _kill_once(flag: str) -> None:
-    """Kill this worker, the first time."""
-    try:
-        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Deadly:
-    """A task that kills its worker, the first time that one of its kind runs."""
-
-    def __init__(self, task: Any, flag: Path) -> None:
-        self.task, self.flag, self.__name__ = task, str(flag), task.__name__
-
-    def __call__(self, *arguments: Any) -> Any:
-        result = self.task(*arguments)
-        _kill_once(self.flag)  # with all files written, and no result
-        return result
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module, task", [(fit, "check_chunk"), *((search, f"{t}") for t in
-    ("sort_block", "spread_block", "join_part", "ask_part"))])  # fmt: skip
-def test_killed_workers(
-    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, task: str
-) -> None:
-    monkeypatch.setattr(module, task, Deadly(getattr(module, task), tmp_path / "killed"))
-    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
-    assert (tmp_path / "killed").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["link_part", "jump_part", "root_part", "mean_part"])
-def test_killed_workers_while_clusters_are_joined(
-    client: Any, pointers: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    monkeypatch.setattr(merge, task, Deadly(getattr(merge, task), tmp_path / "killed"))
-    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
-    assert (tmp_path / "killed").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["sort_block", "spread_block", "join_part"])
-def test_killed_workers_in_an_approximate_search(
-    client: Any, approximate: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    X, options = da.from_array(approximate, chunks=(5000, 6)), {"neighbors": "approximate", **OPTIONS}
-    undisturbed = HNNE(**options).fit(X)
-    monkeypatch.setattr(search, task, Deadly(getattr(search, task), tmp_path / "killed"))
-    same(HNNE(**options).fit(X), undisturbed)
-    assert (tmp_path / "killed").exists()
-
-
-def _fatal(*arguments: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)  # as the system does to a process that takes too much memory
-
-
-def _allow_failures(n: int, dask_scheduler: Any) -> int:
-    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, n
-    return int(before)
-
-
-@pytest.mark.slow
-def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "join_part", _fatal)
-    before = client.run_on_scheduler(_allow_failures, 0)
-    try:
-        with pytest.raises(MemoryBudgetError, match=r"phase 'join'.*max_memory="):
-            HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-    finally:
-        client.run_on_scheduler(_allow_failures, before)
-
-
-@pytest.fixture
-def fragile() -> Iterator[Any]:
-    """A client of one worker, which dask gives up at once when it dies."""
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1ms"}),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-        client.as_current(),
-    ):
-        yield cluster
-
-
-@pytest.mark.slow
-def test_workers_that_are_lost_for_good(fragile: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phases, "_NOBODY", 1.0)
-    monkeypatch.setattr(search, "join_part", _fatal)
-    with pytest.raises(RuntimeError, match=r"phase 'join'.*no workers for 1 seconds.*lost-worker-timeout"):
-        HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-
-
-@pytest.mark.slow
-def test_a_cluster_without_workers_for_a_while(
-    fragile: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(search, "join_part", Deadly(search.join_part, tmp_path / "killed"))
-    monkeypatch.setattr(phases, "_LOOK", 0.1)
-    looks: list[Any] = []
-
-    def look(client: Any) -> Any:
-        looks.append(client.scheduler_info()["workers"])
-        if len(looks) == 3:
-            fragile.scale(0)
-            fragile.scale(1)
-        return nthreads(client)
-
-    nthreads = distributed.Client.nthreads
-    monkeypatch.setattr(distributed.Client, "nthreads", look)
-    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
-    assert (tmp_path / "killed").exists()
-
-
-def test_what_to_do_about_large_chunks() -> None:
-    assert phases.chunk_advice(900, 40, None).startswith(
-        "the largest chunk has 900 rows, 36 kB: use X.rechunk({0: 450})"
-    )
-    assert "rechunk({0: 12})" in phases.chunk_advice(900, 1000, 100_000)
-
-
-@pytest.mark.slow
-def test_nothing_is_left_behind(client: Any, parts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-
-    def fail(event: Any) -> None:
-        if "across" in event.stage:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        HNNE(callback=fail, **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-    assert [*tmp_path.iterdir()] == []
-    deadline = time.monotonic() + 30  # a task that runs is not interrupted
-    while held := client.run_on_scheduler(_held):
-        assert time.monotonic() < deadline, held
-        time.sleep(0.05)
-
-
-@pytest.mark.slow
-def test_work_dir_resumes(
-    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, stages = da.from_array(ROWS, chunks=(500, 10)), []
-
-    def fail(event: Any) -> None:
-        if event.stage.startswith("level 1"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        HNNE(work_dir=tmp_path / "work", callback=fail, **OPTIONS).fit(X)
-    model = HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
-    same(model, alone)
-    assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
-    same(HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(ROWS), alone)  # one machine goes on from it, too
-    assert not [*(tmp_path / "work").glob("cluster*")]
-
-
-@pytest.mark.slow
-def test_folders_that_workers_do_not_see(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phases, "sees", lambda folder, token: False)
-    with pytest.raises(ValueError, match=r"work_dir: 2 workers.*share"):
-        HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-
-
 # Bad input, before the work
 
 
@@ -467,6 +203,13 @@ def test_bad_chunks(client: Any, parts: None) -> None:
         HNNE(metric="cosin").fit(X)
     with pytest.raises(ValueError, match="metric='precomputed'"):
         HNNE(metric="precomputed").fit(X[:10, :10])
+
+
+@pytest.mark.slow
+def test_a_client_that_is_given(clusters: Any, parts: None, alone: HNNE) -> None:
+    with pytest.raises(ValueError, match="client: workers fit dask arrays, and X is of type ndarray"):
+        HNNE().fit(ROWS, client=clusters(2))
+    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)), client=clusters(2)), alone)  # none is active
 
 
 def test_there_must_be_a_client() -> None:

@@ -35,9 +35,15 @@ FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
-def fit_chunks(model: Any, X: Any) -> None:
-    """Fit a model to a dask array or frame, on the workers of the active client."""
-    client, progress, names = active_client(), Progress(model.verbose, model.callback), feature_names(X)
+def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
+    """Fit a model to a dask array or frame, on the workers of a client (None: the active one)."""
+    client = active_client() if client is None else client
+    with client.as_current():  # lengths of frames are counted there, too
+        _fit_on(client, model, X)
+
+
+def _fit_on(client: Any, model: Any, X: Any) -> None:
+    progress, names = Progress(model.verbose, model.callback), feature_names(X)
     X = row_chunks(X)
     model._check_parameters(X.shape[0])
     _check_metric(model, X.shape[1])
