@@ -160,7 +160,7 @@ def test_a_second_attempt_if_guests_were_too_few(
     monkeypatch.setattr(Borders, "reach", reach)
     X = da.from_array(approximate, chunks=(5000, 6))
     report = HNNE(neighbors="approximate", **OPTIONS).fit(X).neighbor_report_
-    np.testing.assert_allclose(shares[:2], [0.95, 0.975])
+    np.testing.assert_allclose(shares[:2], [0.95, 0.975])  # whose parts are others, perhaps
     assert report.recall > 0.9 and report.n_sampled == 500  # the others had a say
 
 
@@ -316,6 +316,22 @@ def test_guests_have_room() -> None:
     _, hosts = replace(parted, reach=sample.reach(parted, 0.999)).guests(z, cells)
     members = np.bincount(hosts, minlength=20) + np.bincount(parted.part_of_cell[cells], minlength=20)
     assert 0.9 < members.max() / (division.MOST_MEMBERS * len(X) / 20) < 1.1
+
+
+def test_neighbours_in_the_order_of_other_parts() -> None:
+    rows, keys = np.arange(50), RNG.integers(0, 9, 50).astype(np.uint64)
+    one, two = RNG.permutation(50), RNG.permutation(50)
+    best = search.Best.of(one, keys)
+    best.offer(tasks.Answers(rows[:40], RNG.random(40), RNG.integers(0, 50, 40)))
+    other = best.ordered(two)
+    assert_array_equal(other.keys, keys[two])
+    some = one[:40]  # the others have no neighbour yet
+    for found, before in zip(other.by_rows(), best.by_rows(), strict=True):
+        assert_array_equal(found[some], before[some])
+    assert (other.ids[other.places(one[40:])] == -1).all()
+    again = other.ordered(one)
+    assert_array_equal(again.ids, best.ids)
+    assert_array_equal(again.squared, best.squared)
 
 
 def test_queries_with_limits() -> None:

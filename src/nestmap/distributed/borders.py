@@ -20,7 +20,6 @@ from .division import MOST_MEMBERS, Division, divide
 _SAMPLED = 20_000
 _FEWER = 4  # times fewer rows tell how distances grow
 _MEMBERS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, MOST_MEMBERS)  # of the largest part, in parts of average size
-_SURE = 0.95  # of the room of a part: what the sample may say that it takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ class Borders:
         """Whether all parts have room for their guests if so many neighbours are to meet."""
         margins, needed = self._margins(division)
         members = np.count_nonzero(margins <= _enough(needed, share), axis=0)
-        return bool(members.max() <= _SURE * self.most * len(needed))
+        return bool(members.max() <= self.most * len(needed))
 
     def _margins(self, division: Division) -> tuple[Array, Array]:
         """Margins of the rows, and the least one at which each and its neighbour share a part."""

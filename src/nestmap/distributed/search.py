@@ -116,10 +116,10 @@ class _Level:
         target, tells = self.search.target_recall, slice(None)
         rows = np.sort(np.random.default_rng(2).choice(points.n, min(points.n, _SAMPLED), replace=False))
         missed, before = 1 - target, None
-        least = 1 - _MEETING * missed / 2 ** (_ATTEMPTS - 1)  # of the last attempt: the same parts have room for it
-        division, borders = divide_for_guests(points, most_parts, self.search.columns, reducer, least)
         for attempt in range(_ATTEMPTS):
-            division = replace(division, reach=borders.reach(division, 1 - _MEETING * missed))
+            share = 1 - _MEETING * missed
+            division, borders = divide_for_guests(points, most_parts, self.search.columns, reducer, share)
+            division, reducer = replace(division, reach=borders.reach(division, share)), division.reducer
             clock.stop("borders")
             division, best = self._spread(division, keys, hashes, before)
             places = best.places(rows)
@@ -162,7 +162,8 @@ class _Level:
         arguments = [(store, version, *each) for each in zip(parts, futures, first, first_guests, strict=True)]
         spread = self.phases.submit("spread", spread_block, arguments)
         what = f"{self.name}: dividing {store.n} rows into {n_parts} parts"
-        best = best or Best.of(np.argsort(np.concatenate(own), kind="stable"), keys)
+        order = np.argsort(np.concatenate(own), kind="stable")
+        best = Best.of(order, keys) if best is None else best.ordered(order)
         self._write_keys(best, own, found, parts, hashes)
         in_order(self.phases.results("spread", what, spread, ADVICE), len(parts))
         self._count("sort", store.n)
@@ -256,6 +257,12 @@ class Best:
         tie &= (key < old_key) | ((key == old_key) & (self.order[ids] < self.order[old]))
         take = nearer | tie
         self.squared[rows[take]], self.ids[rows[take]] = found.squared[take], ids[take]
+
+    def ordered(self, order: Array) -> Best:
+        """The same in the order of other parts."""
+        at = self.places(order)
+        new = Best(order, self.keys[at], self.squared[at], self.ids[at])
+        return replace(new, ids=np.where(new.ids < 0, -1, new.places(self.order[new.ids])))
 
     def by_rows(self) -> tuple[Array, Array]:
         """Neighbours and distances in the order of X."""
