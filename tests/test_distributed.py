@@ -226,6 +226,17 @@ def test_plan(parts: None) -> None:
     assert HNNE().plan(ROWS).cluster is None
 
 
+def test_plan_of_more_rows_than_one_process_joins(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = da.from_array(ROWS, chunks=(500, 10))
+    few = HNNE().plan(X).cluster
+    monkeypatch.setattr(fit, "PER_ITEM", 180_000)
+    many = HNNE().plan(X).cluster
+    assert few is not None and many is not None
+    assert "mean" not in few.tasks and many.tasks["mean"] == many.tasks["link"] == many.n_parts
+    assert many.tasks["jump"] % many.n_parts == 0 and many.disk > few.disk + 96 * N
+    assert sum(many.moved.values()) > sum(few.moved.values()) + ROWS.nbytes
+
+
 def test_plan_of_an_approximate_search(approximate: Array) -> None:
     X = da.from_array(approximate, chunks=(5000, 6))
     plan = HNNE(neighbors="approximate").plan(X)
