@@ -48,7 +48,7 @@ class ClusterPlan:
     disk : int
         Bytes of files in the folder that the client and the workers share; 0: none is needed.
     tasks : dict
-        Tasks per phase, without those that read the chunks of X; nobody knows how many rounds of "jump" there will be.
+        Tasks per phase, without those that read the chunks of X; how many rounds of "jump" there are is a guess.
     moved : dict
         Bytes that the tasks of each phase read from and write to that folder (or send to the client), at least: rows
         that ask other parts, or are their guests, come on top. Nobody knows their number before.
