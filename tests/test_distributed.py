@@ -23,7 +23,7 @@ from nestmap import HNNE, MemoryBudgetError
 from nestmap._arrays import Array
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
-from nestmap.distributed import borders, division, fit, pages, results, search, tasks
+from nestmap.distributed import borders, division, fit, pages, results, search, store, tasks
 from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
@@ -254,7 +254,7 @@ def test_more_parts_than_there_can_be(parts: None, monkeypatch: pytest.MonkeyPat
 # Pieces
 
 
-def test_row_files(tmp_path: Path) -> None:
+def test_row_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = RowFile(str(tmp_path / "rows"), N, 10, "float32").create()
     for start in (1000, 0, 2000):
         file.write(start, ROWS[start : start + 1000])
@@ -262,6 +262,12 @@ def test_row_files(tmp_path: Path) -> None:
     assert_array_equal(file.mapped(), ROWS)
     some = RNG.permutation(N)[:777]
     assert_array_equal(file.take(some), ROWS[some])
+    monkeypatch.setattr(store, "_GAP", 200)  # between rows that are read by themselves
+    assert_array_equal(file.take(some), ROWS[some])
+    file.put(np.sort(some), -ROWS[np.sort(some)])
+    changed = ROWS.copy()
+    changed[some] *= -1
+    assert_array_equal(file.mapped(), changed)
     assert_array_equal(file.take(some[:0]), ROWS[:0])
     with pytest.raises(OSError, match="cut off"):
         file.read(N - 1, N + 5)

@@ -129,19 +129,20 @@ def test_a_cluster_without_workers_for_a_while(
 ) -> None:
     monkeypatch.setattr(search, "join_part", Deadly(search.join_part, tmp_path / "killed"))
     monkeypatch.setattr(phases, "_LOOK", 0.1)
-    looks: list[Any] = []
+    alone_since: list[float] = []
 
     def look(client: Any) -> Any:
-        looks.append(client.scheduler_info()["workers"])
-        if len(looks) == 3:
+        found = nthreads(client)
+        if not found and not alone_since:
+            alone_since.append(time.monotonic())
             fragile.scale(0)
             fragile.scale(1)
-        return nthreads(client)
+        return found
 
     nthreads = distributed.Client.nthreads
     monkeypatch.setattr(distributed.Client, "nthreads", look)
     same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
-    assert (tmp_path / "killed").exists()
+    assert (tmp_path / "killed").exists() and alone_since
 
 
 def test_what_to_do_about_large_chunks() -> None:

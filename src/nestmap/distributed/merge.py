@@ -54,9 +54,11 @@ class Merge:
         return Merged(members, centroids, sizes)
 
     def close(self) -> None:
-        """Give back the room of files that nobody reads again."""
+        """Give back the room of files that nobody reads again: all but the rows of X."""
         if self.own:
             self.store.remove()
+        else:
+            self.store.remove_all_but_rows()
 
     @cached_property
     def _parts(self) -> list[int]:

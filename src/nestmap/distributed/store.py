@@ -145,6 +145,12 @@ class Store:
         """Give back the room of the files."""
         shutil.rmtree(self.folder)
 
+    def remove_all_but_rows(self) -> None:
+        """Give back the room of the files that were made from the rows."""
+        for path in Path(self.folder).iterdir():
+            if path.is_file() and path.name not in ("rows", "lock", "token"):
+                path.unlink()
+
     def table(self, name: str) -> str:
         """Where some arrays are kept."""
         return os.path.join(self.folder, f"{name}.npz")
