@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
-from .._input.scratch import copy_rows
+from .._arrays import Array, blocks
 from .._run import Run
 from ..neighbors import Merged
 from .division import Division
@@ -45,11 +44,14 @@ class Merge:
         found: list[Roots] = self._each("root", "clusters of {} items", root_part, n_rounds)
         roots, names = number_roots(found)
         self._write_names(roots, names)
-        nodes = self._means(found, len(roots), np.dtype(dtype), n_rounds)
+        nodes = self._means(found, roots, np.dtype(dtype), n_rounds)
         members = np.empty(self.store.n, dtype=np.int64)
         members[self.order] = self.store.numbers("members").mapped()[:, 0]
-        centroids = copy_rows(nodes.centroids.mapped(), self.run.table((len(roots), self.store.width), dtype))
-        sizes = np.array(nodes.sizes.mapped()[:, 0])
+        centroids, sizes = self.run.table((len(roots), self.store.width), dtype), np.empty(len(roots))
+        written = self._as_written(roots, names)
+        for part in blocks(len(roots), self.store.width):
+            centroids[written[part]] = nodes.centroids.read(part.start, part.stop)
+        sizes[written] = nodes.sizes.mapped()[:, 0]
         self.close()
         return Merged(members, centroids, sizes)
 
@@ -76,9 +78,11 @@ class Merge:
         for file in store.pointers:
             file.create()
 
-    def _each(self, phase: str, what: str, task: Any, *more: Any, by_part: Sequence[Any] | None = None) -> list[Any]:
-        """What a task gives for each part that has rows; `by_part`: one more argument, another one for each."""
-        last = [()] * len(self._parts) if by_part is None else [(each,) for each in by_part]
+    def _each(
+        self, phase: str, what: str, task: Any, *more: Any, by_part: Sequence[tuple[Any, ...]] | None = None
+    ) -> list[Any]:
+        """What a task gives for each part that has rows; `by_part`: more arguments, others for each."""
+        last = [()] * len(self._parts) if by_part is None else by_part
         arguments = [(self.store, self.version, p, *more, *own) for p, own in zip(self._parts, last, strict=True)]
         futures = self.phases.submit(phase, task, arguments)
         results = self.phases.results(phase, f"{self.name}: {what.format(self.store.n)}", futures, ADVICE)
@@ -104,19 +108,26 @@ class Merge:
             values[roots[own] - starts[p]] = names[own]
             file.write(int(starts[p]), values)
 
-    def _means(self, found: list[Roots], n_nodes: int, dtype: Any, n_rounds: int) -> Nodes:
+    def _as_written(self, roots: Array, names: Array) -> Array:
+        """The numbers of nodes in the order that they are written in: by part, then by number."""
+        part = np.searchsorted(self.division.starts, roots, side="right")
+        return np.asarray(names[np.lexsort((names, part))])
+
+    def _means(self, found: list[Roots], roots: Array, dtype: Any, n_rounds: int) -> Nodes:
         """Centroids and sizes."""
+        n_nodes, begins = len(roots), np.searchsorted(roots, self.division.starts)
         nodes = Nodes(
             RowFile(os.path.join(self.store.folder, "centroids"), n_nodes, self.store.width, str(dtype)).create(),
             RowFile(os.path.join(self.store.folder, "sizes"), n_nodes, 1, "float64").create(),
         )
         cuts = np.array([each.cuts for each in found])
-        begins = self.division.starts[self._parts]
+        first = self.division.starts[self._parts]
         strays = [
-            [(int(b + a), int(b + z)) for b, a, z in zip(begins, cuts[:, p], cuts[:, p + 1], strict=True) if a < z]
+            [(int(b + a), int(b + z)) for b, a, z in zip(first, cuts[:, p], cuts[:, p + 1], strict=True) if a < z]
             for p in self._parts
         ]
-        self._each("mean", "centroids of {} items", mean_part, n_rounds, nodes, by_part=strays)
+        by_part = [(int(begins[p]), each) for p, each in zip(self._parts, strays, strict=True)]
+        self._each("mean", "centroids of {} items", mean_part, n_rounds, nodes, by_part=by_part)
         n_strays, row_bytes = int(cuts[:, -1].sum()), self.store.rows.row_bytes
         self._count("mean", (self.store.n + n_strays) * row_bytes)
         self.phases.shuffled += n_strays * row_bytes

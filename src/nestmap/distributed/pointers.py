@@ -35,7 +35,7 @@ class Roots:
 
 @dataclass(frozen=True)
 class Nodes:
-    """The files that centroids and sizes are written to."""
+    """The files that centroids and sizes are written to, part by part."""
 
     centroids: RowFile
     sizes: RowFile
@@ -95,10 +95,13 @@ def root_part(store: Store, version: str, p: int, n_rounds: int) -> Roots:
 
 
 @keeps_pages
-def mean_part(store: Store, version: str, p: int, n_rounds: int, nodes: Nodes, strays: list[tuple[int, int]]) -> None:
+def mean_part(
+    store: Store, version: str, p: int, n_rounds: int, nodes: Nodes, begin: int, strays: list[tuple[int, int]]
+) -> None:
     """Write the components of the items of a part, and centroids and sizes of those whose root is in the part.
 
-    `strays`: first and last ones, in their file, of those in each other part that belong here.
+    These come from `begin` on in the files of nodes, in the order of their numbers. `strays`: first and last ones, in
+    their file, of those in each other part that belong here.
     """
     division = load_division(store, version)
     first, last = _own(division, p)
@@ -117,8 +120,8 @@ def mean_part(store: Store, version: str, p: int, n_rounds: int, nodes: Nodes, s
     numbers, labels = np.unique(labels[by_row], return_inverse=True)
     rows, dtype = _rows(store, division, items), nodes.centroids.dtype
     centroids, sizes = merge_items(rows, weights, labels, len(numbers), dtype, Run())
-    nodes.centroids.put(numbers, centroids)
-    nodes.sizes.put(numbers, sizes)
+    nodes.centroids.write(begin, centroids)
+    nodes.sizes.write(begin, sizes)
 
 
 def _own(division: Division, p: int) -> tuple[int, int]:
@@ -131,6 +134,7 @@ def _rows(store: Store, division: Division, places: Array) -> Array:
     part = np.searchsorted(division.starts, places, side="right") - 1
     at = places + (division.begins[:-1] - division.starts[:-1])[part]
     out = np.empty((len(at), store.width), dtype=store.dtype)
+    along = np.argsort(at)  # as they lie in the file: rows of other parts are read once, together
     for some in blocks(len(at), store.width):
-        out[some] = store.parted.take(at[some])
+        out[along[some]] = store.parted.take(at[along[some]])
     return out

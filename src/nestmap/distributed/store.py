@@ -21,7 +21,7 @@ from .._input.scratch import reserve
 
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
 NUMBERS_BYTES = 96  # per row: what joins rows to clusters, two files of three numbers and six of one
-_GAP = 256_000  # bytes between two of them that are not read along
+_GAP = 64_000  # bytes between two of them that are not read along
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,27 @@ class RowFile:
 
     def write(self, start: int, rows: Array) -> None:
         """Put rows to where they belong."""
+        view: Any = np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
         with Path(self.path).open("r+b", buffering=0) as file:
-            _write(file, start * self.row_bytes, self._bytes(rows))
+            file.seek(start * self.row_bytes)
+            while len(view):
+                view = view[file.write(view) :]
 
     def read(self, start: int, stop: int) -> Array:
         """A slice of the rows, in memory."""
-        values = np.fromfile(
-            self.path, dtype=self.dtype, count=(stop - start) * self.width, offset=start * self.row_bytes
-        )
-        if len(values) != (stop - start) * self.width:
-            raise OSError(f"{self.path} ends before row {stop}: it was cut off, or another process removed it")
-        return values.reshape(-1, self.width)
+        with Path(self.path).open("rb", buffering=0) as file:
+            return self._read(file, start, stop)
+
+    def _read(self, file: Any, start: int, stop: int) -> Array:
+        rows = np.empty((stop - start, self.width), dtype=self.dtype)
+        view: Any = rows.reshape(-1).view(np.uint8).data
+        file.seek(start * self.row_bytes)
+        while len(view):
+            n_read = file.readinto(view)
+            if not n_read:
+                raise OSError(f"{self.path} ends before row {stop}: it was cut off, or another process removed it")
+            view = view[n_read:]
+        return rows
 
     def take(self, rows: Array) -> Array:
         """Some rows, in the given order; the file is read in windows, from its begin to its end."""
@@ -66,31 +76,15 @@ class RowFile:
         windows = ascending // max(1, _WINDOW // self.row_bytes)
         far = np.diff(ascending, prepend=-1) > max(1, _GAP // self.row_bytes)
         cuts = np.flatnonzero((np.diff(windows, prepend=-1) != 0) | far)
-        for a, b in pairwise([*cuts.tolist(), len(rows)]):
-            first = int(ascending[a])
-            out[order[a:b]] = self.read(first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
+        with Path(self.path).open("rb", buffering=0) as file:
+            for a, b in pairwise([*cuts.tolist(), len(rows)]):
+                first = int(ascending[a])
+                out[order[a:b]] = self._read(file, first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
         return out
-
-    def put(self, rows: Array, values: Array) -> None:
-        """Write single rows, whose numbers ascend."""
-        cuts = np.flatnonzero(np.diff(rows, prepend=-2) != 1).tolist()
-        with Path(self.path).open("r+b", buffering=0) as file:
-            for a, b in pairwise([*cuts, len(rows)]):
-                _write(file, int(rows[a]) * self.row_bytes, self._bytes(values[a:b]))
-
-    def _bytes(self, rows: Array) -> Any:
-        return np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
 
     def mapped(self) -> Any:
         """All rows, mapped: for the client."""
         return np.memmap(self.path, dtype=self.dtype, mode="r", shape=(self.n, self.width))
-
-
-def _write(file: Any, at: int, view: Any) -> None:
-    """All bytes of a view, to a place in a file without a buffer."""
-    file.seek(at)
-    while len(view):
-        view = view[file.write(view) :]
 
 
 @dataclass(frozen=True)
