@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workers import OPTIONS, ROWS, alone, approximate, client, clusters, dask, distributed, parts, pointers, same
+from workers import OPTIONS, ROWS, alone, approximate, client, clusters, distributed, parts, pointers, same
 
 from nestmap import HNNE, MemoryBudgetError
 from nestmap._arrays import Array
@@ -101,48 +101,74 @@ def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.M
         client.run_on_scheduler(_allow_failures, before)
 
 
+class Processes:
+    """A scheduler and workers that nobody starts again when they die."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.file, self.started = folder, str(folder / "scheduler.json"), []
+        self._start("scheduler", "--port", "0")
+
+    def _start(self, name: str, *more: str) -> None:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{name}", *more]
+        self.started.append(
+            subprocess.Popen(
+                [*command, "--no-dashboard", "--scheduler-file", self.file],
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},  # tasks of tests
+                stderr=subprocess.DEVNULL,
+                cwd=self.folder,
+            )
+        )
+
+    def start_worker(self) -> None:
+        self._start("worker", "--nthreads", "1", "--no-nanny", "--memory-limit", "1GiB")
+
+    def kill(self) -> None:
+        for process in self.started:
+            process.kill()
+            process.wait()
+
+    def client(self) -> Any:
+        return distributed.Client(scheduler_file=self.file, set_as_default=False, timeout=240)
+
+
 @pytest.fixture
-def fragile() -> Iterator[Any]:
-    """A client of one worker, which dask gives up at once when it dies."""
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1ms"}),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-        client.as_current(),
-    ):
-        yield cluster
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    started = Processes(tmp_path)
+    started.start_worker()
+    yield started
+    started.kill()
 
 
 @pytest.mark.slow
-def test_workers_that_are_lost_for_good(fragile: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phases, "_NOBODY", 1.0)
+def test_workers_that_are_lost_for_good(processes: Processes, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "join_part", _fatal)
-    with pytest.raises(RuntimeError, match=r"phase 'join'.*no workers for 1 seconds.*lost-worker-timeout"):
-        HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+    with processes.client() as client, client.as_current():
+        client.wait_for_workers(1, timeout=240)
+        monkeypatch.setattr(phases, "_NOBODY", 1.0)
+        with pytest.raises(RuntimeError, match=r"phase 'join'.*no workers for 1 seconds.*lost-worker-timeout"):
+            HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
 
 
 @pytest.mark.slow
 def test_a_cluster_without_workers_for_a_while(
-    fragile: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: Processes, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "join_part", Deadly(search.join_part, tmp_path / "killed"))
     monkeypatch.setattr(phases, "_LOOK", 0.1)
-    alone_since: list[float] = []
+    nthreads, n_started = distributed.Client.nthreads, [1]
 
     def look(client: Any) -> Any:
         found = nthreads(client)
-        if not found and not alone_since:
-            alone_since.append(time.monotonic())
-            fragile.scale(0)
-            fragile.scale(1)
+        if not found and n_started == [1]:
+            n_started.append(1)
+            processes.start_worker()
         return found
 
-    nthreads = distributed.Client.nthreads
-    monkeypatch.setattr(distributed.Client, "nthreads", look)
-    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
-    assert (tmp_path / "killed").exists() and alone_since
+    with processes.client() as client, client.as_current():
+        client.wait_for_workers(1, timeout=240)
+        monkeypatch.setattr(distributed.Client, "nthreads", look)
+        same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
+    assert (tmp_path / "killed").exists() and n_started == [1, 1]
 
 
 def test_what_to_do_about_large_chunks() -> None:
@@ -191,31 +217,19 @@ def test_work_dir_resumes(
 
 
 @pytest.mark.slow
-def test_work_dir_resumes_after_the_whole_cluster_died(client: Any, parts: None, alone: HNNE, tmp_path: Path) -> None:
-    to, X, stages = str(tmp_path / "scheduler.json"), da.from_array(ROWS, chunks=(500, 10)), []
-    commands = [["scheduler", "--port", "0"], *(["worker", "--nthreads", "1", "--no-nanny"] for _ in range(2))]
-    cluster = [
-        subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.dask_{name}", *more, "--no-dashboard", "--scheduler-file", to],
-            stderr=subprocess.DEVNULL, cwd=tmp_path,
-        )
-        for name, *more in commands
-    ]  # fmt: skip
+def test_work_dir_resumes_after_the_whole_cluster_died(
+    processes: Processes, client: Any, parts: None, alone: HNNE, tmp_path: Path
+) -> None:
+    X, stages = da.from_array(ROWS, chunks=(500, 10)), []
 
     def kill(event: Any) -> None:
         if event.stage.startswith("level 1: first neighbours"):
-            for process in cluster:
-                process.kill()
+            processes.kill()
 
-    try:
-        with distributed.Client(scheduler_file=to, set_as_default=False, timeout=120) as other, other.as_current():
-            other.wait_for_workers(2, timeout=120)
-            with pytest.raises(Exception, match="lost the connection to the scheduler"):
-                HNNE(work_dir=tmp_path / "work", callback=kill, **OPTIONS).fit(X)
-    finally:
-        for process in cluster:
-            process.kill()
-            process.wait()
+    with processes.client() as other, other.as_current():
+        other.wait_for_workers(1, timeout=240)
+        with pytest.raises(Exception, match="lost the connection to the scheduler"):
+            HNNE(work_dir=tmp_path / "work", callback=kill, **OPTIONS).fit(X)
     same(HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X), alone)
     assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
     assert not [*(tmp_path / "work").glob("cluster*")]
