@@ -74,17 +74,17 @@ class Stages:
             self.seconds[event.stage] = self.seconds.get(event.stage, 0.0) + event.seconds
 
 
-def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | None) -> dict[str, Any]:
+def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | None, merge: bool) -> dict[str, Any]:
     """One fit (0 workers: on this machine, 2 threads), and what is to be known of it."""
     from nestmap import HNNE
 
     stages = Stages()
     model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None)
-    record = _fit_on_workers(model, path, workers, memory) if workers else _fit_alone(model, path)
+    record = _fit_on_workers(model, path, workers, memory, merge) if workers else _fit_alone(model, path)
     rows, report = np.load(path, mmap_mode="r"), model.neighbor_report_
     return {
         "data": path.stem, "n_rows": len(rows), "n_columns": rows.shape[1], "row_bytes": rows.nbytes // len(rows),
-        "workers": workers, **record, "stages": stages.seconds,
+        "workers": workers, "merge": merge, **record, "stages": stages.seconds,
         "report": str(report), "recall": report.recall, "method": report.method, "columns": report.n_reduced_columns,
         "levels": list(model.hierarchy_.level_sizes), "tree": _checksum(model.hierarchy_.levels[0].members),
         "map": _checksum(model.layout_.positions),
@@ -98,15 +98,18 @@ def _fit_alone(model: Any, path: Path) -> dict[str, Any]:
     return {"seconds": seconds, "cpu_seconds": cpu, "peaks": {}, "moved": {}, "tasks": {}}
 
 
-def _fit_on_workers(model: Any, path: Path, workers: int, memory: str) -> dict[str, Any]:
+def _fit_on_workers(model: Any, path: Path, workers: int, memory: str, merge: bool) -> dict[str, Any]:
     from distributed import Client, LocalCluster
 
     from nestmap.distributed import fit
+    from nestmap.distributed import search as searching
     from nestmap.distributed.files import open_files
 
     kept: list[Any] = []
     searcher = fit.ClusterSearch
     fit.ClusterSearch = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
+    if merge:
+        searching.PER_ITEM = 2**40  # more than there is room for
     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         X, per_task, watch = open_files(str(path))[0], _task_seconds(client), Peaks(client.run(_pid))
@@ -166,6 +169,9 @@ def main() -> None:
     parser.add_argument("--memory", default="1.5GB")
     parser.add_argument("--neighbors", default="auto")
     parser.add_argument("--max-memory", help="of a task, for fits on workers: smaller parts")
+    parser.add_argument(
+        "--merge", action="store_true", help="workers join rows to clusters, as they do where the client has no room"
+    )
     parser.add_argument("--model", type=Path)
     parser.add_argument("--unseen", nargs="*", default=[])
     parser.add_argument("--once", nargs=2, help=argparse.SUPPRESS)
@@ -176,7 +182,9 @@ def main() -> None:
         return tell(json.loads(options.model.read_text()), options.unseen)
     if options.once:
         path, workers = options.once
-        record = fit_once(Path(path), int(workers), options.memory, options.neighbors, options.max_memory)
+        record = fit_once(
+            Path(path), int(workers), options.memory, options.neighbors, options.max_memory, options.merge
+        )
         print(json.dumps(record, indent=1))
         return append(options.out, record)
     for name in options.sets:
@@ -184,6 +192,7 @@ def main() -> None:
         for workers in options.workers:
             own = ["--once", str(path), str(workers), "--out", str(options.out), "--memory", options.memory]
             own += ["--max-memory", options.max_memory] if options.max_memory else []
+            own += ["--merge"] if options.merge else []
             subprocess.run(
                 [sys.executable, "-m", "benchmarks.cluster", *own, "--neighbors", options.neighbors], check=True
             )

@@ -1,14 +1,13 @@
-"""Fits of dask arrays on real worker processes: the bits of one machine, faults, errors before the work."""
+"""Fits of dask arrays on real worker processes: the bits of one machine, errors before the work."""
+
+# ruff: noqa: F401, F811 (fixtures)
 
 from __future__ import annotations
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,95 +16,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from workers import OPTIONS, RNG, ROWS, N, alone, approximate, client, clusters, parts, pointers, same
 
 import nestmap
 from nestmap import HNNE, MemoryBudgetError
 from nestmap._arrays import Array
-from nestmap._native import core
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
-from nestmap.distributed import borders, division, fit, pages, phases, results, search, tasks
+from nestmap.distributed import borders, division, fit, pages, results, search, store, tasks
+from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
-from nestmap.neighbors import choice
 from nestmap.neighbors.join import build_index
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
-
-RNG = np.random.default_rng(5)
-N = 3000
-ROWS = (RNG.normal(size=(N, 10)) + 3 * RNG.integers(0, 6, (N, 1))).astype(np.float32)
-ROWS[200:230] = ROWS[7]  # copies, far from each other in the array
-ROWS[2900] = ROWS[11]
-ROWS[1000:1400] = np.round(ROWS[1000:1400])  # ties
-OPTIONS: dict[str, Any] = {"layout": "descent"}  # the quickest
-
-
-def _complete(client: Any, n: int) -> bool:
-    """Whether all workers are there, also those that a test has killed; dask may give one up on a busy machine."""
-    try:
-        client.wait_for_workers(n, timeout=30)
-    except TimeoutError:
-        return False
-    return True
-
-
-@pytest.fixture(scope="module")
-def clusters() -> Iterator[Any]:
-    """Clients of clusters by their number of workers, started when first asked for."""
-    started: dict[int, Any] = {}
-
-    def start(n: int) -> Any:
-        if n in started and not _complete(started[n][1], n):
-            for each in reversed(started.pop(n)):
-                each.close()
-        if n not in started:
-            cluster = distributed.LocalCluster(
-                n_workers=n, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=50
-            )
-            started[n] = cluster, distributed.Client(cluster, set_as_default=False)
-        return started[n][1]
-
-    yield start
-    for cluster, client in started.values():
-        client.close()
-        cluster.close()
-
-
-@pytest.fixture
-def client(clusters: Any) -> Iterator[Any]:
-    client = clusters(2)
-    with client.as_current():
-        yield client
-
-
-@pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small data take the way of large data: about seven parts, several blocks."""
-    monkeypatch.setattr(fit, "PART_BYTES", 180_000)
-    monkeypatch.setattr(search, "BLOCK_BYTES", 40_000)
-
-
-@pytest.fixture(scope="module")
-def alone() -> HNNE:
-    return HNNE(**OPTIONS).fit(ROWS)
-
-
-def same(model: HNNE, alone: HNNE) -> None:
-    """The same tree and the same map, to the bit."""
-    assert model.hierarchy_.level_sizes == alone.hierarchy_.level_sizes
-    for level, other in zip(model.hierarchy_, alone.hierarchy_, strict=True):
-        assert_array_equal(level.members, other.members)
-        assert_array_equal(level.centroids, other.centroids)
-        assert_array_equal(level.keys, other.keys)
-    for links, others in zip(model.hierarchy_.links, alone.hierarchy_.links, strict=True):
-        assert_array_equal(links.ids, others.ids)
-        assert_array_equal(links.ranks, others.ranks)
-    assert_array_equal(np.asarray(model.embedding_), alone.embedding_)
-    assert_array_equal(np.asarray(model.labels_), alone.labels_)
-    assert model.far_distance_ == alone.far_distance_
 
 
 @pytest.mark.slow
@@ -120,6 +45,21 @@ def test_the_bits_of_one_machine(clusters: Any, parts: None, alone: HNNE, n_work
     assert "parts on a cluster" in model.hierarchy_.reports[1].note  # too many nodes for one part
     assert "parts on a cluster" not in model.hierarchy_.reports[2].note
     same(model, alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers, chunks", [(1, 700), (2, 500), (4, 77)])
+def test_components_and_centroids_by_tasks(
+    clusters: Any, pointers: None, alone: HNNE, n_workers: int, chunks: int
+) -> None:
+    stages = []
+    with clusters(n_workers).as_current():
+        X = da.from_array(ROWS, chunks=(chunks, 10))
+        model = HNNE(callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
+    same(model, alone)
+    assert [stage for stage in stages if stage == f"level 0: pointers of {N} items, round 2"]
+    assert [stage for stage in stages if stage.startswith("level 1: centroids")]  # whose items are nodes
+    assert_array_equal(model.hierarchy_.levels[0].sizes, alone.hierarchy_.levels[0].sizes)
 
 
 @pytest.mark.slow
@@ -184,24 +124,14 @@ def test_frames(client: Any, alone: HNNE) -> None:
         HNNE().fit(dd.from_pandas(frame.assign(k="text"), npartitions=2))
 
 
-@pytest.fixture
-def approximate(monkeypatch: pytest.MonkeyPatch) -> Array:
-    """Rows that are few, but searched in parts of which each is large enough for the approximate search."""
-    if core() is None:
-        pytest.skip("without kernels all searches are exact")
-    monkeypatch.setattr(choice, "_FEW", 0)
-    monkeypatch.setattr(fit, "PART_BYTES", 5_000_000)
-    monkeypatch.setattr(search, "BLOCK_BYTES", 100_000)
-    X = np.random.default_rng(7).normal(size=(15_000, 6)).astype(np.float32)
-    X[5000:5040] = X[3]  # copies
-    X[9000] = X[14_000]
-    return X
-
-
 @pytest.mark.slow
-def test_approximate_search(clusters: Any, approximate: Array) -> None:
+def test_approximate_search(clusters: Any, approximate: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for n_workers, chunks in ((2, 5000), (4, 1234)):
+    for n_workers, chunks, per_item in (
+        (2, 5000, 0),
+        (4, 1234, 10_000),
+    ):  # clusters joined by the client, and by tasks
+        monkeypatch.setattr(search, "PER_ITEM", per_item)
         with clusters(n_workers).as_current():
             X = da.from_array(approximate, chunks=(chunks, 6))
             found.append(HNNE(neighbors="approximate", **OPTIONS).fit(X))
@@ -222,14 +152,15 @@ def test_a_second_attempt_if_guests_were_too_few(
 ) -> None:
     shares: list[float] = []
 
-    def reach(parted: Division, points: Any, share: float) -> float:
+    def reach(self: Borders, parted: Division, share: float) -> float:
         shares.append(share)
-        return 0.0 if len(shares) == 1 else borders.reach_of_guests(parted, points, share)
+        return 0.0 if len(shares) == 1 else found(self, parted, share)
 
-    monkeypatch.setattr(search, "reach_of_guests", reach)
+    found = Borders.reach
+    monkeypatch.setattr(Borders, "reach", reach)
     X = da.from_array(approximate, chunks=(5000, 6))
     report = HNNE(neighbors="approximate", **OPTIONS).fit(X).neighbor_report_
-    np.testing.assert_allclose(shares[:2], [0.95, 0.975])
+    np.testing.assert_allclose(shares[:2], [0.95, 0.975])  # whose parts are others, perhaps
     assert report.recall > 0.9 and report.n_sampled == 500  # the others had a say
 
 
@@ -242,129 +173,6 @@ def test_large_results_go_to_the_work_dir(tmp_path: Path, monkeypatch: pytest.Mo
         assert found.chunks[0] == (3, 7) and len(pickle.dumps(found.__dask_graph__())) < 5000
         assert_array_equal(found.compute(scheduler="sync"), values)
     assert len([*tmp_path.iterdir()]) == 1
-
-
-# Faults
-
-
-def _held(dask_scheduler: Any) -> list[str]:
-    return [str(key) for key in dask_scheduler.tasks if "nestmap" in str(key)]
-
-
-def _kill_once(flag: str) -> None:
-    """Kill this worker, the first time."""
-    try:
-        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Deadly:
-    """A task that kills its worker, the first time that one of its kind runs."""
-
-    def __init__(self, task: Any, flag: Path) -> None:
-        self.task, self.flag, self.__name__ = task, str(flag), task.__name__
-
-    def __call__(self, *arguments: Any) -> Any:
-        result = self.task(*arguments)
-        _kill_once(self.flag)  # with all files written, and no result
-        return result
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module, task", [(fit, "check_chunk"), *((search, f"{t}") for t in
-    ("sort_block", "spread_block", "join_part", "ask_part"))])  # fmt: skip
-def test_killed_workers(
-    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, task: str
-) -> None:
-    monkeypatch.setattr(module, task, Deadly(getattr(module, task), tmp_path / "killed"))
-    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
-    assert (tmp_path / "killed").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["sort_block", "spread_block", "join_part"])
-def test_killed_workers_in_an_approximate_search(
-    client: Any, approximate: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    X, options = da.from_array(approximate, chunks=(5000, 6)), {"neighbors": "approximate", **OPTIONS}
-    undisturbed = HNNE(**options).fit(X)
-    monkeypatch.setattr(search, task, Deadly(getattr(search, task), tmp_path / "killed"))
-    same(HNNE(**options).fit(X), undisturbed)
-    assert (tmp_path / "killed").exists()
-
-
-def _fatal(*arguments: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)  # as the system does to a process that takes too much memory
-
-
-def _allow_failures(n: int, dask_scheduler: Any) -> int:
-    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, n
-    return int(before)
-
-
-@pytest.mark.slow
-def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "join_part", _fatal)
-    before = client.run_on_scheduler(_allow_failures, 0)
-    try:
-        with pytest.raises(MemoryBudgetError, match=r"phase 'join'.*max_memory="):
-            HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-    finally:
-        client.run_on_scheduler(_allow_failures, before)
-
-
-def test_what_to_do_about_large_chunks() -> None:
-    assert phases.chunk_advice(900, 40, None).startswith(
-        "the largest chunk has 900 rows, 36 kB: use X.rechunk({0: 450})"
-    )
-    assert "rechunk({0: 12})" in phases.chunk_advice(900, 1000, 100_000)
-
-
-@pytest.mark.slow
-def test_nothing_is_left_behind(client: Any, parts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-
-    def fail(event: Any) -> None:
-        if "across" in event.stage:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        HNNE(callback=fail, **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
-    assert [*tmp_path.iterdir()] == []
-    deadline = time.monotonic() + 30  # a task that runs is not interrupted
-    while held := client.run_on_scheduler(_held):
-        assert time.monotonic() < deadline, held
-        time.sleep(0.05)
-
-
-@pytest.mark.slow
-def test_work_dir_resumes(
-    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, stages = da.from_array(ROWS, chunks=(500, 10)), []
-
-    def fail(event: Any) -> None:
-        if event.stage.startswith("level 1"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        HNNE(work_dir=tmp_path / "work", callback=fail, **OPTIONS).fit(X)
-    model = HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
-    same(model, alone)
-    assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
-    same(HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(ROWS), alone)  # one machine goes on from it, too
-    assert not [*(tmp_path / "work").glob("cluster*")]
-
-
-@pytest.mark.slow
-def test_folders_that_workers_do_not_see(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phases, "sees", lambda folder, token: False)
-    with pytest.raises(ValueError, match=r"work_dir: 2 workers.*share"):
-        HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
 
 
 # Bad input, before the work
@@ -397,6 +205,13 @@ def test_bad_chunks(client: Any, parts: None) -> None:
         HNNE(metric="precomputed").fit(X[:10, :10])
 
 
+@pytest.mark.slow
+def test_a_client_that_is_given(clusters: Any, parts: None, alone: HNNE) -> None:
+    with pytest.raises(ValueError, match="client: workers fit dask arrays, and X is of type ndarray"):
+        HNNE().fit(ROWS, client=clusters(2))
+    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)), client=clusters(2)), alone)  # none is active
+
+
 def test_there_must_be_a_client() -> None:
     with pytest.raises(ValueError, match=r"distributed\.Client\(\)"):
         HNNE().fit(da.from_array(ROWS, chunks=(500, 10)))
@@ -409,6 +224,17 @@ def test_plan(parts: None) -> None:
     assert plan.cluster.tasks["join"] == plan.cluster.n_parts and plan.cluster.disk == 2 * ROWS.nbytes
     assert plan.cluster.moved["spread"] == 2 * ROWS.nbytes and "parts" in str(plan)
     assert HNNE().plan(ROWS).cluster is None
+
+
+def test_plan_of_more_rows_than_one_process_joins(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = da.from_array(ROWS, chunks=(500, 10))
+    few = HNNE().plan(X).cluster
+    monkeypatch.setattr(fit, "PER_ITEM", 180_000)
+    many = HNNE().plan(X).cluster
+    assert few is not None and many is not None
+    assert "mean" not in few.tasks and many.tasks["mean"] == many.tasks["link"] == many.n_parts
+    assert many.tasks["jump"] % many.n_parts == 0 and many.disk > few.disk + 96 * N
+    assert sum(many.moved.values()) > sum(few.moved.values()) + ROWS.nbytes
 
 
 def test_plan_of_an_approximate_search(approximate: Array) -> None:
@@ -428,13 +254,15 @@ def test_more_parts_than_there_can_be(parts: None, monkeypatch: pytest.MonkeyPat
 # Pieces
 
 
-def test_row_files(tmp_path: Path) -> None:
+def test_row_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = RowFile(str(tmp_path / "rows"), N, 10, "float32").create()
     for start in (1000, 0, 2000):
         file.write(start, ROWS[start : start + 1000])
     assert_array_equal(file.read(5, 2100), ROWS[5:2100])
     assert_array_equal(file.mapped(), ROWS)
     some = RNG.permutation(N)[:777]
+    assert_array_equal(file.take(some), ROWS[some])
+    monkeypatch.setattr(store, "_GAP", 200)  # between rows that are read by themselves
     assert_array_equal(file.take(some), ROWS[some])
     assert_array_equal(file.take(some[:0]), ROWS[:0])
     with pytest.raises(OSError, match="cut off"):
@@ -469,23 +297,54 @@ def test_guests_come_from_the_border() -> None:
     """Neighbours meet in some part as often as was asked for, and rows far inside stay at home."""
     X = np.random.default_rng(8).normal(size=(40_000, 4)).astype(np.float32)
     points = make_points(X, "euclidean")
-    parted = division.divide(points, 6, 16)
+    parted, sample = borders.divide_for_guests(points, 14, 16, None, 0.99)
+    assert parted.n_parts < 11
     z, truth = parted.short(points), nestmap.first_neighbors(X).ids
     cells, shares = parted.cells_of(z), []
     own = parted.part_of_cell[cells]
     for share in (0.0, 0.96, 0.99):
-        reached = replace(parted, reach=borders.reach_of_guests(parted, points, share))
+        reached = replace(parted, reach=sample.reach(parted, share))
         member = np.zeros((len(X), parted.n_parts), dtype=bool)
         member[np.arange(len(X)), own] = True
         guests, hosts = reached.guests(z, cells)
         assert not member[guests, hosts].any()  # nobody is a guest at home
         member[guests, hosts] = True
         shares.append((member & member[truth]).any(axis=1).mean())
-        assert member.sum(axis=0).max() <= 1.05 * division.MOST_MEMBERS * len(X) / parted.n_parts
+        assert member.sum(axis=0).max() <= division.MOST_MEMBERS * len(X) / 14
         assert len(guests) < len(X)
     assert shares[0] < shares[1] < shares[2]
     np.testing.assert_allclose(shares[1:], [0.96, 0.99], atol=0.02)
     assert len(replace(parted, reach=-1.0).guests(z, cells)[0]) == 0
+
+
+def test_guests_have_room() -> None:
+    """Parts are as few as have room for their guests; where all rows are near borders, guests are as many as fit."""
+    X = np.random.default_rng(8).normal(size=(10_000, 8)).astype(np.float32)
+    points = make_points(X, "euclidean")
+    parts = [borders.divide_for_guests(points, 20, 32, None, share)[0].n_parts for share in (0.5, 0.95, 0.999)]
+    assert parts[0] < parts[1] < parts[2] == 20
+    parted, sample = borders.divide_for_guests(points, 20, 32, None, 0.999)
+    z = parted.short(points)
+    cells = parted.cells_of(z)
+    _, hosts = replace(parted, reach=sample.reach(parted, 0.999)).guests(z, cells)
+    members = np.bincount(hosts, minlength=20) + np.bincount(parted.part_of_cell[cells], minlength=20)
+    assert 0.9 < members.max() / (division.MOST_MEMBERS * len(X) / 20) < 1.1
+
+
+def test_neighbours_in_the_order_of_other_parts() -> None:
+    rows, keys = np.arange(50), RNG.integers(0, 9, 50).astype(np.uint64)
+    one, two = RNG.permutation(50), RNG.permutation(50)
+    best = search.Best.of(one, keys)
+    best.offer(tasks.Answers(rows[:40], RNG.random(40), RNG.integers(0, 50, 40)))
+    other = best.ordered(two)
+    assert_array_equal(other.keys, keys[two])
+    some = one[:40]  # the others have no neighbour yet
+    for found, before in zip(other.by_rows(), best.by_rows(), strict=True):
+        assert_array_equal(found[some], before[some])
+    assert (other.ids[other.places(one[40:])] == -1).all()
+    again = other.ordered(one)
+    assert_array_equal(again.ids, best.ids)
+    assert_array_equal(again.squared, best.squared)
 
 
 def test_queries_with_limits() -> None:

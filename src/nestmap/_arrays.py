@@ -25,16 +25,21 @@ def blocks(n: int, width: int, values: int | None = None) -> list[slice]:
     return [slice(i, min(n, i + step)) for i in range(0, n, step)]
 
 
-def runs(starts: Array, size: int) -> list[slice]:
+def runs(starts: Array, size: int, alone: int | None = None) -> list[slice]:
     """Runs of groups (group g is starts[g]:starts[g + 1]) that together have about `size` members.
+
+    Groups of more than `alone` members are runs of their own.
 
     Examples
     --------
     >>> runs(np.array([0, 2, 4, 9]), 4)
     [slice(0, 2, None), slice(2, 3, None)]
+    >>> runs(np.array([0, 2, 9, 10]), 10, alone=5)
+    [slice(0, 1, None), slice(1, 2, None), slice(2, 3, None)]
     """
     cuts = np.searchsorted(starts, np.arange(0, starts[-1], max(1, size)))
-    cuts = np.unique(np.append(cuts, len(starts) - 1))
+    large = np.empty(0, dtype=np.int64) if alone is None else np.flatnonzero(np.diff(starts) > alone)
+    cuts = np.unique(np.concatenate([cuts, large, large + 1, [len(starts) - 1]]))
     return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
 
 

@@ -145,7 +145,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     ((1, 2), (1,))
     """
 
-    def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ids: Any = None, client: Any = None) -> Self:
         """Build the hierarchy of X and its map; y is ignored (classes are for `plot` and `metrics`).
 
         A fit that fails or is interrupted changes nothing.
@@ -160,12 +160,18 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         ids : pair of sequences, optional
             With `like`: names of its rows and names of the rows of X, each name once on its side. None: rows are
             matched by their values.
+        client : distributed.Client, optional
+            Of dask arrays and frames: the client whose workers fit them; None: the active one.
         """
         if is_dask(X):
             if ids is not None:
                 raise ValueError("ids: rows of dask arrays are matched by their values; leave ids out")
-            fit_chunks(self, X)
+            fit_chunks(self, X, client)
             return self
+        if client is not None:
+            raise ValueError(
+                f"client: workers fit dask arrays, and X is of type {type(X).__name__}; leave client out"
+            )
         budget, progress = memory_budget(self.max_memory), Progress(self.verbose, self.callback)
         source, plan, n_threads = open_rows(X), None, resolve_n_jobs(self.n_jobs)
         if isinstance(source, RowSource):
@@ -286,9 +292,9 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         metric = check_metric(self.metric, X, self.metric_params)
         return self._plan(X, metric, memory_budget(self.max_memory), n_rows)
 
-    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None, client: Any = None) -> Any:
         """`fit(X).embedding_`, as an array of your own (of a dask array, a dask array)."""
-        found = self.fit(X, y, ids=ids).embedding_
+        found = self.fit(X, y, ids=ids, client=client).embedding_
         return found if is_dask(X) else np.array(found)
 
     def transform(self, X: Any, return_distance: bool = False) -> Any:

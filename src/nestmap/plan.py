@@ -42,13 +42,13 @@ class ClusterPlan:
     Attributes
     ----------
     n_parts : int
-        Parts that the rows are searched in; 1: the client finds the neighbours by itself.
+        Parts that the rows are searched in, at most; 1: the client finds the neighbours by itself.
     memory : int
         Bytes per thread of a worker, by estimate.
     disk : int
         Bytes of files in the folder that the client and the workers share; 0: none is needed.
     tasks : dict
-        Tasks per phase, without those that read the chunks of X.
+        Tasks per phase, without those that read the chunks of X; how many rounds of "jump" there are is a guess.
     moved : dict
         Bytes that the tasks of each phase read from and write to that folder (or send to the client), at least: rows
         that ask other parts, or are their guests, come on top. Nobody knows their number before.

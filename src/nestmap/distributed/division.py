@@ -64,29 +64,43 @@ class Division:
         """The cell of each row."""
         return nearest_centre(z, self.centres, 1)
 
-    def margins(self, z: Array, cells: Array) -> Array:
-        """How much farther each part is from rows of these cells than their own, which has -inf.
+    def margins(self, z: Array, cells: Array, apart: Array | None = None) -> Array:
+        """How far each part is from rows of these cells, and -inf for their own part; `apart`: of `cells_apart`.
 
-        By squared distances to the nearest centres.
+        That is, about, the distance to the plane midway between the nearest centres of both parts.
         """
+        apart = self.cells_apart() if apart is None else apart
+        out = self._nearest(z)
+        own = np.arange(len(z)), self.part_of_cell[cells]
+        out -= out[own][:, None]
+        out /= 2 * apart[cells]
+        out[own] = -np.inf
+        return out
+
+    def cells_apart(self) -> Array:
+        """Distance of the centre of each cell to the nearest one of each part, but 1 for its own part."""
+        squared = self._nearest(self.centres) + np.einsum("ij,ij->i", self.centres, self.centres)[:, None]
+        apart = np.sqrt(np.maximum(squared, np.finfo(np.float32).tiny))
+        apart[np.arange(len(apart)), self.part_of_cell] = 1
+        return np.asarray(apart)
+
+    def _nearest(self, z: Array) -> Array:
+        """Squared distances of rows to the nearest centre of each part, less the square of the row."""
         by_part = np.argsort(self.part_of_cell, kind="stable")
         centres, starts = self.centres[by_part], np.searchsorted(self.part_of_cell[by_part], np.arange(self.n_parts))
         out = np.empty((len(z), self.n_parts), dtype=np.float32)
         for block in blocks(len(z), len(centres), values=1_000_000):
             away = np.einsum("ij,ij->i", centres, centres) - 2 * (z[block] @ centres.T)
             out[block] = np.minimum.reduceat(away, starts, axis=1)
-        own = np.arange(len(z)), self.part_of_cell[cells]
-        out -= out[own][:, None]
-        out[own] = -np.inf
         return out
 
     def guests(self, z: Array, cells: Array) -> tuple[Array, Array]:
         """Rows, of these cells, that are guests of parts, and these parts."""
         if self.reach < 0:
             return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint16)
-        found = []
+        found, apart = [], self.cells_apart()
         for block in blocks(len(z), len(self.centres), values=1_000_000):
-            margins = self.margins(z[block], cells[block])
+            margins = self.margins(z[block], cells[block], apart)
             rows, parts = np.nonzero((margins <= self.reach) & (margins > -np.inf))
             found.append((rows + block.start, parts))
         rows, parts = (np.concatenate(column) for column in zip(*found, strict=True))

@@ -23,10 +23,11 @@ from ..neighbors.row_metric import ROW_METRICS
 from ..plan import ON_DISK, ClusterPlan, Plan
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
+from .merge import PER_ITEM, ROUNDS
 from .phases import Phases, chunk_advice
 from .results import Chunks
 from .search import BLOCK_BYTES, ClusterSearch, is_searched
-from .store import Store
+from .store import NUMBERS_BYTES, Store
 from .tasks import check_chunk
 
 PART_BYTES = 600_000_000  # of the working memory of a part, if max_memory is not given
@@ -34,9 +35,15 @@ FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
-def fit_chunks(model: Any, X: Any) -> None:
-    """Fit a model to a dask array or frame, on the workers of the active client."""
-    client, progress, names = active_client(), Progress(model.verbose, model.callback), feature_names(X)
+def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
+    """Fit a model to a dask array or frame, on the workers of a client (None: the active one)."""
+    client = active_client() if client is None else client
+    with client.as_current():  # lengths of frames are counted there, too
+        _fit_on(client, model, X)
+
+
+def _fit_on(client: Any, model: Any, X: Any) -> None:
+    progress, names = Progress(model.verbose, model.callback), feature_names(X)
     X = row_chunks(X)
     model._check_parameters(X.shape[0])
     _check_metric(model, X.shape[1])
@@ -73,7 +80,20 @@ def plan_chunks(model: Any, X: Any) -> Plan:
     large = n * _per_row(X, "approximate") > room
     plan = _plan(model, sample, metric, n, large)
     n_parts = _n_parts(X, metric, plan.method, room) if large else 1
-    return replace(plan, cluster=_cluster_plan(X, plan.method, n_parts, large))
+    found = _cluster_plan(X, plan.method, n_parts, large)
+    by_tasks = n_parts > 1 and PER_ITEM * n > room
+    return replace(plan, cluster=_with_merge(found, X) if by_tasks else found)
+
+
+def _with_merge(plan: ClusterPlan, X: Any) -> ClusterPlan:
+    """The same and the tasks that join rows to clusters, if these are too many for one process."""
+    n, parts, table = X.shape[0], plan.n_parts, int(_LEAVES * X.shape[0]) * X.shape[1] * work_dtype(X.dtype).itemsize
+    tasks = {"link": parts, "jump": ROUNDS * parts, "root": parts, "mean": parts}
+    rows = n * X.shape[1] * row_dtype(X.dtype).itemsize
+    moved = {"link": 32 * n, "jump": 72 * ROUNDS * n, "root": 40 * n, "mean": rows + table}
+    return replace(
+        plan, tasks=plan.tasks | tasks, moved=plan.moved | moved, disk=plan.disk + table + n * NUMBERS_BYTES
+    )
 
 
 def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,10 @@ from .._work.lock import take_lock
 from ..errors import MemoryBudgetError
 from .inputs import import_distributed
 from .tasks import sees, survey
+
+ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
+_PAUSE, _LOOK = 0.01, 5.0  # seconds between two looks at results, and at workers if there are none
+_NOBODY = 300.0  # seconds that a fit waits for workers: clusters that grow and shrink may have none for a while
 
 
 class Phases:
@@ -92,7 +97,7 @@ class Phases:
         done = False
         try:
             self.progress.begin(what)
-            for n_done, future in enumerate(self.distributed.as_completed(futures), start=1):
+            for n_done, future in enumerate(self._as_completed(name, futures), start=1):
                 yield number[future.key], future.result()
                 if not keep:
                     future.release()
@@ -106,6 +111,26 @@ class Phases:
         finally:
             if not done:
                 self.client.cancel(futures, force=True)
+
+    def _as_completed(self, name: str, futures: list[Any]) -> Iterator[Any]:
+        """Tasks as they finish; an error if there is nobody to run them."""
+        todo, since, looked = self.distributed.as_completed(futures), None, time.monotonic()
+        while not todo.is_empty():
+            found = todo.next_batch(block=False)
+            yield from found
+            now = time.monotonic()
+            if found:
+                since, looked = None, now
+                continue
+            if now - looked > min(_LOOK, _NOBODY):
+                since, looked = None if self.client.nthreads() else since or now, now
+                if since and now - since >= _NOBODY:
+                    raise RuntimeError(
+                        f"the phase {name!r} of the fit was given up: the cluster has had no workers for "
+                        f"{_NOBODY:.0f} seconds. Dask gives up a worker that died and is not back soon (in local "
+                        "clusters: distributed.deploy.lost-worker-timeout, 15 seconds): start workers, and fit again"
+                    )
+            time.sleep(_PAUSE)
 
     @contextmanager
     def shared_folder(self, work_dir: Path | None) -> Iterator[str]:

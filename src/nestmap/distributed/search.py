@@ -20,9 +20,10 @@ from .._run import Run
 from ..neighbors import FirstNeighbors, Found
 from ..neighbors.choice import Search, decide
 from ..neighbors.report import Clock, NeighborReport
-from .borders import reach_of_guests
+from .borders import divide_for_guests
 from .division import LISTED, Division, divide, number_of_parts, per_row
-from .phases import Phases, in_order
+from .merge import PER_ITEM, Merge
+from .phases import ADVICE, Phases, in_order
 from .store import Store
 from .tasks import NOTHING, Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
 
@@ -31,7 +32,6 @@ _SAMPLED = 1000  # rows that tell the recall
 _MEETING, _FOUND = 0.5, 1.0  # times what may be missed: neighbours that meet in no part, and those not found in one
 _ATTEMPTS = 2
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
-_ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,12 @@ class ClusterSearch:
             store = store.beside(f"level-{k}", items)
             hashes = hash_points(items, run.n_threads)
         assert hashes is not None
-        level = _Level(self.phases, store, f"level {k}", search)
+        level = _Level(self.phases, store, f"level {k}", search, store is not self.store)
         points = make_points(items, metric, n_threads=run.n_threads)
-        found = level.find(points, keys, hashes, divide(points, n_parts, search.columns, reducer))
-        if k:
-            store.remove()
+        found, merge = level.find(points, keys, hashes, n_parts, reducer, run)
+        if PER_ITEM * store.n > self.room:
+            return replace(found, merge=merge)
+        merge.close()
         return found
 
     def _parts(self, items: Any, method: str) -> int:
@@ -80,10 +81,15 @@ class _Level:
     store: Store
     name: str
     search: Search
+    own: bool  # store, which goes with the level
 
-    def find(self, points: PointSet, keys: Array, hashes: Array, division: Division) -> Found:
+    def find(
+        self, points: PointSet, keys: Array, hashes: Array, n_parts: int, reducer: Reducer | None, run: Run
+    ) -> tuple[Found, Merge]:
+        """First neighbours, and what can join the items to nodes."""
         clock = Clock()
         if self.search.method == "exact":
+            division = divide(points, n_parts, self.search.columns, reducer)
             division, best = self._spread(division, keys, hashes)
             clock.stop("parts")
             found = self._join(division, best, self.search)
@@ -92,13 +98,16 @@ class _Level:
             clock.stop("other parts")
             recall = 1.0, 0
         else:
-            division, best, found, recall = self._approximate(points, keys, hashes, division, clock)
+            division, best, found, recall = self._approximate(points, keys, hashes, n_parts, reducer, clock)
         report = _report([each.report for each in found], division, points.n, self.search, recall, clock)
         ids, distances = best.by_rows()
-        return Found(FirstNeighbors(ids, points.to_metric(distances), report), None, division.reducer)
+        neighbors = FirstNeighbors(ids, points.to_metric(distances), report)
+        version = f"parts, reach {division.reach!r}"
+        merge = Merge(self.phases, self.store, self.name, division, version, best.order, best.ids, run, self.own)
+        return Found(neighbors, None, division.reducer), merge
 
     def _approximate(
-        self, points: PointSet, keys: Array, hashes: Array, division: Division, clock: Clock
+        self, points: PointSet, keys: Array, hashes: Array, most_parts: int, reducer: Reducer | None, clock: Clock
     ) -> tuple[Division, Best, list[PartNeighbors], tuple[float, int]]:
         """Parts with guests; more of them, and a closer look, if sampled rows say that it was not enough.
 
@@ -108,7 +117,9 @@ class _Level:
         rows = np.sort(np.random.default_rng(2).choice(points.n, min(points.n, _SAMPLED), replace=False))
         missed, before = 1 - target, None
         for attempt in range(_ATTEMPTS):
-            division = replace(division, reach=reach_of_guests(division, points, 1 - _MEETING * missed))
+            share = 1 - _MEETING * missed
+            division, borders = divide_for_guests(points, most_parts, self.search.columns, reducer, share)
+            division, reducer = replace(division, reach=borders.reach(division, share)), division.reducer
             clock.stop("borders")
             division, best = self._spread(division, keys, hashes, before)
             places = best.places(rows)
@@ -137,7 +148,7 @@ class _Level:
         version = f"cells, reach {division.reach!r}"
         division.save(store)
         futures = self.phases.submit("sort", sort_block, [(store, version, part) for part in parts])
-        results = self.phases.results("sort", f"{self.name}: sorting {store.n} rows", futures, _ADVICE, keep=True)
+        results = self.phases.results("sort", f"{self.name}: sorting {store.n} rows", futures, ADVICE, keep=True)
         found: list[Sorted] = in_order(results, len(parts))
         own = [division.part_of_cell[each.cells] for each in found]
         n_own, n_guests = (
@@ -151,9 +162,10 @@ class _Level:
         arguments = [(store, version, *each) for each in zip(parts, futures, first, first_guests, strict=True)]
         spread = self.phases.submit("spread", spread_block, arguments)
         what = f"{self.name}: dividing {store.n} rows into {n_parts} parts"
-        best = best or Best.of(np.argsort(np.concatenate(own), kind="stable"), keys)
+        order = np.argsort(np.concatenate(own), kind="stable")
+        best = Best.of(order, keys) if best is None else best.ordered(order)
         self._write_keys(best, own, found, parts, hashes)
-        in_order(self.phases.results("spread", what, spread, _ADVICE), len(parts))
+        in_order(self.phases.results("spread", what, spread, ADVICE), len(parts))
         self._count("sort", store.n)
         self._count("spread", store.n + int(begins[-1]))
         self.phases.shuffled += int(begins[-1]) * store.rows.row_bytes
@@ -186,7 +198,7 @@ class _Level:
             best.offer(each.found)
             return replace(each, found=NOTHING)  # neighbours of all parts at once would take more than anything else
 
-        found = in_order(self.phases.results("join", what, futures, _ADVICE), len(filled), take)
+        found = in_order(self.phases.results("join", what, futures, ADVICE), len(filled), take)
         self._count("join", int(division.begins[-1]))
         return found
 
@@ -206,7 +218,7 @@ class _Level:
         self.phases.shuffled += n_asked * self.store.rows.row_bytes
         futures = self.phases.submit("ask", ask_part, [(self.store, "parts, reach -1.0", p) for p in asks])
         what = f"{self.name}: neighbours across {len(asks)} parts"
-        for _, answers in self.phases.results("ask", what, futures, _ADVICE):
+        for _, answers in self.phases.results("ask", what, futures, ADVICE):
             best.offer(answers)
 
 
@@ -245,6 +257,12 @@ class Best:
         tie &= (key < old_key) | ((key == old_key) & (self.order[ids] < self.order[old]))
         take = nearer | tie
         self.squared[rows[take]], self.ids[rows[take]] = found.squared[take], ids[take]
+
+    def ordered(self, order: Array) -> Best:
+        """The same in the order of other parts."""
+        at = self.places(order)
+        new = Best(order, self.keys[at], self.squared[at], self.ids[at])
+        return replace(new, ids=np.where(new.ids < 0, -1, new.places(self.order[new.ids])))
 
     def by_rows(self) -> tuple[Array, Array]:
         """Neighbours and distances in the order of X."""

@@ -20,6 +20,8 @@ from .._arrays import Array, blocks
 from .._input.scratch import reserve
 
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
+NUMBERS_BYTES = 96  # per row: what joins rows to clusters, two files of three numbers and six of one
+_GAP = 64_000  # bytes between two of them that are not read along
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,19 @@ class RowFile:
 
     def read(self, start: int, stop: int) -> Array:
         """A slice of the rows, in memory."""
-        values = np.fromfile(
-            self.path, dtype=self.dtype, count=(stop - start) * self.width, offset=start * self.row_bytes
-        )
-        if len(values) != (stop - start) * self.width:
-            raise OSError(f"{self.path} ends before row {stop}: it was cut off, or another process removed it")
-        return values.reshape(-1, self.width)
+        with Path(self.path).open("rb", buffering=0) as file:
+            return self._read(file, start, stop)
+
+    def _read(self, file: Any, start: int, stop: int) -> Array:
+        rows = np.empty((stop - start, self.width), dtype=self.dtype)
+        view: Any = rows.reshape(-1).view(np.uint8).data
+        file.seek(start * self.row_bytes)
+        while len(view):
+            n_read = file.readinto(view)
+            if not n_read:
+                raise OSError(f"{self.path} ends before row {stop}: it was cut off, or another process removed it")
+            view = view[n_read:]
+        return rows
 
     def take(self, rows: Array) -> Array:
         """Some rows, in the given order; the file is read in windows, from its begin to its end."""
@@ -65,10 +74,12 @@ class RowFile:
         order = np.argsort(rows, kind="stable")
         ascending = rows[order]
         windows = ascending // max(1, _WINDOW // self.row_bytes)
-        cuts = np.flatnonzero(np.diff(windows, prepend=-1, append=-1))
-        for a, b in pairwise(cuts):
-            first = int(ascending[a])
-            out[order[a:b]] = self.read(first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
+        far = np.diff(ascending, prepend=-1) > max(1, _GAP // self.row_bytes)
+        cuts = np.flatnonzero((np.diff(windows, prepend=-1) != 0) | far)
+        with Path(self.path).open("rb", buffering=0) as file:
+            for a, b in pairwise([*cuts.tolist(), len(rows)]):
+                first = int(ascending[a])
+                out[order[a:b]] = self._read(file, first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
         return out
 
     def mapped(self) -> Any:
@@ -100,6 +111,20 @@ class Store:
         """Of each row its key, which decides ties, the hash that copies are found by, and its place."""
         return RowFile(os.path.join(self.folder, "keys"), self.n, 3, "uint64")
 
+    def numbers(self, name: str, width: int = 1, dtype: str = "int64") -> RowFile:
+        """Some numbers of each row, by places."""
+        return RowFile(os.path.join(self.folder, name), self.n, width, dtype)
+
+    @property
+    def weights(self) -> RowFile:
+        """How many rows of X each row stands for."""
+        return self.numbers("weights", dtype="float64")
+
+    @property
+    def pointers(self) -> tuple[RowFile, RowFile]:
+        """Where each row points, the lowest row on the way, and its root so far; rounds write to them in turn."""
+        return self.numbers("pointers-0", 3), self.numbers("pointers-1", 3)
+
     def beside(self, name: str, rows: Any) -> Store:
         """A store of other rows in a folder of its own, written here."""
         folder = os.path.join(self.folder, name)
@@ -113,6 +138,12 @@ class Store:
     def remove(self) -> None:
         """Give back the room of the files."""
         shutil.rmtree(self.folder)
+
+    def remove_all_but_rows(self) -> None:
+        """Give back the room of the files that were made from the rows."""
+        for path in Path(self.folder).iterdir():
+            if path.is_file() and path.name not in ("rows", "lock", "token"):
+                path.unlink()
 
     def table(self, name: str) -> str:
         """Where some arrays are kept."""

@@ -189,8 +189,8 @@ def _join_items(
     k: int, items: Any, weights: Array, metric: Any, found: Found, keys: Array, dtype: Any, run: Run
 ) -> Step:
     """Components of the first-neighbour graph and their centroids, unless a single node is left."""
-    distances = found.neighbors.distances
-    members = components(link_graph(found.neighbors.ids))
+    distances, merged = found.neighbors.distances, found.merge and found.merge(weights, dtype)
+    members = merged.members if merged else components(link_graph(found.neighbors.ids))
     n_nodes = int(members.max()) + 1
     step = Step(
         members, float(np.mean(distances)), float(np.quantile(distances, 0.999)), found.neighbors.report,
@@ -198,6 +198,8 @@ def _join_items(
     )  # fmt: skip
     if k and n_nodes == 1:
         return step
+    if merged:
+        return replace(step, centroids=merged.centroids, sizes=merged.sizes.astype(np.int64))
     run.progress.begin(f"level {k}: centroids of {n_nodes} nodes")
     if centroid_kind(metric) == "medoid":
         group = Grouping.of(members, n_nodes)
@@ -219,17 +221,21 @@ def merge_items(
     dtype: Any,
     run: Run,
 ) -> tuple[Any, Array]:
-    """Centroids and sizes of groups of items: means weighted by the rows below, summed in float64."""
+    """Centroids and sizes of groups of items: means weighted by the rows below, summed in float64.
+
+    Each group by itself, in the order of its items: the same bits whichever groups are merged at once.
+    """
     sizes = np.bincount(members, weights=weights, minlength=n_nodes)
     if sparse.issparse(items):
         return _sparse_means(items, weights, members, sizes, dtype), sizes
     group = Grouping.of(members, n_nodes)
     centroids = run.table((n_nodes, items.shape[1]), dtype)
+    most = _MOST_VALUES // items.shape[1]
 
     def mean(part: slice) -> None:
         starts = group.starts[part.start : part.stop + 1]
         rows = group.order[starts[0] : starts[-1]]
-        if len(rows) * items.shape[1] > _MOST_VALUES:  # one group of very many: run by run
+        if len(starts) == 2 and len(rows) > most:  # one group of very many: run by run
             total = np.zeros(items.shape[1])
             for some in blocks(len(rows), items.shape[1], values=_GATHER):
                 total += (weights[rows[some], None] * dense_block(items, rows[some])).sum(axis=0)
@@ -239,7 +245,8 @@ def merge_items(
         order = np.arange(len(rows))
         centroids[part] = kernels.group_means(x, order, starts - starts[0], weights[rows], 1)
 
-    map_blocks(mean, runs(group.starts, max(1, _GATHER // items.shape[1])), run.n_threads, run.progress.share)
+    parts = runs(group.starts, max(1, _GATHER // items.shape[1]), alone=most)
+    map_blocks(mean, parts, run.n_threads, run.progress.share)
     return centroids, sizes
 
 
