@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._arrays import Array
 from ..._progress import Progress, Share, part_of
-from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
+from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
 from ..descent import Placement, make_placement, separate
@@ -52,11 +52,15 @@ class Items:
     keys: Array  # uint64: decide between equal distances
     masses: Array  # rows that each of them stands for
     rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
+    along: Projection | None = None  # leading directions of the data, if they are known
+    hashes: Array | None = None  # of `hash_points`
 
     def weigh(self, perplexity: float, n_threads: int, share: Share | None = None) -> tuple[Array, Array, Attraction]:
         """The items by their rank, and in that order their masses and what attracts them."""
         n_neighbors = min(len(self.keys) - 1, int(REACH * perplexity))
-        ids, distances = level_graph(self.data, self.metric, n_neighbors, n_threads, self.keys, share)
+        ids, distances = level_graph(
+            self.data, self.metric, n_neighbors, n_threads, self.keys, share, self.along, self.hashes
+        )
         order = np.argsort(self.rank)
         masses = self.masses[order].astype(np.float64)
         return order, masses, weigh_neighbors(self.rank[ids[order]], distances[order], masses, perplexity, n_threads)
@@ -107,9 +111,9 @@ def lay_islands(
     """
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
-    first = first_level(hierarchy)
+    first, along = first_level(hierarchy), arrangement.project
     ranks = node_ranks(hierarchy, preliminary)
-    items = node_items(hierarchy, first, ranks)
+    items = node_items(hierarchy, first, ranks, along)
     if start is None:
         progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
         start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
@@ -123,7 +127,8 @@ def lay_islands(
         if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, node_phases(k, detail, tightness)
-            positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
+            items = node_items(hierarchy, k, ranks, along)
+            positions = improve(items, positions, PERPLEXITY, phases, n_threads, progress)
         if k == 0 and detail == "leaves":
             onto = onto_old(positions, places, 0)
             positions = onto(positions)
@@ -131,7 +136,7 @@ def lay_islands(
         placement, positions, frames = place_members(hierarchy, k, arrangement, positions, ball, distinct, n_threads)
     leaf: Placement | RowPlacement = placement
     if detail == "rows":
-        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
+        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], along)
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
         own = improve(rows, own, *row_phases(len(own), tightness), n_threads, progress)
@@ -224,20 +229,26 @@ def _keys(hierarchy: Hierarchy, k: int) -> Array:
     return np.arange(hierarchy.levels[k].n_nodes, dtype=np.uint64) if keys is None else keys
 
 
-def node_items(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
+def node_items(hierarchy: Hierarchy, k: int, ranks: list[Array], along: Projection | None) -> Items:
     level = hierarchy.levels[k]
-    return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k])
+    return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k], along)
 
 
 def row_items(
-    hierarchy: Hierarchy, X: Any, keys: Array, coordinates: Array, distinct: DistinctRows | None, leaf_ranks: Array
+    hierarchy: Hierarchy,
+    X: Any,
+    keys: Array,
+    coordinates: Array,
+    distinct: DistinctRows | None,
+    leaf_ranks: Array,
+    along: Projection | None,
 ) -> Items:
     """The rows, of equal ones the first, which counts for all of them."""
     above, masses = leaf_ranks[hierarchy.levels[0].members], np.ones(len(keys))
     if distinct is not None:
         some, masses = distinct.rows, distinct.counts
         X, keys, coordinates, above = X[some], keys[some], coordinates[some], above[some]
-    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above))
+    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above), along, hashes=keys)
 
 
 def improve(
