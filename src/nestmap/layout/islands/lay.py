@@ -25,12 +25,12 @@ FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
 # Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
 FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS = 50
-FEW_ROWS = 20_000  # get nearly four times the steps and the larger perplexity, in a second or two
-FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 80)
+FEW_ROWS = 20_000  # get four times the steps and the larger perplexity, in a second or two
+FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 70)
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 # Times the attraction in the last steps: room between rows of different clusters. A few rows fill the map without it.
-LOOSER, _LOOSE_AT_LAST = 0.8, 0.9
+LOOSER, _LOOSE = 0.8, 0.9  # at last; many rows: before that
 _TIGHT_ROWS, _LOOSE_ROWS = 2000, 8000  # up to and from which the factor is 1 and LOOSER
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 100_000  # up to which detail="auto" goes down to the rows: of 200,000 words, leaves made the better map
@@ -176,9 +176,14 @@ def place_members(
 
 
 def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
-    """Whether a level is optimised at the small perplexity; `done`: nodes of the last one that was."""
-    if k == first:  # leaves that rows will not refine
-        return k == 0 and detail == "leaves"
+    """Whether a level is optimised at the small perplexity; `done`: nodes of the last one that was.
+
+    Leaves are not if rows come next: these find their places as well from where the level above has put them.
+    """
+    if k == 0 and detail == "rows":
+        return False
+    if k == first:
+        return k == 0
     return (_WORTH if k else 1) * done <= n_nodes <= MOST_NODES
 
 
@@ -202,9 +207,9 @@ def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
         last = float(np.interp(between, [0, 1], [1.0, LOOSER]))
         phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, last * tightness))
         return FEW_ROWS_PERPLEXITY, phases
-    first, end = steps // 3, 4 * steps // 15
-    middle = Phase(steps - first - end, tightness, _FAST)
-    return ROWS_PERPLEXITY, (Phase(first, _CLOSER * tightness, _FAST), middle, Phase(end, _LOOSE_AT_LAST * tightness))
+    third = steps // 3
+    close, middle = Phase(third, _CLOSER * tightness, _FAST), Phase(steps - 2 * third, _LOOSE * tightness, _FAST)
+    return ROWS_PERPLEXITY, (close, middle, Phase(third, LOOSER * tightness))
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
