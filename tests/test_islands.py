@@ -375,14 +375,12 @@ class TestLevels:
 
     def test_goes_down_through_several_levels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
-        stages: list[str] = []
-        model = HNNE(callback=lambda event: stages.append(event.stage)).fit(digits())
-        told = [s for s in dict.fromkeys(stages) if "islands" in s]
-        assert told == [
-            "islands: 21 nodes of level 2", "islands: 88 nodes of level 1", "islands: 401 nodes of level 0",
-            "islands: 1797 rows",
-        ]  # fmt: skip
-        assert trustworthiness(digits(), model.embedding_) > 0.99
+        for detail, last in (("rows", "islands: 1797 rows"), ("leaves", "islands: 401 nodes of level 0")):
+            stages: list[str] = []
+            model = HNNE(detail=detail, callback=lambda event, to=stages: to.append(event.stage)).fit(digits())
+            told = [s for s in dict.fromkeys(stages) if "islands" in s]
+            assert told == ["islands: 21 nodes of level 2", "islands: 88 nodes of level 1", last]
+            assert trustworthiness(digits(), model.embedding_) > 0.99
 
     def test_levels_of_very_many_nodes_lie_as_they_are_arranged(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
@@ -419,8 +417,7 @@ class TestLevels:
     def test_the_last_steps_leave_room_where_there_are_many_rows(self) -> None:
         last = [lay.row_phases(n, 1.0)[1][-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]
         assert last == pytest.approx([1, 1, (1 + lay.LOOSER) / 2, lay.LOOSER, lay.LOOSER])
-        assert [lay.node_phases(k, "leaves", 2.0)[0].exaggeration for k in (0, 1)] == [2 * lay.LOOSER, 2]
-        assert lay.node_phases(0, "rows", 2.0)[0].exaggeration == 2
+        assert [lay.node_phases(k, 2.0)[0].exaggeration for k in (0, 1)] == [2 * lay.LOOSER, 2]
 
     def test_progress_and_a_stop_between_steps(self) -> None:
         def stop(event: ProgressEvent) -> None:

@@ -78,7 +78,7 @@ def lay_alike(
         ties = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes
         items = node_items(hierarchy, k, ranks, arrangement.project)
         progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
-        phases = node_phases(k, detail, tightness)
+        phases = node_phases(k, tightness)
         found = settle(items, scale * places.nodes[k], ties, PERPLEXITY, phases, n_threads, progress)
         onto = onto_old(found, places, k)
         first, positions = _means(hierarchy, k, onto.turned(found)), onto(found)

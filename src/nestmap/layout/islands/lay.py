@@ -126,7 +126,7 @@ def lay_islands(
         level = hierarchy.levels[k]
         if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
-            done, phases = level.n_nodes, node_phases(k, detail, tightness)
+            done, phases = level.n_nodes, node_phases(k, tightness)
             items = node_items(hierarchy, k, ranks, along)
             positions = improve(items, positions, PERPLEXITY, phases, n_threads, progress)
         if k == 0 and detail == "leaves":
@@ -193,9 +193,9 @@ def first_level(hierarchy: Hierarchy) -> int:
     return few[0] if few else hierarchy.n_levels - 1
 
 
-def node_phases(k: int, detail: str, tightness: float) -> tuple[Phase, ...]:
-    """Steps of level k; leaves that rows will not refine are given room as rows are."""
-    return (Phase(NODE_STEPS, LOOSER * tightness if k == 0 and detail == "leaves" else tightness),)
+def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
+    """Steps of level k; leaves, which no rows will refine then, are given room as rows are."""
+    return (Phase(NODE_STEPS, tightness if k else LOOSER * tightness),)
 
 
 def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
