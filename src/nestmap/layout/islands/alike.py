@@ -75,8 +75,7 @@ def lay_alike(
         leaf = _fit_leaves(hierarchy, arrangement, positions, distinct, n_threads)
     else:
         k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
-        ties = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes
-        items = node_items(hierarchy, k, ranks, arrangement.project)
+        ties, items = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes, node_items(hierarchy, k, ranks)
         progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
         phases = node_phases(k, tightness)
         found = settle(items, scale * places.nodes[k], ties, PERPLEXITY, phases, n_threads, progress)

@@ -111,9 +111,9 @@ def lay_islands(
     """
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
-    first, along = first_level(hierarchy), arrangement.project
+    first = first_level(hierarchy)
     ranks = node_ranks(hierarchy, preliminary)
-    items = node_items(hierarchy, first, ranks, along)
+    items = node_items(hierarchy, first, ranks)
     if start is None:
         progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
         start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
@@ -127,8 +127,7 @@ def lay_islands(
         if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, node_phases(k, tightness)
-            items = node_items(hierarchy, k, ranks, along)
-            positions = improve(items, positions, PERPLEXITY, phases, n_threads, progress)
+            positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
         if k == 0 and detail == "leaves":
             onto = onto_old(positions, places, 0)
             positions = onto(positions)
@@ -136,7 +135,7 @@ def lay_islands(
         placement, positions, frames = place_members(hierarchy, k, arrangement, positions, ball, distinct, n_threads)
     leaf: Placement | RowPlacement = placement
     if detail == "rows":
-        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], along)
+        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
         own = improve(rows, own, *row_phases(len(own), tightness), n_threads, progress)
@@ -234,9 +233,9 @@ def _keys(hierarchy: Hierarchy, k: int) -> Array:
     return np.arange(hierarchy.levels[k].n_nodes, dtype=np.uint64) if keys is None else keys
 
 
-def node_items(hierarchy: Hierarchy, k: int, ranks: list[Array], along: Projection | None) -> Items:
+def node_items(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
     level = hierarchy.levels[k]
-    return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k], along)
+    return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k])
 
 
 def row_items(
@@ -248,11 +247,12 @@ def row_items(
     leaf_ranks: Array,
     along: Projection | None,
 ) -> Items:
-    """The rows, of equal ones the first, which counts for all of them."""
+    """The rows, of equal ones the first, which counts for all of them; many make do with the directions `along`."""
     above, masses = leaf_ranks[hierarchy.levels[0].members], np.ones(len(keys))
     if distinct is not None:
         some, masses = distinct.rows, distinct.counts
         X, keys, coordinates, above = X[some], keys[some], coordinates[some], above[some]
+    along = along if len(keys) > FEW_ROWS else None
     return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above), along, hashes=keys)
 
 
