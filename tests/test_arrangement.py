@@ -216,6 +216,22 @@ def test_coordinates_of_new_rows_are_those_of_the_fit(backend: str) -> None:
             np.testing.assert_allclose(found.nodes[0], means, atol=1e-5 * np.abs(rows).max())
 
 
+def test_frames_of_leaves_keep_leading_coordinates_where_asked() -> None:
+    X = RNG.normal(size=(300, 120))
+    X[250:] = X[:50]  # equal rows have the coordinates of the first
+    tree, first = build_hierarchy(X), np.r_[:250, :50]
+    anchors, around = RNG.normal(size=(tree.levels[0].n_nodes, 2)), np.zeros((tree.levels[0].n_nodes, 1), np.int64)
+    for n_short in (0, 7, 500):
+        found = make_local(X, tree, 2, np.arange(300), 2, first, n_short)
+        short = found.frames(tree, 0, anchors, around).short
+        if n_short == 0:
+            assert short is None
+            continue
+        rows = found.project(np.arange(300))[:, :n_short]
+        np.testing.assert_allclose(short, rows, atol=1e-5 * np.abs(rows).max())
+        np.testing.assert_array_equal(short[250:], short[:50])
+
+
 def test_the_order_of_rows_makes_no_difference() -> None:
     X = RNG.normal(size=(3000, 70)) * np.linspace(3, 0.1, 70)  # more rows than the sample of directions
     order = RNG.permutation(len(X))

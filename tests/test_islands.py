@@ -10,9 +10,11 @@ import pytest
 from conftest import digits
 from scipy.spatial.distance import cdist
 
-from nestmap import HNNE
+from nestmap import HNNE, build_hierarchy
 from nestmap._native import builds, forces, kernels, using
+from nestmap._points.duplicates import hash_points
 from nestmap._progress import Progress, ProgressEvent
+from nestmap.arrangement import make_local
 from nestmap.layout import Descent, Islands, audit_layout
 from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
@@ -62,6 +64,19 @@ class TestWeights:
         a = level_graph(X, "cosine", 5, 1, keys)
         b = level_graph(X * RNG.uniform(1, 9, (200, 1)), "cosine", 5, 1, keys)
         np.testing.assert_allclose(a[1], b[1], atol=1e-6)
+
+    @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+    def test_directions_that_are_known_serve_the_search(self, metric: str) -> None:
+        X = RNG.normal(size=(4200, 12)) * np.linspace(3, 0.3, 12) + 1  # more rows than are compared with all
+        keys = hash_points(X, 1)
+        along = make_local(X, build_hierarchy(X, metric), 2, np.arange(4200), 1).project
+        for known in (None, along):  # manhattan has no use for directions
+            ids, distances = level_graph(X, metric, 8, 2, keys, along=known, hashes=keys)
+            D = cdist(X[:50], X, "cityblock" if metric == "manhattan" else metric)
+            true = np.sort(D, axis=1)[:, 1:9]
+            found = np.take_along_axis(D, ids[:50].astype(int), axis=1)
+            assert (found <= true[:, -1:]).mean() > 0.85
+            assert np.corrcoef(found.ravel(), distances[:50].ravel())[0, 1] > 0.97  # squared, for cosine
 
     @pytest.mark.parametrize("backend", BACKENDS)
     @pytest.mark.parametrize("perplexity", [1.5, 5.0, 10.0])
@@ -375,14 +390,12 @@ class TestLevels:
 
     def test_goes_down_through_several_levels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
-        stages: list[str] = []
-        model = HNNE(callback=lambda event: stages.append(event.stage)).fit(digits())
-        told = [s for s in dict.fromkeys(stages) if "islands" in s]
-        assert told == [
-            "islands: 21 nodes of level 2", "islands: 88 nodes of level 1", "islands: 401 nodes of level 0",
-            "islands: 1797 rows",
-        ]  # fmt: skip
-        assert trustworthiness(digits(), model.embedding_) > 0.99
+        for detail, last in (("rows", "islands: 1797 rows"), ("leaves", "islands: 401 nodes of level 0")):
+            stages: list[str] = []
+            model = HNNE(detail=detail, callback=lambda event, to=stages: to.append(event.stage)).fit(digits())
+            told = [s for s in dict.fromkeys(stages) if "islands" in s]
+            assert told == ["islands: 21 nodes of level 2", "islands: 88 nodes of level 1", last]
+            assert trustworthiness(digits(), model.embedding_) > 0.99
 
     def test_levels_of_very_many_nodes_lie_as_they_are_arranged(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
@@ -419,8 +432,7 @@ class TestLevels:
     def test_the_last_steps_leave_room_where_there_are_many_rows(self) -> None:
         last = [lay.row_phases(n, 1.0)[1][-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]
         assert last == pytest.approx([1, 1, (1 + lay.LOOSER) / 2, lay.LOOSER, lay.LOOSER])
-        assert [lay.node_phases(k, "leaves", 2.0)[0].exaggeration for k in (0, 1)] == [2 * lay.LOOSER, 2]
-        assert lay.node_phases(0, "rows", 2.0)[0].exaggeration == 2
+        assert [lay.node_phases(k, 2.0)[0].exaggeration for k in (0, 1)] == [2 * lay.LOOSER, 2]
 
     def test_progress_and_a_stop_between_steps(self) -> None:
         def stop(event: ProgressEvent) -> None:

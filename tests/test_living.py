@@ -172,7 +172,8 @@ class TestExtend:
         gone = more.forget(range(100)).layout_.leaf.short
         np.testing.assert_array_equal(gone, more.layout_.leaf.short[100:])
         again = model.forget(range(100)).extend(X[:100])
-        np.testing.assert_array_equal(again.layout_.leaf.short[500:], short[:100])  # new rows are rounded alike
+        # new rows are seen along the same directions; the last digit of float16 may turn, sums of a fit are float32
+        np.testing.assert_allclose(again.layout_.leaf.short[500:], short[:100], rtol=2**-9, atol=2**-13)
         model.save(tmp_path / "short.nestmap")
         loaded = nestmap.load(tmp_path / "short.nestmap")
         np.testing.assert_array_equal(loaded.extend(X[600:700]).embedding_, model.extend(X[600:700]).embedding_)

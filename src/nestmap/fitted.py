@@ -19,7 +19,7 @@ from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrange
 from .hierarchy.build import Finder, build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
-from .layout.islands.leaves import RowPlacement, keep_short
+from .layout.islands.leaves import SHORT
 from .layout.similarity import align, fit_scale
 from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
@@ -139,8 +139,6 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
         else:
             options |= dict(start=settings.start, places=places)
             layout = lay_islands(tree.hierarchy, arrangement, preliminary, X, **options)
-        if isinstance(layout.leaf, RowPlacement) and settings.local:
-            layout = replace(layout, leaf=keep_short(layout.leaf, X, arrangement.transform, run.n_threads))
     elif settings.layout == "mosaic":
         layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
     else:
@@ -166,8 +164,9 @@ def _arrange(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> tuple
             preliminary = _turned(preliminary, places)
             begin = _as_preliminary(places) if settings.layout == "islands" else preliminary
         return GlobalArrangement(preliminary, settings.inflate), begin
+    n_short = SHORT if settings.layout == "islands" and settings.detail == "rows" else 0
     local = make_local(
-        X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, tree.table.first_equal()
+        X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, tree.table.first_equal(), n_short
     )
     return (local, preliminary) if places is None else (OldArrangement(local, places), _as_preliminary(places))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._arrays import Array
 from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter, sum_products
-from .local import N_AROUND, LocalArrangement, make_local, n_columns
+from .local import N_AROUND, LocalArrangement, Projection, make_local, n_columns
 from .old import OldArrangement, OldPlaces
 from .plain import GlobalArrangement
 
@@ -36,6 +36,7 @@ __all__ = [
     "LocalArrangement",
     "OldArrangement",
     "OldPlaces",
+    "Projection",
     "apply_maps",
     "frame_offsets",
     "make_local",

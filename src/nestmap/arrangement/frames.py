@@ -22,6 +22,7 @@ class Frames:
     offsets: Array  # (n_members, d) of the training members
     maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
     centres: Array  # (n_nodes, p)
+    short: Array | None = None  # (n_members, c) float32: their leading coordinates, where they were asked for
 
     def kept(self, maps: Array | None = None) -> tuple[Array, Array]:
         """What places new members: the maps (or others of the same centres), and where they take the centres to.

@@ -36,10 +36,6 @@ class MetricMap:
     def n_columns(self) -> int:
         return len(self.linear.basis)
 
-    def leading(self, n: int) -> MetricMap:
-        """The same along the first n directions."""
-        return MetricMap(self.metric, LinearMap(self.linear.mean, self.linear.basis[:n]))
-
     def __call__(self, X: Any, n_threads: int) -> Array:
         if self.metric == "euclidean":
             return self.linear(X, n_threads)
@@ -90,11 +86,12 @@ class LocalArrangement:
     transform: MetricMap
     distinct: DistinctRows | None = None  # where some rows are equal
     n_threads: int = 1
+    n_short: int = 0  # leading coordinates of the rows that frames of leaves keep
     kind: str = "local"
 
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k; `around`: the nodes next to each node in the map, (n_nodes, K)."""
-        level, centres = hierarchy.levels[k], self.nodes[k]
+        level, centres, short = hierarchy.levels[k], self.nodes[k], None
         with single_threaded_blas():
             if k:
                 weights, group = hierarchy.levels[k - 1].sizes.astype(np.float64), level.grouping
@@ -102,12 +99,12 @@ class LocalArrangement:
                     self.nodes[k - 1], group.order, group.starts, weights, self.n_components, self.n_threads
                 )
             else:
-                offsets, maps = self._leaf_frames(level.grouping)
+                offsets, maps, short = self._leaf_frames(level.grouping)
             turns = turn_frames(maps, centres, anchors, around, self.n_threads)
-        return Frames(apply_maps(turns, level.members, offsets, self.n_threads), maps, centres)
+        return Frames(apply_maps(turns, level.members, offsets, self.n_threads), maps, centres, short)
 
-    def _leaf_frames(self, grouping: Grouping) -> tuple[Array, Array]:
-        """Frames of the rows of each leaf, whose coordinates live for a moment only.
+    def _leaf_frames(self, grouping: Grouping) -> tuple[Array, Array, Array | None]:
+        """Frames of the rows of each leaf, whose coordinates live for a moment only, but for the leading ones.
 
         Equal rows are one that counts for all of them: the rounding of a batch must not tell them apart.
         """
@@ -115,18 +112,21 @@ class LocalArrangement:
         grouping = grouping if distinct is None else distinct.grouping
         offsets = np.empty((len(grouping.order), d))
         maps = np.empty((len(grouping.starts) - 1, d, p), dtype=np.float32)
+        short = np.empty((len(grouping.order), min(self.n_short, p)), dtype=np.float32)
 
         def fit(part: slice) -> None:
             members, starts = _members(grouping, part)
             rows, weights = members, np.ones(len(members))
             if distinct is not None:
                 rows, weights = distinct.rows[members], distinct.counts[members]
-            offsets[members], maps[part] = kernels.principal_frames(
-                self.project(rows), np.arange(len(rows)), starts, weights, d, 1
-            )
+            z = self.project(rows)
+            offsets[members], maps[part] = kernels.principal_frames(z, np.arange(len(rows)), starts, weights, d, 1)
+            short[members] = z[:, : short.shape[1]]
 
         map_blocks(fit, runs(grouping.starts, _PIECE // p), self.n_threads)
-        return (offsets if distinct is None else offsets[distinct.of_row]), maps
+        if distinct is not None:
+            offsets, short = offsets[distinct.of_row], short[distinct.of_row]
+        return offsets, maps, short if self.n_short else None
 
 
 def n_columns(n: int, n_features: int) -> int:
@@ -135,12 +135,19 @@ def n_columns(n: int, n_features: int) -> int:
 
 
 def make_local(
-    X: Any, hierarchy: Hierarchy, n_components: int, sample: Array, n_threads: int, first_equal: Array | None = None
+    X: Any,
+    hierarchy: Hierarchy,
+    n_components: int,
+    sample: Array,
+    n_threads: int,
+    first_equal: Array | None = None,
+    n_short: int = 0,
 ) -> LocalArrangement:
     """Coordinates of nodes in the leading directions of a sample of rows; O(n · n_features · p).
 
     `sample`: rows in an order that does not depend on the order of X, and neither does the map then.
-    `first_equal`: for each row the first that equals it; None if all rows differ.
+    `first_equal`: for each row the first that equals it; None if all rows differ. `n_short`: leading coordinates of
+    the rows that frames of leaves keep.
     """
     metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
     points = make_points(X, metric, n_threads=n_threads)
@@ -158,7 +165,7 @@ def make_local(
         metric, LinearMap(reducer.mean / points.unit, np.ascontiguousarray(directions.T * points.unit))
     )
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
-    return LocalArrangement(n_components, project, tuple(nodes), transform, distinct, n_threads)
+    return LocalArrangement(n_components, project, tuple(nodes), transform, distinct, n_threads, n_short)
 
 
 def _leaf_coordinates(project: Projection, hierarchy: Hierarchy, n_threads: int) -> Array:

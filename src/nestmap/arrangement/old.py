@@ -9,7 +9,7 @@ import numpy as np
 from .._arrays import Array
 from ..hierarchy.tree import Hierarchy
 from .frames import Frames, apply_maps, sum_products
-from .local import LocalArrangement, MetricMap, nearest_orthogonal
+from .local import LocalArrangement, MetricMap, Projection, nearest_orthogonal
 
 _HOPS = 4  # along first-neighbour links, from a row that is new to one that is not
 
@@ -72,6 +72,10 @@ class OldArrangement:
     @property
     def transform(self) -> MetricMap:
         return self.fresh.transform
+
+    @property
+    def project(self) -> Projection:
+        return self.fresh.project
 
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k."""

@@ -30,6 +30,10 @@ class GlobalArrangement:
     def transform(self) -> LinearMap | RandomMap | None:
         return self.preliminary.transform
 
+    @property
+    def project(self) -> None:
+        """It knows no directions of its own."""
+
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k."""
         level = hierarchy.levels[k]

@@ -16,6 +16,7 @@ from .._native import core, kernels
 from .._parallel import resolve_n_jobs, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
+from .._points.reduce import Reducer
 from .._progress import Share
 from .approximate import MOST_LISTED, CheaperExact, search_graph
 from .metric import check_metric
@@ -153,23 +154,26 @@ def nearest_points(
     columns: int = _COLUMNS,
     n_rounds: int | None = None,
     progress: Share | None = None,
+    reducer: Reducer | None = None,
+    hashes: Array | None = None,
 ) -> tuple[Array, Array, NeighborReport]:
     """The k nearest others of points with keys: ids, distances as kernels give them (squared for L2), and a report.
 
-    `columns`: reduced columns per row; `n_rounds`: of descent, instead of a target. Work goes by the order of the
-    keys, so that the order of the rows makes no difference.
+    `columns`: reduced columns per row, unless a `reducer` is known; `n_rounds`: of descent, instead of a target;
+    `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that the order of the
+    rows makes no difference.
     """
     few = points.n <= _FEW if method == "auto" else method == "exact" or target_recall >= 1
     if few or core() is None or k + 8 > MOST_LISTED:
         return _exact(points, k, n_threads, progress)
     assert points.keys is not None
     with single_threaded_blas():
-        copies = Copies(points, hash_points(points.data, n_threads))
+        copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
         distinct = np.arange(points.n) if copies.distinct is None else copies.distinct
         distinct = distinct[np.argsort(points.keys[distinct], kind="stable")]
         try:
             found = search_graph(
-                points, distinct, k, n_threads, target_recall, None, progress, columns, n_rounds=n_rounds
+                points, distinct, k, n_threads, target_recall, reducer, progress, columns, n_rounds=n_rounds
             )
         except CheaperExact as reason:
             ids, distances, report = _exact(points, k, n_threads, progress)

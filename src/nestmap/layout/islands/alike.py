@@ -64,7 +64,7 @@ def lay_alike(
     distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
     leaf: Placement | RowPlacement
     if detail == "rows":
-        items = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
+        items = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
         some = slice(None) if distinct is None else distinct.rows
         lay, ties = scale * places.rows[some], ROW_TIE * places.known[some]
         progress.begin(f"islands: {len(lay)} rows from where they lay")
@@ -77,7 +77,7 @@ def lay_alike(
         k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
         ties, items = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes, node_items(hierarchy, k, ranks)
         progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
-        phases = node_phases(k, detail, tightness)
+        phases = node_phases(k, tightness)
         found = settle(items, scale * places.nodes[k], ties, PERPLEXITY, phases, n_threads, progress)
         onto = onto_old(found, places, k)
         first, positions = _means(hierarchy, k, onto.turned(found)), onto(found)

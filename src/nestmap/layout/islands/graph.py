@@ -11,7 +11,9 @@ from scipy import sparse
 from ..._arrays import Array
 from ..._native import kernels
 from ..._points.point_set import NATIVE_METRICS, make_points
+from ..._points.reduce import Reducer
 from ..._progress import Share
+from ...arrangement import Projection
 from ...neighbors.graph import nearest_points
 
 REACH = 2.0  # neighbours of a node, in perplexities: t-SNE's 3 take longer and give no better map
@@ -36,16 +38,28 @@ class Attraction:
 
 
 def level_graph(
-    data: Any, metric: Any, k: int, n_threads: int, keys: Array, progress: Share | None = None
+    data: Any,
+    metric: Any,
+    k: int,
+    n_threads: int,
+    keys: Array,
+    progress: Share | None = None,
+    along: Projection | None = None,
+    hashes: Array | None = None,
 ) -> tuple[Array, Array]:
     """The k nearest other rows of each row: ids (n, k) int32 and distances (n, k) float32, nearest first.
 
     In units of `PointSet`, which keep squares in range. By the metrics with kernels as those see the rows, by any
-    other as they are, euclidean. Of equal distances that of the lowest key comes first.
+    other as they are, euclidean. Of equal distances that of the lowest key comes first. `along`: leading directions
+    of the data, if they are known; `hashes`: of `hash_points`.
     """
     metric = metric if isinstance(metric, str) and metric in NATIVE_METRICS else "euclidean"
-    points = make_points(data, metric, n_threads=n_threads, keys=keys)
-    ids, distances, _ = nearest_points(points, k, n_threads, columns=_COLUMNS, n_rounds=_ROUNDS, progress=progress)
+    along = along if along is not None and along.points.metric == metric else None
+    points = make_points(data, metric, n_threads=n_threads, keys=keys, unit=along.points.unit if along else None)
+    ids, distances, _ = nearest_points(
+        points, k, n_threads, columns=_COLUMNS, n_rounds=_ROUNDS, progress=progress,
+        reducer=Reducer(along.mean, along.directions, "L2") if along else None, hashes=hashes,
+    )  # fmt: skip
     return ids.astype(np.int32), (distances if points.norm == "L1" else np.sqrt(distances)).astype(np.float32)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._arrays import Array
 from ..._progress import Progress, Share, part_of
-from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
+from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
 from ..descent import Placement, make_placement, separate
@@ -25,12 +25,12 @@ FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
 # Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
 FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS = 50
-FEW_ROWS = 20_000  # get nearly four times the steps and the larger perplexity, in a second or two
-FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 80)
+FEW_ROWS = 20_000  # get four times the steps and the larger perplexity, in a second or two
+FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 70)
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 # Times the attraction in the last steps: room between rows of different clusters. A few rows fill the map without it.
-LOOSER, _LOOSE_AT_LAST = 0.8, 0.9
+LOOSER, _LOOSE = 0.8, 0.9  # at last; many rows: before that
 _TIGHT_ROWS, _LOOSE_ROWS = 2000, 8000  # up to and from which the factor is 1 and LOOSER
 MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
 MOST_ROWS = 100_000  # up to which detail="auto" goes down to the rows: of 200,000 words, leaves made the better map
@@ -52,11 +52,15 @@ class Items:
     keys: Array  # uint64: decide between equal distances
     masses: Array  # rows that each of them stands for
     rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
+    along: Projection | None = None  # leading directions of the data, if they are known
+    hashes: Array | None = None  # of `hash_points`
 
     def weigh(self, perplexity: float, n_threads: int, share: Share | None = None) -> tuple[Array, Array, Attraction]:
         """The items by their rank, and in that order their masses and what attracts them."""
         n_neighbors = min(len(self.keys) - 1, int(REACH * perplexity))
-        ids, distances = level_graph(self.data, self.metric, n_neighbors, n_threads, self.keys, share)
+        ids, distances = level_graph(
+            self.data, self.metric, n_neighbors, n_threads, self.keys, share, self.along, self.hashes
+        )
         order = np.argsort(self.rank)
         masses = self.masses[order].astype(np.float64)
         return order, masses, weigh_neighbors(self.rank[ids[order]], distances[order], masses, perplexity, n_threads)
@@ -122,7 +126,7 @@ def lay_islands(
         level = hierarchy.levels[k]
         if _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
-            done, phases = level.n_nodes, node_phases(k, detail, tightness)
+            done, phases = level.n_nodes, node_phases(k, tightness)
             positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
         if k == 0 and detail == "leaves":
             onto = onto_old(positions, places, 0)
@@ -131,7 +135,7 @@ def lay_islands(
         placement, positions, frames = place_members(hierarchy, k, arrangement, positions, ball, distinct, n_threads)
     leaf: Placement | RowPlacement = placement
     if detail == "rows":
-        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0])
+        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
         own = improve(rows, own, *row_phases(len(own), tightness), n_threads, progress)
@@ -171,9 +175,14 @@ def place_members(
 
 
 def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
-    """Whether a level is optimised at the small perplexity; `done`: nodes of the last one that was."""
-    if k == first:  # leaves that rows will not refine
-        return k == 0 and detail == "leaves"
+    """Whether a level is optimised at the small perplexity; `done`: nodes of the last one that was.
+
+    Leaves are not if rows come next: these find their places as well from where the level above has put them.
+    """
+    if k == 0 and detail == "rows":
+        return False
+    if k == first:
+        return k == 0
     return (_WORTH if k else 1) * done <= n_nodes <= MOST_NODES
 
 
@@ -183,9 +192,9 @@ def first_level(hierarchy: Hierarchy) -> int:
     return few[0] if few else hierarchy.n_levels - 1
 
 
-def node_phases(k: int, detail: str, tightness: float) -> tuple[Phase, ...]:
-    """Steps of level k; leaves that rows will not refine are given room as rows are."""
-    return (Phase(NODE_STEPS, LOOSER * tightness if k == 0 and detail == "leaves" else tightness),)
+def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
+    """Steps of level k; leaves, which no rows will refine then, are given room as rows are."""
+    return (Phase(NODE_STEPS, tightness if k else LOOSER * tightness),)
 
 
 def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
@@ -197,9 +206,9 @@ def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
         last = float(np.interp(between, [0, 1], [1.0, LOOSER]))
         phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, last * tightness))
         return FEW_ROWS_PERPLEXITY, phases
-    first, end = steps // 3, 4 * steps // 15
-    middle = Phase(steps - first - end, tightness, _FAST)
-    return ROWS_PERPLEXITY, (Phase(first, _CLOSER * tightness, _FAST), middle, Phase(end, _LOOSE_AT_LAST * tightness))
+    third = steps // 3
+    close, middle = Phase(third, _CLOSER * tightness, _FAST), Phase(steps - 2 * third, _LOOSE * tightness, _FAST)
+    return ROWS_PERPLEXITY, (close, middle, Phase(third, LOOSER * tightness))
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
@@ -230,14 +239,21 @@ def node_items(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
 
 
 def row_items(
-    hierarchy: Hierarchy, X: Any, keys: Array, coordinates: Array, distinct: DistinctRows | None, leaf_ranks: Array
+    hierarchy: Hierarchy,
+    X: Any,
+    keys: Array,
+    coordinates: Array,
+    distinct: DistinctRows | None,
+    leaf_ranks: Array,
+    along: Projection | None,
 ) -> Items:
-    """The rows, of equal ones the first, which counts for all of them."""
+    """The rows, of equal ones the first, which counts for all of them; many make do with the directions `along`."""
     above, masses = leaf_ranks[hierarchy.levels[0].members], np.ones(len(keys))
     if distinct is not None:
         some, masses = distinct.rows, distinct.counts
         X, keys, coordinates, above = X[some], keys[some], coordinates[some], above[some]
-    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above))
+    along = along if len(keys) > FEW_ROWS else None
+    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above), along, hashes=keys)
 
 
 def improve(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -94,20 +94,17 @@ def fit_rows(
     turned = np.einsum("nde,ne->nd", turns[leaf.members], offsets).astype(np.float32)
     reach = (REACH * _nearest_other(positions, distinct, n_threads)).astype(np.float32)
     radii = group.maximum(lengths(away) + reach)
+    short = None if frames.short is None else keep_short(frames.short, turned)
     return RowPlacement(
-        anchors, radii, scales, *frames.kept(maps), positions, turned, reach, group.order, group.starts
+        anchors, radii, scales, *frames.kept(maps), positions, turned, reach, group.order, group.starts, short
     )
 
 
-def keep_short(leaf: RowPlacement, X: Any, coordinates: Any, n_threads: int) -> RowPlacement:
-    """With the leading coordinates of the rows of X, in float16 if that still tells the rows of a leaf apart."""
-    short = np.empty((X.shape[0], min(SHORT, coordinates.n_columns)), dtype=np.float32)
-    leading = coordinates.leading(short.shape[1])
-    for part in blocks(X.shape[0], X.shape[1]):
-        short[part] = shortened(leading(X[part], n_threads), np.float32)
+def keep_short(short: Array, offsets: Array) -> Array:
+    """Leading coordinates of rows as a model keeps them: in float16 if that still tells the rows of a leaf apart."""
     rounded = shortened(short, np.float16)
-    change, usual = np.sqrt(np.mean(lengths(short - rounded) ** 2)), np.median(lengths(leaf.offsets))
-    return replace(leaf, short=rounded if change <= _ROUNDING * usual else short)
+    change, usual = np.sqrt(np.mean(lengths(short - rounded) ** 2)), np.median(lengths(offsets))
+    return rounded if change <= _ROUNDING * usual else short
 
 
 def shortened(z: Array, dtype: Any) -> Array:
