@@ -60,6 +60,9 @@ def check_consistent(model: HNNE, X: np.ndarray) -> None:
     if layout.kind == "islands":
         assert [len(p) for p in layout.parents] == [len(level.members) for level in tree.levels]
         assert len(layout.leaf.anchors) == tree.levels[0].n_nodes
+    for k in (tree.default_level(), -1):
+        outlines = layout.outlines(k)
+        assert len(outlines) == tree.level_sizes[k] and np.isfinite(outlines.points).all()
     assert model.audit()
 
 
