@@ -109,7 +109,6 @@ class TestChanges:
         with pytest.raises(ValueError, match="kinds of changes"):
             top.of_kind("vanished")
 
-
     def test_on_which_level_a_class_is_born(self) -> None:
         rng = np.random.default_rng(0)
         means = np.array([[0, 0], [50, 0], [0, 50], [50, 50], [8, 0]])  # the last is near the first

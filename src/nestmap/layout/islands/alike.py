@@ -132,12 +132,13 @@ def settle(
     begin, ties = snap(centred)[order], ties[order].astype(np.float32)
     homes, known = begin.astype(np.float32), ties > 0
     begin = np.where(known[:, None], begin, better_places(attraction, begin, known).places)
-    begin += jitter(np.arange(len(begin)))
+    apart = jitter(np.arange(len(begin)))
+    begin = begin + apart
     done, total = 0.0, sum(phase.n_steps for phase in phases)
     for part in cut(phases):
         better = better_places(attraction, begin, np.ones(len(begin), dtype=bool))
         leap = better.times > WORTH
-        begin, ties = np.where(leap[:, None], better.places, begin), np.where(leap, np.float32(0), ties)
+        begin, ties = np.where(leap[:, None], better.places + apart, begin), np.where(leap, np.float32(0), ties)
         end = done + sum(phase.n_steps for phase in part) / total
         told, done = part_of(moving, done, end), end
         begin = optimise(begin, masses, attraction, part, n_threads, told, Homes(homes, ties))
