@@ -36,12 +36,12 @@ from .lay import (
     snap,
 )
 from .layout import Islands
-from .leaps import WORTH, better_places
+from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_rows
 from .optimise import Homes, Phase, optimise
 
 # Weights of old places; those of neighbours add up to about 1. Of ten times as much, maps lose what is near.
-ROW_TIE, LEAF_TIE = 0.01, 0.1
+ROW_TIE, LEAF_TIE = 0.013, 0.1
 
 
 def lay_alike(
@@ -130,13 +130,14 @@ def settle(
     finding, moving = items.shares(phases, progress)
     order, masses, attraction = items.weigh(perplexity, n_threads, finding)
     begin, ties = snap(centred)[order], ties[order].astype(np.float32)
-    homes, known = begin.astype(np.float32), ties > 0
-    begin = np.where(known[:, None], begin, better_places(attraction, begin, known).places)
+    homes, known, everybody = begin.astype(np.float32), ties > 0, np.ones(len(begin), dtype=bool)
+    neighbors = Neighbors.of(attraction)
+    begin = np.where(known[:, None], begin, better_places(neighbors, begin, known).places)
     apart = jitter(np.arange(len(begin)))
     begin = begin + apart
     done, total = 0.0, sum(phase.n_steps for phase in phases)
     for part in cut(phases):
-        better = better_places(attraction, begin, np.ones(len(begin), dtype=bool))
+        better = better_places(neighbors, begin, everybody)
         leap = better.times > WORTH
         begin, ties = np.where(leap[:, None], better.places + apart, begin), np.where(leap, np.float32(0), ties)
         end = done + sum(phase.n_steps for phase in part) / total
@@ -146,11 +147,10 @@ def settle(
 
 
 def cut(phases: tuple[Phase, ...]) -> list[tuple[Phase, ...]]:
-    """The same steps in five parts, four sixths of them and the rest: before each of them nodes may leap."""
+    """The same steps in three parts, a sixth, a sixth and the rest: before each of them nodes may leap."""
     total = sum(phase.n_steps for phase in phases)
-    ends = [total * i // 6 for i in range(1, 5)] + [total]
     parts = []
-    for begin, end in pairwise([0, *ends]):
+    for begin, end in pairwise([0, total // 6, total // 3, total]):
         part, at = [], 0
         for phase in phases:
             n_steps = min(end, at + phase.n_steps) - max(begin, at)

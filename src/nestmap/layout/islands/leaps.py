@@ -15,8 +15,27 @@ from .graph import Attraction
 
 WORTH = 1.2  # times the attraction at its own place: a node leaps there. 1.5 leaves more new rows at wrong places
 _NEAR = 10.0  # square of the distance at which a neighbour attracts half as much: wider than t-SNE's 1, a region
-_CANDIDATES = 8  # neighbours whose places are tried
-_BLOCK = 4096  # nodes at a time: what is read and written stays near
+_STRONGEST, _CANDIDATES = 24, 8  # neighbours that count, and those whose places are tried
+_BLOCK = 1024  # nodes at a time: what is read and written stays near
+_LEAST = np.finfo(np.float32).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The strongest neighbours of each node, strongest first."""
+
+    ids: Array  # (n, k)
+    weights: Array  # (n, k) float32; 0 where a node has fewer
+
+    @classmethod
+    def of(cls, attraction: Attraction) -> Neighbors:
+        """O(edges log edges)."""
+        sizes = np.diff(attraction.starts)
+        node = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort((-attraction.weights, node))
+        rank = np.arange(min(_STRONGEST, int(sizes.max())))
+        edges = order[attraction.starts[:-1, None] + np.minimum(rank, sizes[:, None] - 1)]
+        return cls(attraction.ids[edges], attraction.weights[edges] * (rank < sizes[:, None]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,59 +46,35 @@ class Better:
     times: Array  # (n,): the attraction there, in that at its own place
 
 
-def better_places(attraction: Attraction, positions: Array, counts: Array) -> Better:
-    """The mean of the neighbours around the best of the places of a node's strongest neighbours; O(edges).
+def better_places(neighbors: Neighbors, positions: Array, counts: Array) -> Better:
+    """The mean of the neighbours around the best of the places of a node's strongest neighbours; O(n k).
 
-    `counts`: whether a node attracts others; one without such neighbours stays where it is.
+    `counts`: whether a node attracts others; one that nobody attracts elsewhere stays where it is.
     """
-    positions = np.asarray(positions, dtype=np.float64)
-    places, times = positions.copy(), np.ones(len(positions))
+    positions = np.asarray(positions, dtype=np.float32)
+    places, times = np.empty((len(positions), 2)), np.empty(len(positions))
     for begin in range(0, len(positions), _BLOCK):
         own = slice(begin, begin + _BLOCK)
-        places[own], times[own] = _Edges.of(attraction, own, counts).better(positions, positions[own])
+        ids = neighbors.ids[own]
+        weights = neighbors.weights[own] * counts[ids]
+        places[own], times[own] = _look_around(ids, positions[ids], weights, positions[own])
     return Better(places, times)
 
 
-@dataclass(frozen=True, eq=False)
-class _Edges:
-    """Those of a block of nodes."""
+def _look_around(ids: Array, near: Array, weights: Array, here: Array) -> tuple[Array, Array]:
+    """Better places of some nodes whose neighbours lie `near`, and how many times as attractive they are."""
+    tried = near[:, :_CANDIDATES]
+    others = ids[:, :_CANDIDATES, None] != ids[:, None]  # a neighbour attracts the most where it lies itself
+    total = (_pulls(near, weights, tried) * others).sum(axis=2)
+    node, best = np.arange(len(near)), total.argmax(axis=1)
+    pull = _pulls(near, weights, tried[node, best, None])[:, 0]
+    middle = np.einsum("nk,nkd->nd", pull, near) / np.maximum(pull.sum(axis=1), _LEAST)[:, None]
+    places = np.where(total[node, best, None] > 0, middle, here)
+    now, then = (_pulls(near, weights, at[:, None])[:, 0].sum(axis=1) for at in (here, places))
+    return places, then / np.maximum(now, _LEAST)
 
-    starts: Array  # of each node in the arrays below
-    node: Array  # of each edge
-    ids: Array
-    weights: Array
-    strongest: Array  # the same ids, of each node the strongest neighbours first
 
-    @classmethod
-    def of(cls, attraction: Attraction, own: slice, counts: Array) -> _Edges:
-        bounds = attraction.starts[own.start : own.stop + 1]
-        edges, sizes = slice(int(bounds[0]), int(bounds[-1])), np.diff(bounds)
-        ids = attraction.ids[edges]
-        weights = attraction.weights[edges] * counts[ids]
-        node = np.repeat(np.arange(len(sizes)), sizes)
-        return cls(bounds[:-1] - bounds[0], node, ids, weights, ids[np.lexsort((-weights, node))])
-
-    def better(self, positions: Array, here: Array) -> tuple[Array, Array]:
-        """Places, and how many times as attractive they are."""
-        last = np.diff(np.append(self.starts, len(self.ids))) - 1
-        best, places = np.zeros(len(here)), here.copy()
-        for i in range(_CANDIDATES):
-            neighbor = self.strongest[self.starts + np.minimum(i, last)]
-            others = self.ids != neighbor[self.node]  # it attracts the most where it lies itself
-            pull = self.total(others * self.pulls(positions, positions[neighbor]))
-            wins = pull > best
-            best[wins], places[wins] = pull[wins], positions[neighbor[wins]]
-        pulls, found = self.pulls(positions, places), best > 0
-        middle = np.stack([self.total(pulls * along[self.ids]) for along in positions.T], axis=1)
-        places[found] = middle[found] / self.total(pulls)[found, None]
-        now, then = (self.total(self.pulls(positions, at)) for at in (here, places))
-        return places, then / np.maximum(now, np.finfo(np.float64).tiny)
-
-    def pulls(self, positions: Array, at: Array) -> Array:
-        """What each edge would attract its node with, if that were at a place."""
-        way = positions[self.ids] - at[self.node]
-        return np.asarray(self.weights / (1 + (way * way).sum(axis=1) / _NEAR))
-
-    def total(self, values: Array) -> Array:
-        """Sums over the edges of each node."""
-        return np.asarray(np.add.reduceat(values, self.starts))
+def _pulls(near: Array, weights: Array, at: Array) -> Array:
+    """What each neighbour would attract its node with, at each of some places: (n, places, neighbours)."""
+    x, y = (at[:, :, None, d] - near[:, None, :, d] for d in (0, 1))
+    return np.asarray(weights[:, None] / (1 + (x * x + y * y) * np.float32(1 / _NEAR)))
