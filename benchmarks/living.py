@@ -125,18 +125,20 @@ def measure_extend(X: Any, y: Any, method: str, python: str | None) -> dict[str,
 def measure_class(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
     from scipy.spatial import cKDTree
 
+    import nestmap
     from nestmap import HNNE
 
     A, B = (X[rows] for rows in parts_of(X, y, "class"))
     told: dict[str, Any] = {}
     if method in ("nestmap", "fresh"):
-        more = HNNE().fit(A).extend(B) if method == "nestmap" else HNNE().fit(np.concatenate([A, B]))
+        model = HNNE().fit(A)
+        more = model.extend(B) if method == "nestmap" else HNNE().fit(np.concatenate([A, B]))
         P, Q = np.split(more.embedding_, [len(A)])
         levels = [more.hierarchy_.labels(k) for k in range(more.hierarchy_.n_levels)]
         own = np.arange(len(X)) >= len(A)
         found = [own_clusters(labels, own) for labels in levels]
         told = {"shares": [share for share, _ in found], "purities": [purity for _, purity in found]}
-        told["labels"] = int(more.label_level_)
+        told |= {"labels": int(more.label_level_), "born": nestmap.compare(model, more).born_level}
     else:
         P, Q, _ = by_peer(str(python), TRANSFORM[method], dict(A=A, B=B, a=0, b=0))
     nearest = cKDTree(np.concatenate([P, Q])).query(Q, k=[2])[1][:, 0]

@@ -329,7 +329,7 @@ def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
 class TestDrift:
     def test_a_fresh_fit_has_none(self) -> None:
         found = HNNE(layout="descent").fit(np.random.default_rng(0).normal(size=(500, 5))).drift()
-        assert found.apart == 0 and not found and "no refit" in str(found)
+        assert found.apart == found.crowded == 0 and not found and "no refit" in str(found)
 
     def test_rows_from_elsewhere_are_noticed(self) -> None:
         rng = np.random.default_rng(0)
@@ -339,6 +339,7 @@ class TestDrift:
             model = model.extend(part)
         found = model.drift(np.concatenate([X, more]))
         assert found and found.apart > 0.1 and "a refit is worth it" in str(found)
+        assert found.crowded > 0.5 and model.drift(np.concatenate([X, more]), n_sample=1).crowded in (0, 1)
         with pytest.raises(ValueError, match="does not have its rows"):
             model.drift()
         with pytest.raises(ValueError, match="not the data"):
