@@ -6,11 +6,12 @@ Per data set (digits, pendigits, usps, fashion_mnist; .npz files with X and y in
 - class: one class is left out of the fit and comes later;
 - refit: a tenth of the rows is replaced, and the new map follows the old one: `HNNE(like=old)`, AlignedUMAP, openTSNE
   started from the old map;
+- draws: the same with five other draws of the rows, with `like` and without it: means and their standard errors;
 - speed (once, generated rows): 1,000,000 rows, extended by 1,000 and by 10,000.
 
 Each (data, part, method) runs in a process of its own and appends a line to WORK/living.jsonl: a run that was stopped
-goes on where it was. Peers need an interpreter with umap-learn and openTSNE. `--docs` writes the tables of
-docs/living.md.
+goes on where it was. Peers need an interpreter with umap-learn and openTSNE; without it only nestmap is
+measured. `--docs` writes the tables of docs/living.md from all lines that are there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,14 @@ METHODS = {
     "extend": ("nestmap", "fresh", "umap", "opentsne"),
     "class": ("nestmap", "fresh", "umap", "opentsne"),
     "refit": ("nestmap", "fresh", "umap", "opentsne"),
+    "draws": ("nestmap",),
     "speed": ("nestmap",),
 }
 TITLES = {"nestmap": "nestmap", "fresh": "a fresh fit", "umap": "UMAP", "opentsne": "openTSNE"}
 NAMES = {"digits": "digits", "pendigits": "pendigits", "usps": "USPS", "fashion_mnist": "Fashion-MNIST"}
 PAGE = Path(__file__).parent.parent / "docs" / "living.md"
 _SAMPLE = 5000  # rows of large data that are scored
+_DRAWS = 5  # other orders of the rows: with and without `like`
 
 # A and B are the rows; common rows of both are A[a] and B[b]. P is to be the map of A, Q that of B.
 TRANSFORM = {
@@ -122,18 +125,20 @@ def measure_extend(X: Any, y: Any, method: str, python: str | None) -> dict[str,
 def measure_class(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
     from scipy.spatial import cKDTree
 
+    import nestmap
     from nestmap import HNNE
 
     A, B = (X[rows] for rows in parts_of(X, y, "class"))
     told: dict[str, Any] = {}
     if method in ("nestmap", "fresh"):
-        more = HNNE().fit(A).extend(B) if method == "nestmap" else HNNE().fit(np.concatenate([A, B]))
+        model = HNNE().fit(A)
+        more = model.extend(B) if method == "nestmap" else HNNE().fit(np.concatenate([A, B]))
         P, Q = np.split(more.embedding_, [len(A)])
         levels = [more.hierarchy_.labels(k) for k in range(more.hierarchy_.n_levels)]
         own = np.arange(len(X)) >= len(A)
         found = [own_clusters(labels, own) for labels in levels]
         told = {"shares": [share for share, _ in found], "purities": [purity for _, purity in found]}
-        told["labels"] = int(more.label_level_)
+        told |= {"labels": int(more.label_level_), "born": nestmap.compare(model, more).born_level}
     else:
         P, Q, _ = by_peer(str(python), TRANSFORM[method], dict(A=A, B=B, a=0, b=0))
     nearest = cKDTree(np.concatenate([P, Q])).query(Q, k=[2])[1][:, 0]
@@ -149,12 +154,10 @@ def own_clusters(labels: Any, own: Any) -> tuple[float, float | None]:
 
 def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
     from nestmap import HNNE
-    from nestmap.layout.similarity import align, spread
 
     rows = parts_of(X, y, "refit")
     A, B = (X[some] for some in rows)
     _, a, b = np.intersect1d(*rows, return_indices=True)
-    start = time.perf_counter()
     if method in ("nestmap", "fresh"):
         old = HNNE().fit(A)
         start = time.perf_counter()
@@ -162,10 +165,35 @@ def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, 
         seconds = time.perf_counter() - start
     else:
         P, Q, seconds = by_peer(str(python), FOLLOW[method], dict(A=A, B=B, a=a, b=b))
-    before, after = P[a].astype(np.float64), align(Q[b].astype(np.float64), P[a].astype(np.float64))(Q[b])
-    moved = np.sqrt(((after - before) ** 2).sum(axis=1)) / spread(before)
-    found = {"median": float(np.median(moved)), "p95": float(np.quantile(moved, 0.95)), "seconds": seconds}
-    return {**quality(B, Q, y[rows[1]]), **found}
+    return {**quality(B, Q, y[rows[1]]), **moves(P[a], Q[b]), "seconds": seconds}
+
+
+def moves(before: Any, after: Any) -> dict[str, float]:
+    """How far rows have moved, as shares of the spread, after the new map was turned onto the old one."""
+    from nestmap.layout.similarity import align, spread
+
+    before, after = before.astype(np.float64), after.astype(np.float64)
+    moved = np.sqrt(((align(after, before)(after) - before) ** 2).sum(axis=1)) / spread(before)
+    return {"median": float(np.median(moved)), "p95": float(np.quantile(moved, 0.95))}
+
+
+def measure_draws(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
+    """What `like` changes, per draw: scores less those of a fresh fit; the moves of both."""
+    from nestmap import HNNE
+
+    found: dict[str, list[float]] = {}
+    for seed in range(1, _DRAWS + 1):
+        order = np.random.default_rng(seed).permutation(len(X))
+        first, then = (order[some] for some in parts_of(X, y, "refit"))
+        _, a, b = np.intersect1d(first, then, return_indices=True)
+        old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
+        after = HNNE(like=old).fit(X[then])
+        ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
+        line = {key: ours[key] - theirs[key] for key in ours} | moves(old.embedding_[a], after.embedding_[b])
+        line["fresh median"] = moves(old.embedding_[a], fresh.embedding_[b])["median"]
+        for key, value in line.items():
+            found.setdefault(key, []).append(value)
+    return found
 
 
 def measure_speed() -> dict[str, Any]:
@@ -188,7 +216,7 @@ def measure_speed() -> dict[str, Any]:
 def measure(args: argparse.Namespace, name: str, part: str, method: str) -> dict[str, Any]:
     if part == "speed":
         return measure_speed()
-    does = {"extend": measure_extend, "class": measure_class, "refit": measure_refit}[part]
+    does = {"extend": measure_extend, "class": measure_class, "refit": measure_refit, "draws": measure_draws}[part]
     return does(*load(args.data, name), method, args.peer_python)
 
 
@@ -205,9 +233,9 @@ def read(path: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {(r["data"], r["part"], r["method"]): r for r in map(json.loads, lines)}
 
 
-def tables(results: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, str]:
+def tables(results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[str] = DATA) -> dict[str, str]:
     """The tables of docs/living.md by their names."""
-    names = [name for name in DATA if any(key[0] == name for key in results)]
+    names = [name for name in DATA if name in names and any(key[0] == name for key in results)]
     columns = {
         "extend": ("trustworthiness", "10-NN recall", "1-NN accuracy"),
         "refit": ("median move", "95% below", "trustworthiness", "10-NN recall", "1-NN accuracy"),
@@ -229,12 +257,28 @@ def tables(results: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, str
                 title = "AlignedUMAP" if (part, method) == ("refit", "umap") else TITLES[method]
                 lines.append(f"| {NAMES[name]} | {title} | " + " | ".join(cells) + " |")
         found[part] = "\n".join(lines)
+    found["draws"] = draws_table(results, names)
     if (r := results.get(("generated", "speed", "nestmap"))) is not None:
         found["speed"] = (
             f"1,000,000 generated rows of 28 columns: the fit took {r['fit']:.1f} s, 1,000 rows more "
             f"{r['1000']:.2f} s, 10,000 rows more {r['10000']:.2f} s: 1/{r['fit'] / r['10000']:.0f} of the fit."
         )
     return found
+
+
+def draws_table(results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[str]) -> str:
+    """Means over the draws, with their standard errors."""
+    heads = ("median move", "of a fresh fit", "trustworthiness", "10-NN recall", "1-NN accuracy")
+    lines = ["| data | " + " | ".join(heads) + " |", "|---" * (1 + len(heads)) + "|"]
+    for name in names:
+        if (r := results.get((name, "draws", "nestmap"))) is not None:
+            cells = []
+            for key in ("median", "fresh median", "trust", "recall", "accuracy"):
+                mean, error = np.mean(r[key]), np.std(r[key], ddof=1) / len(r[key]) ** 0.5
+                sign = ("-" if mean < 0 else "+") if key in ("trust", "recall", "accuracy") else ""
+                cells.append(f"{sign}{short(abs(mean), 4)} ± {short(error, 4)}")
+            lines.append(f"| {NAMES[name]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def short(value: float | None, digits: int = 3) -> str:
@@ -321,7 +365,7 @@ def main() -> None:
     if args.pictures:
         draw(args)
     if args.docs:
-        write_page(tables(read(path)))
+        write_page(tables(read(path), args.names))
 
 
 if __name__ == "__main__":

@@ -449,6 +449,14 @@ def test_tables_of_living_maps() -> None:
     found = living.tables({("usps", "class", "nestmap"): scores, ("usps", "class", "umap"): {"beside": 0.125}})
     assert "| USPS | nestmap | .500 | 1.000 .000 | .250 – |" in found["class"]
     assert "| USPS | UMAP | .125 | – | – |" in found["class"]
+    draws = {"median": [0.01, 0.03], "fresh median": [0.25, 0.25], "trust": [0.0, -0.002], "recall": [0.001, 0.001]}
+    results = {("usps", "draws", "nestmap"): {**draws, "accuracy": [0.0, 0.0]}, ("digits", "refit", "umap"): {}}
+    found = living.tables(results, ["usps"])
+    assert (
+        "| USPS | .0200 ± .0100 | .2500 ± .0000 | -.0010 ± .0010 | +.0010 ± .0000 | +.0000 ± .0000 |"
+        in found["draws"]
+    )
+    assert "digits" not in found["refit"]
     X, y = np.arange(44)[:, None], np.arange(44) % 4
     first, then = living.parts_of(X, y, "refit")
     assert len(first) == len(then) == 40 and len(np.intersect1d(first, then)) == 36

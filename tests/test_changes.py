@@ -105,8 +105,26 @@ class TestChanges:
         found = nestmap.compare(FINCH().fit(before), FINCH().fit(after))
         top = found.levels[-1]
         assert len(top.of_kind("born")) >= 1 and sum(c.n_new for c in top.of_kind("born")) == 60
+        assert found.born_level == top.new_level and f"up to level {top.new_level}" in repr(found)
         with pytest.raises(ValueError, match="kinds of changes"):
             top.of_kind("vanished")
+
+    def test_on_which_level_a_class_is_born(self) -> None:
+        rng = np.random.default_rng(0)
+        means = np.array([[0, 0], [50, 0], [0, 50], [50, 50], [8, 0]])  # the last is near the first
+        blobs = [rng.normal(size=(60, 2)) + mean for mean in means]
+        model = HNNE().fit(np.concatenate(blobs[:4]))
+        more = model.extend(blobs[4][:12])
+        found = nestmap.compare(model, more)
+        level = found.born_level
+        assert level is not None and level < more.hierarchy_.n_levels - 1
+        for k in range(more.hierarchy_.n_levels):  # above that level they are among others
+            labels = more.hierarchy_.labels(k)
+            apart = ~np.isin(labels[240:], labels[:240])
+            assert (apart.mean() > 0.5) == (k <= level) and found.levels[k].n_apart == apart.sum()
+        assert nestmap.compare(model, model).born_level is None
+        among = nestmap.compare(model, model.extend(blobs[0][:20] + 0.001))
+        assert among.born_level is None and "of their own" not in repr(among)
 
 
 class TestMaps:

@@ -23,6 +23,11 @@ from nestmap import HNNE
 from nestmap.arrangement import OldPlaces
 from nestmap.grow.like import keep_numbers, renumber
 from nestmap.hierarchy import build_hierarchy
+from nestmap.layout.islands import leaps
+from nestmap.layout.islands.alike import cut
+from nestmap.layout.islands.graph import Attraction, weigh_neighbors
+from nestmap.layout.islands.leaps import Neighbors, better_places
+from nestmap.layout.islands.optimise import Phase
 from nestmap.layout.similarity import align, fit_scale, spread
 from nestmap.metrics import trustworthiness
 
@@ -232,6 +237,68 @@ class TestPlaces:
         np.testing.assert_allclose([factor, *shift], [2, 1, 2])
         same = np.ones((4, 2))
         assert align(same, a[:4]).factor == align(a[:4], same).factor == 1  # nothing to scale by
+
+
+class TestLeaps:
+    @given(st.integers(3, 20), st.integers(0, 99))
+    def test_better_places(self, n: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        k = min(n - 1, 4)
+        ids = np.stack([rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)])
+        attraction = weigh_neighbors(ids.astype(np.int32), rng.random((n, k), np.float32), np.ones(n), 2.0, 1)
+        y, counts = np.float32(4) * rng.normal(size=(n, 2)).astype(np.float32), rng.random(n) < 0.7
+        found = better_places(Neighbors.of(attraction), y, counts)
+        for i in range(n):
+            edges = slice(attraction.starts[i], attraction.starts[i + 1])
+            near, w = attraction.ids[edges], attraction.weights[edges] * counts[attraction.ids[edges]]
+
+            def pulls(at: np.ndarray, near: np.ndarray = near, w: np.ndarray = w) -> np.ndarray:
+                return w / (1 + ((y[near] - at) ** 2).sum(axis=1) / 10)
+
+            tried = near[np.argsort(-attraction.weights[edges], kind="stable")][:8]
+            pull_of = [pulls(y[j])[near != j].sum() for j in tried]
+            if max(pull_of) == 0:
+                np.testing.assert_array_equal(found.places[i], y[i])
+                continue
+            pull = pulls(y[tried[np.argmax(pull_of)]])
+            place = pull @ y[near] / pull.sum()
+            np.testing.assert_allclose(found.places[i], place, rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(found.times[i], pulls(place).sum() / pulls(y[i]).sum(), rtol=1e-4)
+
+    def test_the_strongest_neighbours_count(self) -> None:
+        starts = np.array([0, 40, 42])
+        weights = np.concatenate([np.random.default_rng(0).permutation(40), [3, 5]]).astype(np.float32)
+        found = Neighbors.of(Attraction(starts, np.arange(42, dtype=np.int32), weights))
+        assert found.weights[0].tolist() == [*range(39, 15, -1)] and found.weights[1].tolist() == [5, 3] + [0] * 22
+        np.testing.assert_array_equal(weights[found.ids[0]], found.weights[0])
+        assert found.ids[1, :2].tolist() == [41, 40]
+
+    def test_blocks_make_no_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng = np.random.default_rng(0)
+        ids = (np.arange(50)[:, None] + [1, 2, 7]) % 50
+        attraction = weigh_neighbors(ids.astype(np.int32), rng.random((50, 3), np.float32), np.ones(50), 2.0, 1)
+        y, counts = rng.normal(size=(50, 2)), np.ones(50, dtype=bool)
+        whole = better_places(Neighbors.of(attraction), y, counts)
+        monkeypatch.setattr(leaps, "_BLOCK", 7)
+        np.testing.assert_array_equal(better_places(Neighbors.of(attraction), y, counts).places, whole.places)
+
+    def test_a_row_that_lay_among_others_leaps(self) -> None:
+        rng = np.random.default_rng(0)
+        X = np.concatenate([rng.normal(size=(300, 4)), rng.normal(size=(300, 4)) + 20])
+        before = HNNE().fit(X)
+        changed = X.copy()
+        changed[:20] += 20  # the same names, values of the other group
+        after = HNNE(like=before).fit(changed, ids=(range(600), range(600)))
+        moved, own, other = np.split(after.embedding_, [20, 300])
+        nearest = [((moved[:, None] - group) ** 2).sum(axis=2).min(axis=1) for group in (own, other)]
+        assert (nearest[1] < nearest[0]).all()
+
+    @given(st.lists(st.integers(1, 200), min_size=1, max_size=3))
+    def test_parts_are_the_same_steps(self, lengths: list[int]) -> None:
+        phases = tuple(Phase(n, float(i)) for i, n in enumerate(lengths))
+        parts = cut(phases)
+        told = [p.exaggeration for part in parts for p in part for _ in range(p.n_steps)]
+        assert told == [p.exaggeration for p in phases for _ in range(p.n_steps)] and len(parts) == 3
 
 
 class TestEstimator:

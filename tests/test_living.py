@@ -60,6 +60,9 @@ def check_consistent(model: HNNE, X: np.ndarray) -> None:
     if layout.kind == "islands":
         assert [len(p) for p in layout.parents] == [len(level.members) for level in tree.levels]
         assert len(layout.leaf.anchors) == tree.levels[0].n_nodes
+    for k in (tree.default_level(), -1):
+        outlines = layout.outlines(k)
+        assert len(outlines) == tree.level_sizes[k] and np.isfinite(outlines.points).all()
     assert model.audit()
 
 
@@ -327,7 +330,7 @@ def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
 class TestDrift:
     def test_a_fresh_fit_has_none(self) -> None:
         found = HNNE(layout="descent").fit(np.random.default_rng(0).normal(size=(500, 5))).drift()
-        assert found.apart == 0 and not found and "no refit" in str(found)
+        assert found.apart == found.crowded == 0 and not found and "no refit" in str(found)
 
     def test_rows_from_elsewhere_are_noticed(self) -> None:
         rng = np.random.default_rng(0)
@@ -337,6 +340,7 @@ class TestDrift:
             model = model.extend(part)
         found = model.drift(np.concatenate([X, more]))
         assert found and found.apart > 0.1 and "a refit is worth it" in str(found)
+        assert found.crowded > 0.5 and model.drift(np.concatenate([X, more]), n_sample=1).crowded in (0, 1)
         with pytest.raises(ValueError, match="does not have its rows"):
             model.drift()
         with pytest.raises(ValueError, match="not the data"):

@@ -45,6 +45,16 @@ class Comparison:
     old_places: Array | None = None
     new_places: Array | None = None
 
+    @property
+    def born_level(self) -> int | None:
+        """The coarsest level of the new fit on which most of the rows that came are in clusters that were born.
+
+        A class that was never seen may have clusters of its own there and none in `labels_`, which are of a coarser
+        level: `new.hierarchy_.labels(level)` shows them. None: what came is among what was there.
+        """
+        n = self.n_new - len(self.new_rows)
+        return max((level.new_level for level in self.levels if 2 * level.n_apart > n), default=None)
+
     def to_frame(self) -> Any:
         """One row per change, as a pandas DataFrame."""
         try:
@@ -67,6 +77,8 @@ class Comparison:
         if self.displacement is not None and len(self.displacement):
             middle, most = np.quantile(self.displacement, [0.5, 0.95])
             lines.append(f"moves, as a share of the spread: median {middle:.3f}, 95% below {most:.3f}")
+        if (born := self.born_level) is not None:
+            lines.append(f"most of the new rows are in clusters of their own, up to level {born}")
         lines.append("level  clusters  " + "  ".join(f"{kind:>9}" for kind in KINDS))
         for level in self.levels:
             counts = "  ".join(f"{count:>9}" for count in level.counts().values())
@@ -111,8 +123,11 @@ def compare(old: Any, new: Any, *, ids: Any = None, align_maps: bool = True) -> 
     levels = []
     for k, n_nodes in enumerate(old.hierarchy_.level_sizes):
         other = partner_level(n_nodes, new.hierarchy_.level_sizes)
-        changes = find_changes(old.hierarchy_.labels(k), new.hierarchy_.labels(other), rows, scaled)
-        levels.append(LevelChanges(k, other, n_nodes, new.hierarchy_.level_sizes[other], tuple(changes)))
+        labels = new.hierarchy_.labels(other)
+        changes = find_changes(old.hierarchy_.labels(k), labels, rows, scaled)
+        born = [number for change in changes if change.kind == "born" for number in change.new]
+        n_apart = int(np.isin(np.delete(labels, rows[1]), born).sum())
+        levels.append(LevelChanges(k, other, n_nodes, new.hierarchy_.level_sizes[other], tuple(changes), n_apart))
     n_old, n_new = old.hierarchy_.n_rows, new.hierarchy_.n_rows
     return Comparison(*rows, n_old, n_new, tuple(levels), moves, *(places or (None, None)))
 

@@ -49,6 +49,7 @@ class LevelChanges:
     n_old: int
     n_new: int
     changes: tuple[Change, ...]  # the most rows first
+    n_apart: int  # rows that came and are in clusters that were born
 
     def counts(self) -> dict[str, int]:
         """How many changes of each kind there are."""

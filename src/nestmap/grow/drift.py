@@ -9,13 +9,13 @@ import numpy as np
 
 from .._arrays import Array
 from .._points.point_set import NATIVE_METRICS, make_points
+from ..hierarchy.merge import components, link_graph
 from ..hierarchy.tree import Hierarchy
 from ..neighbors.row_metric import RowMetric
 from ..neighbors.scan import nearest_rows
 from ..neighbors.spaces import OtherSpace, space_of
 
 WORTH = 0.1  # share of sampled rows whose first neighbour is in another leaf: then a refit is worth it
-_SPLIT = 2  # times as many rows as the leaf that is the largest but for one in a hundred
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Drift:
     far : float
         Share of sampled rows that are farther from their first neighbour than `far_distance_`.
     crowded : float
-        Share of the leaves with more than twice as many rows as 99% of the leaves had: they would have split.
+        Share of sampled leaves whose rows are not all connected by their first neighbours: a fresh fit would split
+        them. In a fresh fit with exact neighbours there is none.
     n_sampled : int
     """
 
@@ -50,21 +51,37 @@ class Drift:
         verdict = "a refit is worth it" if self.worth_a_refit else "no refit is needed"
         return (
             f"{self.apart:.1%} of {self.n_sampled} sampled rows have their first neighbour in another leaf, "
-            f"{self.far:.1%} are far from all others, {self.crowded:.1%} of the leaves are crowded: {verdict}"
+            f"{self.far:.1%} are far from all others, {self.crowded:.1%} of the leaves would split: {verdict}"
         )
 
 
 def measure_drift(hierarchy: Hierarchy, X: Any, n_sample: int, n_threads: int) -> Drift:
-    """Compares random rows with all rows; O(n_sample · n)."""
+    """Compares random rows, and those of random leaves, with all rows; O(n_sample · n)."""
     n = hierarchy.n_rows
     rows = np.sort(np.random.default_rng(0).choice(n, min(n, n_sample), replace=False))
     ids, distances = _first_neighbors(X, hierarchy.metric, rows, n_threads)
-    leaves, sizes = hierarchy.levels[0].members, hierarchy.levels[0].sizes
-    usual = float(np.quantile(sizes, 0.99))
-    return Drift(
-        float((leaves[rows] != leaves[ids]).mean()), float((distances > hierarchy.far_distance).mean()),
-        float((sizes > _SPLIT * usual).mean()), len(rows),
-    )  # fmt: skip
+    leaves = hierarchy.levels[0].members
+    apart, far = leaves[rows] != leaves[ids], distances > hierarchy.far_distance
+    whole = _whole_leaves(leaves, hierarchy.levels[0].sizes, len(rows))
+    ids, _ = _first_neighbors(X, hierarchy.metric, whole, n_threads)
+    return Drift(float(apart.mean()), float(far.mean()), _share_crowded(leaves, whole, ids), len(rows))
+
+
+def _whole_leaves(leaves: Array, sizes: Array, most: int) -> Array:
+    """All rows of some random leaves, at most so many, or of the smallest leaf; ascending."""
+    order = np.random.default_rng(0).permutation(len(sizes))
+    order = order[np.argsort(np.where(sizes > most, sizes, 0)[order], kind="stable")]  # what is too large comes last
+    n_leaves = max(1, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))
+    return np.flatnonzero(np.isin(leaves, order[:n_leaves]))
+
+
+def _share_crowded(leaves: Array, rows: Array, ids: Array) -> float:
+    """Share of leaves whose rows are in several pieces; `ids`: the first neighbour of each row."""
+    inside = leaves[rows] == leaves[ids]
+    to = np.where(inside, np.searchsorted(rows, ids), np.arange(len(rows))).clip(max=len(rows) - 1)
+    pieces = components(link_graph(to))
+    parents = np.unique(np.stack([pieces, leaves[rows]], axis=1), axis=0)[:, 1]  # the leaf of each piece
+    return float((np.unique(parents, return_counts=True)[1] > 1).mean())
 
 
 def _first_neighbors(X: Any, metric: Any, rows: Array, n_threads: int) -> tuple[Array, Array]:

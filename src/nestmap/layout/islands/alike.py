@@ -6,13 +6,15 @@ a neighbour would that lies there: rows whose neighbours are the same stay, othe
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..._arrays import Array
 from ..._native import kernels
-from ..._progress import Progress
+from ..._progress import Progress, part_of
 from ...arrangement import Arrangement, DistinctRows, OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
@@ -34,11 +36,12 @@ from .lay import (
     snap,
 )
 from .layout import Islands
+from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_rows
 from .optimise import Homes, Phase, optimise
 
 # Weights of old places; those of neighbours add up to about 1. Of ten times as much, maps lose what is near.
-ROW_TIE, LEAF_TIE = 0.01, 0.1
+ROW_TIE, LEAF_TIE = 0.013, 0.1
 
 
 def lay_alike(
@@ -126,7 +129,33 @@ def settle(
         return np.asarray(centred)
     finding, moving = items.shares(phases, progress)
     order, masses, attraction = items.weigh(perplexity, n_threads, finding)
-    begin = snap(centred)
-    homes = Homes(begin[order].astype(np.float32), ties[order].astype(np.float32))
-    found = optimise((begin + jitter(items.rank))[order], masses, attraction, phases, n_threads, moving, homes)
-    return np.asarray(found, dtype=np.float64)[items.rank]
+    begin, ties = snap(centred)[order], ties[order].astype(np.float32)
+    homes, known, everybody = begin.astype(np.float32), ties > 0, np.ones(len(begin), dtype=bool)
+    neighbors = Neighbors.of(attraction)
+    begin = np.where(known[:, None], begin, better_places(neighbors, begin, known).places)
+    apart = jitter(np.arange(len(begin)))
+    begin = begin + apart
+    done, total = 0.0, sum(phase.n_steps for phase in phases)
+    for part in cut(phases):
+        better = better_places(neighbors, begin, everybody)
+        leap = better.times > WORTH
+        begin, ties = np.where(leap[:, None], better.places + apart, begin), np.where(leap, np.float32(0), ties)
+        end = done + sum(phase.n_steps for phase in part) / total
+        told, done = part_of(moving, done, end), end
+        begin = optimise(begin, masses, attraction, part, n_threads, told, Homes(homes, ties))
+    return np.asarray(begin, dtype=np.float64)[items.rank]
+
+
+def cut(phases: tuple[Phase, ...]) -> list[tuple[Phase, ...]]:
+    """The same steps in three parts, a sixth, a sixth and the rest: before each of them nodes may leap."""
+    total = sum(phase.n_steps for phase in phases)
+    parts = []
+    for begin, end in pairwise([0, total // 6, total // 3, total]):
+        part, at = [], 0
+        for phase in phases:
+            n_steps = min(end, at + phase.n_steps) - max(begin, at)
+            at += phase.n_steps
+            if n_steps > 0:
+                part.append(replace(phase, n_steps=n_steps))
+        parts.append(tuple(part))
+    return parts
