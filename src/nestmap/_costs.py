@@ -70,7 +70,7 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
         nodes = leaves if leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
         costs["nodes"] = 2e-4 * min(3000.0, leaves) + 5e-5 * nodes + 7e-6 * job.n
         if job.detail == "rows":
-            steps, step = min(300.0, max(70.0, 300 * (20_000 / job.n) ** 2)), 4.2e-7 if job.n <= 20_000 else 2.2e-7
+            steps, step = min(300.0, max(80.0, 300 * (20_000 / job.n) ** 2)), 4.2e-7 if job.n <= 20_000 else 2.2e-7
             costs["rows"] = 0.3 + (step * steps + 1.5e-5) * job.n + 2e-8 * values
     elif job.layout:
         costs["layout"] = 2e-6 * job.n if job.layout == "descent" else 1.5e-5 * job.n

@@ -26,7 +26,7 @@ FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
 FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
 NODE_STEPS = 50
 FEW_ROWS = 20_000  # get four times the steps and the larger perplexity, in a second or two
-FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 70)
+FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 80)
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 # Times the attraction in the last steps: room between rows of different clusters. A few rows fill the map without it.
