@@ -82,7 +82,7 @@ def make_run(folder: Path, n: int, large: Path) -> None:
         return
     data = folder / "rows.npy"
     make_rows(n, data)
-    cost = run(nestmap("fit", data, "-o", large, "--layout", "descent", "--quiet"))
+    cost = run(nestmap("fit", data, "-o", large, "--quiet"))
     data.unlink()
     print(f"a run of {n:,} rows: {cost}", flush=True)
 
