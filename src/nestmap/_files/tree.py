@@ -211,7 +211,7 @@ def _read_report(reader: Reader, record: Any) -> NeighborReport:
     values: dict[str, Any] = {}
     for field in fields(NeighborReport):
         if field.name == "n_pairs_multiplied" and field.name not in record:
-            continue  # files of 0.1.0 and before do not have it
+            continue  # older files do not have it
         match field.type:
             case "float":
                 values[field.name] = reader.number(record, field.name)
