@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from threading import Lock, RLock, local
-from typing import Any, Generic, TypeVar
+from threading import Event, Lock, RLock, local
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from joblib import cpu_count
@@ -160,6 +160,59 @@ def map_blocks(
     if work.errors:
         raise work.errors[min(work.errors)]
     return [work.results[i] for i in range(len(parts))]
+
+
+class _Left(Exception):
+    """Whoever wanted a result has gone."""
+
+
+class Beside(Generic[T]):
+    """A function that runs in a thread of its own while the calling thread goes on; `result` waits for it.
+
+    It gets a callable that it is to tell the share of its work that is done, in any of its threads. Where the block is
+    left without the result, by an error or Ctrl-C, that callable raises, which ends the function.
+
+    Parameters
+    ----------
+    n_threads : int
+        If it is 1, the function runs when its result is asked for.
+
+    Examples
+    --------
+    >>> from nestmap._parallel import Beside
+    >>> with Beside(lambda share: 6 * 7, n_threads=2) as answer:
+    ...     question = "what is six by seven?"
+    ...     print(question, answer.result())
+    what is six by seven? 42
+    """
+
+    def __init__(self, function: Callable[[Callable[[float], None] | None], T], n_threads: int) -> None:
+        self._function, self._pool = function, ThreadPoolExecutor(1) if n_threads > 1 else None
+        self._left, self._done = Event(), 0.0
+
+    def __enter__(self) -> Self:
+        self._running = self._pool.submit(self._function, self._tell) if self._pool else None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left.set()
+        if self._pool:
+            self._pool.shutdown()
+
+    def _tell(self, done: float) -> None:
+        if self._left.is_set():
+            raise _Left
+        self._done = done
+
+    def result(self, progress: Callable[[float], None] | None = None) -> T:
+        """What the function returned, or what it raised; `progress` is told its share, in the calling thread."""
+        if self._running is None:
+            return self._function(progress)
+        while not self._running.done():  # wake up now and then: for progress, and for Ctrl-C on Windows
+            wait([self._running], timeout=_WAKE_EVERY)
+            if progress:
+                progress(self._done)
+        return self._running.result()
 
 
 def _one_by_one(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..._arrays import Array
+from ..._parallel import Beside
 from ..._progress import Progress, Share, part_of
 from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
 from ...hierarchy.tree import Hierarchy
@@ -40,6 +43,7 @@ _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, p
 _SNAP = 1 / 32  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
 _JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
 
+Weighed = tuple[Array, Array, Attraction]  # items by their rank, and in that order their masses and what attracts them
 DETAILS = ("auto", "leaves", "rows")
 
 
@@ -55,7 +59,7 @@ class Items:
     along: Projection | None = None  # leading directions of the data, if they are known
     hashes: Array | None = None  # of `hash_points`
 
-    def weigh(self, perplexity: float, n_threads: int, share: Share | None = None) -> tuple[Array, Array, Attraction]:
+    def weigh(self, perplexity: float, n_threads: int, share: Share | None = None) -> Weighed:
         """The items by their rank, and in that order their masses and what attracts them."""
         n_neighbors = min(len(self.keys) - 1, int(REACH * perplexity))
         ids, distances = level_graph(
@@ -110,13 +114,54 @@ def lay_islands(
         For each row the first row that equals it: they get one place. None if all rows differ.
     """
     progress = progress or Progress(0)
-    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
+    distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
+    begin = preliminary.nodes[first_level(hierarchy)]
+    go_down = partial(_lay_nodes, hierarchy, arrangement, begin, start, ranks, detail, tightness, n_threads, progress)
+    leaf: Placement | RowPlacement
+    if detail == "rows":
+        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
+        perplexity, phases = row_phases(len(rows.keys), tightness)
+        # what attracts rows is found meanwhile: the first level, of few nodes, leaves threads idle
+        beside = n_threads if len(rows.keys) > FIRST_NODES else 1
+        with Beside(partial(rows.weigh, perplexity, n_threads), beside) as weighing:
+            start, positions = go_down()
+            _, positions, frames = place_members(hierarchy, 0, arrangement, positions, BALL, distinct, n_threads)
+            progress.begin(f"islands: {len(rows.keys)} rows")
+            own = positions if distinct is None else positions[distinct.rows]
+            own = improve(rows, own, perplexity, phases, n_threads, progress, weigh=weighing.result)
+        positions = own if distinct is None else own[distinct.of_row]
+        onto = onto_old(positions, places, -1)
+        positions = onto(positions)
+        leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
+    else:
+        start, positions = go_down()
+        onto = onto_old(positions, places, 0)
+        positions = onto(positions)
+        leaf, positions, _ = place_members(hierarchy, 0, arrangement, positions, radius, distinct, n_threads)
+    if first_equal is not None:
+        positions = positions[first_equal]
+    parents = tuple(level.members for level in hierarchy.levels)
+    start = onto.turned(start)
+    return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind, unit=onto.factor)
+
+
+def _lay_nodes(
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    begin: Array,
+    start: Array | None,
+    ranks: list[Array],
+    detail: str,
+    tightness: float,
+    n_threads: int,
+    progress: Progress,
+) -> tuple[Array, Array]:
+    """From the first level, which begins at `begin`, down to the leaves: positions of both, without `tightness` of it."""
     first = first_level(hierarchy)
-    ranks = node_ranks(hierarchy, preliminary)
     items = node_items(hierarchy, first, ranks)
     if start is None:
         progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
-        start = improve(items, preliminary.nodes[first], FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
+        start = improve(items, begin, FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
     positions = start
     if tightness != 1:
         phases: tuple[Phase, ...] = (Phase(NODE_STEPS, tightness),)
@@ -128,26 +173,9 @@ def lay_islands(
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, node_phases(k, tightness)
             positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
-        if k == 0 and detail == "leaves":
-            onto = onto_old(positions, places, 0)
-            positions = onto(positions)
-        ball = BALL if k or detail == "rows" else radius
-        placement, positions, frames = place_members(hierarchy, k, arrangement, positions, ball, distinct, n_threads)
-    leaf: Placement | RowPlacement = placement
-    if detail == "rows":
-        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
-        progress.begin(f"islands: {len(rows.keys)} rows")
-        own = positions if distinct is None else positions[distinct.rows]
-        own = improve(rows, own, *row_phases(len(own), tightness), n_threads, progress)
-        positions = own if distinct is None else own[distinct.of_row]
-        onto = onto_old(positions, places, -1)
-        positions = onto(positions)
-        leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
-    if first_equal is not None:
-        positions = positions[first_equal]
-    parents = tuple(level.members for level in hierarchy.levels)
-    start = onto.turned(start)
-    return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind, unit=onto.factor)
+        if k:
+            _, positions, _ = place_members(hierarchy, k, arrangement, positions, BALL, None, n_threads)
+    return start, positions
 
 
 def onto_old(positions: Array, places: OldPlaces | None, k: int) -> Similarity:
@@ -264,13 +292,17 @@ def improve(
     n_threads: int,
     progress: Progress,
     rescale: bool = True,
+    weigh: Callable[[Share | None], Weighed] | None = None,
 ) -> Array:
-    """Positions of one level after gradient descent on its neighbour graph; float64."""
+    """Positions of one level after gradient descent on its neighbour graph; float64.
+
+    `weigh`: gives what `Items.weigh` would, if that is under way.
+    """
     n = len(positions)
     if n < 3:
         return spread_out(positions, n)
     finding, moving = items.shares(phases, progress)
-    order, masses, attraction = items.weigh(perplexity, n_threads, finding)
+    order, masses, attraction = weigh(finding) if weigh else items.weigh(perplexity, n_threads, finding)
     begin = snap(spread_out(positions, n) if rescale else positions) + jitter(items.rank)
     found = optimise(begin[order], masses, attraction, phases, n_threads, moving)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
