@@ -169,8 +169,8 @@ class _Left(Exception):
 class Beside(Generic[T]):
     """A function that runs in a thread of its own while the calling thread goes on; `result` waits for it.
 
-    It gets a callable that it is to tell the share of its work that is done, in any of its threads. Where the block is
-    left without the result, by an error or Ctrl-C, that callable raises, which ends the function.
+    It gets a callable that it is to tell the share of its work that is done. Where the block is left without the
+    result, by an error or Ctrl-C, that callable raises, which ends the function.
 
     Parameters
     ----------

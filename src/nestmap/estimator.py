@@ -22,9 +22,7 @@ from ._parallel import resolve_n_jobs
 from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
-from .distributed.fit import fit_chunks, plan_chunks
 from .distributed.inputs import is_dask
-from .distributed.lazy import predict_chunks, transform_chunks
 from .errors import ModelFileError
 from .fitted import FittedMap, fit_map, fit_tree
 from .grow import LivingMap
@@ -166,6 +164,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if is_dask(X):
             if ids is not None:
                 raise ValueError("ids: rows of dask arrays are matched by their values; leave ids out")
+            from .distributed.fit import fit_chunks  # here and below: not needed by those who have no dask
+
             fit_chunks(self, X, client)
             return self
         if client is not None:
@@ -283,6 +283,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         True
         """
         if is_dask(X):
+            from .distributed.fit import plan_chunks
+
             return plan_chunks(self, X)
         X, n_rows = open_rows(X), None
         if isinstance(X, RowSource):
@@ -317,6 +319,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """
         check_is_fitted(self)
         if is_dask(X):
+            from .distributed.lazy import transform_chunks
+
             return transform_chunks(self, X, return_distance)
         positions, distances = self._place_new(X)
         if return_distance:
@@ -358,6 +362,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """
         check_is_fitted(self)
         if is_dask(X):
+            from .distributed.lazy import predict_chunks
+
             return predict_chunks(self, X, level, n_clusters)
         label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
         leaves, distances = self._leaves_of_new(X)

@@ -43,7 +43,9 @@ _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, p
 _SNAP = 1 / 32  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
 _JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
 
-Weighed = tuple[Array, Array, Attraction]  # items by their rank, and in that order their masses and what attracts them
+Weighed = tuple[
+    Array, Array, Attraction
+]  # items by their rank, and in that order their masses and what attracts them
 DETAILS = ("auto", "leaves", "rows")
 
 
@@ -156,7 +158,7 @@ def _lay_nodes(
     n_threads: int,
     progress: Progress,
 ) -> tuple[Array, Array]:
-    """From the first level, which begins at `begin`, down to the leaves: positions of both, without `tightness` of it."""
+    """From the first level, which begins at `begin` unless a `start` is known, down to the leaves: positions of both."""
     first = first_level(hierarchy)
     items = node_items(hierarchy, first, ranks)
     if start is None:
