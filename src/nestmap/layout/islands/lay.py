@@ -158,7 +158,7 @@ def _lay_nodes(
     n_threads: int,
     progress: Progress,
 ) -> tuple[Array, Array]:
-    """From the first level, which begins at `begin` unless a `start` is known, down to the leaves: positions of both."""
+    """From the first level, which begins at `begin` unless its `start` is known, to the leaves: where both lie."""
     first = first_level(hierarchy)
     items = node_items(hierarchy, first, ranks)
     if start is None:
