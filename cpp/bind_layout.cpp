@@ -156,6 +156,40 @@ void bind_forces(nb::module_& m) {
        array("potential"), nb::arg("attraction"), nb::arg("repulsion"), nb::arg("momentum"), nb::arg("longest"),
        array("rates"), array("homes"), array("ties"), array("positions"), array("velocities"), array("gains"),
        array("moved"), array("bounds"), nb::arg("n_threads"));
+
+    m.def("strongest", [](In<int64_t, Vec> starts, In<int32_t, Vec> ids, In<float, Vec> weights,
+                          Out<int32_t, Mat> strong, Out<float, Mat> strengths, int n_threads) {
+        const int64_t n = n_runs("starts", starts), k = (int64_t)strong.shape(1);
+        check_shape("weights", weights, {length(ids)});
+        check_shape("strong", strong, {n, k});
+        check_shape("strengths", strengths, {n, k});
+        check_positions("nodes", n);
+        const Attraction graph{n, starts.data(), ids.data(), weights.data()};
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        check_cover("starts", starts.data(), n, length(ids));
+        check_finite("weights", weights.data(), length(ids));
+        strongest(graph, k, strong.data(), strengths.data(), check_threads(n_threads), poll);
+    }, array("starts"), array("ids"), array("weights"), array("strong"), array("strengths"), nb::arg("n_threads"));
+
+    m.def("better_places", [](In<int32_t, Mat> ids, In<float, Mat> weights, int64_t n_tried, double near,
+                              In<float, Mat> positions, In<bool, Vec> counts, Out<float, Mat> places,
+                              Out<float, Vec> times, int n_threads) {
+        const int64_t n = length(ids), k = (int64_t)ids.shape(1);
+        check_shape("weights", weights, {n, k});
+        check_shape("positions", positions, {n, 2});
+        check_shape("counts", counts, {n});
+        check_shape("places", places, {n, 2});
+        check_shape("times", times, {n});
+        const Strongest graph{n, k, ids.data(), weights.data()};
+        const Poll poll = make_poll(nb::none());
+        nb::gil_scoped_release release;
+        check_indices("ids", ids.data(), n * k, n);
+        check_finite("positions", positions.data(), 2 * n);
+        better_places(graph, n_tried, (float)near, positions.data(), counts.data(), places.data(), times.data(),
+                      check_threads(n_threads), poll);
+    }, array("ids"), array("weights"), nb::arg("n_tried"), nb::arg("near"), array("positions"), array("counts"),
+       array("places"), array("times"), nb::arg("n_threads"));
 }
 
 }  // namespace

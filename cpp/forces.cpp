@@ -239,6 +239,70 @@ private:
     const float* positions_;
 };
 
+// What attracts one node, at whatever place: the pull of a neighbour is half as strong at a distance whose square is
+// `near`. Sums are eight running ones.
+class Surroundings {
+public:
+    Surroundings(const Strongest& graph, float near, const float* positions, const bool* counts)
+        : graph_(graph), near_(1 / near), positions_(positions), counts_(counts), width_((graph.k + 7) / 8 * 8),
+          ids_(width_, -1), x_(width_), y_(width_), w_(width_), pulls_(width_) {}
+
+    void enter(int64_t i) {
+        for (int64_t j = 0; j < graph_.k; ++j) {
+            const int64_t id = ids_[j] = graph_.ids[i * graph_.k + j];
+            x_[j] = positions_[2 * id];
+            y_[j] = positions_[2 * id + 1];
+            w_[j] = counts_[id] ? graph_.weights[i * graph_.k + j] : 0.0f;
+        }
+    }
+
+    // The attraction at a place by all but one node, which lies there itself.
+    float attraction(float x, float y, int32_t but = -1) {
+        for (int64_t j = 0; j < width_; ++j) {
+            const float dx = x - x_[j], dy = y - y_[j];
+            const float pull = w_[j] / (1 + (dx * dx + dy * dy) * near_);
+            pulls_[j] = ids_[j] == but ? 0.0f : pull;
+        }
+        return sum(pulls_.data(), nullptr);
+    }
+
+    // Where the node is attracted to the most: the mean of the neighbours around the best of their places. How many
+    // times as much as here.
+    float best(int64_t n_tried, const float* here, float* place) {
+        int64_t best = 0;
+        float most = -1;
+        for (int64_t j = 0; j < std::min(n_tried, graph_.k); ++j) {
+            const float found = attraction(x_[j], y_[j], ids_[j]);
+            if (found > most) most = found, best = j;
+        }
+        constexpr float TINY = std::numeric_limits<float>::min();
+        std::copy(here, here + 2, place);
+        if (most > 0) {
+            const float total = std::max(attraction(x_[best], y_[best]), TINY);
+            place[0] = sum(pulls_.data(), x_.data()) / total;
+            place[1] = sum(pulls_.data(), y_.data()) / total;
+        }
+        const float now = attraction(here[0], here[1]);
+        return attraction(place[0], place[1]) / std::max(now, TINY);
+    }
+
+private:
+    const Strongest& graph_;
+    const float near_;
+    const float* positions_;
+    const bool* counts_;
+    const int64_t width_;
+    std::vector<int32_t> ids_;
+    std::vector<float> x_, y_, w_, pulls_;
+
+    float sum(const float* a, const float* times) const {
+        float s[8] = {};
+        for (int64_t j = 0; j < width_; j += 8)
+            for (int l = 0; l < 8; ++l) s[l] += times ? a[j + l] * times[j + l] : a[j + l];
+        return sum_eight(s);
+    }
+};
+
 }  // namespace
 
 void calibrate(const float* distances, int64_t n, int64_t k, double perplexity, float* weights, int n_threads,
@@ -331,6 +395,35 @@ void move(const Attraction& graph, const Homes& homes, const Grid& grid, const f
             bounds[2 + c] = std::max(bounds[2 + c], limits[4 * t + 2 + c]);
         }
     }
+}
+
+void strongest(const Attraction& graph, int64_t k, int32_t* ids, float* weights, int n_threads, const Poll& poll) {
+    parallel_for(n_blocks(graph.n), n_threads, poll, [&](int64_t task, int) {
+        std::vector<int64_t> order;
+        for (int64_t i = task * BLOCK; i < std::min(graph.n, (task + 1) * BLOCK); ++i) {
+            const int64_t first = graph.starts[i], size = graph.starts[i + 1] - first, kept = std::min(k, size);
+            order.resize(size);
+            for (int64_t e = 0; e < size; ++e) order[e] = first + e;
+            const float* w = graph.weights;
+            std::partial_sort(order.begin(), order.begin() + kept, order.end(),
+                              [w](int64_t a, int64_t b) { return w[a] > w[b] || (w[a] == w[b] && a < b); });
+            for (int64_t j = 0; j < k; ++j) {
+                ids[i * k + j] = kept ? graph.ids[order[std::min(j, kept - 1)]] : (int32_t)i;
+                weights[i * k + j] = j < kept ? w[order[j]] : 0.0f;
+            }
+        }
+    });
+}
+
+void better_places(const Strongest& graph, int64_t n_tried, float near, const float* positions, const bool* counts,
+                   float* places, float* times, int n_threads, const Poll& poll) {
+    parallel_for(n_blocks(graph.n), n_threads, poll, [&](int64_t task, int) {
+        Surroundings around(graph, near, positions, counts);
+        for (int64_t i = task * BLOCK; i < std::min(graph.n, (task + 1) * BLOCK); ++i) {
+            around.enter(i);
+            times[i] = around.best(n_tried, positions + 2 * i, places + 2 * i);
+        }
+    });
 }
 
 }  // namespace nestmap

@@ -26,6 +26,13 @@ struct Homes {
     const float* ties;
 };
 
+// The strongest neighbours of each node, strongest first: k of them, with weight 0 where a node has fewer.
+struct Strongest {
+    int64_t n, k;
+    const int32_t* ids;
+    const float* weights;
+};
+
 // One step of the optimisation: how the forces are balanced, and how far a node may move.
 struct Motion {
     float attraction, repulsion, momentum, longest;
@@ -38,5 +45,8 @@ void spread(const float* positions, const float* masses, int64_t n, const Grid& 
 void move(const Attraction& graph, const Homes& homes, const Grid& grid, const float* potential, const Motion& motion,
           const float* rates, const float* positions, float* velocities, float* gains, float* moved, float* bounds,
           int n_threads, const Poll& poll);
+void strongest(const Attraction& graph, int64_t k, int32_t* ids, float* weights, int n_threads, const Poll& poll);
+void better_places(const Strongest& graph, int64_t n_tried, float near, const float* positions, const bool* counts,
+                   float* places, float* times, int n_threads, const Poll& poll);
 
 }  // namespace nestmap

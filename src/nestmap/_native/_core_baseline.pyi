@@ -127,6 +127,18 @@ def move(
     bounds: F32,
     n_threads: int,
 ) -> None: ...
+def strongest(starts: I64, ids: I32, weights: F32, strong: I32, strengths: F32, n_threads: int) -> None: ...
+def better_places(
+    ids: I32,
+    weights: F32,
+    n_tried: int,
+    near: float,
+    positions: F32,
+    counts: NDArray[np.bool_],
+    places: F32,
+    times: F32,
+    n_threads: int,
+) -> None: ...
 def near_cells(
     cells: Cells,
     near: I32,

@@ -1,4 +1,4 @@
-"""NumPy twins of the kernels in cpp/forces.cpp: weights of neighbours, charges on a grid, one step of all nodes."""
+"""NumPy twins of the kernels in cpp/forces.cpp: weights of neighbours, charges on a grid, one step of all nodes, leaps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from .._arrays import Array
 
 _HALVINGS = 100
 _GROW, _SHRINK, _LEAST = np.float32(0.2), np.float32(0.8), np.float32(0.01)  # of gains
+_BLOCK = 1024  # nodes at a time: what is read and written stays near
+_TINY = np.finfo(np.float32).tiny
 
 
 def calibrate(distances: Array, perplexity: float) -> Array:
@@ -117,3 +119,49 @@ def move(
     velocities[:] = step * np.where(length > longest, longest / np.maximum(length, 1e-30), 1)
     np.add(positions, velocities, out=moved)
     bounds[0], bounds[1] = moved.min(axis=0), moved.max(axis=0)
+
+
+def strongest(starts: Array, ids: Array, weights: Array, k: int) -> tuple[Array, Array]:
+    """The k strongest neighbours of each node, strongest first, of equal ones the first: ids and weights, (n, k).
+
+    Where a node has fewer, the weakest one again with weight 0 (without any: itself). O(edges log edges).
+    """
+    sizes, rank = np.diff(starts)[:, None], np.arange(k)
+    own = np.arange(len(sizes), dtype=np.int32)
+    order = np.lexsort((-weights, np.repeat(own, sizes[:, 0])))
+    edges = order[np.where(sizes > 0, starts[:-1, None] + np.minimum(rank, sizes - 1), 0)]
+    return np.where(sizes > 0, ids[edges], own[:, None]), np.where(rank < sizes, weights[edges], np.float32(0))
+
+
+def better_places(
+    ids: Array, weights: Array, n_tried: int, near: float, positions: Array, counts: Array, places: Array, times: Array
+) -> None:
+    """Of each node the place that attracts it the most, and how many times as much as its own; O(n k n_tried).
+
+    Neighbour j pulls with w / (1 + |y - y_j|^2 / near), if it counts. Tried are the places of the `n_tried` strongest
+    ones, each without its own pull; the place is the mean of the neighbours, by their pulls there.
+    """
+    for begin in range(0, len(ids), _BLOCK):
+        own = slice(begin, begin + _BLOCK)
+        w = weights[own] * counts[ids[own]]
+        places[own], times[own] = _look_around(ids[own], positions[ids[own]], w, positions[own], n_tried, near)
+
+
+def _look_around(
+    ids: Array, around: Array, weights: Array, here: Array, n_tried: int, near: float
+) -> tuple[Array, Array]:
+    tried = around[:, :n_tried]
+    others = ids[:, :n_tried, None] != ids[:, None]
+    total = (_pulls_at(around, weights, tried, near) * others).sum(axis=2)
+    node, best = np.arange(len(around)), total.argmax(axis=1)
+    pull = _pulls_at(around, weights, tried[node, best, None], near)[:, 0]
+    middle = np.einsum("nk,nkd->nd", pull, around) / np.maximum(pull.sum(axis=1), _TINY)[:, None]
+    places = np.where(total[node, best, None] > 0, middle, here)
+    now, then = (_pulls_at(around, weights, at[:, None], near)[:, 0].sum(axis=1) for at in (here, places))
+    return places, then / np.maximum(now, _TINY)
+
+
+def _pulls_at(around: Array, weights: Array, at: Array, near: float) -> Array:
+    """What each neighbour would attract its node with, at each of some places: (n, places, neighbours)."""
+    x, y = (at[:, :, None, d] - around[:, None, :, d] for d in (0, 1))
+    return np.asarray(weights[:, None] / (1 + (x * x + y * y) * np.float32(1 / near)))

@@ -166,3 +166,26 @@ def move(
     if (native := core()) is None:
         return forces.move(*arguments)
     native.move(*arguments, n_threads)
+
+
+def strongest(graph: Any, k: int, n_threads: int) -> tuple[Array, Array]:
+    """The k strongest neighbours of each node: ids and weights (see the twin)."""
+    if (native := core()) is None:
+        return forces.strongest(graph.starts, graph.ids, graph.weights, k)
+    n = len(graph.starts) - 1
+    ids, weights = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
+    native.strongest(graph.starts, graph.ids, graph.weights, ids, weights, n_threads)
+    return ids, weights
+
+
+def better_places(
+    ids: Array, weights: Array, n_tried: int, near: float, positions: Array, counts: Array, n_threads: int
+) -> tuple[Array, Array]:
+    """Of each node the place that attracts it the most, and how many times as much as its own (see the twin)."""
+    places, times = np.empty((len(ids), 2), dtype=np.float32), np.empty(len(ids), dtype=np.float32)
+    arguments = (ids, weights, n_tried, near, positions, counts, places, times)
+    if (native := core()) is None:
+        forces.better_places(*arguments)
+    else:
+        native.better_places(*arguments, n_threads)
+    return places, times
