@@ -158,6 +158,27 @@ class TestForces:
             )
         return charges, potential, velocities, gains, moved, bounds
 
+    @pytest.mark.parametrize("backend", BACKENDS)
+    @pytest.mark.parametrize("k", [3, 8, 20])
+    def test_leaps_are_those_of_their_twins(self, backend: str, k: int) -> None:
+        y, n = points(5000, 9.0), 5000
+        graph = weigh_neighbors(
+            RNG.integers(0, n, (n, 13)).astype(np.int32), RNG.random((n, 13), np.float32), np.ones(n), 4.0, 1
+        )
+        counts = RNG.random(n) < 0.8
+        ids, weights = forces.strongest(graph.starts, graph.ids, graph.weights, k)
+        places, times = np.empty_like(y), np.empty(n, np.float32)
+        forces.better_places(ids, weights, 8, 10.0, y, counts, places, times)
+        for n_threads in (1, 3):
+            with using(backend):
+                found = kernels.strongest(graph, k, n_threads)
+                better = kernels.better_places(ids, weights, 8, 10.0, y, counts, n_threads)
+            for a, b in zip(found, (ids, weights), strict=True):
+                np.testing.assert_array_equal(a, b)
+            same = np.isclose(better[0], places, atol=1e-3).all(axis=1)  # of two places as good, rounding chooses
+            assert same.mean() > 0.999
+            np.testing.assert_allclose(better[1][same], times[same], rtol=1e-3)
+
     @pytest.mark.parametrize("build", builds())
     def test_same_bits_for_any_number_of_threads_and_any_build(self, build: str) -> None:
         y, masses = points(9000, 14.0), RNG.uniform(0.2, 5, 9000).astype(np.float32)
@@ -210,6 +231,9 @@ class TestForces:
                     np.zeros((2, 2), np.float32),
                     1,
                 )
+            far, even = np.full((50, 2), 50, np.int32), np.ones((50, 2), np.float32)
+            with pytest.raises(IndexError, match="ids"):
+                kernels.better_places(far, even, 2, 10.0, y, np.ones(50, bool), 1)
 
 
 def exact_optimise(y, masses, attraction, phases):
@@ -428,6 +452,50 @@ class TestLevels:
             pulls = [phase.exaggeration for phase in phases]
             assert pulls[0] == 6.0 and pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * lay.LOOSER
             assert lay.ROW_STEPS[1] <= sum(phase.n_steps for phase in phases) <= lay.ROW_STEPS[0]
+
+    def test_many_rows_leap_and_take_fewer_steps(self) -> None:
+        for n in (25_000, 70_000, 10**6):
+            perplexity, phases = lay.row_phases(n, 3.0, leap=True)
+            pulls = [phase.exaggeration for phase in phases]
+            assert pulls == sorted(pulls, reverse=True) and pulls[-1] == pytest.approx(3 * lay.LOOSER)
+            steps, plain = (sum(p.n_steps for p in some) for some in (phases, lay.row_phases(n, 3.0)[1]))
+            assert max(lay.LEAP_STEPS, plain - 20) <= steps <= plain and perplexity == lay.ROWS_PERPLEXITY
+
+    def test_rows_that_begin_in_a_wrong_cluster_leap_to_their_own(self) -> None:
+        X = np.concatenate([RNG.normal(size=(200, 5)), RNG.normal(size=(200, 5)) + 30])
+        ids, distances = level_graph(X, "euclidean", 16, 1, np.arange(400, dtype=np.uint64))
+        attraction = weigh_neighbors(ids, distances, np.ones(400), 8.0, 1)
+        begin = RNG.normal(size=(400, 2)) + np.repeat([[0.0, 0.0], [40.0, 0.0]], 200, axis=0)
+        begin[:10, 0] += 40
+        phases = (Phase(4, 1.5), Phase(4))
+        options = (np.ones(400), attraction, phases, 1, None)
+        stayed, leapt = (go(begin, *options)[:10, 0] for go in (optimise, lay._leap_and_optimise))
+        assert (stayed > 20).any() and (leapt < 20).all()
+
+    @pytest.mark.parametrize("build", builds())
+    def test_leaps_and_neighbours_found_meanwhile_are_the_same_for_any_number_of_threads(
+        self, build: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lay, "FEW_ROWS", 1000)
+        monkeypatch.setattr(lay, "FIRST_NODES", 300)
+        X = np.concatenate([digits()] * 3) + RNG.normal(size=(3 * 1797, 64))
+        with using(build):
+            maps = [HNNE(n_jobs=n, detail="rows").fit_transform(X) for n in (1, 3)]
+        np.testing.assert_array_equal(*maps)
+        assert trustworthiness(X, maps[0], n_sample=500) > 0.97
+
+    def test_what_fails_while_rows_are_searched_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lay, "FIRST_NODES", 300)
+        level = lay.level_graph
+
+        def fail(data, *arguments):
+            if len(data) > 300:
+                raise MemoryError("no room")
+            return level(data, *arguments)
+
+        monkeypatch.setattr(lay, "level_graph", fail)
+        with pytest.raises(MemoryError, match="no room"):
+            HNNE(n_jobs=2, detail="rows").fit(digits())
 
     def test_the_last_steps_leave_room_where_there_are_many_rows(self) -> None:
         last = [lay.row_phases(n, 1.0)[1][-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]

@@ -1,4 +1,4 @@
-"""NumPy twins of the kernels in cpp/forces.cpp: weights of neighbours, charges on a grid, one step of all nodes, leaps."""
+"""NumPy twins of the kernels in cpp/forces.cpp: weights of neighbours, charges on a grid, steps and leaps."""
 
 from __future__ import annotations
 
@@ -134,7 +134,14 @@ def strongest(starts: Array, ids: Array, weights: Array, k: int) -> tuple[Array,
 
 
 def better_places(
-    ids: Array, weights: Array, n_tried: int, near: float, positions: Array, counts: Array, places: Array, times: Array
+    ids: Array,
+    weights: Array,
+    n_tried: int,
+    near: float,
+    positions: Array,
+    counts: Array,
+    places: Array,
+    times: Array,
 ) -> None:
     """Of each node the place that attracts it the most, and how many times as much as its own; O(n k n_tried).
 

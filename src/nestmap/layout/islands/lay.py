@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..similarity import Similarity, align
 from .forces import EVENLY
 from .graph import REACH, Attraction, level_graph, weigh_neighbors
 from .layout import Islands
+from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_rows
 from .optimise import Phase, optimise
 
@@ -32,6 +33,7 @@ FEW_ROWS = 20_000  # get four times the steps and the larger perplexity, in a se
 FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 80)
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
+LEAP_STEPS, _CLOSER_LEAPT = 60, 1.5  # of many rows that leap: fewer steps, and less to draw together
 # Times the attraction in the last steps: room between rows of different clusters. A few rows fill the map without it.
 LOOSER, _LOOSE = 0.8, 0.9  # at last; many rows: before that
 _TIGHT_ROWS, _LOOSE_ROWS = 2000, 8000  # up to and from which the factor is 1 and LOOSER
@@ -122,7 +124,8 @@ def lay_islands(
     leaf: Placement | RowPlacement
     if detail == "rows":
         rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
-        perplexity, phases = row_phases(len(rows.keys), tightness)
+        leap = len(rows.keys) > FEW_ROWS
+        perplexity, phases = row_phases(len(rows.keys), tightness, leap)
         # what attracts rows is found meanwhile: the first level, of few nodes, leaves threads idle
         beside = n_threads if len(rows.keys) > FIRST_NODES else 1
         with Beside(partial(rows.weigh, perplexity, n_threads), beside) as weighing:
@@ -130,7 +133,7 @@ def lay_islands(
             _, positions, frames = place_members(hierarchy, 0, arrangement, positions, BALL, distinct, n_threads)
             progress.begin(f"islands: {len(rows.keys)} rows")
             own = positions if distinct is None else positions[distinct.rows]
-            own = improve(rows, own, perplexity, phases, n_threads, progress, weigh=weighing.result)
+            own = improve(rows, own, perplexity, phases, n_threads, progress, weigh=weighing.result, leap=leap)
         positions = own if distinct is None else own[distinct.of_row]
         onto = onto_old(positions, places, -1)
         positions = onto(positions)
@@ -227,9 +230,10 @@ def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
     return (Phase(NODE_STEPS, tightness if k else LOOSER * tightness),)
 
 
-def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
-    """Perplexity and steps for n rows: fewer steps the more rows there are."""
+def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[float, tuple[Phase, ...]]:
+    """Perplexity and steps for n rows: fewer steps the more rows there are, and the fewest if they may leap."""
     most, least = ROW_STEPS
+    least = LEAP_STEPS if leap else least
     steps = round(min(most, max(least, most * (FEW_ROWS / n) ** 2)))
     if n <= FEW_ROWS:
         between = np.log(n / _TIGHT_ROWS) / np.log(_LOOSE_ROWS / _TIGHT_ROWS)
@@ -237,8 +241,9 @@ def row_phases(n: int, tightness: float) -> tuple[float, tuple[Phase, ...]]:
         phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, last * tightness))
         return FEW_ROWS_PERPLEXITY, phases
     third = steps // 3
-    close, middle = Phase(third, _CLOSER * tightness, _FAST), Phase(steps - 2 * third, _LOOSE * tightness, _FAST)
-    return ROWS_PERPLEXITY, (close, middle, Phase(third, LOOSER * tightness))
+    close = Phase(steps // 6, _CLOSER_LEAPT, _FAST) if leap else Phase(third, _CLOSER, _FAST)
+    phases = (close, Phase(steps - third - close.n_steps, _LOOSE, _FAST), Phase(third, LOOSER))
+    return ROWS_PERPLEXITY, tuple(replace(phase, exaggeration=tightness * phase.exaggeration) for phase in phases)
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
@@ -295,10 +300,11 @@ def improve(
     progress: Progress,
     rescale: bool = True,
     weigh: Callable[[Share | None], Weighed] | None = None,
+    leap: bool = False,
 ) -> Array:
     """Positions of one level after gradient descent on its neighbour graph; float64.
 
-    `weigh`: gives what `Items.weigh` would, if that is under way.
+    `weigh`: gives what `Items.weigh` would, if that is under way; `leap`: items may leap in the first phase.
     """
     n = len(positions)
     if n < 3:
@@ -306,8 +312,33 @@ def improve(
     finding, moving = items.shares(phases, progress)
     order, masses, attraction = weigh(finding) if weigh else items.weigh(perplexity, n_threads, finding)
     begin = snap(spread_out(positions, n) if rescale else positions) + jitter(items.rank)
-    found = optimise(begin[order], masses, attraction, phases, n_threads, moving)
+    go = _leap_and_optimise if leap else optimise
+    found = go(begin[order], masses, attraction, phases, n_threads, moving)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
+
+
+def _leap_and_optimise(
+    positions: Array,
+    masses: Array,
+    attraction: Attraction,
+    phases: tuple[Phase, ...],
+    n_threads: int,
+    share: Share | None,
+) -> Array:
+    """As `optimise`; before the first phase, in the middle of it and after it, nodes leap to better places."""
+    close, *rest = phases
+    half = close.n_steps // 2
+    first = (replace(close, n_steps=half),), (replace(close, n_steps=close.n_steps - half),)
+    neighbors = Neighbors.of(attraction, n_threads)
+    everybody, apart = np.ones(len(positions), dtype=bool), jitter(np.arange(len(positions)))
+    done, total = 0.0, sum(phase.n_steps for phase in phases)
+    for part in (*first, tuple(rest)):
+        better = better_places(neighbors, positions, everybody, n_threads)
+        positions = np.where(better.times[:, None] > WORTH, better.places + apart, positions)
+        end = done + sum(phase.n_steps for phase in part) / total
+        told, done = part_of(share, done, end), end
+        positions = optimise(positions, masses, attraction, part, n_threads, told)
+    return positions
 
 
 def spread_out(positions: Array, n: int) -> Array:
