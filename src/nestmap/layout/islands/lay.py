@@ -238,8 +238,8 @@ def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[float, tup
     if n <= FEW_ROWS:
         between = np.log(n / _TIGHT_ROWS) / np.log(_LOOSE_ROWS / _TIGHT_ROWS)
         last = float(np.interp(between, [0, 1], [1.0, LOOSER]))
-        phases = (Phase(steps // 6, _CLOSER * tightness), Phase(steps - steps // 6, last * tightness))
-        return FEW_ROWS_PERPLEXITY, phases
+        close = Phase(steps // 6, _CLOSER * tightness)
+        return FEW_ROWS_PERPLEXITY, (close, Phase(steps - steps // 6, last * tightness))
     third = steps // 3
     close = Phase(steps // 6, _CLOSER_LEAPT, _FAST) if leap else Phase(third, _CLOSER, _FAST)
     phases = (close, Phase(steps - third - close.n_steps, _LOOSE, _FAST), Phase(third, LOOSER))
