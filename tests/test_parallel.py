@@ -16,7 +16,7 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from nestmap import _parallel, first_neighbors
-from nestmap._parallel import map_blocks, resolve_n_jobs, single_threaded_blas
+from nestmap._parallel import Beside, map_blocks, resolve_n_jobs, single_threaded_blas
 
 
 def blas_threads() -> set[int]:
@@ -241,6 +241,58 @@ def test_forks_are_not_limited_by_threads_that_they_lack(monkeypatch: pytest.Mon
     go_on.set()
     thread.join()
     assert library.num_threads == 4
+
+
+class TestBeside:
+    @pytest.mark.parametrize("n_threads", [1, 2])
+    def test_gives_the_result_and_tells_its_share_to_the_caller(self, n_threads: int) -> None:
+        told: list[tuple[float, int]] = []
+
+        def work(share: Callable[[float], None]) -> int:
+            share(0.5)
+            threading.Event().wait(0.3)
+            return 42
+
+        with Beside(work, n_threads) as beside:
+            assert beside.result(lambda done: told.append((done, threading.get_ident()))) == 42
+        assert {*told} == {(0.5, threading.get_ident())}
+
+    def test_runs_while_the_caller_goes_on(self) -> None:
+        met = threading.Barrier(2, timeout=60)
+        with Beside(lambda share: met.wait() >= 0, 2) as beside:
+            met.wait()  # each waits for the other
+            assert beside.result()
+
+    def test_errors_come_with_the_result(self) -> None:
+        def fail(share: object) -> None:
+            raise MemoryError("no room")
+
+        with pytest.raises(MemoryError, match="no room"), Beside(fail, 2) as beside:
+            beside.result()
+
+    def test_ends_when_the_caller_fails(self) -> None:
+        ended, started = threading.Event(), threading.Event()
+
+        def work(share: Callable[[float], None]) -> None:
+            started.set()
+            try:
+                while True:
+                    share(0.1)
+            finally:
+                ended.set()
+
+        with pytest.raises(KeyboardInterrupt), Beside(work, 2):
+            started.wait()
+            raise KeyboardInterrupt
+        assert ended.is_set()
+
+    def test_where_there_is_no_room_for_a_thread(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(self: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        with Beside(lambda share: threading.get_ident(), 2) as beside:
+            assert beside.result() == threading.get_ident()
 
 
 def test_numbers_of_threads() -> None:

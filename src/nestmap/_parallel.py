@@ -175,7 +175,7 @@ class Beside(Generic[T]):
     Parameters
     ----------
     n_threads : int
-        If it is 1, the function runs when its result is asked for.
+        If it is 1, or the system refuses a thread, the function runs when its result is asked for.
 
     Examples
     --------
@@ -191,7 +191,10 @@ class Beside(Generic[T]):
         self._left, self._done = Event(), 0.0
 
     def __enter__(self) -> Self:
-        self._running = self._pool.submit(self._function, self._tell) if self._pool else None
+        try:
+            self._running = self._pool.submit(self._function, self._tell) if self._pool else None
+        except RuntimeError:  # no room for a thread
+            self._running = None
         return self
 
     def __exit__(self, *_: object) -> None:
