@@ -281,9 +281,13 @@ class TestBeside:
             finally:
                 ended.set()
 
-        with pytest.raises(KeyboardInterrupt), Beside(work, 2):
-            started.wait()
-            raise KeyboardInterrupt
+        def stop() -> None:
+            with Beside(work, 2):
+                started.wait()
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            stop()
         assert ended.is_set()
 
     def test_where_there_is_no_room_for_a_thread(self, monkeypatch: pytest.MonkeyPatch) -> None:
