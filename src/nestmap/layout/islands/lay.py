@@ -45,9 +45,8 @@ _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, p
 _SNAP = 1 / 32  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
 _JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
 
-Weighed = tuple[
-    Array, Array, Attraction
-]  # items by their rank, and in that order their masses and what attracts them
+# Items by their rank, and in that order their masses and what attracts them.
+Weighed = tuple[Array, Array, Attraction]
 DETAILS = ("auto", "leaves", "rows")
 
 

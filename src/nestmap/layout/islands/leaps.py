@@ -1,6 +1,6 @@
 """Leaps to better places: small steps do not take a node across a map that is full.
 
-Where old nodes lie near their ends, a node that is attracted elsewhere is held back by all that lie between. A leap
+Where most nodes lie near their ends, a node that is attracted elsewhere is held back by all that lie between. A leap
 takes it there at once.
 """
 
