@@ -173,6 +173,36 @@ class TestPicture:
         sizes = [len(c.get_offsets()) for ax in axes for c in ax.collections]
         assert sizes == [300, 350] and axes[0].figure.artists
         plt.close("all")
-        with pytest.raises(ValueError, match="two maps in the plane"):
-            nestmap.plot_changes(fit(X, n_components=3), fit(X, n_components=3))
+        with pytest.raises(ValueError, match="no row in common; give ids="):
+            nestmap.plot_changes(old, fit(X + 1))
+        assert "no common rows" in repr(nestmap.compare(old, fit(X + 1)))
         plt.close("all")
+
+    @pytest.mark.parametrize("kind", ["finch", "hierarchy", "3-D"])
+    def test_bars_and_bands_without_maps(self, kind: str) -> None:
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        X = digits()[:400]
+        make = {
+            "finch": lambda X: FINCH().fit(X),
+            "hierarchy": build_hierarchy,
+            "3-D": lambda X: fit(X, n_components=3),
+        }[kind]
+        names = np.arange(300), np.arange(50, 400)
+        old, new = make(X[:300]), make(X[50:])
+        found = nestmap.compare(old, new, ids=names)
+        for level in range(len(found.levels)):
+            axes = nestmap.plot_changes(old, new, level, ids=names)
+            told, trees = found.levels[level], [getattr(each, "hierarchy_", each) for each in (old, new)]
+            labels = trees[0].labels(level), trees[1].labels(told.new_level)
+            for ours, ax in zip(labels, axes, strict=True):
+                heights = np.array([bar.get_height() for bar in ax.patches])
+                np.testing.assert_allclose(heights / heights.sum(), np.bincount(ours) / len(ours))
+                ends = np.sort([(bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches], axis=0)
+                assert (ends[1:, 0] >= ends[:-1, 1] - 1e-9).all() and ends.min() >= 0 and ends.max() <= 1
+            pairs = {*zip(labels[0][50:], labels[1][:250], strict=True)}
+            assert len(axes[0].figure.artists) == len(pairs)
+            axes[0].figure.canvas.draw()
+            plt.close("all")
