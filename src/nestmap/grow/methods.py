@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -112,7 +111,7 @@ class LivingMap:
         False
         """
         check_is_fitted(self)
-        if not isinstance(n_sample, Integral) or n_sample < 1:
+        if not isinstance(n_sample, int | np.integer) or n_sample < 1:
             raise ValueError(f"n_sample={n_sample!r}: must be a number of rows, 1 or more")
         n_threads = resolve_n_jobs(self.n_jobs)  # type: ignore[attr-defined]
         return measure_drift(self._fitted.tree.hierarchy, self._all_rows(X, "drift", n_threads), n_sample, n_threads)
@@ -151,9 +150,10 @@ class LivingMap:
 
     def _all_rows(self, X: Any, name: str, n_threads: int) -> Any:
         if X is None and self._fitted.X is None:
+            n = self._fitted.tree.hierarchy.n_rows
             raise ValueError(
-                f"{name}: this model does not have its rows: give X, all {self._fitted.tree.hierarchy.n_rows} of them in "
-                "their order (those of the fit that are left, then those that came)"
+                f"{name}: this model does not have its rows: give X, all {n} of them in their order: those of the fit "
+                "that are left, then those that came"
             )
         return self._fitted.X if X is None else self._training_rows(X, n_threads)  # type: ignore[attr-defined]
 

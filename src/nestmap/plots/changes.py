@@ -65,14 +65,14 @@ def plot_changes(
     told = found.levels[before.check_level(level)]
     labels = before.labels(told.old_level), after.labels(told.new_level)
     colors = _colors(told.changes, (told.n_old, told.n_new), look)
-    in_plane = found.old_places is not None and found.old_places.shape[1] == 2
-    axes = new_axes(look, 6.5 if in_plane else 4.5, 6.8, 2) if axes is None else axes
+    places = found.old_places if found.old_places is not None and found.old_places.shape[1] == 2 else None
+    axes = new_axes(look, 4.5 if places is None else 6.5, 6.8, 2) if axes is None else axes
     for side, name in enumerate(("old", "new")):
         clear(axes[side], look, f"{name}: {len(labels[side]):,} rows, {len(colors[side])} clusters")
-    if not in_plane:
+    if places is None:
         draw_bars(axes, labels, (found.old_rows, found.new_rows), told.changes, colors, look)
         return axes
-    onto_old = align(new.embedding_[found.new_rows], found.old_places)
+    onto_old = align(new.embedding_[found.new_rows], places)
     maps = old.embedding_, onto_old(new.embedding_)
     for side in range(2):
         _draw(axes[side], maps[side], colors[side][labels[side]], np.concatenate(maps))

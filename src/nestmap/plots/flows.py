@@ -69,7 +69,7 @@ def _draw_bands(
     colors: Array,
     most: int,
 ) -> None:
-    """A band from each old to each new cluster, as wide as they have common rows, from the upper end of either bar."""
+    """A band from each old to each new cluster, as wide as they have common rows; from the top of either bar."""
     from matplotlib.patches import Polygon
 
     figure = axes[0].figure
