@@ -152,8 +152,8 @@ class LivingMap:
         if X is None and self._fitted.X is None:
             n = self._fitted.tree.hierarchy.n_rows
             raise ValueError(
-                f"{name}: this model does not have its rows: give X, all {n} of them in their order: those of the fit "
-                "that are left, then those that came"
+                f"{name}: this model does not have its rows: give X, all {n} of them in their order: those of the "
+                "fit that are left, then those that came"
             )
         return self._fitted.X if X is None else self._training_rows(X, n_threads)  # type: ignore[attr-defined]
 
