@@ -78,6 +78,14 @@ class TestChanges:
         # a cluster whose rows go to four others in equal parts is gone; these are the same as ever
         assert kinds([0] * 4 + [1, 2, 3, 4] * 9, [0, 1, 2, 3] + [0, 1, 2, 3] * 9) == ["gone"] + ["same"] * 4
 
+    def test_rows_that_lie_still_have_not_moved(self) -> None:
+        places = np.random.default_rng(0).normal(size=(12, 2))
+        old, new = np.repeat([0, 1], [7, 5]), np.repeat([0, 1], [5, 7])  # two rows went to the other cluster
+        rows = np.arange(12)
+        assert [c.moved for c in find_changes(old, new, (rows, rows), (places, places))] == [0, 0]
+        there = places + np.array([3.0, 4.0])
+        assert [c.moved for c in find_changes(old, new, (rows, rows), (places, there))] == pytest.approx([5, 5])
+
     @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=60), st.integers(0, 99))
     def test_every_cluster_takes_part_once(self, pairs: list[tuple[int, int]], seed: int) -> None:
         old, new = (np.unique(side, return_inverse=True)[1] for side in np.array(pairs).T)

@@ -157,7 +157,7 @@ def settle(
 
 
 def share_kept(here: Array, homes: Array, allowance: float) -> float:
-    """What is left of the ties in the last steps, so that the median move comes to what is allowed, or stays as it is.
+    """What is left of the ties in the last steps: the median move is to come to what is allowed, or to stay as it is.
 
     Without ties it about doubles; in between, it is taken to grow in proportion.
     """
