@@ -347,6 +347,19 @@ class TestEstimator:
             HNNE(like=old()).fit_transform(X[80:880], ids=(range(800), range(80, 880))), new().embedding_
         )
 
+    @pytest.mark.parametrize("parameters", [
+        {"detail": "leaves"}, {"layout": "descent"}, {"layout": "mosaic"}, {"layout": "descent", "n_components": 3},
+    ])  # fmt: skip
+    def test_names_in_all_layouts(self, parameters: dict[str, object]) -> None:
+        X = rows()[:240]
+        before = HNNE(**parameters).fit(X[:200])  # type: ignore[arg-type]
+        by_name, by_value = (
+            HNNE(**parameters, like=before).fit(X[40:], ids=ids)  # type: ignore[arg-type]
+            for ids in ((range(200), range(40, 240)), None)
+        )
+        np.testing.assert_array_equal(by_name.embedding_, by_value.embedding_)
+        np.testing.assert_array_equal(by_name.labels_, by_value.labels_)
+
     def test_distances(self) -> None:
         x = np.sort(RNG.normal(size=60))
         D = np.abs(x[:, None] - x)

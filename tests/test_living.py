@@ -323,12 +323,13 @@ class TestForget:
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(["extend", "new", "forget", "pickle", "relayout", "like"]), min_size=1, max_size=6),
+    st.sampled_from([{}, {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}, {"layout": "mosaic"}]),
     st.integers(0, 9),
 )
-def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
+def test_any_sequence_of_changes(steps: list[str], parameters: dict[str, object], seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = digits()[rng.permutation(1797)[:400]]
-    model, rows = HNNE().fit(X[:200]), X[:200]
+    model, rows = HNNE(**parameters).fit(X[:200]), X[:200]  # type: ignore[arg-type]
     at = 200
     for step in steps:
         kept = model.embedding_
@@ -345,7 +346,8 @@ def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
         elif step == "pickle":
             model = pickle.loads(pickle.dumps(model))
         else:
-            model = HNNE(like=model).fit(rows) if step == "like" else model.relayout(rows, tightness=1.5)
+            like = HNNE(**parameters, like=model)  # type: ignore[arg-type]
+            model = like.fit(rows) if step == "like" else model.relayout(rows, tightness=1.5)
             kept = model.embedding_
         np.testing.assert_array_equal(model.embedding_[: len(kept)], kept)
         check_consistent(model, rows)
@@ -392,6 +394,19 @@ class TestDistortion:
                 fitted().distortion(rows=rows)
         with pytest.raises(ValueError, match="give X, all 630 of them"):
             fitted().extend(digits()[600:630]).distortion()
+
+    def test_colours(self) -> None:
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        found = fitted().distortion(rows=range(0, 600, 2))  # the others are NaN
+        for name in ("recall", "trustworthiness", "stretch"):
+            nestmap.plot(fitted(), color=getattr(found, name))
+        plt.close("all")
+        with pytest.raises(ValueError, match=r"three scores; give one: \.recall"):
+            nestmap.plot(fitted(), color=found)
+        plt.close("all")
 
 
 @pytest.mark.slow
