@@ -178,22 +178,23 @@ def moves(before: Any, after: Any) -> dict[str, float]:
 
 
 def measure_draws(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
-    """What `like` changes, per draw: scores less those of a fresh fit; the moves of both."""
+    """What `like` changes, per draw."""
+    lines = [measure_draw(X, y, seed) for seed in range(1, _DRAWS + 1)]
+    return {key: [line[key] for line in lines] for key in lines[0]}
+
+
+def measure_draw(X: Any, y: Any, seed: int) -> dict[str, float]:
+    """Scores with `like` less those of a fresh fit; the moves of both."""
     from nestmap import HNNE
 
-    found: dict[str, list[float]] = {}
-    for seed in range(1, _DRAWS + 1):
-        order = np.random.default_rng(seed).permutation(len(X))
-        first, then = (order[some] for some in parts_of(X, y, "refit"))
-        _, a, b = np.intersect1d(first, then, return_indices=True)
-        old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
-        after = HNNE(like=old).fit(X[then])
-        ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
-        line = {key: ours[key] - theirs[key] for key in ours} | moves(old.embedding_[a], after.embedding_[b])
-        line["fresh median"] = moves(old.embedding_[a], fresh.embedding_[b])["median"]
-        for key, value in line.items():
-            found.setdefault(key, []).append(value)
-    return found
+    order = np.random.default_rng(seed).permutation(len(X))
+    first, then = (order[some] for some in parts_of(X, y, "refit"))
+    _, a, b = np.intersect1d(first, then, return_indices=True)
+    old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
+    after = HNNE(like=old).fit(X[then])
+    ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
+    line = {key: ours[key] - theirs[key] for key in ours} | moves(old.embedding_[a], after.embedding_[b])
+    return line | {"fresh median": moves(old.embedding_[a], fresh.embedding_[b])["median"]}
 
 
 def measure_speed() -> dict[str, Any]:
