@@ -171,6 +171,14 @@ class TestExtend:
         np.testing.assert_array_equal(together[~own & ~crosses], in_turn[~own & ~crosses])
         np.testing.assert_array_equal(*(components_of_labels(leaf[own & ~crosses]) for leaf in (together, in_turn)))
 
+    @pytest.mark.parametrize("layout", ["descent", "mosaic"])
+    def test_batches_make_no_difference_where_nothing_is_founded(self, layout: str) -> None:
+        X = digits()
+        model = HNNE(layout=layout).fit(X[:200])
+        one, two = model.extend(X[200:300]), model.extend(X[200:240]).extend(X[240:300])
+        np.testing.assert_array_equal(one.embedding_, two.embedding_)
+        np.testing.assert_array_equal(one.hierarchy_.labels(0), two.hierarchy_.labels(0))
+
     def test_rows_lie_beside_the_nearest_row(self) -> None:
         model, X = fitted(), digits()
         more = model.extend(X[600:])
