@@ -1,6 +1,6 @@
 """Maps that live: `python -m benchmarks.living [name …] [--data DIR] [--peer-python PYTHON] [--docs]`.
 
-Per data set (digits, pendigits, usps, fashion_mnist; .npz files with X and y in DIR):
+Per data set (digits, pendigits, usps, fashion_mnist, texture; .npz files with X and y in DIR):
 
 - extend: 80% of the rows are fitted, 20% come later, by `extend` or by the peers' `transform`;
 - class: one class is left out of the fit and comes later;
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-DATA = ("digits", "pendigits", "usps", "fashion_mnist")
+DATA = ("pendigits", "usps", "fashion_mnist", "digits", "texture")
 METHODS = {
     "extend": ("nestmap", "fresh", "umap", "opentsne"),
     "class": ("nestmap", "fresh", "umap", "opentsne"),
@@ -37,7 +37,7 @@ METHODS = {
     "speed": ("nestmap",),
 }
 TITLES = {"nestmap": "nestmap", "fresh": "a fresh fit", "umap": "UMAP", "opentsne": "openTSNE"}
-NAMES = {"digits": "digits", "pendigits": "pendigits", "usps": "USPS", "fashion_mnist": "Fashion-MNIST"}
+NAMES = {name: name for name in DATA} | {"usps": "USPS", "fashion_mnist": "Fashion-MNIST"}
 PAGE = Path(__file__).parent.parent / "docs" / "living.md"
 _SAMPLE = 5000  # rows of large data that are scored
 _DRAWS = 5  # other orders of the rows: with and without `like`
