@@ -1,6 +1,6 @@
 """Maps that live: `python -m benchmarks.living [name …] [--data DIR] [--peer-python PYTHON] [--docs]`.
 
-Per data set (digits, pendigits, usps, fashion_mnist; .npz files with X and y in DIR):
+Per data set (digits, pendigits, usps, fashion_mnist, texture; .npz files with X and y in DIR):
 
 - extend: 80% of the rows are fitted, 20% come later, by `extend` or by the peers' `transform`;
 - class: one class is left out of the fit and comes later;
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-DATA = ("digits", "pendigits", "usps", "fashion_mnist")
+DATA = ("pendigits", "usps", "fashion_mnist", "digits", "texture")
 METHODS = {
     "extend": ("nestmap", "fresh", "umap", "opentsne"),
     "class": ("nestmap", "fresh", "umap", "opentsne"),
@@ -37,7 +37,7 @@ METHODS = {
     "speed": ("nestmap",),
 }
 TITLES = {"nestmap": "nestmap", "fresh": "a fresh fit", "umap": "UMAP", "opentsne": "openTSNE"}
-NAMES = {"digits": "digits", "pendigits": "pendigits", "usps": "USPS", "fashion_mnist": "Fashion-MNIST"}
+NAMES = {name: name for name in DATA} | {"usps": "USPS", "fashion_mnist": "Fashion-MNIST"}
 PAGE = Path(__file__).parent.parent / "docs" / "living.md"
 _SAMPLE = 5000  # rows of large data that are scored
 _DRAWS = 5  # other orders of the rows: with and without `like`
@@ -178,22 +178,23 @@ def moves(before: Any, after: Any) -> dict[str, float]:
 
 
 def measure_draws(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
-    """What `like` changes, per draw: scores less those of a fresh fit; the moves of both."""
+    """What `like` changes, per draw."""
+    lines = [measure_draw(X, y, seed) for seed in range(1, _DRAWS + 1)]
+    return {key: [line[key] for line in lines] for key in lines[0]}
+
+
+def measure_draw(X: Any, y: Any, seed: int) -> dict[str, float]:
+    """Scores with `like` less those of a fresh fit; the moves of both."""
     from nestmap import HNNE
 
-    found: dict[str, list[float]] = {}
-    for seed in range(1, _DRAWS + 1):
-        order = np.random.default_rng(seed).permutation(len(X))
-        first, then = (order[some] for some in parts_of(X, y, "refit"))
-        _, a, b = np.intersect1d(first, then, return_indices=True)
-        old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
-        after = HNNE(like=old).fit(X[then])
-        ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
-        line = {key: ours[key] - theirs[key] for key in ours} | moves(old.embedding_[a], after.embedding_[b])
-        line["fresh median"] = moves(old.embedding_[a], fresh.embedding_[b])["median"]
-        for key, value in line.items():
-            found.setdefault(key, []).append(value)
-    return found
+    order = np.random.default_rng(seed).permutation(len(X))
+    first, then = (order[some] for some in parts_of(X, y, "refit"))
+    _, a, b = np.intersect1d(first, then, return_indices=True)
+    old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
+    after = HNNE(like=old).fit(X[then])
+    ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
+    line = {key: ours[key] - theirs[key] for key in ours} | moves(old.embedding_[a], after.embedding_[b])
+    return line | {"fresh median": moves(old.embedding_[a], fresh.embedding_[b])["median"]}
 
 
 def measure_speed() -> dict[str, Any]:

@@ -78,6 +78,14 @@ class TestChanges:
         # a cluster whose rows go to four others in equal parts is gone; these are the same as ever
         assert kinds([0] * 4 + [1, 2, 3, 4] * 9, [0, 1, 2, 3] + [0, 1, 2, 3] * 9) == ["gone"] + ["same"] * 4
 
+    def test_rows_that_lie_still_have_not_moved(self) -> None:
+        places = np.random.default_rng(0).normal(size=(12, 2))
+        old, new = np.repeat([0, 1], [7, 5]), np.repeat([0, 1], [5, 7])  # two rows went to the other cluster
+        rows = np.arange(12)
+        assert [c.moved for c in find_changes(old, new, (rows, rows), (places, places))] == [0, 0]
+        there = places + np.array([3.0, 4.0])
+        assert [c.moved for c in find_changes(old, new, (rows, rows), (places, there))] == pytest.approx([5, 5])
+
     @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=60), st.integers(0, 99))
     def test_every_cluster_takes_part_once(self, pairs: list[tuple[int, int]], seed: int) -> None:
         old, new = (np.unique(side, return_inverse=True)[1] for side in np.array(pairs).T)
@@ -173,6 +181,36 @@ class TestPicture:
         sizes = [len(c.get_offsets()) for ax in axes for c in ax.collections]
         assert sizes == [300, 350] and axes[0].figure.artists
         plt.close("all")
-        with pytest.raises(ValueError, match="two maps in the plane"):
-            nestmap.plot_changes(fit(X, n_components=3), fit(X, n_components=3))
+        with pytest.raises(ValueError, match="no row in common; give ids="):
+            nestmap.plot_changes(old, fit(X + 1))
+        assert "no common rows" in repr(nestmap.compare(old, fit(X + 1)))
         plt.close("all")
+
+    @pytest.mark.parametrize("kind", ["finch", "hierarchy", "3-D"])
+    def test_bars_and_bands_without_maps(self, kind: str) -> None:
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        X = digits()[:400]
+        make = {
+            "finch": lambda X: FINCH().fit(X),
+            "hierarchy": build_hierarchy,
+            "3-D": lambda X: fit(X, n_components=3),
+        }[kind]
+        names = np.arange(300), np.arange(50, 400)
+        old, new = make(X[:300]), make(X[50:])
+        found = nestmap.compare(old, new, ids=names)
+        for level in range(len(found.levels)):
+            axes = nestmap.plot_changes(old, new, level, ids=names)
+            told, trees = found.levels[level], [getattr(each, "hierarchy_", each) for each in (old, new)]
+            labels = trees[0].labels(level), trees[1].labels(told.new_level)
+            for ours, ax in zip(labels, axes, strict=True):
+                heights = np.array([bar.get_height() for bar in ax.patches])
+                np.testing.assert_allclose(heights / heights.sum(), np.bincount(ours) / len(ours))
+                ends = np.sort([(bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches], axis=0)
+                assert (ends[1:, 0] >= ends[:-1, 1] - 1e-9).all() and ends.min() >= 0 and ends.max() <= 1
+            pairs = {*zip(labels[0][50:], labels[1][:250], strict=True)}
+            assert len(axes[0].figure.artists) == len(pairs)
+            axes[0].figure.canvas.draw()
+            plt.close("all")

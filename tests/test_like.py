@@ -24,7 +24,7 @@ from nestmap._native import forces, using
 from nestmap.arrangement import OldPlaces
 from nestmap.grow.like import keep_numbers, renumber
 from nestmap.hierarchy import build_hierarchy
-from nestmap.layout.islands.alike import cut
+from nestmap.layout.islands.alike import ALLOWANCE, cut, share_kept
 from nestmap.layout.islands.graph import Attraction, weigh_neighbors
 from nestmap.layout.islands.leaps import Neighbors, better_places
 from nestmap.layout.islands.optimise import Phase
@@ -299,7 +299,20 @@ class TestLeaps:
         phases = tuple(Phase(n, float(i)) for i, n in enumerate(lengths))
         parts = cut(phases)
         told = [p.exaggeration for part in parts for p in part for _ in range(p.n_steps)]
-        assert told == [p.exaggeration for p in phases for _ in range(p.n_steps)] and len(parts) == 3
+        assert told == [p.exaggeration for p in phases for _ in range(p.n_steps)] and len(parts) == 4
+
+    def test_ties_are_let_go_as_far_as_moves_are_allowed(self) -> None:
+        homes = RNG.normal(size=(400, 2)).astype(np.float32) * 30
+        ways = RNG.normal(size=(400, 2))
+        ways *= spread(homes.astype(np.float64)) / np.sqrt((ways**2).sum(axis=1))[:, None]
+        turn = np.array([[0.0, 2], [-2, 0]])  # turned and scaled: not a move
+        kept = [
+            share_kept((homes + times * ALLOWANCE * ways) @ turn + 7, homes, ALLOWANCE) for times in (0.4, 0.75, 1.1)
+        ]
+        assert kept[0] == 0 and kept[1] == pytest.approx(2 - 1 / 0.75, abs=0.05) and kept[2] == 1
+        assert share_kept(homes + 0.1 * ALLOWANCE * ways, homes, 0.0) == 1  # nothing is new: nothing is let go
+        for n in (0, 1):
+            assert share_kept(homes[:n], homes[:n], ALLOWANCE) == 1
 
 
 class TestEstimator:
@@ -334,6 +347,19 @@ class TestEstimator:
         np.testing.assert_array_equal(
             HNNE(like=old()).fit_transform(X[80:880], ids=(range(800), range(80, 880))), new().embedding_
         )
+
+    @pytest.mark.parametrize("parameters", [
+        {"detail": "leaves"}, {"layout": "descent"}, {"layout": "mosaic"}, {"layout": "descent", "n_components": 3},
+    ])  # fmt: skip
+    def test_names_in_all_layouts(self, parameters: dict[str, object]) -> None:
+        X = rows()[:240]
+        before = HNNE(**parameters).fit(X[:200])  # type: ignore[arg-type]
+        by_name, by_value = (
+            HNNE(**parameters, like=before).fit(X[40:], ids=ids)  # type: ignore[arg-type]
+            for ids in ((range(200), range(40, 240)), None)
+        )
+        np.testing.assert_array_equal(by_name.embedding_, by_value.embedding_)
+        np.testing.assert_array_equal(by_name.labels_, by_value.labels_)
 
     def test_distances(self) -> None:
         x = np.sort(RNG.normal(size=60))

@@ -72,6 +72,17 @@ def components_of_labels(labels: np.ndarray) -> np.ndarray:
     return np.argsort(np.argsort(first))[np.unique(labels, return_inverse=True)[1]]
 
 
+def _goes_on(links: np.ndarray, row: int, n_first: int) -> bool:
+    """Whether a chain of links goes from one of the first rows to a later one; negative: to a row of the model."""
+    seen: set[int] = set()
+    while row >= 0 and row not in seen:
+        seen.add(row)
+        if row < n_first <= links[row]:
+            return True
+        row = int(links[row])
+    return False
+
+
 class TestLinks:
     def test_rows_join_or_found(self) -> None:
         X = np.array([[0.0], [0.1], [50.0], [51.0], [10.4], [10.9]])
@@ -138,17 +149,35 @@ class TestExtend:
         np.testing.assert_array_equal(places, places[:, :1].repeat(5, axis=1))
         np.testing.assert_array_equal(more.transform(far), more.embedding_[600:])
 
-    def test_leaves_do_not_depend_on_batches_where_no_new_row_is_nearer(self) -> None:
-        model, X = fitted(), digits()
-        new = X[600:760]
-        together = model.extend(new).hierarchy_.labels(0)[600:]
-        in_turn = model.extend(new[:80]).extend(new[80:]).hierarchy_.labels(0)[600:]
-        met = meet_rows(model._fitted, new, 1)
-        assert met.short is not None
-        leaf, alone = met.found.leaves, met.found.distances <= first_neighbors(met.short).distances
-        assert alone.sum() > 20
-        np.testing.assert_array_equal(together[alone], leaf[alone])
-        np.testing.assert_array_equal(in_turn[alone], leaf[alone])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_where_batches_make_a_difference(self, seed: int) -> None:
+        """Only where the chain of nearest rows goes from the first batch to the second (docs/living.md)."""
+        rng = np.random.default_rng(seed)
+        n, n_first = 300, 70
+        far = rng.normal(size=(60, 10)) + 12 * rng.normal(size=(6, 10)).repeat(10, axis=0)
+        new = rng.permutation(np.concatenate([rng.normal(size=(80, 10)), far]))
+        model = HNNE().fit(rng.normal(size=(n, 10)))
+        together = model.extend(new).hierarchy_.labels(0)[n:]
+        in_turn = model.extend(new[:n_first]).extend(new[n_first:]).hierarchy_.labels(0)[n:]
+        short = meet_rows(model._fitted, new, 1).short
+        assert short is not None
+        rows = np.concatenate([model._fitted.layout.leaf.short, short]).astype(np.float64)
+        away = np.sqrt(((rows[n:, None] - rows[None]) ** 2).sum(axis=2))
+        away[np.arange(len(new)), n + np.arange(len(new))] = np.inf
+        crosses = np.array([_goes_on(away.argmin(axis=1) - n, row, n_first) for row in range(len(new))])
+        assert 0 < crosses.sum() < 0.7 * len(new)
+        own = together >= model.hierarchy_.level_sizes[0]
+        assert (own & ~crosses).any() and (~own & ~crosses).any()
+        np.testing.assert_array_equal(together[~own & ~crosses], in_turn[~own & ~crosses])
+        np.testing.assert_array_equal(*(components_of_labels(leaf[own & ~crosses]) for leaf in (together, in_turn)))
+
+    @pytest.mark.parametrize("layout", ["descent", "mosaic"])
+    def test_batches_make_no_difference_where_nothing_is_founded(self, layout: str) -> None:
+        X = digits()
+        model = HNNE(layout=layout).fit(X[:200])
+        one, two = model.extend(X[200:300]), model.extend(X[200:240]).extend(X[240:300])
+        np.testing.assert_array_equal(one.embedding_, two.embedding_)
+        np.testing.assert_array_equal(one.hierarchy_.labels(0), two.hierarchy_.labels(0))
 
     def test_rows_lie_beside_the_nearest_row(self) -> None:
         model, X = fitted(), digits()
@@ -289,7 +318,10 @@ class TestForget:
         assert fewer.audit()
 
     def test_clear_errors(self) -> None:
-        wrong = ([600], "0 to 599"), ([0.5], "0 to 599"), ([True] * 5, "each of the 600"), (range(600), "one row")
+        wrong = (
+            ([600], "600 is not a row"), ([-1], "-1 is not a row"), ([0.5], "0 to 599"), (3, "a list"),
+            ({1, 2}, "a list"), ([True] * 5, "each of the 600"), (range(600), "at least one"),
+        )  # fmt: skip
         for rows, text in wrong:
             with pytest.raises(ValueError, match=text):
                 fitted().forget(rows)
@@ -299,12 +331,13 @@ class TestForget:
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(["extend", "new", "forget", "pickle", "relayout", "like"]), min_size=1, max_size=6),
+    st.sampled_from([{}, {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}, {"layout": "mosaic"}]),
     st.integers(0, 9),
 )
-def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
+def test_any_sequence_of_changes(steps: list[str], parameters: dict[str, object], seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = digits()[rng.permutation(1797)[:400]]
-    model, rows = HNNE().fit(X[:200]), X[:200]
+    model, rows = HNNE(**parameters).fit(X[:200]), X[:200]  # type: ignore[arg-type]
     at = 200
     for step in steps:
         kept = model.embedding_
@@ -321,7 +354,8 @@ def test_any_sequence_of_changes(steps: list[str], seed: int) -> None:
         elif step == "pickle":
             model = pickle.loads(pickle.dumps(model))
         else:
-            model = HNNE(like=model).fit(rows) if step == "like" else model.relayout(rows, tightness=1.5)
+            like = HNNE(**parameters, like=model)  # type: ignore[arg-type]
+            model = like.fit(rows) if step == "like" else model.relayout(rows, tightness=1.5)
             kept = model.embedding_
         np.testing.assert_array_equal(model.embedding_[: len(kept)], kept)
         check_consistent(model, rows)
@@ -345,6 +379,9 @@ class TestDrift:
             model.drift()
         with pytest.raises(ValueError, match="not the data"):
             model.drift(np.concatenate([more, X]))
+        for n_sample in (0, -1, 0.5):
+            with pytest.raises(ValueError, match=f"n_sample={n_sample}: must be"):
+                model.drift(X, n_sample=n_sample)  # type: ignore[arg-type]
 
 
 class TestDistortion:
@@ -356,6 +393,28 @@ class TestDistortion:
         some = model.distortion(X, rows=[3, 5])
         assert np.isnan(some.recall).sum() == 598
         np.testing.assert_array_equal(some.recall[[3, 5]], found.recall[[3, 5]])
+        by_mask = model.distortion(rows=np.isin(np.arange(600), [3, 5]))
+        np.testing.assert_array_equal(by_mask.stretch, some.stretch)
+
+    def test_clear_errors(self) -> None:
+        for rows, text in (([600], "600 is not a row"), ([True], "each of the 600"), ([], "at least one row")):
+            with pytest.raises(ValueError, match=text):
+                fitted().distortion(rows=rows)
+        with pytest.raises(ValueError, match="give X, all 630 of them"):
+            fitted().extend(digits()[600:630]).distortion()
+
+    def test_colours(self) -> None:
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        found = fitted().distortion(rows=range(0, 600, 2))  # the others are NaN
+        for name in ("recall", "trustworthiness", "stretch"):
+            nestmap.plot(fitted(), color=getattr(found, name))
+        plt.close("all")
+        with pytest.raises(ValueError, match=r"three scores; give one: \.recall"):
+            nestmap.plot(fitted(), color=found)
+        plt.close("all")
 
 
 @pytest.mark.slow

@@ -401,8 +401,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         X = self._fitted.X if X is None else self._training_rows(X, n_threads)
         if X is None:
             raise ValueError(
-                "relayout needs the training rows, which a model from a file does not carry: "
-                f"relayout(X, …) with the {self.hierarchy_.n_rows} rows of the fit"
+                "relayout needs the rows, which a model from a file, or one that has grown, does not carry: "
+                f"relayout(X, …) with all {self.hierarchy_.n_rows} of them"
             )
         other._check_parameters(X.shape[0])
         seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
@@ -424,7 +424,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if not tree.table.is_of(hash_points(cast_rows(X, dtype=tree.dtype), n_threads)):
             raise ValueError(
                 f"X is not the data of the fit, {self.hierarchy_.n_rows} x {self.n_features_in_}, in the "
-                "same order; pass the rows that the model was fitted on, or fit a new model"
+                "same order; pass the rows that the model was fitted on (without those it forgot, then those that "
+                "came by extend), or fit a new model"
             )
         return X
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -74,6 +73,8 @@ class Comparison:
             f"{self.n_old:,} -> {self.n_new:,} rows, {len(self.old_rows):,} of them common, "
             f"{self.n_old - len(self.old_rows):,} gone, {self.n_new - len(self.new_rows):,} new"
         ]
+        if not len(self.old_rows):
+            lines.append("no common rows: values must be equal; or give ids=(old names, new names)")
         if self.displacement is not None and len(self.displacement):
             middle, most = np.quantile(self.displacement, [0.5, 0.95])
             lines.append(f"moves, as a share of the spread: median {middle:.3f}, 95% below {most:.3f}")
@@ -132,9 +133,16 @@ def compare(old: Any, new: Any, *, ids: Any = None, align_maps: bool = True) -> 
     return Comparison(*rows, n_old, n_new, tuple(levels), moves, *(places or (None, None)))
 
 
+@dataclass(frozen=True)
+class _Bare:
+    """A hierarchy as an estimator has it, without rows and without a map."""
+
+    hierarchy_: Hierarchy
+
+
 def _as_fitted(model: Any, name: str) -> Any:
     if isinstance(model, Hierarchy):
-        return SimpleNamespace(hierarchy_=model)
+        return _Bare(model)
     if not isinstance(getattr(model, "hierarchy_", None), Hierarchy):
         raise ValueError(
             f"compare: {name} must be a fitted HNNE or FINCH, or a Hierarchy; got {type(model).__name__}"

@@ -32,7 +32,7 @@ class Change:
     n_old: int  # rows of the old clusters,
     n_new: int  # of the new ones,
     n_common: int  # and rows that are in both
-    moved: float  # distance between their middles in the maps, as a share of the spread; nan where there is none
+    moved: float  # how far the middle of these has moved, as a share of the spread; nan where there is none
 
     def __str__(self) -> str:
         who = " + ".join(map(str, self.old)) + " -> " + " + ".join(map(str, self.new))
@@ -80,14 +80,16 @@ def find_changes(
     shared = sparse.csr_matrix((np.ones(len(a), dtype=np.int64), (a, b)), shape=(len(sizes[0]), len(sizes[1])))
     shared.sum_duplicates()
     groups = _group(shared, *sizes)
-    middles = None if places is None else (_middles(places[0], a, groups[0]), _middles(places[1], b, groups[1]))
-    n_common = np.bincount(groups[0][a][groups[0][a] == groups[1][b]], minlength=int(groups[0].max(initial=-1)) + 1)
+    both = groups[0][a] == groups[1][b]  # rows that are in the change on either side
+    stayed = groups[0][a][both]
+    middles = None if places is None else [_middles(side[both], stayed) for side in places]
+    n_common = np.bincount(stayed, minlength=int(groups[0].max(initial=-1)) + 1)
     members = [_members(group, int(max(groups[0].max(), groups[1].max())) + 1) for group in groups]
     found = []
     for g, (ours, theirs) in enumerate(zip(*members, strict=True)):
         n_old, n_new = int(sizes[0][ours].sum()), int(sizes[1][theirs].sum())
         moved = float("nan")
-        if middles is not None and len(ours) and len(theirs):
+        if middles is not None and len(ours) and len(theirs) and n_common[g]:
             moved = float(np.linalg.norm(middles[0][g] - middles[1][g]))
         count = int(n_common[g]) if g < len(n_common) else 0
         kind = _kind(len(ours), len(theirs), n_old, n_new)
@@ -115,12 +117,10 @@ def _majority(shared: sparse.csr_matrix, sizes: Array) -> Array:
     return np.where((common > _MOST * sizes) & (most > _MOST * common), best, -1)
 
 
-def _middles(places: Array, labels: Array, groups: Array) -> Array:
-    """Mean place of the common rows of each change."""
-    own = groups[labels]
-    n = int(groups.max()) + 1
-    counts = np.maximum(np.bincount(own, minlength=n), 1)
-    return np.stack([np.bincount(own, column, n) / counts for column in places.T], axis=1)
+def _middles(places: Array, groups: Array) -> Array:
+    """Mean place of the rows of each change."""
+    counts = np.maximum(np.bincount(groups), 1)
+    return np.stack([np.bincount(groups, column) / counts for column in places.T], axis=1)
 
 
 def _members(groups: Array, n: int) -> list[Array]:

@@ -55,7 +55,7 @@ def _hashes(model: Any) -> Array:
     tree = fitted if hasattr(fitted, "table") else getattr(fitted, "tree", None)
     if tree is None:
         raise ValueError(
-            f"compare: a {type(model).__name__} does not know the values of its rows; give ids=(old names, new names)"
+            "compare: a Hierarchy alone does not know the values of its rows; give ids=(old names, new names)"
         )
     return np.asarray(tree.table.in_order())
 

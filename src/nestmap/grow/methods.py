@@ -111,6 +111,8 @@ class LivingMap:
         False
         """
         check_is_fitted(self)
+        if not isinstance(n_sample, int | np.integer) or n_sample < 1:
+            raise ValueError(f"n_sample={n_sample!r}: must be a number of rows, 1 or more")
         n_threads = resolve_n_jobs(self.n_jobs)  # type: ignore[attr-defined]
         return measure_drift(self._fitted.tree.hierarchy, self._all_rows(X, "drift", n_threads), n_sample, n_threads)
 
@@ -121,7 +123,7 @@ class LivingMap:
         ----------
         X : the rows of the model, optional
             For a model that does not have them: one that was loaded, or that has grown.
-        rows : array-like of int, optional
+        rows : array-like of int, or a mask, optional
             Rows to score; default: all, or 10,000 of them spread evenly.
 
         Returns
@@ -138,13 +140,21 @@ class LivingMap:
         """
         check_is_fitted(self)
         n_threads = resolve_n_jobs(self.n_jobs)  # type: ignore[attr-defined]
+        if rows is not None:
+            rows = _row_numbers(rows, self._fitted.tree.hierarchy.n_rows)
+            if len(rows) == 0:
+                raise ValueError("rows: give at least one row to score, or None for all")
         X, metric = self._all_rows(X, "distortion", n_threads), self._fitted.tree.hierarchy.metric
         first = search(X, metric, n_threads).neighbors.ids
         return row_distortion(X, self._fitted.layout.positions, first, metric, rows, n_threads)
 
     def _all_rows(self, X: Any, name: str, n_threads: int) -> Any:
         if X is None and self._fitted.X is None:
-            raise ValueError(f"{name}: this model does not have its rows: give X, all of them in their order")
+            n = self._fitted.tree.hierarchy.n_rows
+            raise ValueError(
+                f"{name}: this model does not have its rows: give X, all {n} of them in their order: those of the "
+                "fit that are left, then those that came"
+            )
         return self._fitted.X if X is None else self._training_rows(X, n_threads)  # type: ignore[attr-defined]
 
     def _with(self, fitted: FittedMap) -> Self:
@@ -157,18 +167,26 @@ class LivingMap:
         return other  # type: ignore[no-any-return]
 
 
-def _rows_left(rows: Any, n: int) -> Array:
-    """Numbers of the rows that stay, ascending."""
+def _row_numbers(rows: Any, n: int) -> Array:
+    """Numbers of rows that users give as numbers or as a mask."""
     chosen = np.asarray(rows)
-    gone = np.zeros(n, dtype=bool)
     if chosen.dtype == bool:
         if chosen.shape != (n,):
             raise ValueError(f"rows: a mask has one value for each of the {n} rows, got shape {chosen.shape}")
-        gone = chosen
-    elif chosen.size:
-        if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or chosen.min() < 0 or chosen.max() >= n:
-            raise ValueError(f"rows: give numbers from 0 to {n - 1}, or a mask")
-        gone[chosen] = True
-    if gone.all():
-        raise ValueError("rows: at least one row must be left")
-    return np.flatnonzero(~gone)
+        return np.flatnonzero(chosen)
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise ValueError(
+            f"rows: give a list of row numbers, whole numbers from 0 to {n - 1}, or a mask; got {str(rows)[:60]}"
+        )
+    if wrong := [int(row) for row in chosen[(chosen < 0) | (chosen >= n)][:1]]:
+        raise ValueError(f"rows: {wrong[0]} is not a row of the model; numbers go from 0 to {n - 1}")
+    return chosen.astype(np.int64)
+
+
+def _rows_left(rows: Any, n: int) -> Array:
+    """Numbers of the rows that stay, ascending."""
+    left = np.ones(n, dtype=bool)
+    left[_row_numbers(rows, n)] = False
+    if not left.any():
+        raise ValueError(f"rows: all {n} rows would go; at least one must be left")
+    return np.flatnonzero(left)

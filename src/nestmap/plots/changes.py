@@ -11,9 +11,11 @@ from ..changes import Change, Comparison, compare
 from ..layout.similarity import align
 from .backend import clear, frame_map, new_axes, size_in_points
 from .colors import Theme, base_colors, get_theme, parse
+from .flows import draw_bars
 
 _SHOWN = 30_000  # rows that are drawn of each map
 _WIDEST = 9.0  # of a flow, in points of paper: that of all common rows
+_LEAST, _LEAST_ELSEWHERE = 0.002, 0.02  # share of the common rows of a flow that is shown, within and between changes
 
 
 def plot_changes(
@@ -27,13 +29,16 @@ def plot_changes(
 ) -> Any:
     """Draw an old and a new map side by side; flows show where the clusters of a level went.
 
+    Where one of the two has no map in the plane, FINCH's say, bars stand for the clusters, as high as they have rows,
+    and bands for their common rows.
+
     Clusters of one change have one colour, on both sides. Rows of clusters that are gone are grey in the old map,
     those of clusters that are born black (white on dark) in the new one.
 
     Parameters
     ----------
-    old, new : HNNE
-        With maps in the plane.
+    old, new : HNNE, FINCH or Hierarchy
+        Fitted to data that share rows.
     level : int
         Of the old hierarchy; the new level with about as many clusters is its partner.
     ids : pair of sequences, optional
@@ -54,16 +59,22 @@ def plot_changes(
     >>> axes = nestmap.plot_changes(before, after)
     """
     look, found = get_theme(theme), compare(old, new, ids=ids)
-    if found.old_places is None or found.new_places is None or found.old_places.shape[1] != 2:
-        raise ValueError("plot_changes draws two maps in the plane whose rows are partly the same")
-    told = found.levels[old.hierarchy_.check_level(level)]
-    onto_old = align(new.embedding_[found.new_rows], found.old_places)
-    maps = old.embedding_, onto_old(new.embedding_)
-    labels = old.hierarchy_.labels(told.old_level), new.hierarchy_.labels(told.new_level)
+    if len(found.old_rows) == 0:
+        raise ValueError("plot_changes: the two fits have no row in common; give ids=(old names, new names)")
+    before, after = (getattr(model, "hierarchy_", model) for model in (old, new))
+    told = found.levels[before.check_level(level)]
+    labels = before.labels(told.old_level), after.labels(told.new_level)
     colors = _colors(told.changes, (told.n_old, told.n_new), look)
-    axes = new_axes(look, 6.5, 6.8, 2) if axes is None else axes
+    places = found.old_places if found.old_places is not None and found.old_places.shape[1] == 2 else None
+    axes = new_axes(look, 4.5 if places is None else 6.5, 6.8, 2) if axes is None else axes
     for side, name in enumerate(("old", "new")):
-        clear(axes[side], look, f"{name}: {len(maps[side]):,} rows, {len(colors[side])} clusters")
+        clear(axes[side], look, f"{name}: {len(labels[side]):,} rows, {len(colors[side])} clusters")
+    if places is None:
+        draw_bars(axes, labels, (found.old_rows, found.new_rows), told.changes, colors, look)
+        return axes
+    onto_old = align(new.embedding_[found.new_rows], places)
+    maps = old.embedding_, onto_old(new.embedding_)
+    for side in range(2):
         _draw(axes[side], maps[side], colors[side][labels[side]], np.concatenate(maps))
     _draw_flows(axes, found, labels, told.changes, colors[0])
     return axes
@@ -91,21 +102,24 @@ def _draw(axes: Any, positions: Array, colors: Array, frame: Array) -> None:
 def _draw_flows(
     axes: Any, found: Comparison, labels: tuple[Array, Array], changes: tuple[Change, ...], colors: Array
 ) -> None:
-    """Lines between the middles of clusters, as wide as the share of the common rows that they carry."""
+    """Lines between the middles of clusters, as wide as the share of the common rows that they carry.
+
+    Few rows that went to another change are not shown.
+    """
     from matplotlib.patches import ConnectionPatch
 
     assert found.old_places is not None and found.new_places is not None
     a, b = labels[0][found.old_rows], labels[1][found.new_rows]
-    for change in changes:
-        for i in change.old:
-            for j in change.new:
-                rows = (a == i) & (b == j)
-                share = float(rows.mean())
-                if share < 0.002:
-                    continue
-                ends = [np.median(places[rows], axis=0) for places in (found.old_places, found.new_places)]
-                flow = ConnectionPatch(
-                    ends[0], ends[1], "data", "data", axesA=axes[0], axesB=axes[1], color=colors[i], alpha=0.35,
-                    linewidth=0.6 + _WIDEST * share**0.5, zorder=2, connectionstyle="arc3,rad=-0.08",
-                )  # fmt: skip
-                axes[1].figure.add_artist(flow)
+    together = {(i, j) for change in changes for i in change.old for j in change.new}
+    pairs, number = np.unique(np.stack([a, b], axis=1), axis=0, return_inverse=True)
+    number = number.reshape(-1)  # NumPy 2.0 gives a column
+    for n, share in enumerate(np.bincount(number) / len(number)):
+        i, j = map(int, pairs[n])
+        if share < (_LEAST if (i, j) in together else _LEAST_ELSEWHERE):
+            continue
+        ends = [np.median(places[number == n], axis=0) for places in (found.old_places, found.new_places)]
+        flow = ConnectionPatch(
+            ends[0], ends[1], "data", "data", axesA=axes[0], axesB=axes[1], color=colors[i], alpha=0.35,
+            linewidth=0.6 + _WIDEST * share**0.5, zorder=2, connectionstyle="arc3,rad=-0.08",
+        )  # fmt: skip
+        axes[1].figure.add_artist(flow)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import Array
 from ..describe.tables import Column, read_column
-from ..metrics import pointwise_recall, pointwise_trustworthiness
+from ..metrics import Distortion, pointwise_recall, pointwise_trustworthiness
 from .backend import load_matplotlib
 from .colors import NUMBERS, Theme, base_colors, parse
 
@@ -86,6 +86,10 @@ def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
 
 def find_column(values: Any, metadata: Any, n_rows: int, argument: str = "color") -> Column:
     """The column that a name or an array means."""
+    if isinstance(values, Distortion):
+        raise ValueError(
+            f"{argument}: a Distortion has three scores; give one: .recall, .trustworthiness or .stretch"
+        )
     if not isinstance(values, str):
         return read_column(str(getattr(values, "name", None) or ""), values, n_rows)
     columns = [] if metadata is None else [str(name) for name in getattr(metadata, "columns", metadata)]

@@ -1,7 +1,8 @@
 """Islands that go on from an older map: no large picture to find, so only the last steps are made.
 
 Each row (or leaf) begins where it lay, new ones beside what they are most like. The old place of a row attracts it as
-a neighbour would that lies there: rows whose neighbours are the same stay, others may go.
+a neighbour would that lies there: rows whose neighbours are the same stay, others may go. What is left of a small
+allowance for moves in the end is spent on quality: old places let go of their rows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from ..._progress import Progress, part_of
 from ...arrangement import Arrangement, DistinctRows, OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
-from ..descent import Placement, neighbors_in_map
+from ..descent import Placement, lengths, neighbors_in_map
+from ..similarity import align, spread
 from .lay import (
     BALL,
     MOST_NODES,
@@ -42,6 +44,10 @@ from .optimise import Homes, Phase, optimise
 
 # Weights of old places; those of neighbours add up to about 1. Of ten times as much, maps lose what is near.
 ROW_TIE, LEAF_TIE = 0.013, 0.1
+# Median move, as a share of the spread, up to which ties are let go for the last steps, and the share of new rows for
+# which that holds: of fewer it is less in proportion. Room is made for those who come.
+ALLOWANCE, _MANY_NEW = 0.018, 0.1
+_LEAPS = 3  # parts of the steps before which nodes may leap
 
 
 def lay_alike(
@@ -131,26 +137,42 @@ def settle(
     order, masses, attraction = items.weigh(perplexity, n_threads, finding)
     begin, ties = snap(centred)[order], ties[order].astype(np.float32)
     homes, known, everybody = begin.astype(np.float32), ties > 0, np.ones(len(begin), dtype=bool)
-    neighbors = Neighbors.of(attraction)
-    begin = np.where(known[:, None], begin, better_places(neighbors, begin, known).places)
+    neighbors = Neighbors.of(attraction, n_threads)
+    begin = np.where(known[:, None], begin, better_places(neighbors, begin, known, n_threads).places)
     apart = jitter(np.arange(len(begin)))
     begin = begin + apart
+    allowance = ALLOWANCE * min(1.0, float((~known).mean()) / _MANY_NEW)
     done, total = 0.0, sum(phase.n_steps for phase in phases)
-    for part in cut(phases):
-        better = better_places(neighbors, begin, everybody)
-        leap = better.times > WORTH
-        begin, ties = np.where(leap[:, None], better.places + apart, begin), np.where(leap, np.float32(0), ties)
+    for number, part in enumerate(cut(phases)):
+        if number < _LEAPS:
+            better = better_places(neighbors, begin, everybody, n_threads)
+            leap = better.times > WORTH
+            begin, ties = np.where(leap[:, None], better.places + apart, begin), np.where(leap, np.float32(0), ties)
+        else:
+            ties = ties * np.float32(share_kept(begin[known], homes[known], allowance))
         end = done + sum(phase.n_steps for phase in part) / total
         told, done = part_of(moving, done, end), end
         begin = optimise(begin, masses, attraction, part, n_threads, told, Homes(homes, ties))
     return np.asarray(begin, dtype=np.float64)[items.rank]
 
 
+def share_kept(here: Array, homes: Array, allowance: float) -> float:
+    """What is left of the ties in the last steps: the median move is to come to what is allowed, or to stay as it is.
+
+    Without ties it about doubles; in between, it is taken to grow in proportion.
+    """
+    if len(here) == 0:
+        return 1.0
+    here, homes = here.astype(np.float64), homes.astype(np.float64)
+    move = float(np.median(lengths(align(here, homes)(here) - homes)))
+    return min(1.0, max(0.0, 2 - allowance * spread(homes) / move)) if move > 0 else 1.0
+
+
 def cut(phases: tuple[Phase, ...]) -> list[tuple[Phase, ...]]:
-    """The same steps in three parts, a sixth, a sixth and the rest: before each of them nodes may leap."""
+    """The same steps in four parts, a sixth, a sixth, a third, a third: nodes leap before each of the first three."""
     total = sum(phase.n_steps for phase in phases)
     parts = []
-    for begin, end in pairwise([0, total // 6, total // 3, total]):
+    for begin, end in pairwise([0, total // 6, total // 3, 2 * total // 3, total]):
         part, at = [], 0
         for phase in phases:
             n_steps = min(end, at + phase.n_steps) - max(begin, at)
