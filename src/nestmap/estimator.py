@@ -26,7 +26,7 @@ from .distributed.fit import fit_chunks, plan_chunks
 from .distributed.inputs import is_dask
 from .distributed.lazy import predict_chunks, transform_chunks
 from .errors import ModelFileError
-from .fitted import FittedMap, fit_map, fit_tree
+from .fitted import FittedMap, RowWork, fit_map, fit_tree
 from .grow import LivingMap
 from .grow.like import OldMap, match_old
 from .layout import Audit, Islands, audit_layout
@@ -190,8 +190,12 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         hashes: Array | None = None,
         search: Any = None,
         ids: Any = None,
+        work: RowWork | None = None,
     ) -> FittedMap:
-        """The map of validated rows; `hashes`: of `hash_points`, `search`: of their neighbours on a cluster."""
+        """The map of validated rows; `hashes`: of `hash_points`.
+
+        `search`: of neighbours, and `work`: what else is done with rows, on a cluster.
+        """
         self._check_parameters(X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
         old = self._old_map(X, ids, hashes, n_threads)
@@ -211,7 +215,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if old is not None:
             tree = old.renumber(tree)
             settings = old.settings(tree.hierarchy, settings)
-        return fit_map(X, tree, settings, run)
+        return fit_map(X, tree, settings, run, work)
 
     def _old_map(self, X: Any, ids: Any, hashes: Array | None, n_threads: int) -> OldMap | None:
         """What `like` says of the rows of X."""

@@ -12,7 +12,7 @@ from ..._progress import Progress, Share, part_of
 from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
-from ..descent import Placement, make_placement, separate
+from ..descent import Placement, PlaceRows, make_placement, place_rows, separate
 from ..similarity import Similarity, align
 from .forces import EVENLY
 from .graph import REACH, Attraction, level_graph, weigh_neighbors
@@ -85,6 +85,7 @@ def lay_islands(
     start: Array | None = None,
     places: OldPlaces | None = None,
     first_equal: Array | None = None,
+    place: PlaceRows | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Islands:
@@ -108,6 +109,8 @@ def lay_islands(
         Of an older map that the new one is to be turned and scaled onto.
     first_equal : ndarray of shape (n_rows,), optional
         For each row the first row that equals it: they get one place. None if all rows differ.
+    place : callable, optional
+        Another `place_rows`, which gives the same (detail="leaves").
     """
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
@@ -128,13 +131,14 @@ def lay_islands(
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, node_phases(k, tightness)
             positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
-        if k == 0 and detail == "leaves":
-            onto = onto_old(positions, places, 0)
-            positions = onto(positions)
-        ball = BALL if k or detail == "rows" else radius
-        placement, positions, frames = place_members(hierarchy, k, arrangement, positions, ball, distinct, n_threads)
-    leaf: Placement | RowPlacement = placement
-    if detail == "rows":
+        if k or detail == "rows":
+            _, positions, frames = place_members(hierarchy, k, arrangement, positions, BALL, distinct, n_threads)
+    leaf: Placement | RowPlacement
+    if detail == "leaves":
+        onto = onto_old(positions, places, 0)
+        put = place or place_rows
+        leaf, positions = put(hierarchy, arrangement, onto(positions), radius, 1.0, distinct, n_threads)
+    else:
         rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
         progress.begin(f"islands: {len(rows.keys)} rows")
         own = positions if distinct is None else positions[distinct.rows]
