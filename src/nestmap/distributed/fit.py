@@ -16,6 +16,7 @@ from .._arrays import Array
 from .._input.memory import Budget, format_size, memory_budget, parse_size
 from .._input.source import RowSource
 from .._input.validate import row_dtype, work_dtype
+from .._points.point_set import power_of_two
 from .._progress import Progress
 from ..errors import MemoryBudgetError
 from ..neighbors import check_metric
@@ -25,6 +26,7 @@ from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .merge import PER_ITEM, ROUNDS
 from .phases import Phases, chunk_advice
+from .places import ClusterRows
 from .results import Chunks
 from .search import BLOCK_BYTES, ClusterSearch, is_searched
 from .store import NUMBERS_BYTES, Store
@@ -56,13 +58,14 @@ def _fit_on(client: Any, model: Any, X: Any) -> None:
             _check_room(room, phases.worker_memory)
             folder = stack.enter_context(phases.shared_folder(model._folder()))
             store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
-        rows, hashes = _load(X, phases, store)
+        rows, hashes, unit = _load(X, phases, store)
         metric = check_metric(model.metric, rows, model.metric_params)
         plan, search = _plan(model, rows, metric, X.shape[0], store is not None), None
         n_parts = _n_parts(X, metric, plan.method, room) if store is not None else 1
         if store is not None and n_parts > 1:
-            search = ClusterSearch(phases, store, room, n_parts)
-        fitted = model._fit_rows(rows, progress, plan, hashes, search)
+            search = ClusterSearch(phases, store, room, n_parts, unit)
+        work = None if store is None else ClusterRows(phases, store, unit)
+        fitted = model._fit_rows(rows, progress, plan, hashes, search, work=work)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
         kept = None if model.work_dir is None else str(model._folder().resolve())
@@ -177,8 +180,8 @@ def _check_chunks(X: Any, limit: int | None) -> None:
         )
 
 
-def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
-    """Rows that the workers have checked, in the shared folder or in memory, and their hashes."""
+def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array, float]:
+    """Rows that the workers have checked, in the shared folder or in memory, their hashes, and their unit."""
     sizes = X.chunks[0]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     file = None if store is None else store.rows.create()
@@ -190,10 +193,11 @@ def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
     advice = chunk_advice(max(sizes), X.shape[1] * X.dtype.itemsize, phases.worker_memory)
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     rows = np.empty(X.shape if file is None else (0, 0), dtype=row_dtype(X.dtype))
-    for i, (found, kept) in phases.results("check", f"reading {X.shape[0]} rows", futures, advice):
+    largest = 0.0
+    for i, found in phases.results("check", f"reading {X.shape[0]} rows", futures, advice):
         part = slice(starts[i], starts[i + 1])
-        hashes[part] = found
-        if kept is not None:
-            rows[part] = kept
+        hashes[part], largest = found.hashes, max(largest, found.largest)
+        if found.rows is not None:
+            rows[part] = found.rows
     phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize
-    return (rows if file is None else file.mapped()), hashes
+    return (rows if file is None else file.mapped()), hashes, power_of_two(np.array([largest]))
