@@ -169,7 +169,7 @@ def test_large_results_go_to_the_work_dir(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(results, "_LARGE", 0)
     values = RNG.normal(size=shape)
     for _ in range(2):  # the second finds the file
-        found = results.Chunks((3, 7), str(tmp_path)).of(values, "embedding")
+        found = results.Chunks((3, 7), str(tmp_path), np.zeros(10, dtype=np.int64)).of(values, "embedding")
         assert found.chunks[0] == (3, 7) and len(pickle.dumps(found.__dask_graph__())) < 5000
         assert_array_equal(found.compute(scheduler="sync"), values)
     assert len([*tmp_path.iterdir()]) == 1

@@ -69,7 +69,8 @@ def _fit_on(client: Any, model: Any, X: Any) -> None:
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
         kept = None if model.work_dir is None else str(model._folder().resolve())
-        model._assign(fitted, features, chunks=Chunks(X.chunks[0], kept))
+        chunks = Chunks(X.chunks[0], kept, fitted.tree.hierarchy.levels[0].members)
+        model._assign(fitted, features, chunks=chunks)
     progress.note("done")
 
 
