@@ -171,7 +171,8 @@ def _arrange(
         run.progress.begin("preliminary embedding")
         preliminary = make_preliminary(
             X, tree.hierarchy, settings.n_components, settings.preliminary,
-            standardize=settings.standardize, seed=settings.seed, n_threads=run.n_threads, see=work and work.see,
+            standardize=settings.standardize, seed=settings.seed, n_threads=run.n_threads,
+            see=None if work is None else work.see,
         )  # fmt: skip
     run.progress.begin("arrangement")
     if not settings.local:
@@ -183,7 +184,7 @@ def _arrange(
     n_short = SHORT if settings.layout == "islands" and settings.detail == "rows" else 0
     local = make_local(
         X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, tree.table.first_equal(), n_short,
-        unit=work and work.unit,
+        unit=None if work is None else work.unit,
     )  # fmt: skip
     return (local, preliminary) if places is None else (OldArrangement(local, places), _as_preliminary(places))
 

@@ -18,6 +18,7 @@ from .._input.source import RowSource
 from .._input.validate import row_dtype, work_dtype
 from .._points.point_set import power_of_two
 from .._progress import Progress
+from ..arrangement import n_columns
 from ..errors import MemoryBudgetError
 from ..neighbors import check_metric
 from ..neighbors.row_metric import ROW_METRICS
@@ -26,10 +27,10 @@ from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .merge import PER_ITEM, ROUNDS
 from .phases import Phases, chunk_advice
-from .places import ClusterRows
+from .places import ClusterRows, place_bytes
 from .results import Chunks
-from .search import BLOCK_BYTES, ClusterSearch, is_searched
-from .store import NUMBERS_BYTES, Store
+from .search import ClusterSearch, is_searched
+from .store import BLOCK_BYTES, NUMBERS_BYTES, Store
 from .tasks import check_chunk
 
 PART_BYTES = 600_000_000  # of the working memory of a part, if max_memory is not given
@@ -85,8 +86,24 @@ def plan_chunks(model: Any, X: Any) -> Plan:
     plan = _plan(model, sample, metric, n, large)
     n_parts = _n_parts(X, metric, plan.method, room) if large else 1
     found = _cluster_plan(X, plan.method, n_parts, large)
-    by_tasks = n_parts > 1 and PER_ITEM * n > room
-    return replace(plan, cluster=_with_merge(found, X) if by_tasks else found)
+    if n_parts > 1 and PER_ITEM * n > room:
+        found = _with_merge(found, X)
+    return replace(plan, cluster=_with_places(found, X, model.n_components) if large else found)
+
+
+def _with_places(plan: ClusterPlan, X: Any, n_components: int) -> ClusterPlan:
+    """The same and the tasks that put rows to their places."""
+    n, row_bytes = X.shape[0], X.shape[1] * row_dtype(X.dtype).itemsize
+    coordinates, p = 8 * n_components, n_columns(n, X.shape[1])
+    tasks = {
+        "project": -(-n * row_bytes // BLOCK_BYTES),
+        "place": -(-n * place_bytes(row_bytes, n_components, p) // BLOCK_BYTES),
+    }
+    moved = {"project": n * (row_bytes + coordinates), "place": n * row_bytes}
+    leaves = int(_LEAVES * n) * (4 * p + coordinates + 64)
+    return replace(
+        plan, tasks=plan.tasks | tasks, moved=plan.moved | moved, disk=plan.disk + n * (coordinates + 16) + leaves
+    )
 
 
 def _with_merge(plan: ClusterPlan, X: Any) -> ClusterPlan:

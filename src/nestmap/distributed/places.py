@@ -20,9 +20,7 @@ from ..layout.descent import Placement, fit_balls, neighbors_in_map, place_rows
 from ..preliminary import LinearMap, RandomMap
 from .pages import keeps_pages
 from .phases import ADVICE, Phases
-from .store import RowFile, Store
-
-BLOCK_BYTES = 32_000_000  # of rows that are mapped, or put to their places, at a time
+from .store import BLOCK_BYTES, RowFile, Store
 
 
 @dataclass(frozen=True)
@@ -125,6 +123,11 @@ def _surroundings(files: LeafFiles, first: int, last: int) -> tuple[Array, Array
     return centres, anchors, np.where(inside, around - first, last - first + np.searchsorted(others, around))
 
 
+def place_bytes(row_bytes: int, n_components: int, n_columns: int) -> int:
+    """What a task takes for each row that it puts to its place, about: the row, offsets, a share in a frame."""
+    return row_bytes + 24 * n_components + n_columns
+
+
 def _width(by: LinearMap | RandomMap) -> int:
     return by.n_components if isinstance(by, RandomMap) else len(by.basis)
 
@@ -181,7 +184,7 @@ class ClusterRows:
 
     def _place(self, files: LeafFiles, leaves: Leaves, starts: Array) -> Placed:
         """What the tasks give, in the order of rows and of leaves."""
-        each = self.store.rows.row_bytes + 24 * files.n_components + files.n_columns  # of a row in a task, about
+        each = place_bytes(self.store.rows.row_bytes, files.n_components, files.n_columns)
         ends = starts[leaves.cuts]
         parts = [leaves.cuts[run.start : run.stop + 1] for run in runs(ends, max(1, BLOCK_BYTES // each))]
         source, places = self._source()

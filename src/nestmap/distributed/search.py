@@ -24,10 +24,9 @@ from .borders import divide_for_guests
 from .division import LISTED, Division, divide, number_of_parts, per_row
 from .merge import PER_ITEM, Merge
 from .phases import ADVICE, Phases, in_order
-from .store import Store
+from .store import BLOCK_BYTES, Store
 from .tasks import NOTHING, Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
 
-BLOCK_BYTES = 32_000_000  # of rows that are sorted at a time
 _SAMPLED = 1000  # rows that tell the recall
 _MEETING, _FOUND = 0.5, 1.0  # times what may be missed: neighbours that meet in no part, and those not found in one
 _ATTEMPTS = 2

@@ -19,6 +19,7 @@ import numpy as np
 from .._arrays import Array, blocks
 from .._input.scratch import reserve
 
+BLOCK_BYTES = 32_000_000  # of rows that a task works on at a time
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
 NUMBERS_BYTES = 96  # per row: what joins rows to clusters, two files of three numbers and six of one
 _GAP = 64_000  # bytes between two of them that are not read along
