@@ -1,14 +1,16 @@
 """Where rows lie: the client lays out the leaves, workers put the rows of each leaf around it.
 
 The frame of a leaf needs all of its rows, so a task takes a part of the leaves. Leaves go in the order of the tree,
-where those that are near each other follow each other: most of their rows are in the same part of the search, and one
-task reads them together. A task works with the stages of one machine, in the same runs of leaves: the same bits.
+where those that are near each other follow each other: most of their rows are in the same part of the search, and the
+task that is at home there reads them together. A task works with the stages of one machine, in the same runs of
+leaves: the same bits.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -166,7 +168,9 @@ class ClusterRows:
         local = arrangement.fresh if isinstance(arrangement, OldArrangement) else arrangement
         if not isinstance(local, LocalArrangement) or len(anchors) == 1:
             return place_rows(hierarchy, arrangement, anchors, radius, size, distinct, n_threads)
-        leaves, (nearest, around) = local.leaves(hierarchy), neighbors_in_map(anchors, n_threads)
+        source = self._source()
+        leaves, homes = source.by_home(local.leaves(hierarchy))
+        nearest, around = neighbors_in_map(anchors, n_threads)
         starts = np.concatenate([[0], np.cumsum(np.diff(leaves.grouping.starts)[leaves.along])])
         points, n = local.project.points, len(anchors)
         self.store.save(
@@ -178,19 +182,22 @@ class ClusterRows:
             distinct is not None,
         )  # fmt: skip
         _write(files, leaves, starts, anchors, nearest, around)
-        found = self._place(files, leaves, starts)
+        found = self._place(files, source, leaves, starts, homes)
         placement = Placement(anchors, nearest, radius * nearest, found.scales, found.maps, found.origins)
         return placement, found.positions if distinct is None else found.positions[distinct.of_row]
 
-    def _place(self, files: LeafFiles, leaves: Leaves, starts: Array) -> Placed:
-        """What the tasks give, in the order of rows and of leaves."""
+    def _place(self, files: LeafFiles, source: Source, leaves: Leaves, starts: Array, homes: Array) -> Placed:
+        """What the tasks give, in the order of rows and of leaves; `homes`: the part that each run is at home in."""
         each = place_bytes(self.store.rows.row_bytes, files.n_components, files.n_columns)
-        ends = starts[leaves.cuts]
-        parts = [leaves.cuts[run.start : run.stop + 1] for run in runs(ends, max(1, BLOCK_BYTES // each))]
-        source, places = self._source()
-        for cuts in parts:
-            self._write_items(files, leaves, cuts, starts, places)
-        arguments = [(self.store, source, files, (int(cuts[0]), int(cuts[-1])), cuts - cuts[0]) for cuts in parts]
+        most, tasks = max(1, BLOCK_BYTES // each), []
+        for first, last in pairwise([*np.flatnonzero(np.diff(homes, prepend=-1)).tolist(), len(homes)]):
+            cuts = leaves.cuts[first : last + 1]
+            tasks += [cuts[run.start : run.stop + 1] for run in runs(starts[cuts] - starts[cuts[0]], most)]
+        for cuts in tasks:
+            self._write_items(files, source, leaves, slice(cuts[0], cuts[-1]), int(starts[cuts[0]]))
+        arguments = [
+            (self.store, source.file, files, (int(cuts[0]), int(cuts[-1])), cuts - cuts[0]) for cuts in tasks
+        ]
         futures = self.phases.submit("place", place_leaves, arguments)
         n, d = files.n_leaves, files.n_components
         out = Placed(
@@ -198,35 +205,57 @@ class ClusterRows:
             np.empty((n, d)),
         )  # fmt: skip
         for i, found in self.phases.results("place", f"places of {self.store.n} rows", futures, ADVICE):
-            own = leaves.along[parts[i][0] : parts[i][-1]]
+            own = leaves.along[tasks[i][0] : tasks[i][-1]]
             out.positions[leaves.grouping.items_of(own)] = found.positions
             out.scales[own], out.maps[own], out.origins[own] = found.scales, found.maps, found.origins
         return out
 
-    def _source(self) -> tuple[RowFile, Array | None]:
-        """The file that rows are read from, and where in it each row of X is; None: it is in the order of X."""
+    def _source(self) -> Source:
         if not self.store.has_parts:
-            return self.store.rows, None
-        return self.store.parted, self.store.found_at.mapped()[:, 0]
+            return Source(self.store.rows, None, np.zeros(1, dtype=np.int64))
+        begins = self.store.load("division")["begins"]
+        return Source(self.store.parted, self.store.found_at.mapped()[:, 0], begins[:-1])
 
-    def _write_items(
-        self, files: LeafFiles, leaves: Leaves, cuts: Array, starts: Array, places: Array | None
-    ) -> None:
+    def _write_items(self, files: LeafFiles, source: Source, leaves: Leaves, part: slice, first: int) -> None:
         """Where the rows of a task are, and how many rows each stands for; counts those from other parts."""
-        items = leaves.grouping.items_of(leaves.along[cuts[0] : cuts[-1]])
-        rows, first, phases = items, int(starts[cuts[0]]), self.phases
+        items = leaves.grouping.items_of(leaves.along[part])
+        at, phases, row_bytes = source.at(leaves, items), self.phases, self.store.rows.row_bytes
+        files.items.write(first, at)
         if leaves.distinct is not None:
-            rows = leaves.distinct.rows[items]
             files.counts.write(first, leaves.distinct.counts[items])
-        n_moved = len(rows)
-        if places is not None:
-            rows = places[rows]
-            parts = np.searchsorted(self.store.load("division")["begins"], rows, side="right")
-            n_moved -= int(np.bincount(parts).max())
-        files.items.write(first, rows)
-        row_bytes = self.store.rows.row_bytes
-        phases.moved["place"] = phases.moved.get("place", 0) + len(rows) * row_bytes
+        n_moved = len(at) if source.places is None else source.home(at)[1]
+        phases.moved["place"] = phases.moved.get("place", 0) + len(at) * row_bytes
         phases.shuffled += n_moved * row_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The file that rows are read from when they get their places."""
+
+    file: RowFile
+    places: Array | None  # of each row of X, where the file has it; None: it is in the order of X
+    begins: Array  # of parts, in the file
+
+    def at(self, leaves: Leaves, items: Array) -> Array:
+        """Where the file has some items."""
+        rows = items if leaves.distinct is None else leaves.distinct.rows[items]
+        return np.asarray(rows if self.places is None else self.places[rows])
+
+    def home(self, at: Array) -> tuple[int, int]:
+        """The part that most of some rows are in, and how many are not."""
+        counts = np.bincount(np.searchsorted(self.begins, at, side="right"))
+        return int(counts.argmax()), len(at) - int(counts.max())
+
+    def by_home(self, leaves: Leaves) -> tuple[Leaves, Array]:
+        """The same leaves, their runs by the part that most of their rows are in; and these parts.
+
+        Runs stay as they are, so frames do, too.
+        """
+        runs_ = [leaves.along[a:b] for a, b in pairwise(leaves.cuts.tolist())]
+        homes = np.array([self.home(self.at(leaves, leaves.grouping.items_of(run)))[0] for run in runs_])
+        order = np.argsort(homes, kind="stable")
+        cuts = np.concatenate([[0], np.cumsum([len(runs_[r]) for r in order])])
+        return replace(leaves, along=np.concatenate([runs_[r] for r in order]), cuts=cuts), homes[order]
 
 
 def _write(files: LeafFiles, leaves: Leaves, starts: Array, anchors: Array, nearest: Array, around: Array) -> None:
