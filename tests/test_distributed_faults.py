@@ -94,11 +94,21 @@ def _allow_failures(n: int, dask_scheduler: Any) -> int:
 
 
 @pytest.mark.slow
-def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "join_part", _fatal)
+@pytest.mark.parametrize(
+    "module, task, told",
+    [
+        (fit, "check_chunk", r"phase 'check'.*has 500 rows.*X\.rechunk\(\{0: 250\}\)"),
+        (search, "join_part", r"phase 'join'.*max_memory="),
+        (places, "place_leaves", r"phase 'place'.*max_memory="),
+    ],
+)
+def test_workers_that_always_die(
+    client: Any, parts: None, monkeypatch: pytest.MonkeyPatch, module: Any, task: str, told: str
+) -> None:
+    monkeypatch.setattr(module, task, _fatal)
     before = client.run_on_scheduler(_allow_failures, 0)
     try:
-        with pytest.raises(MemoryBudgetError, match=r"phase 'join'.*max_memory="):
+        with pytest.raises(MemoryBudgetError, match=told):
             HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
     finally:
         client.run_on_scheduler(_allow_failures, before)
