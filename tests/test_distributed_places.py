@@ -111,3 +111,10 @@ def test_labels_are_made_from_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert found.chunks == ((1000, 2000),) and found.dtype == tree.labels(level).dtype
             assert_array_equal(found.compute(scheduler="sync"), tree.labels(level))
     assert len([*tmp_path.glob("leaves-*")]) == 1 and len([*tmp_path.iterdir()]) == 1 + tree.n_levels
+
+
+@pytest.mark.slow
+def test_places_in_an_older_map(client: Any, parts: None, told: list[Phases]) -> None:
+    old = HNNE(layout="descent").fit(ROWS[:2500])
+    same(HNNE(layout="descent", like=old).fit(X), HNNE(layout="descent", like=old).fit(ROWS))
+    assert told[0].tasks["place"] > 4
