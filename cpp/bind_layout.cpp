@@ -81,7 +81,7 @@ void bind_frames(nb::module_& m) {
                            In<int64_t, Mat> around, Out<double, Cube> out, int n_threads) {
         const int64_t n = length(maps), dims = (int64_t)maps.shape(1), cols = (int64_t)maps.shape(2);
         const int64_t n_around = (int64_t)around.shape(1), n_all = length(centres);  // first those that have maps
-        if (n_all < n) throw std::invalid_argument("centres: there must be one for each of the maps");
+        if (n_all < n) throw std::invalid_argument("centres: must be one for each of the maps, and perhaps more");
         check_shape("centres", centres, {n_all, cols});
         check_shape("anchors", anchors, {n_all, dims});
         check_shape("around", around, {n, n_around});
