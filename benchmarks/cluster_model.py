@@ -16,15 +16,15 @@ from scipy.optimize import nnls
 from nestmap.distributed.division import MOST_CELLS, SPARE, number_of_parts, per_row
 from nestmap.distributed.fit import FIXED, PART_BYTES
 from nestmap.distributed.merge import PER_ITEM, ROUNDS
-from nestmap.distributed.search import BLOCK_BYTES
+from nestmap.distributed.store import BLOCK_BYTES
 
 CHUNK_BYTES = 64_000_000
 TARGETS, WORKERS = ((100_000_000, 768), (1_000_000_000, 768)), (16, 64, 256)  # float32
-BY_WORKERS = ("check", "sort", "spread", "join", "ask", "link", "jump", "root", "mean")
+BY_WORKERS = ("check", "sort", "spread", "join", "ask", "link", "jump", "root", "mean", "project", "place")
 _NAMES = (
     ("reading", "check"), ("sorting", "sort"), ("dividing", "spread"), ("first neighbours in ", "join"),
     ("across", "ask"), ("links of", "link"), ("pointers", "jump"), ("clusters of", "root"), ("items", "mean"),
-    ("islands", "islands"), ("nodes", "upper levels"),
+    ("coordinates of", "project"), ("places of", "place"), ("islands", "islands"), ("nodes", "upper levels"),
 )  # fmt: skip
 Run = dict[str, Any]
 
@@ -130,8 +130,8 @@ def foretell(
     """Print what n rows of float32 would take, and for how many there can be enough parts."""
     size, each = 4 * n * width, per_row(n, width, np.float32, "approximate")
     n_parts = number_of_parts(n, each, PART_BYTES, "approximate")
-    n_tasks = size / CHUNK_BYTES + 2 * size / BLOCK_BYTES + n_parts
-    moved = (1 + 1 + 1 + 2 * members) * size  # written, sorted, spread, joined
+    n_tasks = size / CHUNK_BYTES + 4 * size / BLOCK_BYTES + n_parts
+    moved = (1 + 1 + 1 + 2 * members + 1 + 1) * size  # written, sorted, spread, joined, projected, placed
     if PER_ITEM * n > PART_BYTES:
         n_tasks += (3 + ROUNDS) * n_parts
         moved += size + size / 6 + n * (32 + 72 * ROUNDS + 40)  # rows, centroids, pointers

@@ -80,15 +80,16 @@ void bind_frames(nb::module_& m) {
     m.def("alignments", [](In<float, Cube> maps, In<float, Mat> centres, In<double, Mat> anchors,
                            In<int64_t, Mat> around, Out<double, Cube> out, int n_threads) {
         const int64_t n = length(maps), dims = (int64_t)maps.shape(1), cols = (int64_t)maps.shape(2);
-        const int64_t n_around = (int64_t)around.shape(1);
-        check_shape("centres", centres, {n, cols});
-        check_shape("anchors", anchors, {n, dims});
+        const int64_t n_around = (int64_t)around.shape(1), n_all = length(centres);  // first those that have maps
+        if (n_all < n) throw std::invalid_argument("centres: must be one for each of the maps, and perhaps more");
+        check_shape("centres", centres, {n_all, cols});
+        check_shape("anchors", anchors, {n_all, dims});
         check_shape("around", around, {n, n_around});
         check_shape("out", out, {n, dims, dims});
         const Surroundings in{n, dims, cols, n_around, maps.data(), centres.data(), anchors.data(), around.data()};
         const Poll poll = make_poll(nb::none());
         nb::gil_scoped_release release;
-        check_indices("around", around.data(), n * n_around, n);
+        check_indices("around", around.data(), n * n_around, n_all);
         alignments(in, out.data(), check_threads(n_threads), poll);
     }, array("maps"), array("centres"), array("anchors"), array("around"), array("out"),
        nb::arg("n_threads"));

@@ -24,8 +24,8 @@ void small_frames(const float* z, int64_t cols, const Groups& groups, int64_t di
 struct Surroundings {
     int64_t n, dims, cols, n_around;
     const float* maps;     // n x dims x cols
-    const float* centres;  // n x cols
-    const double* anchors;  // n x dims
+    const float* centres;  // of the n nodes, then of others around them: n or more x cols
+    const double* anchors;  // of the same, x dims
     const int64_t* around;  // n x n_around
 };
 

@@ -169,7 +169,7 @@ def test_large_results_go_to_the_work_dir(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(results, "_LARGE", 0)
     values = RNG.normal(size=shape)
     for _ in range(2):  # the second finds the file
-        found = results.Chunks((3, 7), str(tmp_path)).of(values, "embedding")
+        found = results.Chunks((3, 7), str(tmp_path), np.zeros(10, dtype=np.int64)).of(values, "embedding")
         assert found.chunks[0] == (3, 7) and len(pickle.dumps(found.__dask_graph__())) < 5000
         assert_array_equal(found.compute(scheduler="sync"), values)
     assert len([*tmp_path.iterdir()]) == 1
@@ -221,7 +221,8 @@ def test_plan(parts: None) -> None:
     X = da.from_array(ROWS, chunks=(500, 10))
     plan = HNNE().plan(X)
     assert plan.method == "exact" and plan.cluster.n_parts > 4 and plan.cluster.tasks["check"] == 6
-    assert plan.cluster.tasks["join"] == plan.cluster.n_parts and plan.cluster.disk == 2 * ROWS.nbytes
+    assert plan.cluster.tasks["join"] == plan.cluster.n_parts and plan.cluster.disk > 2 * ROWS.nbytes + 32 * N
+    assert plan.cluster.tasks["place"] >= plan.cluster.tasks["project"] == 1
     assert plan.cluster.moved["spread"] == 2 * ROWS.nbytes and "parts" in str(plan)
     assert HNNE().plan(ROWS).cluster is None
 
@@ -241,7 +242,7 @@ def test_plan_of_an_approximate_search(approximate: Array) -> None:
     X = da.from_array(approximate, chunks=(5000, 6))
     plan = HNNE(neighbors="approximate").plan(X)
     assert plan.method == "approximate" and plan.cluster.n_parts > 2 and "ask" not in plan.cluster.tasks
-    assert plan.cluster.disk == 4 * approximate.nbytes  # with guests, at most
+    assert 4 < plan.cluster.disk / approximate.nbytes < 8  # with guests, at most, and coordinates of short rows
     assert plan.cluster.memory <= fit.FIXED + division.SPARE * fit.PART_BYTES
 
 

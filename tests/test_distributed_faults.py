@@ -18,7 +18,7 @@ from workers import OPTIONS, ROWS, alone, approximate, client, clusters, distrib
 
 from nestmap import HNNE, MemoryBudgetError
 from nestmap._arrays import Array
-from nestmap.distributed import fit, merge, phases, search
+from nestmap.distributed import fit, merge, phases, places, search
 
 da = pytest.importorskip("dask.array")
 
@@ -49,8 +49,11 @@ class Deadly:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module, task", [(fit, "check_chunk"), *((search, f"{t}") for t in
-    ("sort_block", "spread_block", "join_part", "ask_part"))])  # fmt: skip
+@pytest.mark.parametrize(
+    "module, task",
+    [(fit, "check_chunk"), (search, "sort_block"), (search, "spread_block"), (search, "join_part"),
+     (search, "ask_part"), (places, "project_block"), (places, "place_leaves")],
+)  # fmt: skip
 def test_killed_workers(
     client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, task: str
 ) -> None:
@@ -91,11 +94,21 @@ def _allow_failures(n: int, dask_scheduler: Any) -> int:
 
 
 @pytest.mark.slow
-def test_workers_that_always_die(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "join_part", _fatal)
+@pytest.mark.parametrize(
+    "module, task, told",
+    [
+        (fit, "check_chunk", r"phase 'check'.*has 500 rows.*X\.rechunk\(\{0: 250\}\)"),
+        (search, "join_part", r"phase 'join'.*max_memory="),
+        (places, "place_leaves", r"phase 'place'.*max_memory="),
+    ],
+)
+def test_workers_that_always_die(
+    client: Any, parts: None, monkeypatch: pytest.MonkeyPatch, module: Any, task: str, told: str
+) -> None:
+    monkeypatch.setattr(module, task, _fatal)
     before = client.run_on_scheduler(_allow_failures, 0)
     try:
-        with pytest.raises(MemoryBudgetError, match=r"phase 'join'.*max_memory="):
+        with pytest.raises(MemoryBudgetError, match=told):
             HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
     finally:
         client.run_on_scheduler(_allow_failures, before)
@@ -232,6 +245,64 @@ def test_work_dir_resumes_after_the_whole_cluster_died(
             HNNE(work_dir=tmp_path / "work", callback=kill, **OPTIONS).fit(X)
     same(HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X), alone)
     assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
+    assert not [*(tmp_path / "work").glob("cluster*")]
+
+
+class Slow:
+    """A task that takes its time, and says when the first one has begun."""
+
+    def __init__(self, task: Any, flag: Path) -> None:
+        self.task, self.flag, self.__name__ = task, str(flag), task.__name__
+
+    def __call__(self, *arguments: Any) -> Any:
+        Path(self.flag).touch()
+        time.sleep(0.3)
+        return self.task(*arguments)
+
+
+def fit_slowly(scheduler: str, folder: Path) -> None:
+    """What a client does that will be killed."""
+    fit.PART_BYTES, search.BLOCK_BYTES = 180_000, 40_000
+    search.join_part = Slow(search.join_part, folder / "begun")  # type: ignore[assignment]
+    with distributed.Client(scheduler_file=scheduler):
+        HNNE(work_dir=folder / "work", **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+
+
+def _busy(dask_scheduler: Any) -> list[str]:
+    """Tasks that are held, and workers that have some to run."""
+    busy = [address for address, worker in dask_scheduler.workers.items() if worker.processing]
+    return _held(dask_scheduler) + busy
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.slow
+def test_a_client_that_is_killed(processes: Processes, parts: None, alone: HNNE, tmp_path: Path) -> None:
+    code = "import sys, test_distributed_faults as t; t.fit_slowly(sys.argv[1], t.Path(sys.argv[2]))"
+    command = [sys.executable, "-c", code, processes.file, str(tmp_path)]
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    with processes.client() as watcher:
+        watcher.wait_for_workers(1, timeout=240)
+        doomed = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
+        deadline = time.monotonic() + 240
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline and doomed.poll() is None
+            time.sleep(0.05)
+        assert watcher.run_on_scheduler(_busy)
+        doomed.kill()
+        doomed.wait()
+        deadline = time.monotonic() + 60  # the task that runs ends
+        while held := watcher.run_on_scheduler(_busy):
+            assert time.monotonic() < deadline, held
+            time.sleep(0.05)
+        left = _sizes(tmp_path / "work")
+        assert any("cluster" in name for name in left)
+        time.sleep(1.0)
+        assert not watcher.run_on_scheduler(_busy) and _sizes(tmp_path / "work") == left  # nothing grows
+        with watcher.as_current():
+            same(HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
     assert not [*(tmp_path / "work").glob("cluster*")]
 
 

@@ -24,7 +24,7 @@ from ._progress import Progress
 from ._run import Run
 from .distributed.inputs import is_dask
 from .errors import ModelFileError
-from .fitted import FittedMap, fit_map, fit_tree
+from .fitted import FittedMap, RowWork, fit_map, fit_tree
 from .grow import LivingMap
 from .grow.like import OldMap, match_old
 from .layout import Audit, Islands, audit_layout
@@ -190,8 +190,12 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         hashes: Array | None = None,
         search: Any = None,
         ids: Any = None,
+        work: RowWork | None = None,
     ) -> FittedMap:
-        """The map of validated rows; `hashes`: of `hash_points`, `search`: of their neighbours on a cluster."""
+        """The map of validated rows; `hashes`: of `hash_points`.
+
+        `search`: of neighbours, and `work`: what else is done with rows, on a cluster.
+        """
         self._check_parameters(X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
         old = self._old_map(X, ids, hashes, n_threads)
@@ -211,7 +215,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if old is not None:
             tree = old.renumber(tree)
             settings = old.settings(tree.hierarchy, settings)
-        return fit_map(X, tree, settings, run)
+        return fit_map(X, tree, settings, run, work)
 
     def _old_map(self, X: Any, ids: Any, hashes: Array | None, n_threads: int) -> OldMap | None:
         """What `like` says of the rows of X."""
@@ -236,14 +240,16 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self, fitted: FittedMap, features: dict[str, Any], level: int | None = None, chunks: Any = None
     ) -> None:
         """All fitted attributes at once; `level`: of `labels_`, if it was decided before; `chunks`: of dask rows."""
-        hierarchy = fitted.tree.hierarchy
+        hierarchy, positions = fitted.tree.hierarchy, fitted.layout.positions
         level = hierarchy.default_level() if level is None else level
         state = {
             **features,
-            "embedding_": fitted.layout.positions,
+            "embedding_": positions if chunks is None else chunks.of(positions, "embedding"),
             "hierarchy_": hierarchy,
             "label_level_": level,
-            "labels_": hierarchy.labels(level),
+            "labels_": hierarchy.labels(level)
+            if chunks is None
+            else chunks.labels(hierarchy.labels_of_leaves(level)),
             "layout_": fitted.layout,
             "neighbor_report_": hierarchy.reports[0],
             "far_distance_": hierarchy.far_distance,
@@ -251,8 +257,6 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             "_n_features_out": self.n_components,
             "_chunks": chunks,
         }
-        if chunks is not None:
-            state |= {name: chunks.of(state[name], name.strip("_")) for name in ("embedding_", "labels_")}
         assign_fitted(self, state)
 
     def labels(self, level: int | None = None, *, n_clusters: int | None = None) -> Any:
@@ -265,6 +269,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         (1797,)
         """
         check_is_fitted(self)
+        if n_clusters is None:
+            return _labels(self.hierarchy_, level, self._chunks)
         found = self.hierarchy_.labels(level, n_clusters=n_clusters)
         return found if self._chunks is None else self._chunks.of(found, "labels")
 
@@ -527,3 +533,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _labels(hierarchy: Any, level: int | None, chunks: Any) -> Any:
+    """Clusters of the rows on a level, in these chunks if there are any."""
+    return hierarchy.labels(level) if chunks is None else chunks.labels(hierarchy.labels_of_leaves(level))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrange
 from .hierarchy.build import Finder, build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
+from .layout.descent import Placement
 from .layout.islands.leaves import SHORT
 from .layout.similarity import align, fit_scale
 from .mds import Through, rows_to_lay_out, seen_in
@@ -27,7 +28,7 @@ from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import most_columns
 from .neighbors.join import Index, build_index
 from .placement import Assigned, FittedTree, RowTable
-from .preliminary import LinearMap, Preliminary, make_preliminary
+from .preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +124,23 @@ def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | Bl
     return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
-def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
+class RowWork(Protocol):
+    """What a map needs of each row, where others than this process see to it; the same as they would get here."""
+
+    unit: float | None  # of `power_of_two`
+
+    def see(self, by: LinearMap | RandomMap) -> Array:
+        """What a map makes of the rows; to be kept and changed by the caller."""
+
+    def place(self, *arguments: Any) -> tuple[Placement, Array]:
+        """As `place_rows`."""
+
+
+def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run, work: RowWork | None = None) -> FittedMap:
     """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy."""
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
         return _fit_map_through(see, X, tree, settings, run)
-    arrangement, preliminary = _arrange(X, tree, settings, run)
+    arrangement, preliminary = _arrange(X, tree, settings, run, work)
     first_equal, places = tree.table.first_equal(), settings.places
     options: dict[str, Any] = dict(first_equal=first_equal, n_threads=run.n_threads, progress=run.progress)
     layout: Layout
@@ -137,18 +150,21 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> Fitted
         if places is not None and settings.scale is not None:
             layout = lay_alike(tree.hierarchy, arrangement, preliminary, X, places, scale=settings.scale, **options)
         else:
-            options |= dict(start=settings.start, places=places)
+            options |= dict(start=settings.start, places=places, place=work and work.place)
             layout = lay_islands(tree.hierarchy, arrangement, preliminary, X, **options)
     elif settings.layout == "mosaic":
         layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
     else:
+        options |= dict(place=work and work.place)
         found = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
         layout = _onto(found, places)
     run.progress.done()
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
 
 
-def _arrange(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> tuple[Arrangement, Preliminary]:
+def _arrange(
+    X: Any, tree: FittedTree, settings: MapSettings, run: Run, work: RowWork | None
+) -> tuple[Arrangement, Preliminary]:
     """How members lie around their nodes, and where the layout begins."""
     places = settings.places
     if places is None or not settings.local:
@@ -156,6 +172,7 @@ def _arrange(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> tuple
         preliminary = make_preliminary(
             X, tree.hierarchy, settings.n_components, settings.preliminary,
             standardize=settings.standardize, seed=settings.seed, n_threads=run.n_threads,
+            see=None if work is None else work.see,
         )  # fmt: skip
     run.progress.begin("arrangement")
     if not settings.local:
@@ -166,8 +183,9 @@ def _arrange(X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> tuple
         return GlobalArrangement(preliminary, settings.inflate), begin
     n_short = SHORT if settings.layout == "islands" and settings.detail == "rows" else 0
     local = make_local(
-        X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, tree.table.first_equal(), n_short
-    )
+        X, tree.hierarchy, settings.n_components, tree.table.rows, run.n_threads, tree.table.first_equal(), n_short,
+        unit=None if work is None else work.unit,
+    )  # fmt: skip
     return (local, preliminary) if places is None else (OldArrangement(local, places), _as_preliminary(places))
 
 

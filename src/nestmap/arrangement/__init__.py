@@ -15,7 +15,7 @@ from typing import Any
 
 from .._arrays import Array
 from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter, sum_products
-from .local import N_AROUND, LocalArrangement, Projection, make_local, n_columns
+from .local import N_AROUND, Leaves, LocalArrangement, Projection, make_local, n_columns
 from .old import OldArrangement, OldPlaces
 from .plain import GlobalArrangement
 
@@ -33,6 +33,7 @@ __all__ = [
     "DistinctRows",
     "Frames",
     "GlobalArrangement",
+    "Leaves",
     "LocalArrangement",
     "OldArrangement",
     "OldPlaces",

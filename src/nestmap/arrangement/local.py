@@ -23,6 +23,7 @@ N_COLUMNS, N_COLUMNS_OF_MANY, MANY_ROWS = 96, 48, 1_000_000
 _HARDLY = 1e-6  # of a matrix: what decides where it does not
 N_AROUND = 6  # neighbours that a local frame is turned by
 _PIECE = 400_000  # values of the rows that a thread works on: they stay in its cache
+_RUN = 200_000  # coordinates of the rows of a run of leaves: as well
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,42 +92,89 @@ class LocalArrangement:
 
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k; `around`: the nodes next to each node in the map, (n_nodes, K)."""
-        level, centres, short = hierarchy.levels[k], self.nodes[k], None
+        level = hierarchy.levels[k]
+        if k == 0:
+            return self.leaves(hierarchy).frames(level.members, anchors, around, self.n_threads)
+        weights, group = hierarchy.levels[k - 1].sizes.astype(np.float64), level.grouping
         with single_threaded_blas():
-            if k:
-                weights, group = hierarchy.levels[k - 1].sizes.astype(np.float64), level.grouping
-                offsets, maps = kernels.principal_frames(
-                    self.nodes[k - 1], group.order, group.starts, weights, self.n_components, self.n_threads
-                )
-            else:
-                offsets, maps, short = self._leaf_frames(level.grouping)
-            turns = turn_frames(maps, centres, anchors, around, self.n_threads)
-        return Frames(apply_maps(turns, level.members, offsets, self.n_threads), maps, centres, short)
+            offsets, maps = kernels.principal_frames(
+                self.nodes[k - 1], group.order, group.starts, weights, self.n_components, self.n_threads
+            )
+            turns = turn_frames(maps, self.nodes[k], anchors, around, self.n_threads)
+        return Frames(apply_maps(turns, level.members, offsets, self.n_threads), maps, self.nodes[k])
 
-    def _leaf_frames(self, grouping: Grouping) -> tuple[Array, Array, Array | None]:
-        """Frames of the rows of each leaf, whose coordinates live for a moment only, but for the leading ones.
+    def leaves(self, hierarchy: Hierarchy) -> Leaves:
+        """What frames of all leaves are made from."""
+        leaf, distinct = hierarchy.levels[0], self.distinct
+        grouping = leaf.grouping if distinct is None else distinct.grouping
+        along = in_tree_order(hierarchy)
+        cuts = _cuts(np.concatenate([[0], np.cumsum(np.diff(grouping.starts)[along])]), self.nodes[0].shape[1])
+        return Leaves(self.project, self.n_components, self.nodes[0], grouping, distinct, along, cuts, self.n_short)
 
-        Equal rows are one that counts for all of them: the rounding of a batch must not tell them apart.
-        """
-        d, p, distinct = self.n_components, self.nodes[0].shape[1], self.distinct
-        grouping = grouping if distinct is None else distinct.grouping
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Leaves, and what their frames are made from: all of them, or a part of them and of the rows.
+
+    Equal rows are one that counts for all of them. They, and leaves, are told apart by nothing but their values: a
+    product of matrices rounds by what is multiplied at once, so leaves are seen in runs that do not depend on which
+    part they are in. A run holds leaves that are near each other in the tree.
+    """
+
+    project: Projection
+    n_components: int
+    centres: Array  # coordinates of leaves; behind them, those of others that lie around them in the map
+    grouping: Grouping  # of rows, or of distinct rows, by leaf
+    distinct: DistinctRows | None
+    along: Array  # leaves in the order in which they are seen
+    cuts: Array  # run r holds along[cuts[r]:cuts[r + 1]]
+    n_short: int = 0  # leading coordinates of the rows that are kept
+
+    def frames(self, members: Array, anchors: Array, around: Array, n_threads: int) -> Frames:
+        """Their frames; `members`: the leaf of each row, `anchors`: of leaves and of those around them."""
+        with single_threaded_blas():
+            offsets, maps, short = self._principal(n_threads)
+            turns = turn_frames(maps, self.centres, anchors, around, n_threads)
+        offsets = apply_maps(turns, members, offsets, n_threads)
+        return Frames(offsets, maps, self.centres[: len(maps)], short)
+
+    def _principal(self, n_threads: int) -> tuple[Array, Array, Array | None]:
+        """Frames of the rows of each leaf, whose coordinates live for a moment only, but for the leading ones."""
+        d, p, distinct, grouping = self.n_components, self.centres.shape[1], self.distinct, self.grouping
         offsets = np.empty((len(grouping.order), d))
         maps = np.empty((len(grouping.starts) - 1, d, p), dtype=np.float32)
         short = np.empty((len(grouping.order), min(self.n_short, p)), dtype=np.float32)
 
-        def fit(part: slice) -> None:
-            members, starts = _members(grouping, part)
+        def fit(run: tuple[int, int]) -> None:
+            own = self.along[slice(*run)]
+            members, sizes = grouping.items_of(own), grouping.starts[own + 1] - grouping.starts[own]
             rows, weights = members, np.ones(len(members))
             if distinct is not None:
                 rows, weights = distinct.rows[members], distinct.counts[members]
-            z = self.project(rows)
-            offsets[members], maps[part] = kernels.principal_frames(z, np.arange(len(rows)), starts, weights, d, 1)
+            z, starts = self.project(rows), np.concatenate([[0], np.cumsum(sizes)])
+            offsets[members], maps[own] = kernels.principal_frames(z, np.arange(len(rows)), starts, weights, d, 1)
             short[members] = z[:, : short.shape[1]]
 
-        map_blocks(fit, runs(grouping.starts, _PIECE // p), self.n_threads)
+        map_blocks(fit, [*pairwise(self.cuts.tolist())], n_threads)
         if distinct is not None:
             offsets, short = offsets[distinct.of_row], short[distinct.of_row]
         return offsets, maps, short if self.n_short else None
+
+
+def in_tree_order(hierarchy: Hierarchy) -> Array:
+    """Leaves by their ancestors, from the top level down."""
+    order = np.arange(hierarchy.levels[-1].n_nodes)
+    for level in reversed(hierarchy.levels[1:]):
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        order = np.argsort(rank[level.members], kind="stable")
+    return order
+
+
+def _cuts(starts: Array, p: int) -> Array:
+    """Where runs of groups begin and end, of so many members that their coordinates stay in a cache."""
+    found = runs(starts, _RUN // p)
+    return np.array([0, *(run.stop for run in found)])
 
 
 def n_columns(n: int, n_features: int) -> int:
@@ -142,15 +190,16 @@ def make_local(
     n_threads: int,
     first_equal: Array | None = None,
     n_short: int = 0,
+    unit: float | None = None,
 ) -> LocalArrangement:
     """Coordinates of nodes in the leading directions of a sample of rows; O(n · n_features · p).
 
     `sample`: rows in an order that does not depend on the order of X, and neither does the map then.
     `first_equal`: for each row the first that equals it; None if all rows differ. `n_short`: leading coordinates of
-    the rows that frames of leaves keep.
+    the rows that frames of leaves keep. `unit`: of `power_of_two`, if it is known.
     """
     metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
-    points = make_points(X, metric, n_threads=n_threads)
+    points = make_points(X, metric, n_threads=n_threads, unit=unit)
     most = n_columns(points.n, points.n_cols)
     with single_threaded_blas():
         reducer = fit_reducer(points, sample[: sample_size(points.n, points.n_cols)], most)

@@ -16,7 +16,9 @@ from .._arrays import Array
 from .._input.memory import Budget, format_size, memory_budget, parse_size
 from .._input.source import RowSource
 from .._input.validate import row_dtype, work_dtype
+from .._points.point_set import power_of_two
 from .._progress import Progress
+from ..arrangement import n_columns
 from ..errors import MemoryBudgetError
 from ..neighbors import check_metric
 from ..neighbors.row_metric import ROW_METRICS
@@ -25,9 +27,10 @@ from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .merge import PER_ITEM, ROUNDS
 from .phases import Phases, chunk_advice
+from .places import ClusterRows, place_bytes
 from .results import Chunks
-from .search import BLOCK_BYTES, ClusterSearch, is_searched
-from .store import NUMBERS_BYTES, Store
+from .search import ClusterSearch, is_searched
+from .store import BLOCK_BYTES, NUMBERS_BYTES, Store
 from .tasks import check_chunk
 
 PART_BYTES = 600_000_000  # of the working memory of a part, if max_memory is not given
@@ -56,17 +59,19 @@ def _fit_on(client: Any, model: Any, X: Any) -> None:
             _check_room(room, phases.worker_memory)
             folder = stack.enter_context(phases.shared_folder(model._folder()))
             store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
-        rows, hashes = _load(X, phases, store)
+        rows, hashes, unit = _load(X, phases, store)
         metric = check_metric(model.metric, rows, model.metric_params)
         plan, search = _plan(model, rows, metric, X.shape[0], store is not None), None
         n_parts = _n_parts(X, metric, plan.method, room) if store is not None else 1
         if store is not None and n_parts > 1:
-            search = ClusterSearch(phases, store, room, n_parts)
-        fitted = model._fit_rows(rows, progress, plan, hashes, search)
+            search = ClusterSearch(phases, store, room, n_parts, unit)
+        work = None if store is None else ClusterRows(phases, store, unit)
+        fitted = model._fit_rows(rows, progress, plan, hashes, search, work=work)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
         kept = None if model.work_dir is None else str(model._folder().resolve())
-        model._assign(fitted, features, chunks=Chunks(X.chunks[0], kept))
+        chunks = Chunks(X.chunks[0], kept, fitted.tree.hierarchy.levels[0].members)
+        model._assign(fitted, features, chunks=chunks)
     progress.note("done")
 
 
@@ -81,8 +86,24 @@ def plan_chunks(model: Any, X: Any) -> Plan:
     plan = _plan(model, sample, metric, n, large)
     n_parts = _n_parts(X, metric, plan.method, room) if large else 1
     found = _cluster_plan(X, plan.method, n_parts, large)
-    by_tasks = n_parts > 1 and PER_ITEM * n > room
-    return replace(plan, cluster=_with_merge(found, X) if by_tasks else found)
+    if n_parts > 1 and PER_ITEM * n > room:
+        found = _with_merge(found, X)
+    return replace(plan, cluster=_with_places(found, X, model.n_components) if large else found)
+
+
+def _with_places(plan: ClusterPlan, X: Any, n_components: int) -> ClusterPlan:
+    """The same and the tasks that put rows to their places."""
+    n, row_bytes = X.shape[0], X.shape[1] * row_dtype(X.dtype).itemsize
+    coordinates, p = 8 * n_components, n_columns(n, X.shape[1])
+    tasks = {
+        "project": -(-n * row_bytes // BLOCK_BYTES),
+        "place": -(-n * place_bytes(row_bytes, n_components, p) // BLOCK_BYTES),
+    }
+    moved = {"project": n * (row_bytes + coordinates), "place": n * row_bytes}
+    leaves = int(_LEAVES * n) * (4 * p + coordinates + 64)
+    return replace(
+        plan, tasks=plan.tasks | tasks, moved=plan.moved | moved, disk=plan.disk + n * (coordinates + 16) + leaves
+    )
 
 
 def _with_merge(plan: ClusterPlan, X: Any) -> ClusterPlan:
@@ -177,8 +198,8 @@ def _check_chunks(X: Any, limit: int | None) -> None:
         )
 
 
-def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
-    """Rows that the workers have checked, in the shared folder or in memory, and their hashes."""
+def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array, float]:
+    """Rows that the workers have checked, in the shared folder or in memory, their hashes, and their unit."""
     sizes = X.chunks[0]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     file = None if store is None else store.rows.create()
@@ -190,10 +211,11 @@ def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array]:
     advice = chunk_advice(max(sizes), X.shape[1] * X.dtype.itemsize, phases.worker_memory)
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     rows = np.empty(X.shape if file is None else (0, 0), dtype=row_dtype(X.dtype))
-    for i, (found, kept) in phases.results("check", f"reading {X.shape[0]} rows", futures, advice):
+    largest = 0.0
+    for i, found in phases.results("check", f"reading {X.shape[0]} rows", futures, advice):
         part = slice(starts[i], starts[i + 1])
-        hashes[part] = found
-        if kept is not None:
-            rows[part] = kept
+        hashes[part], largest = found.hashes, max(largest, found.largest)
+        if found.rows is not None:
+            rows[part] = found.rows
     phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize
-    return (rows if file is None else file.mapped()), hashes
+    return (rows if file is None else file.mapped()), hashes, power_of_two(np.array([largest]))

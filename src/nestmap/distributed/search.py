@@ -24,10 +24,9 @@ from .borders import divide_for_guests
 from .division import LISTED, Division, divide, number_of_parts, per_row
 from .merge import PER_ITEM, Merge
 from .phases import ADVICE, Phases, in_order
-from .store import Store
+from .store import BLOCK_BYTES, Store
 from .tasks import NOTHING, Answers, PartNeighbors, Sorted, ask_part, join_part, sort_block, spread_block
 
-BLOCK_BYTES = 32_000_000  # of rows that are sorted at a time
 _SAMPLED = 1000  # rows that tell the recall
 _MEETING, _FOUND = 0.5, 1.0  # times what may be missed: neighbours that meet in no part, and those not found in one
 _ATTEMPTS = 2
@@ -42,6 +41,7 @@ class ClusterSearch:
     store: Store  # of the rows
     room: int  # bytes of a part's working memory
     n_parts: int  # of the rows, about
+    unit: float  # of the rows, as `power_of_two` finds it
 
     def __call__(
         self, metric: Any, run: Run, k: int, items: Any, keys: Array, hashes: Array | None, reducer: Reducer | None
@@ -61,7 +61,7 @@ class ClusterSearch:
             hashes = hash_points(items, run.n_threads)
         assert hashes is not None
         level = _Level(self.phases, store, f"level {k}", search, store is not self.store)
-        points = make_points(items, metric, n_threads=run.n_threads)
+        points = make_points(items, metric, n_threads=run.n_threads, unit=None if k else self.unit)
         found, merge = level.find(points, keys, hashes, n_parts, reducer, run)
         if PER_ITEM * store.n > self.room:
             return replace(found, merge=merge)
@@ -100,11 +100,21 @@ class _Level:
         else:
             division, best, found, recall = self._approximate(points, keys, hashes, n_parts, reducer, clock)
         report = _report([each.report for each in found], division, points.n, self.search, recall, clock)
+        if not self.own:
+            self._keep_places(division, best.order)
         ids, distances = best.by_rows()
         neighbors = FirstNeighbors(ids, points.to_metric(distances), report)
         version = f"parts, reach {division.reach!r}"
         merge = Merge(self.phases, self.store, self.name, division, version, best.order, best.ids, run, self.own)
         return Found(neighbors, None, division.reducer), merge
+
+    def _keep_places(self, division: Division, order: Array) -> None:
+        """Write where the parts have each row: it is read there again when it gets its place in the map."""
+        at = np.empty_like(order)
+        at[order] = np.arange(len(order)) + np.repeat(
+            division.begins[:-1] - division.starts[:-1], np.diff(division.starts)
+        )
+        self.store.found_at.create().write(0, at)
 
     def _approximate(
         self, points: PointSet, keys: Array, hashes: Array, most_parts: int, reducer: Reducer | None, clock: Clock

@@ -12,13 +12,14 @@ import shutil
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .._arrays import Array, blocks
 from .._input.scratch import reserve
 
+BLOCK_BYTES = 32_000_000  # of rows that a task works on at a time
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
 NUMBERS_BYTES = 96  # per row: what joins rows to clusters, two files of three numbers and six of one
 _GAP = 64_000  # bytes between two of them that are not read along
@@ -82,9 +83,9 @@ class RowFile:
                 out[order[a:b]] = self._read(file, first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
         return out
 
-    def mapped(self) -> Any:
+    def mapped(self, mode: Literal["r", "r+"] = "r") -> Any:
         """All rows, mapped: for the client."""
-        return np.memmap(self.path, dtype=self.dtype, mode="r", shape=(self.n, self.width))
+        return np.memmap(self.path, dtype=self.dtype, mode=mode, shape=(self.n, self.width))
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,16 @@ class Store:
         return RowFile(os.path.join(self.folder, name), self.n, width, dtype)
 
     @property
+    def found_at(self) -> RowFile:
+        """Where in `parted` each row of X is among the own ones of its part."""
+        return self.numbers("found-at")
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether the rows were divided into parts, which are still there."""
+        return os.path.exists(self.found_at.path)
+
+    @property
     def weights(self) -> RowFile:
         """How many rows of X each row stands for."""
         return self.numbers("weights", dtype="float64")
@@ -140,9 +151,10 @@ class Store:
         shutil.rmtree(self.folder)
 
     def remove_all_but_rows(self) -> None:
-        """Give back the room of the files that were made from the rows."""
+        """Give back the room of files that were made from the rows, but for the parts, which are read again."""
+        kept = ("rows", "lock", "token", "parted", "found-at", "division.npz")
         for path in Path(self.folder).iterdir():
-            if path.is_file() and path.name not in ("rows", "lock", "token"):
+            if path.is_file() and path.name not in kept:
                 path.unlink()
 
     def table(self, name: str) -> str:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from .._arrays import Array, blocks
 from .._input.kinds import check_rows_kind
-from .._input.validate import cast_rows
+from .._input.validate import cast_rows, largest_value
 from .._points.duplicates import Copies, hash_points
 from .._version import __version__
 from ..neighbors.approximate import approximate_neighbors
@@ -47,9 +47,18 @@ def survey(dask_worker: Any) -> tuple[str, int, int]:
     return __version__, dask_worker.memory_manager.memory_limit or 0, dask_worker.state.nthreads
 
 
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What is known of a chunk."""
+
+    hashes: Array
+    largest: float  # absolute value
+    rows: Array | None  # if they were not written to a file
+
+
 @keeps_pages
-def check_chunk(rows: Any, start: int, shape: tuple[int, int], dtype: str, file: RowFile | None) -> tuple[Array, Any]:
-    """Hashes of the rows of a chunk, checked and written to the file; the rows themselves if there is none."""
+def check_chunk(rows: Any, start: int, shape: tuple[int, int], dtype: str, file: RowFile | None) -> Checked:
+    """A chunk, checked and written to the file."""
     where = f"X: the chunk of rows {start} to {start + shape[0] - 1}"
     if sparse.issparse(rows):
         raise ValueError(f"{where} is sparse; make it dense: X.map_blocks(lambda block: block.toarray())")
@@ -60,11 +69,9 @@ def check_chunk(rows: Any, start: int, shape: tuple[int, int], dtype: str, file:
     if rows.dtype.newbyteorder("=") != np.dtype(dtype).newbyteorder("="):
         raise ValueError(f"{where} came as {rows.dtype}, but the array says {dtype}; use X.astype({dtype!r})")
     kept = cast_rows(rows, first_row=start)
-    hashes = hash_points(kept, 1)
-    if file is None:
-        return hashes, kept
-    file.write(start, kept)
-    return hashes, None
+    if file is not None:
+        file.write(start, kept)
+    return Checked(hash_points(kept, 1), largest_value(kept), kept if file is None else None)
 
 
 @dataclass(frozen=True, eq=False)

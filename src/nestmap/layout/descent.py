@@ -7,6 +7,7 @@ distance (Lemma 1), so nothing crosses over to another cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from .._parallel import map_blocks
 from .._points.point_set import make_points
 from .._progress import Progress
 from ..arrangement import N_AROUND, Arrangement, DistinctRows, Frames, frame_offsets
-from ..hierarchy.tree import Hierarchy
+from ..hierarchy.tree import Grouping, Hierarchy
 from ..neighbors.join import join_points
 from ..preliminary import Preliminary
 from .frozen import Frozen
@@ -73,6 +74,9 @@ class Placement(Frozen):
         return replace(self, anchors=self.anchors + by)
 
 
+PlaceRows = Callable[..., tuple[Placement, Array]]  # as `place_rows`
+
+
 @dataclass(frozen=True, eq=False)
 class Descent(Frozen):
     """The map: positions of all rows, and the placements of all levels (fine to coarse)."""
@@ -108,6 +112,7 @@ def descend(
     *,
     radius: float,
     first_equal: Array | None = None,
+    place: PlaceRows | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Descent:
@@ -121,6 +126,8 @@ def descend(
         Of a ball, as a fraction of the distance to the nearest other anchor.
     first_equal : ndarray of shape (n_rows,), optional
         For each row the first row that equals it: they get one place. None if all rows differ.
+    place : callable, optional
+        Another `place_rows`, which gives the same.
     """
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
@@ -134,9 +141,13 @@ def descend(
         size = 0.0
         if level.n_nodes == 1:  # no neighbour to keep clear of: the map is as large as the preliminary embedding
             size = float(lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max())
-        placement, frames = make_placement(hierarchy, k, arrangement, anchors, radius, size, distinct, n_threads)
+        if k:
+            placement, frames = make_placement(hierarchy, k, arrangement, anchors, radius, size, None, n_threads)
+            anchors = placement.settle(level.members, frames.offsets, n_threads)
+        else:
+            put = place or place_rows
+            placement, anchors = put(hierarchy, arrangement, anchors, radius, size, distinct, n_threads)
         placements.insert(0, placement)
-        anchors = placement.settle(level.members, frames.offsets, n_threads)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor
     return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
@@ -158,15 +169,47 @@ def make_placement(
     """
     nearest, around = neighbors_in_map(anchors, n_threads)
     frames = arrangement.frames(hierarchy, k, anchors, around)
-    extent = hierarchy.levels[k].grouping.maximum(lengths(frames.offsets))
+    alone = None if k or distinct is None else distinct.alone
+    return fit_balls(frames, hierarchy.levels[k].grouping, anchors, nearest, radius, size, alone), frames
+
+
+def fit_balls(
+    frames: Frames,
+    grouping: Grouping,
+    anchors: Array,
+    nearest: Array,
+    radius: float,
+    size: float = 0.0,
+    alone: Array | None = None,
+) -> Placement:
+    """Balls that hold the members of some nodes of a level, each node by itself.
+
+    `nearest`: distance to the nearest other anchor of the level, `size`: of `make_placement`, `alone`: leaves whose
+    rows are all equal.
+    """
+    extent = grouping.maximum(lengths(frames.offsets))
     extent[extent < _LEAST_EXTENT] = 0.0
-    if k == 0 and distinct is not None:
-        extent[distinct.alone] = 0.0  # what they are offset by is rounding
+    if alone is not None:
+        extent[alone] = 0.0  # what they are offset by is rounding
     radii = radius * nearest
-    if len(anchors) == 1:
+    if len(nearest) == 1 and np.isinf(nearest[0]):  # the only one of its level
         radii = np.full(1, size) if size > 0 else extent
     scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
-    return Placement(anchors, nearest, radii, scales, *frames.kept()), frames
+    return Placement(anchors, nearest, radii, scales, *frames.kept())
+
+
+def place_rows(
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    anchors: Array,
+    radius: float,
+    size: float,
+    distinct: DistinctRows | None,
+    n_threads: int,
+) -> tuple[Placement, Array]:
+    """How leaves place their rows, and where these lie; arguments as of `make_placement`."""
+    placement, frames = make_placement(hierarchy, 0, arrangement, anchors, radius, size, distinct, n_threads)
+    return placement, placement.settle(hierarchy.levels[0].members, frames.offsets, n_threads)
 
 
 def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:

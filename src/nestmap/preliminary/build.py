@@ -7,6 +7,7 @@ the projection of its centroid.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +53,16 @@ def make_preliminary(
     standardize: bool = False,
     seed: int = 0,
     n_threads: int = 1,
+    see: Callable[[LinearMap | RandomMap], Array] | None = None,
 ) -> Preliminary:
-    """Coordinates of all rows and nodes; `kind` is one of KINDS or an array of coordinates."""
+    """Coordinates of all rows and nodes; `kind` is one of KINDS or an array of coordinates.
+
+    `see`: gives what a map makes of all rows, as an array to keep, where others than this process map them.
+    """
+
+    def mapped(by: LinearMap | RandomMap) -> Array:
+        return by(X, n_threads) if see is None else see(by)
+
     transform: LinearMap | RandomMap | None = None
     unit = 1.0
     if not isinstance(kind, str):
@@ -61,14 +70,14 @@ def make_preliminary(
         rows = kind * unit
     elif kind == "random":
         name, transform = kind, RandomMap(seed, n_components)
-        rows = transform(X, n_threads)
+        rows = mapped(transform)
     else:
         if kind == "random_projection":
             linear = _random_projection(X, n_components, seed, standardize, n_threads)
         else:
             source = X if kind == "pca" else pca_source(X, hierarchy)
             linear = fit_pca(source, n_components, standardize, n_threads)
-        rows = linear(X, n_threads)
+        rows = mapped(linear)
         name, unit = kind, power_of_two(rows, n_threads)
         rows *= unit
         transform = linear.scaled(unit)

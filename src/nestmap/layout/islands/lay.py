@@ -15,7 +15,7 @@ from ..._progress import Progress, Share, part_of
 from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
-from ..descent import Placement, make_placement, separate
+from ..descent import Placement, PlaceRows, make_placement, place_rows, separate
 from ..similarity import Similarity, align
 from .forces import EVENLY
 from .graph import REACH, Attraction, level_graph, weigh_neighbors
@@ -92,6 +92,7 @@ def lay_islands(
     start: Array | None = None,
     places: OldPlaces | None = None,
     first_equal: Array | None = None,
+    place: PlaceRows | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Islands:
@@ -115,6 +116,8 @@ def lay_islands(
         Of an older map that the new one is to be turned and scaled onto.
     first_equal : ndarray of shape (n_rows,), optional
         For each row the first row that equals it: they get one place. None if all rows differ.
+    place : callable, optional
+        Another `place_rows`, which gives the same (detail="leaves").
     """
     progress = progress or Progress(0)
     distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
@@ -140,8 +143,8 @@ def lay_islands(
     else:
         start, positions = go_down()
         onto = onto_old(positions, places, 0)
-        positions = onto(positions)
-        leaf, positions, _ = place_members(hierarchy, 0, arrangement, positions, radius, distinct, n_threads)
+        put = place or place_rows
+        leaf, positions = put(hierarchy, arrangement, onto(positions), radius, 1.0, distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)
