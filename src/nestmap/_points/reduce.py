@@ -64,14 +64,15 @@ class ShortRows:
 
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
         """The same as `take` of all rows, in the memory of these ones, which are lost: a few columns at a time."""
+        before = np.empty((len(order), _MOVED), dtype=np.float32)
         for first in range(0, self.z.shape[1], _MOVED):
             columns = self.z[:, first : first + _MOVED]
-            before = columns.copy()
+            before[:] = columns
 
-            def move(part: slice, before: Array = before, columns: Array = columns) -> None:
+            def move(part: slice, columns: Array = columns) -> None:
                 columns[part] = before[order[part]]
 
-            map_blocks(move, blocks(len(before), _MOVED, values=800_000), n_threads)
+            map_blocks(move, blocks(len(order), _MOVED, values=800_000), n_threads)
         return ShortRows(self.z, self.tails[order], self.sizes[order])
 
 
