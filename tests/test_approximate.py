@@ -81,7 +81,7 @@ def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
     short = reduce_rows(points, fit_reducer(points), 1)
 
     def lists_after(times: int, rounds: int) -> Candidates:
-        """Copy c of row i has number i * times + c; all know eight random rows of their own copy."""
+        """Copy c of row i has number i * times + c; all know k random rows of their own copy."""
         z, tails, sizes = (np.repeat(a, times, axis=0) for a in (short.z, short.tails, short.sizes))
         starts = np.arange(0, n * times + 1, times)
         cells = core().Cells(z, tails, sizes, np.arange(n * times), starts, 16, 0.0, "L2", 2)

@@ -26,7 +26,7 @@ _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
 MOST_COLUMNS = 256
 FEW_COLUMNS = 64  # where rows are counted in millions
 ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
-_MOVED = 16  # columns that are put in another order at a time: a cache line
+MOVED = 16  # columns that are put in another order at a time: a cache line
 _SAMPLE_VALUES = 4_000_000
 _SAMPLE_ROWS, _LEAST_SAMPLE_ROWS = 2000, 64
 
@@ -64,15 +64,15 @@ class ShortRows:
 
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
         """The same as `take` of all rows, in the memory of these ones, which are lost: a few columns at a time."""
-        before = np.empty((len(order), _MOVED), dtype=np.float32)
-        for first in range(0, self.z.shape[1], _MOVED):
-            columns = self.z[:, first : first + _MOVED]
+        before = np.empty((len(order), MOVED), dtype=np.float32)
+        for first in range(0, self.z.shape[1], MOVED):
+            columns = self.z[:, first : first + MOVED]
             before[:] = columns
 
             def move(part: slice, columns: Array = columns) -> None:
                 columns[part] = before[order[part]]
 
-            map_blocks(move, blocks(len(order), _MOVED, values=800_000), n_threads)
+            map_blocks(move, blocks(len(order), MOVED, values=800_000), n_threads)
         return ShortRows(self.z, self.tails[order], self.sizes[order])
 
 

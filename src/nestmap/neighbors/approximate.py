@@ -35,7 +35,7 @@ _PROBES, _FEW_PROBES = 6, 3  # cells that each row looks into, and for a low tar
 _LOW = 0.7  # a target below: fewer cells, and half of the sample, which costs as much as the search there
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row, at most; more are tried if fewer will not do
-_FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
+FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
 _PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
 _FEW_ROWS = (2_007_874, 3_227_848, 5_425_531)  # up to so many rows, lists may be of these lengths
 _SPARE = 9  # more than are wanted: short rows do not tell the whole truth
@@ -76,7 +76,7 @@ class NearestRows:
     distances: Array
     reducer: Reducer
     report: NeighborReport
-    index: Index
+    index: Index | None
 
 
 def approximate_neighbors(
@@ -189,7 +189,7 @@ def longest_list(n: int) -> int:
 
 def list_length(k: int, longest: int, spare: int) -> int:
     """Rows kept per row at first, where k are wanted and some more are kept: a multiple of 8, as vectors are."""
-    return min(_FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+    return min(FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
 
 
 def _wider(values: Array, width: int, filling: float) -> Array:
@@ -249,7 +249,7 @@ class _Search:
         """Visit cells, then a given number of rounds."""
         self._visit(_PROBES)
         self.cells.drop_panels()
-        graph = self._graph(_FIRST_LENGTH)  # a single round finds nearly as much with few partners
+        graph = self._graph(FIRST_LENGTH)  # a single round finds nearly as much with few partners
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
@@ -338,6 +338,7 @@ class _Search:
     def _compare_with_all(self) -> Array:
         """Distances of the sample's true neighbours."""
         if self._share_within() > _MANY or (self.k > 1 and self.points.norm == "L1"):
+            self.cells.drop_panels()
             order = self.partition.order
             ids, _ = nearest_rows(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
             pairs = np.repeat(order[self.sample], self.k), order[ids].ravel()
