@@ -75,7 +75,7 @@ def test_kernels_agree_with_twins(build: str, metric: str) -> None:
 
 @pytest.mark.parametrize("build", builds())
 def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
-    """Of more than 32,768 rows, who lists whom is found part by part: copies that do not know of each other, mixed."""
+    """Of more than 32,768 rows, who lists whom is found part by part: copies that do not know of each other."""
     n, k, copies = 500, 5, 80
     points = make_points(mixture(n, 20), "euclidean")
     short = reduce_rows(points, fit_reducer(points), 1)

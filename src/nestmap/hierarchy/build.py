@@ -141,7 +141,7 @@ def build_levels(
         if step is None:
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
-            step = _join_items(
+            step = _join_items(  # nothing but the call holds what the search has found
                 k, items, weights, metric, _find_neighbors(k, items, metric, run, reducer, given, hashes, keys, find),
                 keys, dtype, run,
             )  # fmt: skip
@@ -149,8 +149,6 @@ def build_levels(
                 saved.save(k, step)
         given = hashes = None
         reducer = reducer or step.reducer
-        if k != 1:
-            step = replace(step, index=None)  # new rows ask the nodes of level 0 alone
         steps.append(step)
         warn_of_recall(step.report)
         if len(levels) == k > 0:
@@ -188,7 +186,8 @@ def _find_neighbors(
         return Found(measure_links(given, items, metric, run.n_threads))
     if items.shape[0] == 1:
         return Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
-    return search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
+    found = search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
+    return found if k == 1 else replace(found, index=None)  # new rows ask the nodes of level 0 alone
 
 
 def _join_items(
