@@ -37,6 +37,7 @@ void bind_cells(nb::module_& m) {
            nb::arg("slack"), nb::arg("norm"), nb::arg("n_threads"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
            nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
         .def_ro("width", &Cells::width)
+        .def("drop_panels", &Cells::drop_panels)
         .def("centres", [](const Cells& cells, Out<float, Mat> out) {
             check_shape("out", out, {cells.n_cells, cells.width});
             for (int64_t c = 0; c < cells.n_cells; ++c)
@@ -47,6 +48,10 @@ void bind_cells(nb::module_& m) {
 // The cells' rows are rows of this set.
 void check_rows(const Cells& cells, const Rows& rows) {
     check_indices("ids of cells", cells.short_rows.ids, cells.short_rows.n, rows.n());
+}
+
+void check_panels(const Cells& cells) {
+    if (!cells.has_panels()) throw std::invalid_argument("cells: their panels were dropped");
 }
 
 void load_best(Best& best, const Out<double, Vec>& distances, const Out<int64_t, Vec>& ids) {
@@ -81,6 +86,7 @@ void bind_join(nb::module_& m) {
                           nb::object progress) {
         check_shape("distances", distances, {cells.short_rows.n});
         check_shape("ids", ids, {cells.short_rows.n});
+        check_panels(cells);
         if (done.n_cells() != cells.n_cells) throw std::invalid_argument("done: is for another number of cells");
         if (n_visit < 0) throw std::invalid_argument("n_visit=" + std::to_string(n_visit) + ": must not be negative");
         Best best(cells, rows);
@@ -103,6 +109,8 @@ void bind_join(nb::module_& m) {
         if (queries.head != cells.head || queries.short_rows.dims != cells.short_rows.dims ||
             queries.norm != cells.norm)
             throw std::invalid_argument("queries: head, columns of z and norm must be those of cells");
+        check_panels(queries);
+        check_panels(cells);
         if (query_rows.cols() != rows.cols())
             throw std::invalid_argument("query_rows: have " + std::to_string(query_rows.cols()) +
                                         " columns, rows have " + std::to_string(rows.cols()));
@@ -158,6 +166,7 @@ void bind_visits(nb::module_& m) {
     m.def("probe", [](const Cells& cells, In<int32_t, Mat> near, int64_t first, int64_t last, Out<int32_t, Mat> ids,
                       Out<float, Mat> bounds, int n_threads, nb::object progress) {
         const Lists lists = lists_of(cells, ids, bounds);
+        check_panels(cells);
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         check_near(cells, near);

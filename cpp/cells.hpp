@@ -49,6 +49,9 @@ public:
     double radius(int64_t c) const { return radii_[c]; }
     // Largest distance from the centre in panel k and the panels before it: ascends with k.
     float panel_radius(int64_t c, int64_t k) const { return panel_radii_[first_panel_[c] + k]; }
+    // Once only short rows and sizes are needed, panels, which repeat them, need not stay.
+    void drop_panels() { panels_ = Panels(); }
+    bool has_panels() const { return short_rows.n == 0 || !panels_.empty(); }
     double centre_norm(int64_t c) const { return centre_norms_[c]; }
     double centre_size(int64_t c) const {
         return norm == Norm::L2 ? centre_norms_[c] * centre_norms_[c] : centre_norms_[c];

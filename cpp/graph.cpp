@@ -29,17 +29,25 @@ inline uint64_t lowest_bits(uint64_t bits, int n) {
 }
 
 template <class Body>
-void for_blocks(int64_t n, int n_threads, const Poll& poll, Body&& body) {
+void for_blocks(int64_t first, int64_t last, int n_threads, const Poll& poll, Body&& body) {
     constexpr int64_t BLOCK = 256;
-    parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int id) {
-        body(task * BLOCK, std::min(n, (task + 1) * BLOCK), id);
+    parallel_for((last - first + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int id) {
+        body(first + task * BLOCK, std::min(last, first + (task + 1) * BLOCK), id);
     });
+}
+
+// At most 16 parts, the bits of parts_; not so small that a part is not worth a loop over all rows.
+int bits_of_part(int64_t n) {
+    int bits = 15;
+    while (n > 16ll << bits) ++bits;
+    return bits;
 }
 
 }  // namespace
 
-void Listing::clear(uint32_t round) {
+void Listing::clear(uint32_t round, int64_t first) {
     round_ = round;
+    first_ = first;
     for (State& state : state_) {
         state.limit.store(std::numeric_limits<uint32_t>::max(), RELAXED);
         state.n = 0;
@@ -48,12 +56,12 @@ void Listing::clear(uint32_t round) {
 
 void Listing::add(int64_t row, int32_t id) {
     const auto key = [&](int32_t other) { return std::pair(lot(row, other, round_), other); };
-    State& state = state_[row];
+    State& state = state_[row - first_];
     const auto own = key(id);
     if (own.first > state.limit.load(RELAXED)) return;
     const Hold held(state.held);
     const auto lower = [&](int32_t a, int32_t b) { return key(a) < key(b); };
-    int32_t *ids = ids_.data() + row * most_, *end = ids + state.n;
+    int32_t *ids = ids_.data() + (row - first_) * most_, *end = ids + state.n;
     if (state.n < most_) {
         *end++ = id;
         if (++state.n < most_) return;
@@ -67,8 +75,8 @@ void Listing::add(int64_t row, int32_t id) {
 }
 
 void Listing::prefetch(int64_t row) const {
-    for (int j = 0; j < most_; j += 16) __builtin_prefetch(ids_.data() + row * most_ + j, 1);
-    __builtin_prefetch(&state_[row], 1);
+    for (int j = 0; j < most_; j += 16) __builtin_prefetch(of(row) + j, 1);
+    __builtin_prefetch(&state_[row - first_], 1);
 }
 
 SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), state_(n) {
@@ -232,61 +240,86 @@ private:
 };
 
 Graph::Graph(const Cells& cells, Lists lists, int most)
-    : cells_(cells), lists_(lists), most_(most), n_(cells.short_rows.n), shared_(n_, lists),
-      listing_fresh_(n_, most), listing_known_(n_, most), ids_(n_ * lists.k), chosen_(n_), others_(n_), meets_(n_),
-      tails_(n_) {
+    : cells_(cells), lists_(lists), most_(most), n_(cells.short_rows.n), part_bits_(bits_of_part(n_)),
+      shared_(n_, lists), listing_fresh_(begin(1), most), listing_known_(begin(1), most), ids_(n_ * lists.k), chosen_(n_),
+      others_(n_), parts_(n_), meets_(n_), tails_(n_) {
     for (int64_t i = 0; i < n_; ++i) tails_[i] = cells.short_rows.tail(i, cells.short_rows.dims);
 }
 
 // The nearest of the fresh entries; a fresh one that is not chosen stays fresh.
-void Graph::draw_fresh(int64_t i) {
+void Graph::draw(int64_t i) {
     uint64_t listed = 0;
+    uint32_t parts = 0;
     for (int j = 0; j < lists_.k && ids_[i * lists_.k + j] >= 0; ++j) {
-        checked(ids_[i * lists_.k + j], n_, "ids");  // the lists are the caller's
+        const int64_t id = checked(ids_[i * lists_.k + j], n_, "ids");  // the lists are the caller's
         listed |= 1ull << j;
+        parts |= 1u << (id >> part_bits_);
     }
     uint64_t& fresh = shared_.fresh(i);
     chosen_[i] = lowest_bits(fresh & listed, most_);
     others_[i] = lowest_bits(listed & ~fresh, most_);
     fresh &= ~chosen_[i];
-    for (uint64_t bits = chosen_[i]; bits; bits &= bits - 1)
-        listing_fresh_.prefetch(ids_[i * lists_.k + __builtin_ctzll(bits)]);
-    for (uint64_t bits = chosen_[i]; bits; bits &= bits - 1)
-        listing_fresh_.add(ids_[i * lists_.k + __builtin_ctzll(bits)], (int32_t)i);
+    parts_[i] = (uint16_t)parts;
 }
 
-void Graph::draw_known(int64_t i) {
-    for (uint64_t bits = others_[i]; bits; bits &= bits - 1)
-        listing_known_.prefetch(ids_[i * lists_.k + __builtin_ctzll(bits)]);
-    for (uint64_t bits = others_[i]; bits; bits &= bits - 1) {
-        const int32_t id = ids_[i * lists_.k + __builtin_ctzll(bits)];
-        if (meets_[id]) listing_known_.add(id, (int32_t)i);
+// Put a row down with those of these entries that are rows of a part.
+void Graph::list(int64_t i, int64_t part, uint64_t entries, Listing& listing) const {
+    const int32_t* ids = ids_.data() + i * lists_.k;
+    uint64_t inside = 0;
+    for (; entries; entries &= entries - 1) {
+        const int j = __builtin_ctzll(entries);
+        if (ids[j] >> part_bits_ != part) continue;
+        inside |= 1ull << j;
+        listing.prefetch(ids[j]);
+    }
+    const bool is_known = &listing == &listing_known_;
+    for (; inside; inside &= inside - 1) {
+        const int32_t id = ids[__builtin_ctzll(inside)];
+        if (!is_known || meets_[id]) listing.add(id, (int32_t)i);
     }
 }
 
+// Who lists the rows of a part, and which of them meet.
+void Graph::find_listing(int64_t part, int n_threads, const Poll& poll) {
+    const auto for_listing = [&](auto&& body) {
+        for_blocks(0, n_, n_threads, poll, [&](int64_t first, int64_t last, int) {
+            for (int64_t i = first; i < last; ++i)
+                if (parts_[i] >> part & 1) body(i);
+        });
+    };
+    listing_fresh_.clear(round_, begin(part));
+    listing_known_.clear(round_, begin(part));
+    for_listing([&](int64_t i) { list(i, part, chosen_[i], listing_fresh_); });
+    for (int64_t i = begin(part); i < begin(part + 1); ++i) meets_[i] = chosen_[i] || listing_fresh_.number(i) > 0;
+    for_listing([&](int64_t i) { list(i, part, others_[i], listing_known_); });
+}
+
 template <Norm N>
-int64_t Graph::meet(int n_threads, const Poll& poll) {
+int64_t Graph::meet(int64_t part, int n_threads, const Poll& poll) {
     std::vector<Meeting<N>> meetings(n_threads, Meeting<N>(*this));
-    for_blocks(n_, n_threads, poll, [&](int64_t first, int64_t last, int id) { meetings[id].hold(first, last); });
+    for_blocks(begin(part), begin(part + 1), n_threads, poll,
+               [&](int64_t first, int64_t last, int id) { meetings[id].hold(first, last); });
     int64_t n_pairs = 0;
     for (const auto& meeting : meetings) n_pairs += meeting.n_pairs;
     return n_pairs;
 }
 
+// Who lists whom is found part by part: for all rows at once it takes more memory than the lists themselves.
 int64_t Graph::improve(int n_threads, const Poll& poll) {
     std::copy(lists_.ids, lists_.ids + n_ * lists_.k, ids_.begin());
-    listing_fresh_.clear(round_);
-    listing_known_.clear(round_);
+    for_blocks(0, n_, n_threads, [&](double) { poll(0); }, [&](int64_t first, int64_t last, int) {
+        for (int64_t i = first; i < last; ++i) draw(i);
+    });
+    int64_t n_pairs = 0;
+    for (int64_t part = 0; begin(part) < n_; ++part) {
+        const auto share = [&](double met) { return (begin(part) + met * (begin(part + 1) - begin(part))) / n_; };
+        find_listing(part, n_threads, [&](double) { poll(share(0)); });
+        const Poll some = [&](double met) { poll(share(met)); };
+        n_pairs += cells_.norm == Norm::L2 ? meet<Norm::L2>(part, n_threads, some)
+                                           : meet<Norm::L1>(part, n_threads, some);
+    }
     ++round_;
-    const Poll quiet = [&](double) { poll(0); };
-    for_blocks(n_, n_threads, quiet, [&](int64_t first, int64_t last, int) {
-        for (int64_t i = first; i < last; ++i) draw_fresh(i);
-    });
-    for (int64_t i = 0; i < n_; ++i) meets_[i] = chosen_[i] || listing_fresh_.number(i) > 0;
-    for_blocks(n_, n_threads, quiet, [&](int64_t first, int64_t last, int) {
-        for (int64_t i = first; i < last; ++i) draw_known(i);
-    });
-    return cells_.norm == Norm::L2 ? meet<Norm::L2>(n_threads, poll) : meet<Norm::L1>(n_threads, poll);
+    return n_pairs;
 }
 
 int64_t Graph::n_fresh() {

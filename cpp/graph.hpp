@@ -1,5 +1,6 @@
 // The k-nearest-neighbour graph, improved in rounds by descent.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -26,16 +27,16 @@ private:
     std::atomic<uint8_t>& held_;
 };
 
-// For each row up to `most` of the rows that list it. Where there are more, lots decide, which belong to a pair and a
-// round: who comes first makes no difference.
+// For each row of a part up to `most` of the rows that list it. Where there are more, lots decide, which belong to a
+// pair and a round: who comes first makes no difference.
 class Listing {
 public:
     Listing(int64_t n, int most) : most_(most), ids_(n * most), state_(n) {}
-    void clear(uint32_t round);
+    void clear(uint32_t round, int64_t first);  // now for the rows from `first` on
     void add(int64_t row, int32_t id);
     void prefetch(int64_t row) const;
-    const int32_t* of(int64_t row) const { return ids_.data() + row * most_; }
-    int number(int64_t row) const { return state_[row].n; }
+    const int32_t* of(int64_t row) const { return ids_.data() + (row - first_) * most_; }
+    int number(int64_t row) const { return state_[row - first_].n; }
 
 private:
     struct State {
@@ -45,6 +46,7 @@ private:
     };
     const int most_;
     uint32_t round_ = 0;
+    int64_t first_ = 0;
     std::vector<int32_t> ids_;  // once there are `most` of them, a heap
     std::vector<State> state_;
 };
@@ -95,19 +97,23 @@ private:
     const Lists lists_;
     const int most_;
     const int64_t n_;
+    const int part_bits_;  // a part is 2^part_bits_ rows: they meet before who lists the next ones is looked up
     uint32_t round_ = 0;
     SharedLists shared_;
-    Listing listing_fresh_, listing_known_;
+    Listing listing_fresh_, listing_known_;  // of one part
     std::vector<int32_t> ids_;      // the lists as they were when the round began
     std::vector<uint64_t> chosen_;  // which of their entries are met as fresh ones,
     std::vector<uint64_t> others_;  // and which as known ones
+    std::vector<uint16_t> parts_;   // bit p: some of these entries are rows of part p
     std::vector<uint8_t> meets_;    // whether a row holds a meeting: it has a fresh partner
     std::vector<float> tails_;
 
-    void draw_fresh(int64_t row);
-    void draw_known(int64_t row);
+    void draw(int64_t row);
+    int64_t begin(int64_t part) const { return std::min(n_, part << part_bits_); }
+    void list(int64_t row, int64_t part, uint64_t entries, Listing& listing) const;
+    void find_listing(int64_t part, int n_threads, const Poll& poll);
     template <Norm N>
-    int64_t meet(int n_threads, const Poll& poll);
+    int64_t meet(int64_t part, int n_threads, const Poll& poll);
     template <Norm N>
     friend class Meeting;
 };

@@ -33,6 +33,7 @@ public:
     // No row: a bound that is NaN is below no limit.
     void put_none(int64_t i) { lane_of(i)[width_ * SIDE] = std::numeric_limits<float>::quiet_NaN(); }
 
+    bool empty() const { return values_.empty(); }
     const float* operator[](int64_t block) const { return values_.data() + block * stride(); }
 
 private:

@@ -73,6 +73,67 @@ def test_kernels_agree_with_twins(build: str, metric: str) -> None:
         np.testing.assert_array_equal(who, partition.order[position])
 
 
+@pytest.mark.parametrize("build", builds())
+def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
+    """Of more than 32,768 rows, who lists whom is found part by part: copies that do not know of each other."""
+    n, k, copies = 500, 5, 80
+    points = make_points(mixture(n, 20), "euclidean")
+    short = reduce_rows(points, fit_reducer(points), 1)
+
+    def lists_after(times: int, rounds: int) -> Candidates:
+        """Copy c of row i has number i * times + c; all know k random rows of their own copy."""
+        z, tails, sizes = (np.repeat(a, times, axis=0) for a in (short.z, short.tails, short.sizes))
+        starts = np.arange(0, n * times + 1, times)
+        cells = core().Cells(z, tails, sizes, np.arange(n * times), starts, 16, 0.0, "L2", 2)
+        cells.drop_panels()
+        known = np.random.default_rng(1).permuted(np.tile(np.arange(1, n), (n, 1)), axis=1)[:, :k]
+        known = (np.arange(n)[:, None] + known) % n
+        away = np.linalg.norm(short.z[:, None] - short.z[known], axis=2).astype(np.float32) ** 2
+        by_distance = np.argsort(away, axis=1)
+        known, away = np.take_along_axis(known, by_distance, 1), np.take_along_axis(away, by_distance, 1)
+        ids = (known[:, None] * times + np.arange(times)[:, None]).reshape(-1, k).astype(np.int32)
+        found = Candidates(ids, np.repeat(away, times, axis=0))
+        graph = core().Graph(cells, found.ids, found.bounds, 64)  # no lots: more than list any row
+        for _ in range(rounds):
+            graph.improve(2, None)
+        return found
+
+    with using(build):
+        start, one, many = lists_after(1, 0), lists_after(1, 3), lists_after(copies, 3)
+    assert one.bounds.mean() < 0.8 * start.bounds.mean()
+    np.testing.assert_array_equal(many.bounds, np.repeat(one.bounds, copies, axis=0))
+    expected = one.ids[:, None] * copies + np.arange(copies)[:, None]
+    np.testing.assert_array_equal(many.ids.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("build", builds())
+def test_cells_without_panels_are_refused_where_they_are_needed(build: str) -> None:
+    with using(build):
+        points, partition, cells, _ = small_cells("euclidean")
+        n_cells, lists = len(partition.starts) - 1, Candidates.empty(points.n, 5)
+        near = np.empty((n_cells, 8), dtype=np.int32)
+        core().near_cells(cells, near, 1, None)
+        cells.drop_panels()
+        squared, ids = np.full(points.n, np.inf), np.full(points.n, -1, dtype=np.int64)
+        with pytest.raises(ValueError, match="cells: their panels were dropped"):
+            core().probe(cells, near, 0, 2, lists.ids, lists.bounds, 1, None)
+        with pytest.raises(ValueError, match="cells: their panels were dropped"):
+            core().self_join(cells, points.native, 1, core().PairSet(n_cells), squared, ids, 1, None)
+        with pytest.raises(ValueError, match="cells: their panels were dropped"):
+            core().query(cells, points.native, cells, points.native, squared, ids, 1)
+
+
+def test_short_rows_are_put_in_order_in_place() -> None:
+    points = make_points(mixture(3000, 50), "euclidean")
+    short = reduce_rows(points, fit_reducer(points), 1)
+    order = np.random.default_rng(3).permutation(points.n)
+    taken, memory = short.take(order, 1), short.z
+    moved = short.put_in_order(order, 2)
+    assert moved.z is memory and moved.z.ctypes.data % 64 == 0 and moved.z.shape[1] == 64
+    for a, b in ((moved.z, taken.z), (moved.tails, taken.tails), (moved.sizes, taken.sizes)):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 def test_recall_is_what_the_report_says(metric: str) -> None:
     points = make_points(mixture(30_000, 24), metric)

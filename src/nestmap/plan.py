@@ -14,13 +14,13 @@ from ._costs import Job, expected_share, faster_ways, predict_costs
 from ._input.memory import Budget, format_size
 from ._input.validate import work_dtype
 from ._points.point_set import NATIVE_METRICS
-from ._points.reduce import sample_size
+from ._points.reduce import MOVED, sample_size
 from ._progress import Progress, in_seconds
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
 from .layout.islands import MOST_NODES
-from .neighbors.approximate import LENGTHS, LISTED, graph_bytes, longest_list
+from .neighbors.approximate import FIRST_LENGTH, LENGTHS, LISTED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
 from .neighbors.choice import Search, decide, most_columns
 from .neighbors.row_metric import RowMetric
@@ -241,15 +241,16 @@ def _estimate(
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 32  # hashes and their order, members, links
     panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
-    lists = 24 if method == "exact" else graph_bytes(n_listed)
+    # panels go before the descent begins; lists of visits have FIRST_LENGTH entries
+    search = panels + 24 if method == "exact" else max(panels + 8 * FIRST_LENGTH, graph_bytes(n_listed))
     n_cells = 0 if method == "exact" else n / fine_size(n)
     sample = sample_size(n, n_features)
     leaves = _LEAVES * n
     p = n_columns(n, n_features) if local and d <= MOST_LOCAL else d
     stages = {
-        "short rows": n * (kept + 2 * short + 16),
+        "short rows": n * (kept + short + 0.5 * columns + 4 * MOVED + 16),
         "directions": n * kept + 16 * sample * n_features + 24 * n_features * min(columns, sample),
-        "first neighbours": n * (kept + short + panels + lists + 24) + 4 * n_cells * min(n_cells, LISTED),
+        "first neighbours": n * (kept + short + search + 24) + 4 * n_cells * min(n_cells, LISTED),
         "centroids": n * (kept + 48) + (0 if on_disk else table),
         "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }

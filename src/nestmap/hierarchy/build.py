@@ -129,7 +129,7 @@ def build_levels(
     are searched), `hashes` what `hash_points` gives for the rows, `saved` finished steps of an earlier fit.
     `find` is asked first for the neighbours of each level.
     """
-    items, weights, dtype = X, np.ones(X.shape[0]), dtype or work_dtype_of(X, run.n_threads)
+    items, weights, dtype = X, np.broadcast_to(1.0, X.shape[0]), dtype or work_dtype_of(X, run.n_threads)
     keys = hashes = hash_points(X, run.n_threads) if hashes is None else hashes
     levels: list[Level] = []
     steps: list[Step] = []
@@ -141,9 +141,10 @@ def build_levels(
         if step is None:
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
-            found = find(k, items, keys, hashes, reducer) if find and given is None else None
-            found = found or _find_neighbors(k, items, metric, run, reducer, given, hashes, keys)
-            step = _join_items(k, items, weights, metric, found, keys, dtype, run)
+            step = _join_items(  # nothing but the call holds what the search has found
+                k, items, weights, metric, _find_neighbors(k, items, metric, run, reducer, given, hashes, keys, find),
+                keys, dtype, run,
+            )  # fmt: skip
             if saved is not None:
                 saved.save(k, step)
         given = hashes = None
@@ -175,14 +176,18 @@ def _find_neighbors(
     given: FirstNeighbors | None,
     hashes: Array | None,
     keys: Array,
+    find: Finder | None,
 ) -> Found:
     """First neighbours of the items below level k."""
+    if find and given is None and (found := find(k, items, keys, hashes, reducer)) is not None:
+        return found
     run.progress.begin(f"level {k}: first neighbours of {items.shape[0]} {'nodes' if k else 'rows'}")
     if given is not None:
         return Found(measure_links(given, items, metric, run.n_threads))
     if items.shape[0] == 1:
         return Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
-    return search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
+    found = search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
+    return found if k == 1 else replace(found, index=None)  # new rows ask the nodes of level 0 alone
 
 
 def _join_items(

@@ -34,11 +34,10 @@ _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
 _PROBES, _FEW_PROBES = 6, 3  # cells that each row looks into, and for a low target
 _LOW = 0.7  # a target below: fewer cells, and half of the sample, which costs as much as the search there
 LISTED = 64  # nearest cells that a cell's rows choose from
-LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; more are tried if fewer will not do
-_FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
+LENGTHS = (64, 32, 16, 8)  # rows kept per row, at most; more are tried if fewer will not do
+FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
 _PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
-_ROOM = 2_040_000_000  # bytes of lists and the descent on them
-_NARROW, _WIDE = 8, 16_000_000  # leading columns of cells that are not visited; values of panels worth a rebuild
+_FEW_ROWS = (2_007_874, 3_227_848, 5_425_531)  # up to so many rows, lists may be of these lengths
 _SPARE = 9  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _NEARLY = 1.1  # times the least cost
@@ -67,12 +66,6 @@ class Candidates:
     def empty(cls, n: int, k: int) -> Candidates:
         return cls(np.full((n, k), -1, dtype=np.int32), np.full((n, k), np.inf, dtype=np.float32))
 
-    def longer(self, k: int) -> Candidates:
-        """The same with room for k rows."""
-        out = Candidates.empty(len(self.ids), k)
-        out.ids[:, : self.ids.shape[1]], out.bounds[:, : self.ids.shape[1]] = self.ids, self.bounds
-        return out
-
 
 @dataclass(frozen=True, eq=False)
 class NearestRows:
@@ -83,7 +76,7 @@ class NearestRows:
     distances: Array
     reducer: Reducer
     report: NeighborReport
-    index: Index
+    index: Index | None
 
 
 def approximate_neighbors(
@@ -107,14 +100,17 @@ def approximate_neighbors(
     with single_threaded_blas():
         hashes = hash_points(points.data, n_threads) if hashes is None else hashes
         copies = Copies(points, hashes)
+        found: NearestRows | str
         try:
             found = search_graph(
                 points, copies.distinct, 1, n_threads, target, reducer, progress, columns, longest, exact_pairs,
                 n_sampled=n_sampled,
             )  # fmt: skip
         except CheaperExact as reason:
+            found = str(reason)  # the exception itself would keep all that the search holds
+        if isinstance(found, str):
             joined = join_points(points, n_threads, reducer, progress, hashes, columns)
-            return replace(joined, report=replace(joined.report, note=str(reason)))
+            return replace(joined, report=replace(joined.report, note=found))
     squared, ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
     squared[found.order], ids[found.order] = found.distances[:, 0], found.ids[:, 0]
     copies.settle(squared, ids)
@@ -150,7 +146,7 @@ def search_graph(
     reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1), single=single is not None)
     clock.stop("reduction")
     partition = fine_partition(reduced.z, n_threads, part_of(progress, 0.1, 0.15))
-    reduced = reduced.take(partition.order, n_threads)
+    reduced = reduced.put_in_order(partition.order, n_threads)
     if distinct is not None:
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
@@ -183,17 +179,24 @@ def _sample_of(points: PointSet, distinct: Array | None) -> Array | None:
 
 def graph_bytes(length: int) -> int:
     """Memory per row of lists and of the descent on them (cpp/graph.hpp)."""
-    return 56 + 12 * length + 8 * min(length, _PARTNERS)
+    return 56 + 12 * length + min(length, _PARTNERS)
 
 
 def longest_list(n: int) -> int:
-    """The longest lists that n rows have room for."""
-    return next((k for k in LENGTHS if n * graph_bytes(k) <= _ROOM), LENGTHS[-1])
+    """The longest lists that n rows may have: of very many, long ones take long and much memory."""
+    return next((k for k, most in zip(LENGTHS, _FEW_ROWS, strict=False) if n <= most), LENGTHS[-1])
 
 
 def list_length(k: int, longest: int, spare: int) -> int:
     """Rows kept per row at first, where k are wanted and some more are kept: a multiple of 8, as vectors are."""
-    return min(_FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+    return min(FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+
+
+def _wider(values: Array, width: int, filling: float) -> Array:
+    """The same with more columns."""
+    out = np.full((len(values), width), filling, dtype=values.dtype)
+    out[:, : values.shape[1]] = values
+    return out
 
 
 def _length_for(recall: float, target: float, longest: int) -> int:
@@ -245,7 +248,8 @@ class _Search:
     def run(self, n_rounds: int) -> None:
         """Visit cells, then a given number of rounds."""
         self._visit(_PROBES)
-        graph = self._graph(_FIRST_LENGTH)  # a single round finds nearly as much with few partners
+        self.cells.drop_panels()
+        graph = self._graph(FIRST_LENGTH)  # a single round finds nearly as much with few partners
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
@@ -254,6 +258,7 @@ class _Search:
         self._visit(_FEW_PROBES if target < _LOW else _PROBES)
         self.sample = self._choose_sample(target, n_sampled)
         recall, filled = self._steer(), True
+        self.cells.drop_panels()  # rounds compare rows as they are
         self._lengthen(_length_for(recall, target, longest), target, exact_pairs)
         graph = self._graph()
         while recall < target and self.n_rounds < _MOST_ROUNDS:
@@ -264,6 +269,7 @@ class _Search:
                 filled = True
                 continue
             if recall + gain < target and length < longest:  # the rounds to come will not do
+                del graph  # before a larger one takes its place
                 self._lengthen(min(longest, 2 * length), target, exact_pairs)
                 graph, filled = self._graph(), False  # a first round fills them, the second one tells
             elif gain < _GAIN:
@@ -275,7 +281,10 @@ class _Search:
             return
         if len(self.lists.ids) * _DESCENT_COST * length**2 > exact_pairs():
             raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
-        self.lists = self.lists.longer(length)
+        # first one, then the other: not all four at a time
+        ids, bounds, self.lists = self.lists.ids, self.lists.bounds, Candidates.empty(0, length)
+        ids = _wider(ids, length, -1)
+        self.lists = Candidates(ids, _wider(bounds, length, np.inf))
 
     def _improve(self, graph: Any) -> None:
         self.n_pairs += graph.improve(self.n_threads, self._share_of_round())
@@ -283,9 +292,6 @@ class _Search:
         self.clock.stop("descent")
 
     def _graph(self, most: int = _PARTNERS) -> Any:
-        if self.cells.width > _NARROW + 1 and len(self.lists.ids) * self.head > _WIDE:
-            # rounds compare rows as they are: only visits need the leading columns as panels, too
-            self.cells = make_cells(self.points, self.reduced, self.partition, _NARROW, self.n_threads)
         most = min(most, self.lists.ids.shape[1])
         return core().Graph(self.cells, self.lists.ids, self.lists.bounds, most)
 
@@ -332,6 +338,7 @@ class _Search:
     def _compare_with_all(self) -> Array:
         """Distances of the sample's true neighbours."""
         if self._share_within() > _MANY or (self.k > 1 and self.points.norm == "L1"):
+            self.cells.drop_panels()
             order = self.partition.order
             ids, _ = nearest_rows(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
             pairs = np.repeat(order[self.sample], self.k), order[ids].ravel()

@@ -18,7 +18,7 @@ from .._points.duplicates import Copies, hash_points
 from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
 from .._points.reduce import Reducer
 from .._progress import Share
-from .approximate import MOST_LISTED, CheaperExact, search_graph
+from .approximate import MOST_LISTED, CheaperExact, NearestRows, search_graph
 from .metric import check_metric
 from .report import Clock, NeighborReport
 from .row_metric import RowMetric
@@ -171,13 +171,17 @@ def nearest_points(
         copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
         distinct = np.arange(points.n) if copies.distinct is None else copies.distinct
         distinct = distinct[np.argsort(points.keys[distinct], kind="stable")]
+        found: NearestRows | str
         try:
             found = search_graph(
                 points, distinct, k, n_threads, target_recall, reducer, progress, columns, n_rounds=n_rounds
             )
         except CheaperExact as reason:
-            ids, distances, report = _exact(points, k, n_threads, progress)
-            return ids, distances, replace(report, note=str(reason))
+            found = str(reason)  # the exception itself would keep all that the search holds
+    if isinstance(found, str):
+        ids, distances, report = _exact(points, k, n_threads, progress)
+        return ids, distances, replace(report, note=found)
+    found = replace(found, index=None)
     ids, distances = np.empty((points.n, k), dtype=np.int64), np.empty((points.n, k))
     ids[found.order], distances[found.order] = found.ids, found.distances
     if copies.distinct is not None:

@@ -158,7 +158,7 @@ def build_index(points: PointSet, n_threads: int, reducer: Reducer | None = None
 def _put_into_cells(reduced: ShortRows, n_threads: int) -> tuple[ShortRows, Partition]:
     """Cells of short rows, and the rows in cell order."""
     partition = partition_rows(reduced.z, number_of_cells(len(reduced.z)), n_threads)
-    return reduced.take(partition.order, n_threads), partition
+    return reduced.put_in_order(partition.order, n_threads), partition
 
 
 def make_cells(points: PointSet, reduced: ShortRows, partition: Partition, head: int, n_threads: int) -> Any:

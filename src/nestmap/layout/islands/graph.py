@@ -60,7 +60,9 @@ def level_graph(
         points, k, n_threads, columns=_COLUMNS, n_rounds=_ROUNDS, progress=progress,
         reducer=Reducer(along.mean, along.directions, "L2") if along else None, hashes=hashes,
     )  # fmt: skip
-    return ids.astype(np.int32), (distances if points.norm == "L1" else np.sqrt(distances)).astype(np.float32)
+    if points.norm != "L1":
+        np.sqrt(distances, out=distances)
+    return ids.astype(np.int32), distances.astype(np.float32)
 
 
 def weigh_neighbors(ids: Array, distances: Array, masses: Array, perplexity: float, n_threads: int) -> Attraction:
@@ -75,5 +77,5 @@ def weigh_neighbors(ids: Array, distances: Array, masses: Array, perplexity: flo
     one_way = sparse.csr_matrix((own.ravel(), ids.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     both = one_way + one_way.T.tocsr()
     both.sort_indices()
-    weights = both.data / np.repeat(masses / masses.mean(), np.diff(both.indptr))
-    return Attraction(both.indptr.astype(np.int64), both.indices.astype(np.int32), weights.astype(np.float32))
+    both.data /= np.repeat(masses / masses.mean(), np.diff(both.indptr))
+    return Attraction(both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False), both.data)
