@@ -124,7 +124,7 @@ def move(
     velocities: F32,
     gains: F32,
     moved: F32,
-    bounds: F32,
+    estimates: F32,
     n_threads: int,
 ) -> None: ...
 def near_cells(
@@ -139,7 +139,7 @@ def probe(
     first: int,
     last: int,
     ids: I32,
-    bounds: F32,
+    estimates: F32,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> int: ...
@@ -147,7 +147,7 @@ def rank_lists(
     cells: Cells,
     rows: Rows,
     ids: I32,
-    bounds: F32,
+    estimates: F32,
     positions: I64,
     distances: F64,
     found: I64,
@@ -156,7 +156,7 @@ def rank_lists(
 ) -> None: ...
 
 class Graph:
-    def __init__(self, cells: Cells, ids: I32, bounds: F32, most: int) -> None: ...
+    def __init__(self, cells: Cells, ids: I32, estimates: F32, most: int) -> None: ...
     def improve(self, n_threads: int, progress: Callable[[float], None] | None) -> int: ...
     def n_fresh(self) -> int: ...
 

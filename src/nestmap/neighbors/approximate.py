@@ -35,7 +35,7 @@ _PROBES, _FEW_PROBES = 6, 3  # cells that each row looks into, and for a low tar
 _LOW = 0.7  # a target below: fewer cells, and half of the sample, which costs as much as the search there
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row: as many as there is room for; more are tried if fewer will not do
-_FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
+_FIRST_LENGTH, _SHORT_LENGTH, MOST_LISTED = 16, 8, LENGTHS[0]  # short: for a low target
 _PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
 _ROOM = 2_040_000_000  # bytes of lists and the descent on them
 _NARROW, _WIDE = 8, 16_000_000  # leading columns of cells that are not visited; values of panels worth a rebuild
@@ -48,7 +48,8 @@ _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings
 _GAIN = 0.005  # of recall: a round that brings less is the last one
 _MOST_ROUNDS = 30
 # of what visits miss, the share that rounds on lists of a length miss in the end (word vectors, the hardest data)
-_MISSED = {16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
+_MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
+_HARD = 0.5  # share of neighbours that visits miss there; where they miss less, rounds find more of it
 _DESCENT_COST = 30  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
 
 
@@ -155,7 +156,7 @@ def search_graph(
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
     longest = min(longest, longest_list(n))
-    length = list_length(k, longest, 0 if n_rounds else _SPARE)
+    length = list_length(k, longest, 0 if n_rounds else _SPARE, low=n_rounds is None and target < _LOW)
     search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
     if n_rounds is None:
         search.reach(target, longest, exact_pairs, n_sampled)
@@ -191,14 +192,17 @@ def longest_list(n: int) -> int:
     return next((k for k in LENGTHS if n * graph_bytes(k) <= _ROOM), LENGTHS[-1])
 
 
-def list_length(k: int, longest: int, spare: int) -> int:
+def list_length(k: int, longest: int, spare: int, low: bool = False) -> int:
     """Rows kept per row at first, where k are wanted and some more are kept: a multiple of 8, as vectors are."""
-    return min(_FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+    if k == 1:
+        return min(_SHORT_LENGTH if low else _FIRST_LENGTH, longest)
+    return min(MOST_LISTED, -(-(k + spare) // 8) * 8)
 
 
 def _length_for(recall: float, target: float, longest: int) -> int:
     """The length of lists on which rounds are expected to reach the target, by what visits have found."""
-    will_do = [length for length, missed in _MISSED.items() if missed * (1 - recall) <= 1 - target]
+    left = (1 - recall) * min(1.0, (1 - recall) / _HARD)
+    will_do = [length for length, missed in _MISSED.items() if missed * left <= 1 - target]
     return min(longest, min(will_do, default=max(_MISSED)))
 
 
