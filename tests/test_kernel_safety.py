@@ -407,7 +407,7 @@ def test_no_rows_at_all(build: str) -> None:
         none = {name: value[:0] for name, value in short_rows().items() if name in ("z", "tails", "sizes", "ids")}
         cells = core().Cells(**short_rows() | none | {"starts": np.zeros(1, dtype=np.int64)})
         empty = lists()
-        ids, bounds, near = empty["ids"][:0], empty["bounds"][:0], np.empty((0, 1), dtype=np.int32)
+        ids, bounds, near = empty["ids"][:0], empty["estimates"][:0], np.empty((0, 1), dtype=np.int32)
         core().near_cells(cells, near, 2, None)
         assert core().probe(cells, near, 0, 1, ids, bounds, 2, None) == 0
 
