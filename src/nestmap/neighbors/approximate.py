@@ -1,7 +1,8 @@
 """Neighbours of millions of rows: most of them the true ones, and an honest account of how many.
 
 1. Reduce rows to short rows, put them into fine cells (`cells`).
-2. Each row looks into the few cells nearest to it and keeps a list of the most promising rows.
+2. Each row looks into the few cells nearest to it and keeps a list of the most promising rows, by distances that
+   short rows estimate.
 3. Descent on the graph of these lists, in rounds: rows that a row lists, and rows that list it, meet each other.
 4. Random rows, compared with all rows, tell after each round how far it has come. Lists that are too short for the
    target are made longer.
@@ -49,7 +50,7 @@ _GAIN = 0.005  # of recall: a round that brings less is the last one
 _MOST_ROUNDS = 30
 # of what visits miss, the share that rounds on lists of a length miss in the end (word vectors, the hardest data)
 _MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
-_HARD = 0.5  # share of neighbours that visits miss there; where they miss less, rounds find more of it
+_EASY = 0.25  # where visits miss less than this share, rounds find more of it (images)
 _DESCENT_COST = 30  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
 
 
@@ -59,10 +60,10 @@ class CheaperExact(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The most promising rows of each row: positions in cell order (-1: none), and bounds, ascending."""
+    """The most promising rows of each row: positions in cell order (-1: none), and estimated distances, ascending."""
 
     ids: Array  # int32, n x k
-    bounds: Array  # float32
+    bounds: Array  # float32: not below the lower bounds, and nearer to the distances (cpp/lists.hpp)
 
     @classmethod
     def empty(cls, n: int, k: int) -> Candidates:
@@ -201,7 +202,7 @@ def list_length(k: int, longest: int, spare: int, low: bool = False) -> int:
 
 def _length_for(recall: float, target: float, longest: int) -> int:
     """The length of lists on which rounds are expected to reach the target, by what visits have found."""
-    left = (1 - recall) * min(1.0, (1 - recall) / _HARD)
+    left = (1 - recall) * min(1.0, (1 - recall) / _EASY)
     will_do = [length for length, missed in _MISSED.items() if missed * left <= 1 - target]
     return min(longest, min(will_do, default=max(_MISSED)))
 
