@@ -133,12 +133,12 @@ void bind_join(nb::module_& m) {
        array("ids"), nb::arg("n_threads"));
 }
 
-Lists lists_of(const Cells& cells, const Out<int32_t, Mat>& ids, const Out<float, Mat>& bounds) {
+Lists lists_of(const Cells& cells, const Out<int32_t, Mat>& ids, const Out<float, Mat>& estimates) {
     const int64_t k = (int64_t)ids.shape(1);
     if (k < 1 || k > 1 << 20) throw std::invalid_argument("ids: lists must have at least one place");
     check_shape("ids", ids, {cells.short_rows.n, k});
-    check_shape("bounds", bounds, {cells.short_rows.n, k});
-    return {(int)k, ids.data(), bounds.data()};
+    check_shape("estimates", estimates, {cells.short_rows.n, k});
+    return {(int)k, ids.data(), estimates.data()};
 }
 
 // Near cells of each cell: cell numbers, then only -1.
@@ -164,8 +164,8 @@ void bind_visits(nb::module_& m) {
     }, nb::arg("cells"), array("near"), nb::arg("n_threads"), nb::arg("progress").none());
 
     m.def("probe", [](const Cells& cells, In<int32_t, Mat> near, int64_t first, int64_t last, Out<int32_t, Mat> ids,
-                      Out<float, Mat> bounds, int n_threads, nb::object progress) {
-        const Lists lists = lists_of(cells, ids, bounds);
+                      Out<float, Mat> estimates, int n_threads, nb::object progress) {
+        const Lists lists = lists_of(cells, ids, estimates);
         check_panels(cells);
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
@@ -173,14 +173,14 @@ void bind_visits(nb::module_& m) {
         const int64_t m = (int64_t)near.shape(1);
         return probe(cells, near.data(), m, std::clamp<int64_t>(first, 0, m), std::clamp<int64_t>(last, 0, m), lists,
                      check_threads(n_threads), poll);
-    }, nb::arg("cells"), array("near"), nb::arg("first"), nb::arg("last"), array("ids"), array("bounds"),
+    }, nb::arg("cells"), array("near"), nb::arg("first"), nb::arg("last"), array("ids"), array("estimates"),
        nb::arg("n_threads"), nb::arg("progress").none());
 }
 
 void bind_graph(nb::module_& m) {
     nb::class_<Graph>(m, "Graph")
-        .def("__init__", [](Graph* self, const Cells& cells, Out<int32_t, Mat> ids, Out<float, Mat> bounds, int most) {
-            const Lists lists = lists_of(cells, ids, bounds);
+        .def("__init__", [](Graph* self, const Cells& cells, Out<int32_t, Mat> ids, Out<float, Mat> estimates, int most) {
+            const Lists lists = lists_of(cells, ids, estimates);
             if (lists.k > Graph::MOST_LISTED)
                 throw std::invalid_argument("ids: lists must have at most " + std::to_string(Graph::MOST_LISTED) +
                                             " places");
@@ -189,7 +189,7 @@ void bind_graph(nb::module_& m) {
                                             std::to_string(Graph::MOST_LISTED));
             nb::gil_scoped_release release;
             new (self) Graph(cells, lists, most);
-        }, nb::arg("cells"), array("ids"), array("bounds"), nb::arg("most"), nb::keep_alive<1, 2>(),
+        }, nb::arg("cells"), array("ids"), array("estimates"), nb::arg("most"), nb::keep_alive<1, 2>(),
            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
         .def("improve", [](Graph& self, int n_threads, nb::object progress) {
             const Poll poll = make_poll(progress);
@@ -200,10 +200,10 @@ void bind_graph(nb::module_& m) {
 }
 
 void bind_ranking(nb::module_& m) {
-    m.def("rank_lists", [](const Cells& cells, const Rows& rows, Out<int32_t, Mat> ids, Out<float, Mat> bounds,
+    m.def("rank_lists", [](const Cells& cells, const Rows& rows, Out<int32_t, Mat> ids, Out<float, Mat> estimates,
                            In<int64_t, Vec> positions, Out<double, Mat> distances, Out<int64_t, Mat> found,
                            int n_threads, nb::object progress) {
-        const Lists lists = lists_of(cells, ids, bounds);
+        const Lists lists = lists_of(cells, ids, estimates);
         const bool all = length(positions) == 0;
         const int64_t n = all ? cells.short_rows.n : length(positions), wanted = (int64_t)found.shape(1);
         if (wanted < 1 || wanted > lists.k)
@@ -216,7 +216,7 @@ void bind_ranking(nb::module_& m) {
         check_indices("positions", positions.data(), length(positions), cells.short_rows.n);
         rank_lists(cells, rows, lists, all ? nullptr : positions.data(), n, (int)wanted, distances.data(),
                    found.data(), check_threads(n_threads), poll);
-    }, nb::arg("cells"), nb::arg("rows"), array("ids"), array("bounds"), array("positions"),
+    }, nb::arg("cells"), nb::arg("rows"), array("ids"), array("estimates"), array("positions"),
        array("distances"), array("found"), nb::arg("n_threads"), nb::arg("progress").none());
 }
 

@@ -93,7 +93,7 @@ SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), state_(n) {
 void SharedLists::prefetch(int64_t row) const {
     for (int j = 0; j < lists_.k; j += 16) {  // a cache line
         __builtin_prefetch(lists_.ids + row * lists_.k + j, 1);
-        __builtin_prefetch(lists_.bounds + row * lists_.k + j, 1);
+        __builtin_prefetch(lists_.estimates + row * lists_.k + j, 1);
     }
     __builtin_prefetch(&state_[row], 1);
 }
@@ -106,12 +106,12 @@ void SharedLists::add(int64_t row, const Candidate* candidates, int n) {
     for (const Candidate *c = candidates; c < candidates + n; ++c) {
         if (c->distance > list.limit() || list.has(c->id)) continue;
         int j = 0;
-        for (int p = 0; p < list.k; ++p) j += list.bounds[p] < c->distance;
-        while (j < list.k && list.bounds[j] == c->distance && list.ids[j] < c->id) ++j;
+        for (int p = 0; p < list.k; ++p) j += list.estimates[p] < c->distance;
+        while (j < list.k && list.estimates[j] == c->distance && list.ids[j] < c->id) ++j;
         if (j == list.k) continue;
-        std::copy_backward(list.bounds + j, list.bounds + list.k - 1, list.bounds + list.k);
+        std::copy_backward(list.estimates + j, list.estimates + list.k - 1, list.estimates + list.k);
         std::copy_backward(list.ids + j, list.ids + list.k - 1, list.ids + list.k);
-        list.bounds[j] = c->distance;
+        list.estimates[j] = c->distance;
         list.ids[j] = c->id;
         const uint64_t below = (1ull << j) - 1, old = state.fresh;
         state.fresh = ((old & below) | 1ull << j | (old & ~below) << 1) & all;
@@ -217,8 +217,7 @@ private:
     void compare(int i, float* sums) {
         const vfloat own = splat(limits_[i]), tail = splat(tails_[i]);
         for (int b = (i + 1) / LANES * LANES; b < now_.n; b += LANES) {
-            const vfloat t = load(tails_.data() + b) - tail;
-            const vfloat distance = load(sums + b) + (N == Norm::L2 ? t * t : absolute(t));
+            const vfloat distance = load(sums + b) + tail_estimate<N>(tail, load(tails_.data() + b));
             const uint32_t there = b > i ? ~0u : ~0u << (i + 1 - b);  // those before it have met it
             const uint32_t to_own = mask_le(distance, own) & there;
             const uint32_t to_other = mask_le(distance, load(limits_.data() + b)) & there;

@@ -1,5 +1,6 @@
 // Visits: rows meet the rows of the cells near them.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -58,6 +59,7 @@ private:
     std::vector<Visit> visits_, sorted_;
     std::vector<int32_t> counts_;
     std::vector<int32_t> rows_;
+    std::vector<float> above_;  // of each row: by how much estimates exceed bounds, at least
     RowGroups packed_;
     std::vector<const float*> columns_;
     Floats tails_, sums_;
@@ -77,13 +79,25 @@ private:
     void select(size_t first, size_t last) {
         const int64_t e = sorted_[first].cell;
         const float far = (float)((cells_.radius(e) + cells_.cell_slack(e)) * (1 + 0x1p-20));
+        const float least = least_tail(e);
         rows_.clear();
+        above_.clear();
         for (size_t v = first; v < last; ++v) {
             const float away = N == Norm::L2 ? std::sqrt(sorted_[v].away) : sorted_[v].away;
             const float reach = std::max(0.0f, away * (1 - 0x1p-20f) - far);
-            if ((N == Norm::L2 ? reach * reach : reach) <= List(lists_, sorted_[v].row).limit())
-                rows_.push_back(sorted_[v].row);
+            const int32_t row = sorted_[v].row;
+            const float above = above_bound<N>(cells_.short_rows.tail(row, cells_.short_rows.dims), least);
+            if ((N == Norm::L2 ? reach * reach : reach) > List(lists_, row).limit() - above) continue;
+            rows_.push_back(row);
+            above_.push_back(above);
         }
+    }
+
+    float least_tail(int64_t cell) const {
+        float least = std::numeric_limits<float>::infinity();
+        for (int64_t i = cells_.starts[cell]; i < cells_.starts[cell + 1]; ++i)
+            least = std::min(least, cells_.short_rows.tail(i, cells_.short_rows.dims));
+        return cells_.cell_size(cell) ? least : 0;
     }
 
     // The first cell: lists are empty and would take in almost anything, so no bounds, but all distances.
@@ -110,8 +124,7 @@ private:
     void choose(int64_t first, int64_t n, int64_t i, const float* sums) {
         nearest_.clear();
         for (int64_t j = 0; j < n; ++j) {
-            const float t = tails_[j] - tails_[i];
-            if (j != i) nearest_.push_back({sums[j] + (N == Norm::L2 ? t * t : std::fabs(t)), (int32_t)(first + j)});
+            if (j != i) nearest_.push_back({sums[j] + tail_estimate<N>(tails_[i], tails_[j]), (int32_t)(first + j)});
         }
         const auto end = nearest_.begin() + std::min<int64_t>(n - 1, lists_.k);
         std::partial_sort(nearest_.begin(), end, nearest_.end());
@@ -138,7 +151,7 @@ private:
     void collect(int64_t g, int n, int64_t e, int64_t p) {
         const int32_t first = (int32_t)(cells_.starts[e] + p * PANEL);
         bound_group<N, M>(packed_[g / TILE_ROWS], n, cells_.panel(e, p), cells_.width, [&](int r, const Bounds& b) {
-            const vfloat limit = splat(List(lists_, rows_[g + r]).limit());
+            const vfloat limit = splat(List(lists_, rows_[g + r]).limit() - above_[g + r]);
             for (uint32_t bits = mask_le(b, limit); bits; bits &= bits - 1)
                 pairs_.push_back({rows_[g + r], first + __builtin_ctz(bits)});
         });

@@ -40,7 +40,7 @@ def rows_of(z: np.ndarray) -> Any:
 
 
 def lists() -> dict[str, Any]:
-    return {"ids": np.full((N, KEPT), -1, dtype=np.int32), "bounds": np.full((N, KEPT), np.inf, dtype=np.float32)}
+    return {"ids": np.full((N, KEPT), -1, dtype=np.int32), "estimates": np.full((N, KEPT), np.inf, dtype=np.float32)}
 
 
 def polygons() -> dict[str, Any]:
@@ -121,7 +121,7 @@ def arguments(kernel: str) -> dict[str, Any]:
     core().near_cells(cells, near, 1, None)
     if kernel == "probe":
         return {"cells": cells, "near": near, "first": 0, "last": LISTED, **lists(), **search}
-    full = {"ids": np.tile(np.int32([3, 4]), (N, 1)), "bounds": np.zeros((N, KEPT), dtype=np.float32)}
+    full = {"ids": np.tile(np.int32([3, 4]), (N, 1)), "estimates": np.zeros((N, KEPT), dtype=np.float32)}
     if kernel == "rank_lists":
         asked = {
             "positions": np.array([5, 7]),
@@ -213,7 +213,7 @@ RESULTS = {
     "count_within": ["below", "upto"], "pair_distances": ["distances"], "divide_regions": ["centres"],
     "outside": ["out"], "small_frames": ["offsets", "maps"], "alignments": ["out"], "near_cells": ["near"],
     "calibrate": ["weights"], "spread": ["charges"], "move": ["velocities", "gains", "moved", "bounds"],
-    "probe": ["ids", "bounds"], "Graph": ["ids", "bounds"], "rank_lists": ["distances", "found"],
+    "probe": ["ids", "estimates"], "Graph": ["ids", "estimates"], "rank_lists": ["distances", "found"],
     "self_join": ["distances", "ids"], "query": ["distances", "ids"],
 }  # fmt: skip
 
@@ -341,8 +341,8 @@ def test_bounds_that_overflow_break_nothing(build: str, norm: str) -> None:
         assert (np.sort(near, axis=1) == np.arange(N_CELLS)).all(), "each cell is listed once"
         core().near_cells(cells, near[:, :2].copy(), 2, None)
         found = lists()
-        core().probe(cells, near, 0, N_CELLS, found["ids"], found["bounds"], 2, None)
-        core().Graph(cells, found["ids"], found["bounds"], 2).improve(2, None)
+        core().probe(cells, near, 0, N_CELLS, found["ids"], found["estimates"], 2, None)
+        core().Graph(cells, found["ids"], found["estimates"], 2).improve(2, None)
         assert found["ids"].min() >= -1 and found["ids"].max() < N
 
 
@@ -394,7 +394,7 @@ def test_empty_cells_change_nothing(build: str, norm: str, starts: list[int]) ->
         np.testing.assert_array_equal(ids, exact.argmin(axis=1))
         near, found = np.empty((n_cells, n_cells), dtype=np.int32), lists()
         core().near_cells(cells, near, 2, None)
-        core().probe(cells, near, 0, n_cells, found["ids"], found["bounds"], 2, None)
+        core().probe(cells, near, 0, n_cells, found["ids"], found["estimates"], 2, None)
         np.testing.assert_array_equal(found["ids"][:, 0], ids)
         again, who = np.full(N, np.inf), np.full(N, -1)
         core().query(cells, native, cells, native, again, who, 2)
@@ -407,7 +407,7 @@ def test_no_rows_at_all(build: str) -> None:
         none = {name: value[:0] for name, value in short_rows().items() if name in ("z", "tails", "sizes", "ids")}
         cells = core().Cells(**short_rows() | none | {"starts": np.zeros(1, dtype=np.int64)})
         empty = lists()
-        ids, bounds, near = empty["ids"][:0], empty["bounds"][:0], np.empty((0, 1), dtype=np.int32)
+        ids, bounds, near = empty["ids"][:0], empty["estimates"][:0], np.empty((0, 1), dtype=np.int32)
         core().near_cells(cells, near, 2, None)
         assert core().probe(cells, near, 0, 1, ids, bounds, 2, None) == 0
 

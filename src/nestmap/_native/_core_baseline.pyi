@@ -125,7 +125,7 @@ def move(
     velocities: F32,
     gains: F32,
     moved: F32,
-    bounds: F32,
+    estimates: F32,
     n_threads: int,
 ) -> None: ...
 def strongest(starts: I64, ids: I32, weights: F32, strong: I32, strengths: F32, n_threads: int) -> None: ...
@@ -152,7 +152,7 @@ def probe(
     first: int,
     last: int,
     ids: I32,
-    bounds: F32,
+    estimates: F32,
     n_threads: int,
     progress: Callable[[float], None] | None,
 ) -> int: ...
@@ -160,7 +160,7 @@ def rank_lists(
     cells: Cells,
     rows: Rows,
     ids: I32,
-    bounds: F32,
+    estimates: F32,
     positions: I64,
     distances: F64,
     found: I64,
@@ -169,7 +169,7 @@ def rank_lists(
 ) -> None: ...
 
 class Graph:
-    def __init__(self, cells: Cells, ids: I32, bounds: F32, most: int) -> None: ...
+    def __init__(self, cells: Cells, ids: I32, estimates: F32, most: int) -> None: ...
     def improve(self, n_threads: int, progress: Callable[[float], None] | None) -> int: ...
     def n_fresh(self) -> int: ...
 

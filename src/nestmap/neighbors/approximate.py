@@ -1,7 +1,8 @@
 """Neighbours of millions of rows: most of them the true ones, and an honest account of how many.
 
 1. Reduce rows to short rows, put them into fine cells (`cells`).
-2. Each row looks into the few cells nearest to it and keeps a list of the most promising rows.
+2. Each row looks into the few cells nearest to it and keeps a list of the most promising rows, by distances that
+   short rows estimate.
 3. Descent on the graph of these lists, in rounds: rows that a row lists, and rows that list it, meet each other.
 4. Random rows, compared with all rows, tell after each round how far it has come. Lists that are too short for the
    target are made longer.
@@ -35,7 +36,7 @@ _PROBES, _FEW_PROBES = 6, 3  # cells that each row looks into, and for a low tar
 _LOW = 0.7  # a target below: fewer cells, and half of the sample, which costs as much as the search there
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row, at most; more are tried if fewer will not do
-FIRST_LENGTH, MOST_LISTED = 16, LENGTHS[0]
+FIRST_LENGTH, _SHORT_LENGTH, MOST_LISTED = 16, 8, LENGTHS[0]  # short: for a low target
 _PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
 _FEW_ROWS = (2_007_874, 3_227_848, 5_425_531)  # up to so many rows, lists may be of these lengths
 _SPARE = 9  # more than are wanted: short rows do not tell the whole truth
@@ -47,7 +48,8 @@ _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings
 _GAIN = 0.005  # of recall: a round that brings less is the last one
 _MOST_ROUNDS = 30
 # of what visits miss, the share that rounds on lists of a length miss in the end (word vectors, the hardest data)
-_MISSED = {16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
+_MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
+_EASY = 0.25  # where visits miss less than this share, rounds find more of it (images)
 _DESCENT_COST = 30  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
 
 
@@ -57,10 +59,10 @@ class CheaperExact(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The most promising rows of each row: positions in cell order (-1: none), and bounds, ascending."""
+    """The most promising rows of each row: positions in cell order (-1: none), and estimated distances, ascending."""
 
     ids: Array  # int32, n x k
-    bounds: Array  # float32
+    bounds: Array  # float32: not below the lower bounds, and nearer to the distances (cpp/lists.hpp)
 
     @classmethod
     def empty(cls, n: int, k: int) -> Candidates:
@@ -151,7 +153,7 @@ def search_graph(
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
     longest = min(longest, longest_list(n))
-    length = list_length(k, longest, 0 if n_rounds else _SPARE)
+    length = list_length(k, longest, 0 if n_rounds else _SPARE, low=n_rounds is None and target < _LOW)
     search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
     if n_rounds is None:
         search.reach(target, longest, exact_pairs, n_sampled)
@@ -187,9 +189,11 @@ def longest_list(n: int) -> int:
     return next((k for k, most in zip(LENGTHS, _FEW_ROWS, strict=False) if n <= most), LENGTHS[-1])
 
 
-def list_length(k: int, longest: int, spare: int) -> int:
+def list_length(k: int, longest: int, spare: int, low: bool = False) -> int:
     """Rows kept per row at first, where k are wanted and some more are kept: a multiple of 8, as vectors are."""
-    return min(FIRST_LENGTH, longest) if k == 1 else min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+    if k == 1:
+        return min(_SHORT_LENGTH if low else FIRST_LENGTH, longest)
+    return min(MOST_LISTED, -(-(k + spare) // 8) * 8)
 
 
 def _wider(values: Array, width: int, filling: float) -> Array:
@@ -201,7 +205,8 @@ def _wider(values: Array, width: int, filling: float) -> Array:
 
 def _length_for(recall: float, target: float, longest: int) -> int:
     """The length of lists on which rounds are expected to reach the target, by what visits have found."""
-    will_do = [length for length, missed in _MISSED.items() if missed * (1 - recall) <= 1 - target]
+    left = (1 - recall) * min(1.0, (1 - recall) / _EASY)
+    will_do = [length for length, missed in _MISSED.items() if missed * left <= 1 - target]
     return min(longest, min(will_do, default=max(_MISSED)))
 
 

@@ -28,7 +28,7 @@ from .spaces import OtherSpace, space_of
 METHODS = ("auto", "exact", "approximate")
 _FEW = 4096  # rows up to which all distances are the faster way
 _TIED = 8  # equal distances that are told apart by keys
-_COLUMNS = 256  # reduced columns that the search makes use of
+_COLUMNS = 192  # reduced columns that the search makes use of: more cost more than they find
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +139,11 @@ def build_graph(
         return replace(graph, distances=graph.distances * metric.factor)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return NeighborGraph(*_all_distances(OtherSpace(X, metric), k, n_threads))
-    points = make_points(X, metric, n_threads=n_threads, keys=hash_points(X, n_threads))
-    ids, distances, report = nearest_points(points, k, n_threads, method=method, target_recall=target_recall)
+    hashes = hash_points(X, n_threads)
+    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
+    ids, distances, report = nearest_points(
+        points, k, n_threads, method=method, target_recall=target_recall, hashes=hashes
+    )
     return NeighborGraph(ids, points.to_metric(distances), report)
 
 
