@@ -51,22 +51,22 @@ def test_kernels_agree_with_twins(build: str, metric: str, d: int) -> None:
         core().near_cells(cells, near, 2, None)
         np.testing.assert_array_equal(near, twin.near_cells(rows, m))
         lists = Candidates.empty(n, k)
-        ids, bounds = lists.ids.astype(np.int64), lists.bounds.astype(np.float64)
+        ids, estimates = lists.ids.astype(np.int64), lists.estimates.astype(np.float64)
         for first, last in ((0, 2), (2, 5)):
-            core().probe(cells, near, first, last, lists.ids, lists.bounds, 2, None)
-            ids, bounds = twin.probe(rows, near, first, last, ids, bounds)
-            np.testing.assert_allclose(lists.bounds, bounds, rtol=1e-4)
+            core().probe(cells, near, first, last, lists.ids, lists.estimates, 2, None)
+            ids, estimates = twin.probe(rows, near, first, last, ids, estimates)
+            np.testing.assert_allclose(lists.estimates, estimates, rtol=1e-4)
             assert np.mean(lists.ids == ids) > 0.999  # near ties may swap in float32
-        graph, by_twin = core().Graph(cells, lists.ids, lists.bounds, 3), twin.Graph(rows, ids, bounds, 3)
+        graph, by_twin = core().Graph(cells, lists.ids, lists.estimates, 3), twin.Graph(rows, ids, estimates, 3)
         for _ in range(3):
             assert graph.improve(2, None) > 0
             by_twin.improve()
-            np.testing.assert_allclose(lists.bounds, by_twin.bounds, rtol=1e-4)
+            np.testing.assert_allclose(lists.estimates, by_twin.estimates, rtol=1e-4)
             assert np.mean(lists.ids == by_twin.ids) > 0.999
             assert abs(graph.n_fresh() - by_twin.fresh.sum()) <= 0.002 * ids.size
         found, who = np.empty((n, 3)), np.empty((n, 3), dtype=np.int64)
         core().rank_lists(
-            cells, points.native, lists.ids, lists.bounds, np.empty(0, dtype=np.int64), found, who, 2, None
+            cells, points.native, lists.ids, lists.estimates, np.empty(0, dtype=np.int64), found, who, 2, None
         )
         i, j = np.meshgrid(partition.order, partition.order, indexing="ij")
         exact = points.pair_distances(i.ravel(), points, j.ravel(), points.norm).reshape(n, n)
@@ -95,15 +95,15 @@ def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
         known, away = np.take_along_axis(known, by_distance, 1), np.take_along_axis(away, by_distance, 1)
         ids = (known[:, None] * times + np.arange(times)[:, None]).reshape(-1, k).astype(np.int32)
         found = Candidates(ids, np.repeat(away, times, axis=0))
-        graph = core().Graph(cells, found.ids, found.bounds, 64)  # no lots: more than list any row
+        graph = core().Graph(cells, found.ids, found.estimates, 64)  # no lots: more than list any row
         for _ in range(rounds):
             graph.improve(2, None)
         return found
 
     with using(build):
         start, one, many = lists_after(1, 0), lists_after(1, 3), lists_after(copies, 3)
-    assert one.bounds.mean() < 0.8 * start.bounds.mean()
-    np.testing.assert_array_equal(many.bounds, np.repeat(one.bounds, copies, axis=0))
+    assert one.estimates.mean() < 0.8 * start.estimates.mean()
+    np.testing.assert_array_equal(many.estimates, np.repeat(one.estimates, copies, axis=0))
     expected = one.ids[:, None] * copies + np.arange(copies)[:, None]
     np.testing.assert_array_equal(many.ids.reshape(expected.shape), expected)
 
@@ -118,7 +118,7 @@ def test_cells_without_panels_are_refused_where_they_are_needed(build: str) -> N
         cells.drop_panels()
         squared, ids = np.full(points.n, np.inf), np.full(points.n, -1, dtype=np.int64)
         with pytest.raises(ValueError, match="cells: their panels were dropped"):
-            core().probe(cells, near, 0, 2, lists.ids, lists.bounds, 1, None)
+            core().probe(cells, near, 0, 2, lists.ids, lists.estimates, 1, None)
         with pytest.raises(ValueError, match="cells: their panels were dropped"):
             core().self_join(cells, points.native, 1, core().PairSet(n_cells), squared, ids, 1, None)
         with pytest.raises(ValueError, match="cells: their panels were dropped"):

@@ -112,6 +112,16 @@ def arguments(kernel: str) -> dict[str, Any]:
             "positions": places, **ones,
             "bounds": np.zeros((2, 2), dtype=np.float32), **threads,
         }  # fmt: skip
+    strong = np.tile(order.astype(np.int32)[:, None], 3)
+    if kernel == "strongest":
+        graph = {"starts": np.arange(N + 1), "ids": strong[:, 0].copy(), "weights": np.ones(N, dtype=np.float32)}
+        return {**graph, "strong": strong, "strengths": np.ones((N, 3), dtype=np.float32), **threads}
+    if kernel == "better_places":
+        return {
+            "ids": strong, "weights": np.ones((N, 3), dtype=np.float32), "n_tried": 2, "near": 10.0,
+            "positions": places, "counts": np.ones(N, dtype=bool), "places": np.ones((N, 2), dtype=np.float32),
+            "times": np.ones(N, dtype=np.float32), **threads,
+        }  # fmt: skip
     cells, near = core().Cells(**short_rows()), np.empty((N_CELLS, LISTED), dtype=np.int32)
     native, best = rows_of(short_rows()["z"]), {"distances": np.full(N, np.inf)}
     if kernel == "Cells.centres":
@@ -154,8 +164,8 @@ def call(kernel: str, given: dict[str, Any]) -> Any:
 KERNELS = (
     "Cells", "Cells.centres", "PairSet", "dense_rows", "csr_rows", "project", "group_means", "hash_rows", "largest",
     "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "calibrate",
-    "spread", "move", "near_cells", "probe", "Graph", "Graph.improve", "Graph.n_fresh", "rank_lists", "self_join",
-    "query",
+    "spread", "move", "strongest", "better_places", "near_cells", "probe", "Graph", "Graph.improve", "Graph.n_fresh",
+    "rank_lists", "self_join", "query",
 )  # fmt: skip
 
 
@@ -213,6 +223,7 @@ RESULTS = {
     "count_within": ["below", "upto"], "pair_distances": ["distances"], "divide_regions": ["centres"],
     "outside": ["out"], "small_frames": ["offsets", "maps"], "alignments": ["out"], "near_cells": ["near"],
     "calibrate": ["weights"], "spread": ["charges"], "move": ["velocities", "gains", "moved", "bounds"],
+    "strongest": ["strong", "strengths"], "better_places": ["places", "times"],
     "probe": ["ids", "estimates"], "Graph": ["ids", "estimates"], "rank_lists": ["distances", "found"],
     "self_join": ["distances", "ids"], "query": ["distances", "ids"],
 }  # fmt: skip
@@ -279,6 +290,11 @@ BAD = [
     ("move", "ids", put(3, 60), IndexError, "ids: "),
     ("move", "positions", put((3, 0), np.nan), ValueError, "positions: "),
     ("spread", "positions", put((3, 0), np.inf), ValueError, "positions: "),
+    ("strongest", "starts", put(3, 61), ValueError, "starts"),
+    ("strongest", "weights", put(3, np.nan), ValueError, "weights: "),
+    ("better_places", "ids", put((3, 0), 60), IndexError, "ids: "),
+    ("better_places", "ids", put((3, 1), -1), IndexError, "ids: "),
+    ("better_places", "positions", put((3, 0), np.nan), ValueError, "positions: "),
     ("calibrate", "distances", put((3, 0), np.nan), ValueError, "distances: "),
     ("near_cells", "near", np.empty((N_CELLS, 0), dtype=np.int32), ValueError, "near: must have"),
     ("probe", "near", put((1, 1), 4), IndexError, "near: 4"),

@@ -125,7 +125,7 @@ def move(
     velocities: F32,
     gains: F32,
     moved: F32,
-    estimates: F32,
+    bounds: F32,
     n_threads: int,
 ) -> None: ...
 def strongest(starts: I64, ids: I32, weights: F32, strong: I32, strengths: F32, n_threads: int) -> None: ...

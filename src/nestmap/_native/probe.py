@@ -46,26 +46,26 @@ def near_cells(rows: ShortRows, m: int) -> Array:
     return np.argsort(away, axis=1, kind="stable")[:, :m]
 
 
-def probe(rows: ShortRows, near: Array, first: int, last: int, ids: Array, bounds: Array) -> tuple[Array, Array]:
+def probe(rows: ShortRows, near: Array, first: int, last: int, ids: Array, estimates: Array) -> tuple[Array, Array]:
     """Lists after each row has met the cells that rank `first` to `last` for it among the listed ones.
 
     Rank 0 is the row's own cell; the others rank by the distance of their centres from the row.
     """
-    ids, bounds = ids.copy(), bounds.copy()
+    ids, estimates = ids.copy(), estimates.copy()
     centres = rows.centres
     for i, cell in enumerate(rows.cell_of):
         away = rows.distances(rows.x[i : i + 1], centres[near[cell]])[0]
         away[0] = -1
         met = [np.arange(rows.starts[c], rows.starts[c + 1]) for c in near[cell][np.argsort(away)[first:last]]]
-        _improve(rows, i, np.concatenate([np.empty(0, dtype=int), *met]), ids, bounds)
-    return ids, bounds
+        _improve(rows, i, np.concatenate([np.empty(0, dtype=int), *met]), ids, estimates)
+    return ids, estimates
 
 
 class Graph:
     """Lists that are improved in rounds: who is near my neighbours may be near me."""
 
-    def __init__(self, rows: ShortRows, ids: Array, bounds: Array, most: int) -> None:
-        self.rows, self.ids, self.bounds, self.most = rows, ids.copy(), bounds.copy(), most
+    def __init__(self, rows: ShortRows, ids: Array, estimates: Array, most: int) -> None:
+        self.rows, self.ids, self.estimates, self.most = rows, ids.copy(), estimates.copy(), most
         self.fresh, self.round = ids >= 0, 0  # entries that no round has looked at
 
     def improve(self) -> None:
@@ -85,7 +85,7 @@ class Graph:
                     met[b].add(a)
         before, was_fresh = self.ids.copy(), self.fresh.copy()
         for i, others_met in enumerate(met):
-            _improve(self.rows, i, np.array(sorted(others_met), dtype=int), self.ids, self.bounds)
+            _improve(self.rows, i, np.array(sorted(others_met), dtype=int), self.ids, self.estimates)
             still = {int(id): bool(flag) for id, flag in zip(before[i], was_fresh[i], strict=True)}
             self.fresh[i] = [still.get(int(id), True) and id >= 0 for id in self.ids[i]]
         self.round += 1
@@ -115,14 +115,14 @@ def lot(a: int, b: int, round: int) -> int:
     return x >> 32
 
 
-def _improve(rows: ShortRows, i: int, met: Array, ids: Array, bounds: Array) -> None:
+def _improve(rows: ShortRows, i: int, met: Array, ids: Array, estimates: Array) -> None:
     """The best of a row's list and of the rows that it has met."""
     pool = np.unique(np.concatenate([met, ids[i][ids[i] >= 0]]))
     pool = pool[pool != i]
     away = rows.estimates(rows.x[i : i + 1], rows.x[pool])[0]
     best = np.argsort(away, kind="stable")[: ids.shape[1]]
-    ids[i], bounds[i] = -1, np.inf
-    ids[i, : len(best)], bounds[i, : len(best)] = pool[best], away[best]
+    ids[i], estimates[i] = -1, np.inf
+    ids[i, : len(best)], estimates[i, : len(best)] = pool[best], away[best]
 
 
 def rank_lists(distance: Array, ids: Array, k: int) -> tuple[Array, Array]:

@@ -62,7 +62,7 @@ class Candidates:
     """The most promising rows of each row: positions in cell order (-1: none), and estimated distances, ascending."""
 
     ids: Array  # int32, n x k
-    bounds: Array  # float32: not below the lower bounds, and nearer to the distances (cpp/lists.hpp)
+    estimates: Array  # float32: not below the lower bounds, and nearer to the distances (cpp/lists.hpp)
 
     @classmethod
     def empty(cls, n: int, k: int) -> Candidates:
@@ -287,9 +287,9 @@ class _Search:
         if len(self.lists.ids) * _DESCENT_COST * length**2 > exact_pairs():
             raise CheaperExact(f"target_recall={target:g} would have taken longer than all pairs")
         # first one, then the other: not all four at a time
-        ids, bounds, self.lists = self.lists.ids, self.lists.bounds, Candidates.empty(0, length)
+        ids, estimates, self.lists = self.lists.ids, self.lists.estimates, Candidates.empty(0, length)
         ids = _wider(ids, length, -1)
-        self.lists = Candidates(ids, _wider(bounds, length, np.inf))
+        self.lists = Candidates(ids, _wider(estimates, length, np.inf))
 
     def _improve(self, graph: Any) -> None:
         self.n_pairs += graph.improve(self.n_threads, self._share_of_round())
@@ -298,7 +298,7 @@ class _Search:
 
     def _graph(self, most: int = _PARTNERS) -> Any:
         most = min(most, self.lists.ids.shape[1])
-        return core().Graph(self.cells, self.lists.ids, self.lists.bounds, most)
+        return core().Graph(self.cells, self.lists.ids, self.lists.estimates, most)
 
     def _share_of_round(self) -> Share | None:
         """How many rounds it will take is not known: each has half of what is left."""
@@ -313,7 +313,7 @@ class _Search:
         self.clock.stop("near cells")
         last, share = min(probes, near.shape[1]), part_of(self.progress, 0.2, 0.35)
         self.n_pairs += core().probe(
-            self.cells, near, 0, last, self.lists.ids, self.lists.bounds, self.n_threads, share
+            self.cells, near, 0, last, self.lists.ids, self.lists.estimates, self.n_threads, share
         )
         self.clock.stop("visits")
 
@@ -406,7 +406,7 @@ class _Search:
         n = len(positions) or len(self.reduced.z)
         found, ids = np.empty((n, self.k)), np.empty((n, self.k), dtype=np.int64)
         core().rank_lists(
-            self.cells, self.points.native, self.lists.ids, self.lists.bounds, positions, found, ids,
+            self.cells, self.points.native, self.lists.ids, self.lists.estimates, positions, found, ids,
             self.n_threads, share,
         )  # fmt: skip
         return found, ids
