@@ -139,7 +139,14 @@ def test_stub_has_the_parameters_of_the_module(build: str) -> None:
 
 def test_stub_says_what_the_module_takes() -> None:
     module = _native._load("baseline")
-    kinds = {"F32": "float32", "F64": "float64", "I32": "int32", "I64": "int64", "Real": "float32 float64"}
+    kinds = {
+        "F32": "float32",
+        "F64": "float64",
+        "I32": "int32",
+        "I64": "int64",
+        "Real": "float32 float64",
+        "bool_": "bool",
+    }
     names = set()
     for name, arguments in declared():
         names.add(name.split(".")[0])
