@@ -33,7 +33,7 @@ FEW_ROWS = 20_000  # get four times the steps and the larger perplexity, in a se
 FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 80)
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
-LEAP_STEPS, _CLOSER_LEAPT = 60, 1.5  # of many rows that leap: fewer steps, and less to draw together
+_CLOSER_LEAPT = 1.5  # the same for rows that leap: there is less to draw together
 # Times the attraction in the last steps: room between rows of different clusters. A few rows fill the map without it.
 LOOSER, _LOOSE = 0.8, 0.9  # at last; many rows: before that
 _TIGHT_ROWS, _LOOSE_ROWS = 2000, 8000  # up to and from which the factor is 1 and LOOSER
@@ -233,9 +233,8 @@ def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
 
 
 def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[float, tuple[Phase, ...]]:
-    """Perplexity and steps for n rows: fewer steps the more rows there are, and the fewest if they may leap."""
+    """Perplexity and steps for n rows: fewer steps the more rows there are. `leap`: rows leap in the first ones."""
     most, least = ROW_STEPS
-    least = LEAP_STEPS if leap else least
     steps = round(min(most, max(least, most * (FEW_ROWS / n) ** 2)))
     if n <= FEW_ROWS:
         between = np.log(n / _TIGHT_ROWS) / np.log(_LOOSE_ROWS / _TIGHT_ROWS)
