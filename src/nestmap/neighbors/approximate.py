@@ -119,6 +119,14 @@ def approximate_neighbors(
     return Joined(squared, ids, found.report, copies.rows, found.reducer, found.index)
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """A given number of rounds of descent on lists of k and some spare rows, instead of a target."""
+
+    number: int
+    spare: int = 0
+
+
 def search_graph(
     points: PointSet,
     distinct: Array | None,
@@ -130,12 +138,12 @@ def search_graph(
     columns: int = 64,
     longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
-    n_rounds: int | None = None,
+    rounds: Rounds | None = None,
     n_sampled: int = _SAMPLED,
 ) -> NearestRows:
     """The k nearest of the distinct rows (None: all rows) for each of them.
 
-    `n_rounds`: so many rounds, whatever they find. Nothing is sampled then, and the report knows no recall.
+    `rounds`: so many, whatever they find. Nothing is sampled then, and the report knows no recall.
     """
     clock = Clock()
     n = points.n if distinct is None else len(distinct)
@@ -153,15 +161,15 @@ def search_graph(
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
     longest = min(longest, longest_list(n))
-    length = list_length(k, longest, 0 if n_rounds else _SPARE, low=n_rounds is None and target < _LOW)
+    length = list_length(k, longest, rounds.spare if rounds else _SPARE, low=rounds is None and target < _LOW)
     search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
-    if n_rounds is None:
+    if rounds is None:
         search.reach(target, longest, exact_pairs, n_sampled)
     else:
-        search.run(n_rounds)
+        search.run(rounds.number)
     distances, ids = search.rank(np.empty(0, dtype=np.int64), part_of(progress, 0.95, 1))
     clock.stop("ranking")
-    recall, n_told = search.recall() if n_rounds is None else (np.nan, 0)
+    recall, n_told = search.recall() if rounds is None else (np.nan, 0)
     report = NeighborReport(
         "approximate", False, points.n, n, core().isa, len(partition.starts) - 1, reducer.n_dims, search.n_pairs,
         seconds=clock.seconds, recall=recall, n_sampled=n_told, target=target, n_rounds=search.n_rounds,

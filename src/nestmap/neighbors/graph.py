@@ -18,7 +18,7 @@ from .._points.duplicates import Copies, hash_points
 from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
 from .._points.reduce import Reducer
 from .._progress import Share
-from .approximate import MOST_LISTED, CheaperExact, NearestRows, search_graph
+from .approximate import MOST_LISTED, CheaperExact, NearestRows, Rounds, search_graph
 from .metric import check_metric
 from .report import Clock, NeighborReport
 from .row_metric import RowMetric
@@ -155,14 +155,14 @@ def nearest_points(
     method: str = "auto",
     target_recall: float = 0.95,
     columns: int = _COLUMNS,
-    n_rounds: int | None = None,
+    rounds: Rounds | None = None,
     progress: Share | None = None,
     reducer: Reducer | None = None,
     hashes: Array | None = None,
 ) -> tuple[Array, Array, NeighborReport]:
     """The k nearest others of points with keys: ids, distances as kernels give them (squared for L2), and a report.
 
-    `columns`: reduced columns per row, unless a `reducer` is known; `n_rounds`: of descent, instead of a target;
+    `columns`: reduced columns per row, unless a `reducer` is known; `rounds`: of descent, instead of a target;
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that the order of the
     rows makes no difference.
     """
@@ -177,7 +177,7 @@ def nearest_points(
         found: NearestRows | str
         try:
             found = search_graph(
-                points, distinct, k, n_threads, target_recall, reducer, progress, columns, n_rounds=n_rounds
+                points, distinct, k, n_threads, target_recall, reducer, progress, columns, rounds=rounds
             )
         except CheaperExact as reason:
             found = str(reason)  # the exception itself would keep all that the search holds

@@ -14,10 +14,14 @@ from ..._points.point_set import NATIVE_METRICS, make_points
 from ..._points.reduce import Reducer
 from ..._progress import Share
 from ...arrangement import Projection
+from ...neighbors.approximate import Rounds
 from ...neighbors.graph import nearest_points
 
 REACH = 2.0  # neighbours of a node, in perplexities: t-SNE's 3 take longer and give no better map
-_COLUMNS, _ROUNDS = 128, 1  # of the search: nine of ten neighbours will do, forces do not change with the others
+_COLUMNS = 128  # reduced, of the search
+_ROUNDS = Rounds(1)  # nine of ten neighbours will do: forces of many nodes hardly change with the others
+# Nearly all neighbours of a few nodes, in no time: on USPS one or two more rows of a thousand lie with their kind.
+_FEW_NODES, _FEW_ROUNDS = 20_000, Rounds(3, spare=25)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +60,9 @@ def level_graph(
     metric = metric if isinstance(metric, str) and metric in NATIVE_METRICS else "euclidean"
     along = along if along is not None and along.points.metric == metric else None
     points = make_points(data, metric, n_threads=n_threads, keys=keys, unit=along.points.unit if along else None)
+    rounds = _FEW_ROUNDS if points.n <= _FEW_NODES else _ROUNDS
     ids, distances, _ = nearest_points(
-        points, k, n_threads, columns=_COLUMNS, n_rounds=_ROUNDS, progress=progress,
+        points, k, n_threads, columns=_COLUMNS, rounds=rounds, progress=progress,
         reducer=Reducer(along.mean, along.directions, "L2") if along else None, hashes=hashes,
     )  # fmt: skip
     if points.norm != "L1":
