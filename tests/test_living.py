@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_digits
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import nestmap
 from nestmap import HNNE
@@ -365,6 +365,25 @@ class TestDrift:
     def test_a_fresh_fit_has_none(self) -> None:
         found = HNNE(layout="descent").fit(np.random.default_rng(0).normal(size=(500, 5))).drift()
         assert found.apart == found.crowded == 0 and not found and "no refit" in str(found)
+        assert np.isnan(found.recall) and found.n_sampled_new == 0 and "new rows" not in str(found)
+
+    def test_new_rows_are_asked_for_themselves(self, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        X, more = rng.normal(size=(400, 8)), rng.normal(size=(30, 8))
+        model = HNNE(layout="descent").fit(X)
+        for row in more:
+            model = model.extend(row[None])
+        rows, leaves = np.concatenate([X, more]), model.labels(0)
+        nearest = NearestNeighbors(n_neighbors=2).fit(rows).kneighbors(more, return_distance=False)[:, 1]
+        together = float((leaves[nearest] == leaves[400:]).mean())
+        model.save(tmp_path / "grown.nestmap")
+        for each in (model, nestmap.load(tmp_path / "grown.nestmap")):
+            found = each.drift(rows)
+            assert found.recall == pytest.approx(together) and found.n_sampled_new == 30
+            assert f"{together:.1%} of 30 new rows" in str(found)
+        kept = np.flatnonzero(np.arange(430) % 2)
+        assert model.forget(np.arange(0, 430, 2)).drift(rows[kept]).n_sampled_new == 15
+        assert model.drift(rows, n_sample=7).n_sampled_new == 7
 
     def test_rows_from_elsewhere_are_noticed(self) -> None:
         rng = np.random.default_rng(0)

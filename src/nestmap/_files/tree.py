@@ -48,6 +48,7 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
         "levels": [{"link": number(level.link), "gap": number(level.gap)} for level in hierarchy.levels],
         "n_links": len(hierarchy.links),
         "far_distance": number(hierarchy.far_distance),
+        "n_new": hierarchy.n_new,
         "reports": [_report_record(report) for report in hierarchy.reports],
         "dtype": tree.dtype.name,
         "is_sparse": tree.is_sparse,
@@ -78,6 +79,7 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
     hierarchy = Hierarchy(
         levels, metric, tuple(_read_report(reader, each) for each in reader.get(record, "reports", list)), None,
         reader.number(record, "far_distance"), _read_links(reader, record, levels),
+        reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0,  # older files do not know it
     )  # fmt: skip
     dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))
     index = None

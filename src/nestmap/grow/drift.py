@@ -33,12 +33,18 @@ class Drift:
         Share of sampled leaves whose rows are not all connected by their first neighbours: a fresh fit would split
         them. In a fresh fit with exact neighbours there is none.
     n_sampled : int
+    recall : float
+        The same seen from rows that came after the fit: the share of a sample of them whose first neighbour among all
+        rows is in the leaf that they joined or founded. NaN if none came.
+    n_sampled_new : int
     """
 
     apart: float
     far: float
     crowded: float
     n_sampled: int
+    recall: float = float("nan")
+    n_sampled_new: int = 0
 
     @property
     def worth_a_refit(self) -> bool:
@@ -49,22 +55,32 @@ class Drift:
 
     def __str__(self) -> str:
         verdict = "a refit is worth it" if self.worth_a_refit else "no refit is needed"
+        came = f", {self.recall:.1%} of {self.n_sampled_new} new rows are with theirs" if self.n_sampled_new else ""
         return (
-            f"{self.apart:.1%} of {self.n_sampled} sampled rows have their first neighbour in another leaf, "
+            f"{self.apart:.1%} of {self.n_sampled} sampled rows have their first neighbour in another leaf{came}, "
             f"{self.far:.1%} are far from all others, {self.crowded:.1%} of the leaves would split: {verdict}"
         )
 
 
 def measure_drift(hierarchy: Hierarchy, X: Any, n_sample: int, n_threads: int) -> Drift:
-    """Compares random rows, and those of random leaves, with all rows; O(n_sample · n)."""
-    n = hierarchy.n_rows
-    rows = np.sort(np.random.default_rng(0).choice(n, min(n, n_sample), replace=False))
-    ids, distances = _first_neighbors(X, hierarchy.metric, rows, n_threads)
-    leaves = hierarchy.levels[0].members
-    apart, far = leaves[rows] != leaves[ids], distances > hierarchy.far_distance
+    """Compares random rows, new ones, and those of random leaves, with all rows; O(n_sample · n)."""
+    n, n_new, leaves = hierarchy.n_rows, hierarchy.n_new, hierarchy.levels[0].members
+    rows, new = _sample(0, n, n_sample), _sample(n - n_new, n, n_sample)
     whole = _whole_leaves(leaves, hierarchy.levels[0].sizes, len(rows))
-    ids, _ = _first_neighbors(X, hierarchy.metric, whole, n_threads)
-    return Drift(float(apart.mean()), float(far.mean()), _share_crowded(leaves, whole, ids), len(rows))
+    asked = np.unique(np.concatenate([rows, new, whole]))
+    ids, distances = _first_neighbors(X, hierarchy.metric, asked, n_threads)
+    apart, far = leaves[asked] != leaves[ids], distances > hierarchy.far_distance
+    own, came, together = (np.searchsorted(asked, each) for each in (rows, new, whole))
+    return Drift(
+        float(apart[own].mean()), float(far[own].mean()), _share_crowded(leaves, whole, ids[together]), len(rows),
+        float(1 - apart[came].mean()) if n_new else float("nan"), len(new),
+    )  # fmt: skip
+
+
+def _sample(first: int, last: int, most: int) -> Array:
+    """Random rows out of a range, ascending."""
+    picked = np.random.default_rng(0).choice(last - first, min(last - first, most), replace=False)
+    return np.sort(picked) + first
 
 
 def _whole_leaves(leaves: Array, sizes: Array, most: int) -> Array:

@@ -74,7 +74,9 @@ def extend_tree(tree: FittedTree, new: NewRows, run: Run, may_found: bool = True
         known = old.leaf_index(run.n_threads)
         index = grow_index(known, old.levels[0].n_nodes, levels[0].centroids, old.metric, levels[0].keys)
     links = _grow_links(old, steps, run.n_threads)
-    grown = replace(old, levels=levels, links=links, found_index=index).with_default_level(old.default_level())
+    n_new = old.n_new + new.data.shape[0]
+    grown = replace(old, levels=levels, links=links, found_index=index, n_new=n_new)
+    grown = grown.with_default_level(old.default_level())
     table = tree.table.more(new.hashes)
     rows = _grow_rows(tree, new.data, table, run.n_threads)
     wider = replace(tree, hierarchy=grown, table=table, row_index=rows)

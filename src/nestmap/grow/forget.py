@@ -21,7 +21,8 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     """The map of the rows that are kept (ascending numbers); nodes without rows go, the others keep their order."""
     old = fitted.tree.hierarchy
     levels, chosen = _thin_levels(old.levels, kept)
-    hierarchy = replace(old, levels=levels, links=_thin_links(old, kept), found_index=None)
+    n_new = int(np.count_nonzero(kept >= old.n_rows - old.n_new))
+    hierarchy = replace(old, levels=levels, links=_thin_links(old, kept), found_index=None, n_new=n_new)
     hierarchy = hierarchy.with_default_level(old.default_level())
     table = RowTable.of(fitted.tree.table.in_order()[kept])
     tree = FittedTree(hierarchy, table, fitted.tree.dtype, fitted.tree.is_sparse)

@@ -136,6 +136,7 @@ class Hierarchy:
     found_index: Index | BlockedIndex | GrownIndex | None = field(default=None, repr=False)
     far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
     links: tuple[Links, ...] = field(default=(), repr=False)
+    n_new: int = 0  # rows that came after the fit: the last ones
 
     def __post_init__(self) -> None:
         links = tuple(Links(_read_only(each.ids), _read_only(each.ranks)) for each in self.links)
