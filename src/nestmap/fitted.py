@@ -19,7 +19,7 @@ from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrange
 from .hierarchy.build import Finder, build_levels
 from .hierarchy.resume import Steps, identity
 from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
-from .layout.descent import Placement
+from .layout.descent import Anchored, Placement
 from .layout.islands.leaves import SHORT
 from .layout.similarity import align, fit_scale
 from .mds import Through, rows_to_lay_out, seen_in
@@ -132,7 +132,7 @@ class RowWork(Protocol):
     def see(self, by: LinearMap | RandomMap) -> Array:
         """What a map makes of the rows; to be kept and changed by the caller."""
 
-    def place(self, *arguments: Any) -> tuple[Placement, Array]:
+    def place(self, own: Anchored) -> tuple[Placement, Array]:
         """As `place_rows`."""
 
 

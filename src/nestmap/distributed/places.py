@@ -16,9 +16,9 @@ import numpy as np
 
 from .._arrays import Array, runs
 from .._points.point_set import make_points
-from ..arrangement import Arrangement, DistinctRows, Leaves, LocalArrangement, OldArrangement, Projection
-from ..hierarchy.tree import Grouping, Hierarchy
-from ..layout.descent import Placement, fit_balls, neighbors_in_map, place_rows
+from ..arrangement import DistinctRows, Leaves, LocalArrangement, OldArrangement, Projection
+from ..hierarchy.tree import Grouping
+from ..layout.descent import Anchored, Placement, fit_balls, neighbors_in_map, place_rows
 from ..preliminary import LinearMap, RandomMap
 from .pages import keeps_pages
 from .phases import ADVICE, Phases
@@ -154,23 +154,15 @@ class ClusterRows:
         self.phases.moved["project"] = store.n * (store.rows.row_bytes + file.row_bytes)
         return np.asarray(file.mapped("r+"))
 
-    def place(
-        self,
-        hierarchy: Hierarchy,
-        arrangement: Arrangement,
-        anchors: Array,
-        radius: float,
-        size: float,
-        distinct: DistinctRows | None,
-        n_threads: int,
-    ) -> tuple[Placement, Array]:
+    def place(self, own: Anchored) -> tuple[Placement, Array]:
         """As `place_rows`. Other frames than those of rows, and those of a single leaf, are made here."""
-        local = arrangement.fresh if isinstance(arrangement, OldArrangement) else arrangement
+        local = own.arrangement.fresh if isinstance(own.arrangement, OldArrangement) else own.arrangement
+        anchors, radius, distinct = own.anchors, own.radius, own.distinct
         if not isinstance(local, LocalArrangement) or len(anchors) == 1:
-            return place_rows(hierarchy, arrangement, anchors, radius, size, distinct, n_threads)
+            return place_rows(own)
         source = self._source()
-        leaves, homes = source.by_home(local.leaves(hierarchy))
-        nearest, around = neighbors_in_map(anchors, n_threads)
+        leaves, homes = source.by_home(local.leaves(own.hierarchy))
+        nearest, around = neighbors_in_map(anchors, own.n_threads)
         starts = np.concatenate([[0], np.cumsum(np.diff(leaves.grouping.starts)[leaves.along])])
         points, n = local.project.points, len(anchors)
         self.store.save(

@@ -74,7 +74,21 @@ class Placement(Frozen):
         return replace(self, anchors=self.anchors + by)
 
 
-PlaceRows = Callable[..., tuple[Placement, Array]]  # as `place_rows`
+@dataclass(frozen=True, eq=False)
+class Anchored:
+    """A level whose nodes have their places: what the places of the members below them are made from."""
+
+    hierarchy: Hierarchy
+    level: int
+    arrangement: Arrangement
+    anchors: Array
+    radius: float  # of a ball, as a fraction of the distance to the nearest other anchor
+    size: float = 0.0  # radius of the ball of a single anchor, which keeps clear of nothing; 0: as its members lie
+    distinct: DistinctRows | None = None  # level 0: where some rows are equal
+    n_threads: int = 1
+
+
+PlaceRows = Callable[[Anchored], tuple[Placement, Array]]  # as `place_rows`
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,36 +155,25 @@ def descend(
         size = 0.0
         if level.n_nodes == 1:  # no neighbour to keep clear of: the map is as large as the preliminary embedding
             size = float(lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max())
+        own = Anchored(hierarchy, k, arrangement, anchors, radius, size, None if k else distinct, n_threads)
         if k:
-            placement, frames = make_placement(hierarchy, k, arrangement, anchors, radius, size, None, n_threads)
+            placement, frames = make_placement(own)
             anchors = placement.settle(level.members, frames.offsets, n_threads)
         else:
-            put = place or place_rows
-            placement, anchors = put(hierarchy, arrangement, anchors, radius, size, distinct, n_threads)
+            placement, anchors = (place or place_rows)(own)
         placements.insert(0, placement)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor
     return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
 
 
-def make_placement(
-    hierarchy: Hierarchy,
-    k: int,
-    arrangement: Arrangement,
-    anchors: Array,
-    radius: float,
-    size: float,
-    distinct: DistinctRows | None,
-    n_threads: int,
-) -> tuple[Placement, Frames]:
-    """How the anchors of level k place what is below them, and the frames of their members.
-
-    `size`: radius of the ball of a single anchor, which has no neighbour to keep clear of; 0: as its members lie.
-    """
-    nearest, around = neighbors_in_map(anchors, n_threads)
-    frames = arrangement.frames(hierarchy, k, anchors, around)
-    alone = None if k or distinct is None else distinct.alone
-    return fit_balls(frames, hierarchy.levels[k].grouping, anchors, nearest, radius, size, alone), frames
+def make_placement(own: Anchored) -> tuple[Placement, Frames]:
+    """How the anchors of a level place what is below them, and the frames of their members."""
+    nearest, around = neighbors_in_map(own.anchors, own.n_threads)
+    frames = own.arrangement.frames(own.hierarchy, own.level, own.anchors, around)
+    alone = None if own.distinct is None else own.distinct.alone
+    grouping = own.hierarchy.levels[own.level].grouping
+    return fit_balls(frames, grouping, own.anchors, nearest, own.radius, own.size, alone), frames
 
 
 def fit_balls(
@@ -184,7 +187,7 @@ def fit_balls(
 ) -> Placement:
     """Balls that hold the members of some nodes of a level, each node by itself.
 
-    `nearest`: distance to the nearest other anchor of the level, `size`: of `make_placement`, `alone`: leaves whose
+    `nearest`: distance to the nearest other anchor of the level, `size`: of `Anchored`, `alone`: leaves whose
     rows are all equal.
     """
     extent = grouping.maximum(lengths(frames.offsets))
@@ -198,18 +201,10 @@ def fit_balls(
     return Placement(anchors, nearest, radii, scales, *frames.kept())
 
 
-def place_rows(
-    hierarchy: Hierarchy,
-    arrangement: Arrangement,
-    anchors: Array,
-    radius: float,
-    size: float,
-    distinct: DistinctRows | None,
-    n_threads: int,
-) -> tuple[Placement, Array]:
-    """How leaves place their rows, and where these lie; arguments as of `make_placement`."""
-    placement, frames = make_placement(hierarchy, 0, arrangement, anchors, radius, size, distinct, n_threads)
-    return placement, placement.settle(hierarchy.levels[0].members, frames.offsets, n_threads)
+def place_rows(own: Anchored) -> tuple[Placement, Array]:
+    """How leaves place their rows, and where these lie."""
+    placement, frames = make_placement(own)
+    return placement, placement.settle(own.hierarchy.levels[0].members, frames.offsets, own.n_threads)
 
 
 def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from ..._progress import Progress, Share, part_of
 from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
 from ...hierarchy.tree import Hierarchy
 from ...preliminary import Preliminary
-from ..descent import Placement, PlaceRows, make_placement, place_rows, separate
+from ..descent import Anchored, Placement, PlaceRows, make_placement, place_rows, separate
 from ..similarity import Similarity, align
 from .forces import EVENLY
 from .graph import REACH, Attraction, level_graph, weigh_neighbors
@@ -143,8 +143,8 @@ def lay_islands(
     else:
         start, positions = go_down()
         onto = onto_old(positions, places, 0)
-        put = place or place_rows
-        leaf, positions = put(hierarchy, arrangement, onto(positions), radius, 1.0, distinct, n_threads)
+        leaves = Anchored(hierarchy, 0, arrangement, onto(positions), radius, 1.0, distinct, n_threads)
+        leaf, positions = (place or place_rows)(leaves)
     if first_equal is not None:
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)
@@ -203,7 +203,7 @@ def place_members(
     n_threads: int,
 ) -> tuple[Placement, Array, Frames]:
     """The members of level k around their nodes, as they are arranged: how, where, and their frames."""
-    placement, frames = make_placement(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
+    placement, frames = make_placement(Anchored(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads))
     members = hierarchy.levels[k].members
     positions = placement.settle(members, frames.offsets, n_threads)
     return placement, separate(positions, members, placement) if k else positions, frames
