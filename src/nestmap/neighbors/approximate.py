@@ -28,7 +28,7 @@ from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .join import Index, Joined, join_points, make_cells
 from .report import Clock, NeighborReport
-from .scan import nearest_rows
+from .scan import nearest_ids
 from .spaces import ProductSpace, SomeRows, Space, space_of
 
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
@@ -353,7 +353,7 @@ class _Search:
         if self._share_within() > _MANY or (self.k > 1 and self.points.norm == "L1"):
             self.cells.drop_panels()
             order = self.partition.order
-            ids, _ = nearest_rows(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
+            ids = nearest_ids(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
             pairs = np.repeat(order[self.sample], self.k), order[ids].ravel()
             return kernels.pair_distances(self.points, *pairs).reshape(ids.shape)
         if self.k > 1:

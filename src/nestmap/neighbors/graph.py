@@ -22,7 +22,7 @@ from .approximate import MOST_LISTED, CheaperExact, NearestRows, Rounds, search_
 from .metric import check_metric
 from .report import Clock, NeighborReport
 from .row_metric import RowMetric
-from .scan import nearest_rows
+from .scan import nearest_ids, nearest_rows
 from .spaces import OtherSpace, space_of
 
 METHODS = ("auto", "exact", "approximate")
@@ -221,20 +221,22 @@ def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Arr
 
 def _exact(points: PointSet, k: int, n_threads: int, progress: Share | None) -> tuple[Array, Array, NeighborReport]:
     """By all distances; of equal ones the lowest key comes first, as far as a few more than k can tell."""
-    wanted = min(points.n - 1, k + _TIED)
-    ids, _, report = _all_distances(space_of(points), wanted, n_threads, progress)
-    rows = np.repeat(np.arange(points.n), wanted)
-    distances = kernels.pair_distances(points, rows, ids.ravel()).reshape(ids.shape)
+    clock, n = Clock(), points.n
+    wanted = min(n - 1, k + _TIED)
+    ids = nearest_ids(space_of(points), np.arange(n), wanted, n_threads, progress)
+    distances = kernels.pair_distances(points, np.repeat(np.arange(n), wanted), ids.ravel()).reshape(ids.shape)
     keys = ids if points.keys is None else points.keys[ids]
     order = np.lexsort((keys, distances), axis=1)[:, :k]
+    report = _report_exact(n, clock)
     return np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1), report
 
 
-def _all_distances(
-    space: Any, k: int, n_threads: int, progress: Share | None = None
-) -> tuple[Array, Array, NeighborReport]:
+def _all_distances(space: Any, k: int, n_threads: int) -> tuple[Array, Array, NeighborReport]:
     clock = Clock()
-    ids, distances = nearest_rows(space, np.arange(space.n), k, n_threads, progress)
+    ids, distances = nearest_rows(space, np.arange(space.n), k, n_threads)
+    return ids, distances, _report_exact(space.n, clock)
+
+
+def _report_exact(n: int, clock: Clock) -> NeighborReport:
     backend = core().isa if core() is not None else "numpy"
-    report = NeighborReport("exact", True, space.n, space.n, backend, seconds=clock.stop("all distances"))
-    return ids, distances, report
+    return NeighborReport("exact", True, n, n, backend, seconds=clock.stop("all distances"))

@@ -69,19 +69,21 @@ def _scan_batch(
     space: Space, rows: Array, candidates: Array, k: int, parts: list[slice], n_threads: int
 ) -> tuple[Array, Array]:
     limits = space.exact(np.repeat(rows, candidates.shape[1]), candidates.ravel()).reshape(candidates.shape)
-    bound = _bound_neighbors(space, rows, k) if k else None
+    bound = _bound_neighbors(space, rows, k) if k and len(parts) > 1 else None
 
     def look(part: slice) -> tuple[Array, _Near | None]:
         rough, error = space.rough(rows, part)
         inside = (rows >= part.start) & (rows < part.stop)
         rough[np.flatnonzero(inside), rows[inside] - part.start] = np.inf
         counts = _count_nearer(space, rows, part, rough, error, limits) if limits.size else np.zeros(limits.shape)
-        return counts, None if bound is None else _pick(rough, part.start, bound)
+        if k == 0:
+            return counts, None
+        return counts, _pick(rough, part.start, _bound(rough, error, k) if bound is None else bound)
 
     found = map_blocks(look, parts, n_threads)
     # each candidate met itself once, as half a tie: rank 1 is left for the nearest
     ranks = np.sum([counts for counts, _ in found], axis=0) + 0.5
-    if bound is None:
+    if k == 0:
         return ranks, np.empty((len(rows), 0), dtype=np.int64)
     return ranks, _merge(space, rows, [near for _, near in found if near], k)
 
@@ -116,6 +118,10 @@ def _bound_neighbors(space: Space, rows: Array, k: int) -> Array:
     sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE, 2 * k + 2)).astype(np.int64))
     rough, error = space.rough(rows, sample)
     rough[rows[:, None] == sample] = np.inf
+    return _bound(rough, error, k)
+
+
+def _bound(rough: Array, error: Array, k: int) -> Array:
     return np.asarray(np.partition(rough, k - 1, axis=1)[:, k - 1] + 2 * error)
 
 
@@ -149,19 +155,21 @@ def _first_k(i: Array, exact: Array, ids: Array, rows: Array, k: int) -> Array:
     return np.asarray(ids[order][starts[:, None] + np.arange(k)])
 
 
-def nearest_rows(
-    space: Space, rows: Array, k: int, n_threads: int, report: Report | None = None
-) -> tuple[Array, Array]:
-    """The k nearest other rows of some rows by all distances: ids (ties by index), and distances as of the space."""
-    none = np.empty((len(rows), 0), dtype=np.int64)
-    ids = scan(space, rows, none, k, n_threads, report).neighbors
+def nearest_ids(space: Space, rows: Array, k: int, n_threads: int, report: Report | None = None) -> Array:
+    """The k nearest other rows of some rows by all distances, ties by index."""
+    return scan(space, rows, np.empty((len(rows), 0), dtype=np.int64), k, n_threads, report).neighbors
+
+
+def nearest_rows(space: Space, rows: Array, k: int, n_threads: int) -> tuple[Array, Array]:
+    """The same, and distances as of the space."""
+    ids = nearest_ids(space, rows, k, n_threads)
     return ids, space.exact(np.repeat(rows, k), ids.ravel()).reshape(ids.shape)
 
 
 def nearest_in_map(Y: Array, rows: Array, k: int, n_threads: int) -> Array:
     """The k nearest other points of some points of a map, nearest first."""
     if Y.shape[1] > FEW_COLUMNS:
-        return nearest_rows(make_space(Y, "euclidean"), rows, k, n_threads)[0]
+        return nearest_ids(make_space(Y, "euclidean"), rows, k, n_threads)
     _, found = cKDTree(Y).query(Y[rows], k + 1, workers=n_threads)
     own = found == rows[:, None]
     own[~own.any(axis=1), -1] = True  # among many equal points, the point itself may not be listed
