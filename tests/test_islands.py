@@ -11,12 +11,12 @@ from conftest import digits
 from scipy.spatial.distance import cdist
 
 from nestmap import HNNE, build_hierarchy
-from nestmap._native import builds, forces, kernels, using
+from nestmap._native import builds, core, forces, kernels, using
 from nestmap._points.duplicates import hash_points
 from nestmap._progress import Progress, ProgressEvent
 from nestmap.arrangement import make_local
 from nestmap.layout import Descent, Islands, audit_layout
-from nestmap.layout.islands import lay
+from nestmap.layout.islands import graph, lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.layout.islands.graph import level_graph, weigh_neighbors
 from nestmap.layout.islands.lay import Items, first_level, improve, node_ranks, spread_out
@@ -77,6 +77,17 @@ class TestWeights:
             found = np.take_along_axis(D, ids[:50].astype(int), axis=1)
             assert (found <= true[:, -1:]).mean() > 0.85
             assert np.corrcoef(found.ravel(), distances[:50].ravel())[0, 1] > 0.97  # squared, for cosine
+
+    def test_a_few_nodes_find_nearly_all_of_their_neighbours(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        X = np.random.default_rng(0).normal(size=(4500, 40)) * np.linspace(2, 0.5, 40)
+        D, found = cdist(X[:100], X), []
+        for most in (0, 20_000):
+            monkeypatch.setattr(graph, "_FEW_NODES", most)
+            ids, _ = level_graph(X, "euclidean", 20, 2, np.arange(4500, dtype=np.uint64))
+            near = np.take_along_axis(D, ids[:100].astype(int), axis=1)
+            found.append((near <= np.sort(D, axis=1)[:, 20:21]).mean())
+        assert found[1] > 0.97
+        assert found[0] < 0.9 or core() is None  # that is the gain
 
     @pytest.mark.parametrize("backend", BACKENDS)
     @pytest.mark.parametrize("perplexity", [1.5, 5.0, 10.0])
