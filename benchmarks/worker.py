@@ -103,7 +103,9 @@ def _place(job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], 
 
 
 def _save(path: Path, Y: Any) -> None:
-    np.save(path, np.ascontiguousarray(Y))
+    temporary = path.with_suffix(".part.npy")
+    np.save(temporary, np.ascontiguousarray(Y))
+    temporary.replace(path)  # whoever waits for the map may end this process as soon as it is there
 
 
 if __name__ == "__main__":
