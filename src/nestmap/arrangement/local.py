@@ -23,7 +23,7 @@ N_COLUMNS, N_COLUMNS_OF_MANY, MANY_ROWS = 96, 48, 1_000_000
 _HARDLY = 1e-6  # of a matrix: what decides where it does not
 N_AROUND = 6  # neighbours that a local frame is turned by
 _PIECE = 400_000  # values of the rows that a thread works on: they stay in its cache
-_RUN = 100_000  # coordinates of the rows of a run of leaves: as well
+_RUN = 100_000  # coordinates of the rows of a run of leaves: the fewer, the fewer rows of other parts a worker reads
 
 
 @dataclass(frozen=True, eq=False)

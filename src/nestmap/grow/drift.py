@@ -34,8 +34,8 @@ class Drift:
         them. In a fresh fit with exact neighbours there is none.
     n_sampled : int
     recall : float
-        The same seen from rows that came after the fit: the share of a sample of them whose first neighbour among all
-        rows is in the leaf that they joined or founded. NaN if none came.
+        Of rows that came after the fit: the share of a sample whose first neighbour among all rows is in the leaf
+        that they joined or founded. NaN if none came.
     n_sampled_new : int
     """
 
