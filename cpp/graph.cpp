@@ -104,15 +104,8 @@ void SharedLists::add(int64_t row, const Candidate* candidates, int n) {
     const List list(lists_, row);
     const uint64_t all = ~0ull >> (64 - list.k);
     for (const Candidate *c = candidates; c < candidates + n; ++c) {
-        if (c->distance > list.limit() || list.has(c->id)) continue;
-        int j = 0;
-        for (int p = 0; p < list.k; ++p) j += list.estimates[p] < c->distance;
-        while (j < list.k && list.estimates[j] == c->distance && list.ids[j] < c->id) ++j;
+        const int j = list.add(c->distance, c->id);
         if (j == list.k) continue;
-        std::copy_backward(list.estimates + j, list.estimates + list.k - 1, list.estimates + list.k);
-        std::copy_backward(list.ids + j, list.ids + list.k - 1, list.ids + list.k);
-        list.estimates[j] = c->distance;
-        list.ids[j] = c->id;
         const uint64_t below = (1ull << j) - 1, old = state.fresh;
         state.fresh = ((old & below) | 1ull << j | (old & ~below) << 1) & all;
     }

@@ -28,6 +28,7 @@ constexpr int PANEL = 16, VECTORS = PANEL / LANES;
 typedef float vfloat __attribute__((vector_size(LANES * 4)));
 typedef float vfloat_u __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t vint __attribute__((vector_size(LANES * 4)));
+typedef int32_t vint_u __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
 // Half as many doubles: what one load of floats widens to.
 typedef double vdouble __attribute__((vector_size(LANES * 4)));
@@ -73,6 +74,24 @@ inline vdouble load_wide(const double* p) { return *reinterpret_cast<const vdoub
 inline vfloat load(const float* p) { return *reinterpret_cast<const vfloat_u*>(p); }
 inline void store(float* p, vfloat v) { *reinterpret_cast<vfloat_u*>(p) = v; }
 inline vfloat splat(float s) { return s - vfloat{}; }
+inline vint load(const int32_t* p) { return *reinterpret_cast<const vint_u*>(p); }
+inline void store(int32_t* p, vint v) { *reinterpret_cast<vint_u*>(p) = v; }
+inline vint splat(int32_t s) { return s - vint{}; }
+
+// A new first lane; the others move on by one, and the last is lost.
+inline vint shift_in(vint v, int32_t first) {
+#if defined(__AVX2__)
+    const __m256i moved = _mm256_permutevar8x32_epi32((__m256i)v, _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
+    return (vint)_mm256_blend_epi32(moved, _mm256_set1_epi32(first), 1);
+#else
+    return vint{first, v[0], v[1], v[2]};
+#endif
+}
+inline vfloat shift_in(vfloat v, float first) {
+    int32_t bits;
+    std::memcpy(&bits, &first, 4);
+    return (vfloat)shift_in((vint)v, bits);
+}
 
 // One bit per lane, set where a <= b (never where either is NaN: padding lanes hold NaN).
 inline uint32_t mask_le(vfloat a, vfloat b) {
@@ -85,6 +104,17 @@ inline uint32_t mask_le(vfloat a, vfloat b) {
     uint32_t bits = 0;
     for (int l = 0; l < LANES; ++l) bits |= (uint32_t)(m[l] & 1) << l;
     return bits;
+#endif
+}
+
+// Of a mask: how many lanes are set.
+inline int count(vint mask) {
+#if defined(__AVX2__)
+    return __builtin_popcount((uint32_t)_mm256_movemask_ps((__m256)mask));
+#elif defined(__SSE2__)
+    return __builtin_popcount((uint32_t)_mm_movemask_ps((__m128)mask));
+#else
+    return -(mask[0] + mask[1] + mask[2] + mask[3]);
 #endif
 }
 

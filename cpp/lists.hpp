@@ -66,18 +66,43 @@ struct List {
     float limit() const { return estimates[k - 1]; }
     bool has(int32_t id) const { return contains(ids, k, id); }
     template <Norm N>
-    void meet(const ShortRows& r, int64_t own, int32_t id) {
+    void meet(const ShortRows& r, int64_t own, int32_t id) const {
         add(estimate<N>(r, own, id, limit()), id);
     }
-    void add(float away, int32_t id) {
-        if (!(away < limit()) || has(id)) return;
-        int j = k - 1;
-        for (; j > 0 && estimates[j - 1] > away; --j) {
-            estimates[j] = estimates[j - 1];
-            ids[j] = ids[j - 1];
+    // By distance, then position. Returns the place that it got; k if it is there already, or not near enough.
+    int add(float away, int32_t id) const { return away > limit() || has(id) ? k : insert(away, id); }
+
+    // The same for one that is surely not there. Those that come after it move back, a vector of them at a time.
+    int insert(float away, int32_t id) const {
+        const auto comes_after = [&](int j) { return away < estimates[j] || (away == estimates[j] && id < ids[j]); };
+        const vfloat own = splat(away);
+        const vint own_id = splat(id);
+        int end = k;
+        for (; end >= LANES; end -= LANES) {
+            const int first = end - LANES;
+            const vfloat old = load(estimates + first);
+            const vint old_id = load(ids + first);
+            const vint moves = (own < old) | ((own == old) & (own_id < old_id));
+            const int n_moving = count(moves);
+            if (n_moving == 0) return end;
+            const bool more = first > 0 && comes_after(first - 1);
+            const vint moved_before = shift_in(moves, more ? -1 : 0);
+            const vfloat before = shift_in(old, more ? estimates[first - 1] : away);
+            const vint id_before = shift_in(old_id, more ? ids[first - 1] : id);
+            store(estimates + first, moves ? (moved_before ? before : own) : old);
+            store(ids + first, moves ? (moved_before ? id_before : own_id) : old_id);
+            if (!more) return end - n_moving;
         }
-        estimates[j] = away;
-        ids[j] = id;
+        for (; end > 0 && comes_after(end - 1); --end) {  // the first ones, if k is no multiple
+            if (end == k) continue;
+            estimates[end] = estimates[end - 1];
+            ids[end] = ids[end - 1];
+        }
+        if (end < k) {
+            estimates[end] = away;
+            ids[end] = id;
+        }
+        return end;
     }
 };
 

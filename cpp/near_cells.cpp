@@ -36,34 +36,59 @@ private:
     Panels panels_;
 };
 
-// The `kept` least of n distances, nearest first: a threshold on a copy, then a sort of the few below it.
-void least(const float* distance, int64_t n, int64_t kept, std::vector<float>& copy, std::vector<int32_t>& order) {
-    float limit = std::numeric_limits<float>::infinity();
-    if (kept < n) {
-        copy.assign(distance, distance + n);
-        std::nth_element(copy.begin(), copy.begin() + kept - 1, copy.end());
-        limit = copy[kept - 1];
+// The `kept` least of n distances, nearest first. Cells that are near each other have near numbers, so those around
+// `own` are looked at first: few of the others are below the limit that they set.
+class Least {
+    const float* distance_ = nullptr;
+    float limit_ = 0;
+    std::vector<int32_t> order_;
+
+    auto nearer() const {
+        return [d = distance_](int32_t x, int32_t y) { return d[x] < d[y] || (d[x] == d[y] && x < y); };
     }
-    order.clear();
-    for (int64_t e = 0; e < n; ++e)
-        if (distance[e] <= limit) order.push_back((int32_t)e);
-    std::sort(order.begin(), order.end(), [&](int32_t x, int32_t y) {
-        return distance[x] < distance[y] || (distance[x] == distance[y] && x < y);
-    });
-    order.resize(kept);
-}
+
+public:
+    const std::vector<int32_t>& find(const float* distance, int64_t n, int64_t kept, int64_t own) {
+        distance_ = distance;
+        limit_ = std::numeric_limits<float>::infinity();
+        order_.clear();
+        const int64_t first = std::max<int64_t>(0, own - kept) / LANES * LANES;
+        collect(first, n, kept);
+        collect(0, first, kept);
+        keep(kept);
+        std::sort(order_.begin(), order_.end(), nearer());
+        return order_;
+    }
+
+private:
+    void collect(int64_t from, int64_t to, int64_t kept) {
+        for (int64_t e = from; e < to; e += LANES) {
+            for (uint32_t bits = mask_le(load(distance_ + e), splat(limit_)); bits; bits &= bits - 1) {
+                const int64_t id = e + __builtin_ctz(bits);
+                if (id < to) order_.push_back((int32_t)id);
+            }
+            if ((int64_t)order_.size() > 3 * kept) keep(kept);
+        }
+    }
+    void keep(int64_t kept) {
+        if ((int64_t)order_.size() <= kept) return;
+        std::nth_element(order_.begin(), order_.begin() + kept - 1, order_.end(), nearer());
+        order_.resize(kept);
+        limit_ = distance_[order_.back()];
+    }
+};
 
 template <Norm N>
 void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, int n_threads, const Poll& poll) {
     struct Buffer {
-        std::vector<float> distance, copy;
-        std::vector<int32_t> order;
+        std::vector<float> distance;
+        Least least;
     };
     const int64_t n = cells.n_cells, kept = std::min(m, n);
     const Centres<N> centres(cells);
     std::vector<Buffer> buffers(n_threads);
     parallel_for(RowGroups::number(n), n_threads, poll, [&](int64_t task, int id) {
-        auto& [distance, copy, order] = buffers[id];
+        auto& [distance, least] = buffers[id];
         const int64_t first = task * TILE_ROWS;
         const int some = (int)std::min<int64_t>(TILE_ROWS, n - first);
         centres.measure(first, some, distance);
@@ -71,7 +96,7 @@ void near_cells_norm(const Cells& cells, int64_t m, int32_t* near, int n_threads
             const int64_t c = first + r;
             float* d = distance.data() + r * centres.stride();
             d[c] = -std::numeric_limits<float>::infinity();  // itself first
-            least(d, n, kept, copy, order);
+            const auto& order = least.find(d, n, kept, c);
             std::copy(order.begin(), order.end(), near + c * m);
             std::fill(near + c * m + kept, near + (c + 1) * m, -1);
         }

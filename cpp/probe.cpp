@@ -63,7 +63,6 @@ private:
     RowGroups packed_;
     std::vector<const float*> columns_;
     Floats tails_, sums_;
-    std::vector<std::pair<float, int32_t>> nearest_;
     std::vector<std::pair<int32_t, int32_t>> pairs_;
 
     void sort_visits() {
@@ -103,11 +102,11 @@ private:
     // The first cell: lists are empty and would take in almost anything, so no bounds, but all distances.
     void meet_own(int64_t cell) {
         const int64_t n = cells_.cell_size(cell), first = cells_.starts[cell];
-        const int64_t width = (n + OTHERS - 1) / OTHERS * OTHERS;
+        const int64_t width = (n + PANEL - 1) / PANEL * PANEL;
         const ShortRows& short_rows = cells_.short_rows;
         columns_.resize(width);
         for (int64_t j = 0; j < width; ++j) columns_[j] = short_rows.row(first + std::min(j, n - 1));
-        tails_.resize(n);
+        tails_.resize(width);
         for (int64_t j = 0; j < n; ++j) tails_[j] = short_rows.tail(first + j, short_rows.dims);
         sums_.resize(SOME * width);
         for (int64_t i = 0; i < n; i += SOME) {
@@ -121,15 +120,21 @@ private:
     }
 
     // The nearest of n rows from the first one on go to the list of the i-th of them.
-    void choose(int64_t first, int64_t n, int64_t i, const float* sums) {
-        nearest_.clear();
-        for (int64_t j = 0; j < n; ++j) {
-            if (j != i) nearest_.push_back({sums[j] + tail_estimate<N>(tails_[i], tails_[j]), (int32_t)(first + j)});
+    void choose(int64_t first, int64_t n, int64_t i, float* sums) {
+        const List list(lists_, first + i);
+        const vfloat tail = splat(tails_[i]);
+        for (int64_t j = 0; j < n; j += LANES) {
+            const vfloat away = load(sums + j) + tail_estimate<N>(tail, load(tails_.data() + j));
+            uint32_t near = mask_le(away, splat(list.limit()));
+            if (n - j < LANES) near &= (1u << (n - j)) - 1;
+            if (i - j >= 0 && i - j < LANES) near &= ~(1u << (i - j));  // itself
+            if (near == 0) continue;
+            store(sums + j, away);
+            for (; near; near &= near - 1) {
+                const int64_t at = j + __builtin_ctz(near);
+                list.add(sums[at], (int32_t)(first + at));
+            }
         }
-        const auto end = nearest_.begin() + std::min<int64_t>(n - 1, lists_.k);
-        std::partial_sort(nearest_.begin(), end, nearest_.end());
-        List list(lists_, first + i);
-        for (auto pair = nearest_.begin(); pair < end; ++pair) list.add(pair->first, pair->second);
     }
 
     void meet(int64_t e) {

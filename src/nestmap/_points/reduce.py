@@ -54,26 +54,35 @@ class ShortRows:
     sizes: Array  # float32, n
 
     def take(self, order: Array, n_threads: int) -> ShortRows:
-        z = aligned_empty(len(order), self.z.shape[1])
-        map_blocks(
-            lambda part: np.take(self.z, order[part], axis=0, out=z[part], mode="clip"),
-            blocks(len(z), z.shape[1], values=800_000),
-            n_threads,
-        )
-        return ShortRows(z, self.tails[order], self.sizes[order])
+        z = _take(self.z, order, n_threads, aligned_empty(len(order), self.z.shape[1]))
+        return ShortRows(z, _take(self.tails, order, n_threads), self.sizes[order])
 
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
         """The same as `take` of all rows, in the memory of these ones, which are lost: a few columns at a time."""
         before = np.empty((len(order), MOVED), dtype=np.float32)
         for first in range(0, self.z.shape[1], MOVED):
             columns = self.z[:, first : first + MOVED]
-            before[:] = columns
+
+            def keep(part: slice, columns: Array = columns) -> None:
+                before[part] = columns[part]
 
             def move(part: slice, columns: Array = columns) -> None:
                 columns[part] = before[order[part]]
 
-            map_blocks(move, blocks(len(order), MOVED, values=800_000), n_threads)
-        return ShortRows(self.z, self.tails[order], self.sizes[order])
+            for step in (keep, move):
+                map_blocks(step, blocks(len(order), MOVED, values=100_000), n_threads)
+        return ShortRows(self.z, _take(self.tails, order, n_threads), self.sizes[order])
+
+
+def _take(values: Array, order: Array, n_threads: int, out: Array | None = None) -> Array:
+    """values[order]"""
+    taken = np.empty((len(order), values.shape[1]), dtype=values.dtype) if out is None else out
+    map_blocks(
+        lambda part: np.take(values, order[part], axis=0, out=taken[part], mode="clip"),
+        blocks(*taken.shape, values=800_000),
+        n_threads,
+    )
+    return taken
 
 
 def aligned_empty(n: int, width: int) -> Array:
@@ -191,19 +200,24 @@ def reduce_rows(
 def _projection(points: PointSet, reducer: Reducer, most: int, single: bool) -> Callable[[Any], tuple[Any, Array]]:
     """A function from up to `most` rows to those rows, centred, and their coordinates; the arrays are used again."""
     kind = np.float32 if single else np.float64
+    plain = single and points.metric == "euclidean"  # numbers of float32, all along
     scratch = _Scratch(most, 0 if points.is_sparse else points.n_cols, reducer.n_dims, kind)
-    mean: Array = (reducer.mean / points.unit if single else reducer.mean).astype(kind)
+    mean: Array = (reducer.mean / points.unit).astype(kind) if plain else reducer.mean
     directions, kept = reducer.directions.astype(kind), reducer.directions.shape[1]
 
-    def project(which: Any) -> tuple[Any, Array]:
-        if single:
+    def centred(which: Any) -> Any:
+        if plain:
             x = points.data[which]
             x = np.subtract(x, mean, out=scratch.rows[: len(x)], dtype=kind)
             x *= points.unit
-        else:
-            x = points.block(which, scratch.rows)
-            if not points.is_sparse:  # the mean is 0 there
-                x -= mean
+            return x
+        x = points.block(which, scratch.wide)
+        if points.is_sparse:  # the mean is 0 there
+            return x
+        return np.subtract(x, mean, out=scratch.rows[: len(x)], casting="same_kind")
+
+    def project(which: Any) -> tuple[Any, Array]:
+        x = centred(which)
         short = scratch.short[: x.shape[0]]
         if points.is_sparse:
             short[:, :kept] = x @ directions
@@ -215,12 +229,16 @@ def _projection(points: PointSet, reducer: Reducer, most: int, single: bool) -> 
 
 
 def for_single(points: PointSet, reducer: Reducer) -> Reducer | None:
-    """The same around a mean of float32, for sums in float32; None if these would lose more than rounding.
+    """What sums in float32 take: the same, or the same around a mean of float32; None if they lose more than rounding.
 
-    The rows must be numbers of float32, whatever type holds them: nothing is lost before the mean is taken off.
+    Nothing may be lost before the mean is taken off. Scaled rows are centred in float64. Others must be numbers of
+    float32, whatever type holds them.
     """
-    plain = points.metric == "euclidean" and not points.is_sparse and 2.0**-64 < points.unit < 2.0**64
-    if not plain or not _hold_float32(points.data):
+    if points.is_sparse or points.norm == "L1":
+        return None
+    if points.metric != "euclidean":
+        return reducer
+    if not 2.0**-64 < points.unit < 2.0**64 or not _hold_float32(points.data):
         return None
     return replace(reducer, mean=reducer.mean.astype(np.float32).astype(np.float64))
 
@@ -236,6 +254,7 @@ class _Scratch(threading.local):
 
     def __init__(self, n: int, n_cols: int, dims: int, kind: type[np.floating[Any]]) -> None:
         self.rows = np.empty((n, n_cols), dtype=kind)
+        self.wide = self.rows if kind is np.float64 else np.empty((n, n_cols))
         self.short = np.zeros((n, dims), dtype=kind)
 
 

@@ -33,7 +33,7 @@ from .spaces import ProductSpace, SomeRows, Space, space_of
 
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
 _PROBES, _FEW_PROBES = 6, 3  # cells that each row looks into, and for a low target
-_LOW = 0.7  # a target below: fewer cells, and half of the sample, which costs as much as the search there
+_LOW = 0.7  # a target below: fewer cells and columns, and a quarter of the sample, which costs as much as the search
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row, at most; more are tried if fewer will not do
 FIRST_LENGTH, _SHORT_LENGTH, MOST_LISTED = 16, 8, LENGTHS[0]  # short: for a low target
@@ -149,7 +149,8 @@ def search_graph(
     n = points.n if distinct is None else len(distinct)
     if n < max(_LEAST_DISTINCT, 2 * k):
         raise CheaperExact("few distinct rows: all distances were computed")
-    reducer = reducer or fit_reducer(points, _sample_of(points, distinct), columns)
+    low = rounds is None and k == 1 and target < _LOW
+    reducer = reducer or fit_reducer(points, _sample_of(points, distinct), min(columns, 64) if low else columns)
     single = for_single(points, reducer)
     reducer = single or reducer
     clock.stop("directions")
@@ -328,7 +329,7 @@ class _Search:
     def _choose_sample(self, target: float, n_sampled: int) -> Array:
         """Random rows: every second one steers the search, the others tell the recall."""
         n = len(self.reduced.z)
-        size = min(n, _SAMPLED_LISTS if self.k > 1 else n_sampled if target >= _LOW else n_sampled // 2)
+        size = min(n, _SAMPLED_LISTS if self.k > 1 else n_sampled if target >= _LOW else n_sampled // 4)
         return np.sort(np.random.default_rng(2).choice(n, size, replace=False))
 
     def _steer(self) -> float:
