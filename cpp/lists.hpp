@@ -31,25 +31,6 @@ inline float above_bound(float a, float b) {
     return N == Norm::L2 ? a * b * (1 - 0x1p-20f) : 0;
 }
 
-// The estimated distance of two rows, by differences: no cancellation. Squared for L2; any larger value as soon as it
-// is known to be above `limit`.
-template <Norm N>
-inline float estimate(const ShortRows& r, int64_t a, int64_t b, float limit) {
-    const float *x = r.row(a), *y = r.row(b);
-    float total = tail_estimate<N>(r.tail(a, r.dims), r.tail(b, r.dims));
-    for (int k = 0; k < r.dims;) {
-        vfloat sum = {}, other = {};
-        for (const int stop = std::min(r.dims, k + 64); k < stop; k += 2 * LANES) {  // dims is a multiple of 16
-            const vfloat d = load(x + k) - load(y + k), e = load(x + k + LANES) - load(y + k + LANES);
-            sum += N == Norm::L2 ? d * d : absolute(d);
-            other += N == Norm::L2 ? e * e : absolute(e);
-        }
-        total += sum_lanes(sum + other);
-        if (total > limit) break;
-    }
-    return total;
-}
-
 // Whether a number is among n others.
 inline bool contains(const int32_t* values, int n, int32_t value) {
     int32_t found = 0;  // no bool: the loop becomes vectors
@@ -65,10 +46,6 @@ struct List {
     List(const Lists& l, int64_t i) : k(l.k), ids(l.ids + i * l.k), estimates(l.estimates + i * l.k) {}
     float limit() const { return estimates[k - 1]; }
     bool has(int32_t id) const { return contains(ids, k, id); }
-    template <Norm N>
-    void meet(const ShortRows& r, int64_t own, int32_t id) const {
-        add(estimate<N>(r, own, id, limit()), id);
-    }
     // By distance, then position. Returns the place that it got; k if it is there already, or not near enough.
     int add(float away, int32_t id) const { return away > limit() || has(id) ? k : insert(away, id); }
 

@@ -23,7 +23,6 @@ public:
         : cells_(cells), ranks_(cells, near, m), lists_(lists) {}
 
     static constexpr int64_t TOGETHER = 256, MOST_VISITS = 2'000'000;  // cells and visits of a task
-    static constexpr size_t SETTLE_AT = 48;
     int64_t n_pairs = 0;
 
     void run(int64_t first, int64_t last, int64_t from, int64_t to, const Stop& stop) {
@@ -63,7 +62,11 @@ private:
     RowGroups packed_;
     std::vector<const float*> columns_;
     Floats tails_, sums_;
-    std::vector<std::pair<int32_t, int32_t>> pairs_;
+    struct Waiting {  // rows that may belong on a list: some of them together cost less
+        int n = 0;
+        int32_t ids[OTHERS];
+    };
+    Waiting waiting_[TILE_ROWS];  // for each row of a tile
 
     void sort_visits() {
         check_positions("visits of neighbouring cells", (int64_t)visits_.size());
@@ -145,10 +148,9 @@ private:
             for (int64_t p = 0; p < cells_.cell_panels(e); ++p) {
                 left > TILE_ROWS / 2 ? collect<TILE_ROWS>(g, left, e, p)
                                      : collect<(TILE_ROWS + 1) / 2>(g, left, e, p);
-                if (pairs_.size() >= SETTLE_AT) settle();  // limits drop while lists are new
             }
+            for (int r = 0; r < left; ++r) settle(r, rows_[g + r]);
             n_pairs += left * cells_.cell_size(e);
-            settle();
         }
     }
 
@@ -157,14 +159,29 @@ private:
         const int32_t first = (int32_t)(cells_.starts[e] + p * PANEL);
         bound_group<N, M>(packed_[g / TILE_ROWS], n, cells_.panel(e, p), cells_.width, [&](int r, const Bounds& b) {
             const vfloat limit = splat(List(lists_, rows_[g + r]).limit() - above_[g + r]);
-            for (uint32_t bits = mask_le(b, limit); bits; bits &= bits - 1)
-                pairs_.push_back({rows_[g + r], first + __builtin_ctz(bits)});
+            for (uint32_t bits = mask_le(b, limit); bits; bits &= bits - 1) {
+                Waiting& waiting = waiting_[r];
+                waiting.ids[waiting.n++] = first + __builtin_ctz(bits);
+                if (waiting.n == OTHERS) settle(r, rows_[g + r]);
+            }
         });
     }
 
-    void settle() {
-        for (const auto& [a, b] : pairs_) List(lists_, a).template meet<N>(cells_.short_rows, a, b);
-        pairs_.clear();
+    void settle(int r, int32_t row) {
+        Waiting& waiting = waiting_[r];
+        if (waiting.n == 0) return;
+        const ShortRows& short_rows = cells_.short_rows;
+        const float *x[1] = {short_rows.row(row)}, *y[OTHERS];
+        float sums[OTHERS];
+        for (int q = 0; q < OTHERS; ++q) y[q] = short_rows.row(waiting.ids[std::min(q, waiting.n - 1)]);
+        sum_differences<N>(x, y, short_rows.dims, sums, OTHERS);
+        const List list(lists_, row);
+        const float tail = short_rows.tail(row, short_rows.dims);
+        for (int q = 0; q < waiting.n; ++q) {
+            const int32_t id = waiting.ids[q];
+            list.add(sums[q] + tail_estimate<N>(tail, short_rows.tail(id, short_rows.dims)), id);
+        }
+        waiting.n = 0;
     }
 };
 

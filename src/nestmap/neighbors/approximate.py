@@ -32,18 +32,22 @@ from .scan import nearest_ids
 from .spaces import ProductSpace, SomeRows, Space, space_of
 
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
-_PROBES, _FEW_PROBES = 6, 3  # cells that each row looks into, and for a low target
-_LOW = 0.7  # a target below: fewer cells and columns, and a quarter of the sample, which costs as much as the search
+_PROBES, _FEW_PROBES, _MANY_PROBES = 6, 3, 8  # cells that each row looks into, for a low target, and for k > 1
+_LOW = 0.7  # a target below: fewer cells, and a quarter of the sample, which would cost as much as the search
+_HIGH = 0.9  # a target below: fewer columns. They rank candidates less well, and rounds on them take less time
+_FEW_COLUMNS = 64
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row, at most; more are tried if fewer will not do
 FIRST_LENGTH, _SHORT_LENGTH, MOST_LISTED = 16, 8, LENGTHS[0]  # short: for a low target
-_PARTNERS = 24  # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow
+# entries of a row's list, and rows that list it, that meet in a round: more make rounds slow. Lists for k > 1 are
+# long, and a round on fewer entries finds nearly as much
+_PARTNERS, _FEW_PARTNERS = 24, 16
 _FEW_ROWS = (2_007_874, 3_227_848, 5_425_531)  # up to so many rows, lists may be of these lengths
-_SPARE = 9  # more than are wanted: short rows do not tell the whole truth
+_SPARE = 17  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _NEARLY = 1.1  # times the least cost
 _SAMPLED, _SAMPLED_LISTS = 1000, 128  # random rows: for first neighbours, and for all of k
-_MANY = 0.02  # share of pairs within the bounds: then a product of matrices finds true neighbours faster
+_MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster
 _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
 _GAIN = 0.005  # of recall: a round that brings less is the last one
 _MOST_ROUNDS = 30
@@ -149,8 +153,9 @@ def search_graph(
     n = points.n if distinct is None else len(distinct)
     if n < max(_LEAST_DISTINCT, 2 * k):
         raise CheaperExact("few distinct rows: all distances were computed")
-    low = rounds is None and k == 1 and target < _LOW
-    reducer = reducer or fit_reducer(points, _sample_of(points, distinct), min(columns, 64) if low else columns)
+    if rounds is None and k == 1 and target < _HIGH:
+        columns = min(columns, _FEW_COLUMNS)
+    reducer = reducer or fit_reducer(points, _sample_of(points, distinct), columns)
     single = for_single(points, reducer)
     reducer = single or reducer
     clock.stop("directions")
@@ -162,7 +167,7 @@ def search_graph(
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
     longest = min(longest, longest_list(n))
-    length = list_length(k, longest, rounds.spare if rounds else _SPARE, low=rounds is None and target < _LOW)
+    length = list_length(k, longest, rounds.spare if rounds else _SPARE, low=rounds is None and target < _HIGH)
     search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
     if rounds is None:
         search.reach(target, longest, exact_pairs, n_sampled)
@@ -263,17 +268,20 @@ class _Search:
         """Visit cells, then a given number of rounds."""
         self._visit(_PROBES)
         self.cells.drop_panels()
-        graph = self._graph(FIRST_LENGTH)  # a single round finds nearly as much with few partners
+        graph = self._graph(_FEW_PARTNERS)
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
     def reach(self, target: float, longest: int, exact_pairs: Callable[[], float], n_sampled: int) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
-        self._visit(_FEW_PROBES if target < _LOW else _PROBES)
+        self._visit(_MANY_PROBES if self.k > 1 else _FEW_PROBES if target < _LOW else _PROBES)
         self.sample = self._choose_sample(target, n_sampled)
         recall, filled = self._steer(), True
         self.cells.drop_panels()  # rounds compare rows as they are
-        self._lengthen(_length_for(recall, target, longest), target, exact_pairs)
+        length = _length_for(recall, target, longest)
+        if self.k == 1 and recall < target <= _HIGH and length < self.lists.ids.shape[1]:
+            self._shorten(length)
+        self._lengthen(length, target, exact_pairs)
         graph = self._graph()
         while recall < target and self.n_rounds < _MOST_ROUNDS:
             self._improve(graph)
@@ -288,6 +296,10 @@ class _Search:
                 graph, filled = self._graph(), False  # a first round fills them, the second one tells
             elif gain < _GAIN:
                 break
+
+    def _shorten(self, length: int) -> None:
+        """Drop the last entries: rounds take less time."""
+        self.lists = Candidates(*(np.ascontiguousarray(a[:, :length]) for a in (self.lists.ids, self.lists.estimates)))
 
     def _lengthen(self, length: int, target: float, exact_pairs: Callable[[], float]) -> None:
         """Make room for more entries per row, if rounds on such lists cost less than all pairs."""
@@ -305,8 +317,8 @@ class _Search:
         self.n_rounds += 1
         self.clock.stop("descent")
 
-    def _graph(self, most: int = _PARTNERS) -> Any:
-        most = min(most, self.lists.ids.shape[1])
+    def _graph(self, partners: int | None = None) -> Any:
+        most = min(partners or (_FEW_PARTNERS if self.k > 1 else _PARTNERS), self.lists.ids.shape[1])
         return core().Graph(self.cells, self.lists.ids, self.lists.estimates, most)
 
     def _share_of_round(self) -> Share | None:

@@ -28,7 +28,7 @@ from .spaces import OtherSpace, space_of
 METHODS = ("auto", "exact", "approximate")
 _FEW = 4096  # rows up to which all distances are the faster way
 _TIED = 8  # equal distances that are told apart by keys
-_COLUMNS = 192  # reduced columns that the search makes use of: more cost more than they find
+_COLUMNS = 112  # reduced columns that the search makes use of: more cost more than they find
 
 
 @dataclass(frozen=True, eq=False)
