@@ -79,7 +79,7 @@ def _take(values: Array, order: Array, n_threads: int, out: Array | None = None)
     taken = np.empty((len(order), values.shape[1]), dtype=values.dtype) if out is None else out
     map_blocks(
         lambda part: np.take(values, order[part], axis=0, out=taken[part], mode="clip"),
-        blocks(*taken.shape, values=800_000),
+        blocks(len(taken), taken.shape[1], values=800_000),
         n_threads,
     )
     return taken
@@ -229,7 +229,7 @@ def _projection(points: PointSet, reducer: Reducer, most: int, single: bool) -> 
 
 
 def for_single(points: PointSet, reducer: Reducer) -> Reducer | None:
-    """What sums in float32 take: the same, or the same around a mean of float32; None if they lose more than rounding.
+    """The same, perhaps around a mean of float32, for sums in float32; None if these would lose more than rounding.
 
     Nothing may be lost before the mean is taken off. Scaled rows are centred in float64. Others must be numbers of
     float32, whatever type holds them.

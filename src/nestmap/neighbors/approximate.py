@@ -299,7 +299,9 @@ class _Search:
 
     def _shorten(self, length: int) -> None:
         """Drop the last entries: rounds take less time."""
-        self.lists = Candidates(*(np.ascontiguousarray(a[:, :length]) for a in (self.lists.ids, self.lists.estimates)))
+        self.lists = Candidates(
+            *(np.ascontiguousarray(a[:, :length]) for a in (self.lists.ids, self.lists.estimates))
+        )
 
     def _lengthen(self, length: int, target: float, exact_pairs: Callable[[], float]) -> None:
         """Make room for more entries per row, if rounds on such lists cost less than all pairs."""

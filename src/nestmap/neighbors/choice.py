@@ -21,6 +21,7 @@ _MANY = 2_000_000  # rows from which on columns are counted
 _TRIAL = 500  # rows that a first guess is made from
 _TOO_HIGH = 2  # times the cost: by so much is a guess from so few rows, unless bounds are of no use at all
 _HOPELESS = 8  # times the cost: no need to look closer
+_NEARLY_ALL = 0.995  # a higher target takes the approximate search longer than all pairs, where bounds are of use
 # per column of a pair that bounds leave over, and of one that meets in a matrix product, in bounded pairs (on AVX2)
 _VERIFY_COST, _PRODUCT_COST = 0.4, 0.03
 
@@ -55,14 +56,17 @@ def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Sear
     """The search with its method resolved to "exact" or "approximate", for rows or the n rows they are a sample of.
 
     'auto' is exact as long as that is predicted to cost no more than MOST_PAIRS bounded pairs of rows. Up to SURE
-    rows of few columns it always is, without asking.
+    rows of few columns it always is, without asking. 'approximate' with a target of nearly all is decided likewise.
     """
     n = n or data.shape[0]
     if search.method == "exact" or core() is None or n <= _FEW:
         return replace(search, method="exact")
     if search.method == "approximate":
-        return replace(search, method="exact") if search.target_recall >= 1 else search
-    if n <= SURE and data.shape[1] <= ALL_COLUMNS:
+        if search.target_recall >= 1:
+            return replace(search, method="exact")
+        if search.target_recall <= _NEARLY_ALL or n > SURE:
+            return search
+    elif n <= SURE and data.shape[1] <= ALL_COLUMNS:
         return replace(search, method="exact")
     pairs = predicted_pairs(data, metric, n)
     return replace(search, method="exact" if pairs <= MOST_PAIRS else "approximate", exact_pairs=pairs)
