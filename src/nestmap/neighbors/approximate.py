@@ -54,7 +54,7 @@ _MOST_ROUNDS = 30
 # of what visits miss, the share that rounds on lists of a length miss in the end (word vectors, the hardest data)
 _MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
 _EASY = 0.25  # where visits miss less than this share, rounds find more of it (images)
-_DESCENT_COST = 30  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
+_DESCENT_COST = 16  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
 
 
 class CheaperExact(Exception):
