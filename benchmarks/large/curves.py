@@ -42,6 +42,15 @@ def seconds_at(curve: list[Point], recall: float) -> float | None:
     return float(np.exp(np.interp(recall, [p.recall for p in best], [np.log(p.seconds) for p in best])))
 
 
+def _apart(curve: list[Point]) -> list[Point]:
+    """Points whose names do not lie on each other."""
+    named: list[Point] = []
+    for p in curve:
+        if all(abs(np.log(p.seconds / q.seconds)) > 0.35 or abs(p.recall - q.recall) > 0.06 for q in named):
+            named.append(p)
+    return named
+
+
 def draw(rows: Rows, path: Path) -> None:
     """One panel per data set that was measured."""
     import matplotlib
@@ -58,11 +67,11 @@ def draw(rows: Rows, path: Path) -> None:
             if not found:
                 continue
             axis.plot([p.seconds for p in found], [p.recall for p in found], style, color=color, label=method)
-            for p in found:
+            for p in _apart(found):
                 name = f"k={p.label}" if method == "pynndescent" else p.label
                 axis.annotate(name, (p.seconds, p.recall), xytext=(5, -9), textcoords="offset points", fontsize=7)
         axis.set(xscale="log", xlabel="seconds, warm, 2 threads", title=data, ylim=(0, 1.03))
-        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0)))
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.xaxis.set_major_formatter(ScalarFormatter())
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
