@@ -49,7 +49,8 @@ struct List {
     // By distance, then position. Returns the place that it got; k if it is there already, or not near enough.
     int add(float away, int32_t id) const { return away > limit() || has(id) ? k : insert(away, id); }
 
-    // The same for one that is surely not there. Those that come after it move back, a vector of them at a time.
+private:
+    // Those that come after the new one move back, a vector of them at a time.
     int insert(float away, int32_t id) const {
         const auto comes_after = [&](int j) { return away < estimates[j] || (away == estimates[j] && id < ids[j]); };
         const vfloat own = splat(away);

@@ -276,6 +276,15 @@ def test_a_target_is_about_what_is_found(target: float) -> None:
     assert abs(found.report.recall - true) < 4 * np.sqrt(true * (1 - true) / max(1, found.report.n_sampled)) + 1e-3
 
 
+def test_lists_are_cut_where_short_ones_will_do() -> None:
+    """Visits find about five of six neighbours: for 0.9 rounds on short lists are enough, for 0.97 they are not."""
+    X = np.random.default_rng(0).standard_normal((30_000, 8)).astype(np.float32)
+    points = make_points(X, "euclidean")
+    some, most = (approximate_neighbors(points, 2, target).report for target in (0.9, 0.97))
+    assert some.n_listed == 8 < most.n_listed and min(some.n_rounds, most.n_rounds) >= 1
+    assert some.recall > 0.88 and most.recall > 0.95
+
+
 def test_longer_lists_are_not_tried_where_all_pairs_are_cheaper() -> None:
     X = np.random.default_rng(0).standard_normal((24_000, 40)).astype(np.float32)
     points = make_points(X, "euclidean")

@@ -75,7 +75,7 @@ class ShortRows:
 
 
 def _take(values: Array, order: Array, n_threads: int, out: Array | None = None) -> Array:
-    """values[order]"""
+    """values[order], by several threads."""
     taken = np.empty((len(order), values.shape[1]), dtype=values.dtype) if out is None else out
     map_blocks(
         lambda part: np.take(values, order[part], axis=0, out=taken[part], mode="clip"),

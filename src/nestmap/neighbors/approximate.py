@@ -268,7 +268,7 @@ class _Search:
         """Visit cells, then a given number of rounds."""
         self._visit(_PROBES)
         self.cells.drop_panels()
-        graph = self._graph(_FEW_PARTNERS)
+        graph = self._graph()
         while self.n_rounds < n_rounds:
             self._improve(graph)
 
@@ -319,8 +319,8 @@ class _Search:
         self.n_rounds += 1
         self.clock.stop("descent")
 
-    def _graph(self, partners: int | None = None) -> Any:
-        most = min(partners or (_FEW_PARTNERS if self.k > 1 else _PARTNERS), self.lists.ids.shape[1])
+    def _graph(self) -> Any:
+        most = min(_FEW_PARTNERS if self.k > 1 else _PARTNERS, self.lists.ids.shape[1])
         return core().Graph(self.cells, self.lists.ids, self.lists.estimates, most)
 
     def _share_of_round(self) -> Share | None:
