@@ -1,6 +1,7 @@
 // What lists are worth: distances by definition.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "approximate.hpp"
 #include "checks.hpp"
@@ -19,7 +20,8 @@ void rank_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t
         const double product = (double)r.tail(i, r.dims) * r.tail(checked(list.ids[j], n_rows, "ids"), r.dims);
         return list.estimates[j] * (1 - 0x1p-18) - (cells.norm == Norm::L2 ? product : 0);
     };
-    const auto rank = [&](int64_t i, double* best, int64_t* best_ids) {
+    const auto rank = [&](int64_t i, double* row, double* best, int64_t* best_ids) {
+        rows.read(row_of[i], row);
         std::fill(best, best + wanted, std::numeric_limits<double>::infinity());
         std::fill(best_ids, best_ids + wanted, -1);
         const List list(lists, i);
@@ -30,7 +32,7 @@ void rank_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t
             const int32_t next = j + 1 < list.k ? list.ids[j + 1] : -1;
             if (next >= 0 && next < n_rows) rows.prefetch(row_of[next]);
             const int64_t id = row_of[list.ids[j]];
-            const double d = rows.distance(row_of[i], rows, id, last, cells.norm);
+            const double d = rows.distance_from(row, row_of[i], id, last, cells.norm);
             const auto behind = [&](int p) {
                 return d < best[p] || (d == best[p] && (best_ids[p] < 0 || rows.before(id, best_ids[p])));
             };
@@ -45,8 +47,9 @@ void rank_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t
         }
     };
     parallel_for((n + BLOCK - 1) / BLOCK, n_threads, poll, [&](int64_t task, int) {
+        std::vector<double> row(rows.is_dense() ? rows.cols() : 0);
         for (int64_t t = task * BLOCK; t < std::min(n, (task + 1) * BLOCK); ++t)
-            rank(positions ? positions[t] : t, distances + t * wanted, ids + t * wanted);
+            rank(positions ? positions[t] : t, row.data(), distances + t * wanted, ids + t * wanted);
     });
 }
 

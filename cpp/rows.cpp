@@ -34,26 +34,38 @@ inline V term(V diff) {
 constexpr int64_t EXIT_EVERY = 64;  // columns between two looks at the limit
 constexpr double APART = 2;  // squared distance of a unit vector to a row without direction: not up to rounding
 
-// Plain skips centre and scale, which for euclidean and manhattan are 0 and one power of two, applied at the end.
-template <class T, Norm N, bool Plain>
-double dense_distance(const T* a, const T* b, int64_t cols, double sa, double ca, double sb, double cb,
-                      double limit) {
+// How two rows are read. Plain: as they are, since centre and scale are 0 and one power of two (euclidean, manhattan),
+// applied at the end. Scaled: both are centred and scaled. Second: the first one has been already.
+enum class Form { Plain, Scaled, Second };
+
+template <Norm N, Form F, class A, class B>
+double dense_distance(const A* a, const B* b, int64_t cols, double sa, double ca, double sb, double cb, double limit) {
+    const auto term_of = [&](auto x, auto y) {
+        return term<N>((F == Form::Scaled ? (x - ca) * sa : x) - (F == Form::Plain ? y : (y - cb) * sb));
+    };
     Sum8 sum;
     int64_t k = 0;
     while (k + 8 <= cols) {
         const int64_t stop = std::min(cols - cols % 8, k + EXIT_EVERY);
         for (; k < stop; k += 8)
-            for (int v = 0; v < Sum8::N; ++v) {
-                const vdouble x = load_wide(a + k + v * Sum8::WIDE), y = load_wide(b + k + v * Sum8::WIDE);
-                sum.s[v] += term<N>(Plain ? x - y : (x - ca) * sa - (y - cb) * sb);
-            }
+            for (int v = 0; v < Sum8::N; ++v)
+                sum.s[v] += term_of(load_wide(a + k + v * Sum8::WIDE), load_wide(b + k + v * Sum8::WIDE));
         if (sum.total() > limit) return std::numeric_limits<double>::infinity();
     }
-    for (int l = 0; k < cols; ++k, ++l) {
-        const double x = a[k], y = b[k];
-        sum.add(l, term<N>(Plain ? x - y : (x - ca) * sa - (y - cb) * sb));
-    }
+    for (int l = 0; k < cols; ++k, ++l) sum.add(l, term_of((double)a[k], (double)b[k]));
     return sum.total();
+}
+
+// |s a - s b| = s |a - b|, to the last bit, for a power of two that keeps the squares in range.
+bool is_plain(double sa, double ca, double sb, double cb) {
+    int exponent;
+    return sa == sb && ca == 0 && cb == 0 && std::frexp(sa, &exponent) == 0.5 && std::abs(exponent) < 160;
+}
+
+template <Norm N, class A, class B>
+double plain_distance(const A* a, const B* b, int64_t cols, double scale, double limit) {
+    const double factor = N == Norm::L2 ? scale * scale : scale;
+    return factor * dense_distance<N, Form::Plain>(a, b, cols, 1, 0, 1, 0, limit / factor * (1 + 1e-12));
 }
 
 template <class T, Norm N>
@@ -61,13 +73,8 @@ double dispatch_dense(const T* a, const T* b, int64_t cols, const Affine& fa, in
                       int64_t j, double limit) {
     const double sa = fa.scale[i], sb = fb.scale[j], ca = fa.centre[i], cb = fb.centre[j];
     if (fa.extra[i] != fb.extra[j]) return APART;
-    // |s a - s b| = s |a - b|, to the last bit, for a power of two that keeps the squares in range
-    int exponent;
-    if (sa == sb && ca == 0 && cb == 0 && std::frexp(sa, &exponent) == 0.5 && std::abs(exponent) < 160) {
-        const double factor = N == Norm::L2 ? sa * sa : sa;
-        return factor * dense_distance<T, N, true>(a, b, cols, 1, 0, 1, 0, limit / factor * (1 + 1e-12));
-    }
-    return dense_distance<T, N, false>(a, b, cols, sa, ca, sb, cb, limit);
+    if (is_plain(sa, ca, sb, cb)) return plain_distance<N>(a, b, cols, sa, limit);
+    return dense_distance<N, Form::Scaled>(a, b, cols, sa, ca, sb, cb, limit);
 }
 
 // New rows are float, training rows may be narrower: both are read as double, which changes no value.
@@ -92,6 +99,29 @@ double DenseRows<T>::distance(int64_t i, const Rows& o, int64_t j, double limit,
     const T* b = other.data_ + j * cols_;
     return norm == Norm::L2 ? dispatch_dense<T, Norm::L2>(a, b, cols_, affine_, i, other.affine_, j, limit)
                             : dispatch_dense<T, Norm::L1>(a, b, cols_, affine_, i, other.affine_, j, limit);
+}
+
+// Rows of one scale are read as they are, others centred and scaled.
+template <class T>
+void DenseRows<T>::read(int64_t i, double* out) const {
+    widen(i, out);
+    if (affine_.scale.is_constant()) return;
+    const double scale = affine_.scale[i], centre = affine_.centre[i];
+    for (int64_t k = 0; k < cols_; ++k) out[k] = (out[k] - centre) * scale;
+}
+
+template <class T>
+double DenseRows<T>::distance_from(const double* x, int64_t i, int64_t j, double limit, Norm norm) const {
+    const double sa = affine_.scale[i], sb = affine_.scale[j], ca = affine_.centre[i], cb = affine_.centre[j];
+    const bool plain = is_plain(sa, ca, sb, cb);
+    if (plain != affine_.scale.is_constant()) return distance(i, *this, j, limit, norm);
+    if (affine_.extra[i] != affine_.extra[j]) return APART;
+    const T* b = data_ + j * cols_;
+    if (plain)
+        return norm == Norm::L2 ? plain_distance<Norm::L2>(x, b, cols_, sa, limit)
+                                : plain_distance<Norm::L1>(x, b, cols_, sa, limit);
+    return norm == Norm::L2 ? dense_distance<Norm::L2, Form::Second>(x, b, cols_, 1, 0, sb, cb, limit)
+                            : dense_distance<Norm::L1, Form::Second>(x, b, cols_, 1, 0, sb, cb, limit);
 }
 
 template <class T, class I>

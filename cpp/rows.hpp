@@ -16,6 +16,7 @@ struct PerRow {
     const double* values;
     int64_t step;  // 0: the same value for all rows
     double operator[](int64_t i) const { return values[i * step]; }
+    bool is_constant() const { return step == 0; }
 };
 struct Affine {
     PerRow scale, centre, extra;
@@ -30,6 +31,12 @@ public:
     // `limit` as soon as it is known to be above. CSR rows meet CSR rows of the same types; dense rows
     // of different types meet in double.
     virtual double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const = 0;
+    // For a row that meets many: `read` leaves in `out` (cols() doubles) what distance_from, which has the same bits
+    // as `distance` to row j of these, takes as x, so that row i is converted once.
+    virtual void read(int64_t, double*) const {}
+    virtual double distance_from(const double*, int64_t i, int64_t j, double limit, Norm norm) const {
+        return distance(i, *this, j, limit, norm);
+    }
     virtual bool is_dense() const { return false; }
     virtual void widen(int64_t, double*) const {}  // the values of row i, if dense
     int64_t cols() const { return cols_; }
@@ -52,6 +59,8 @@ class DenseRows final : public Rows {
 public:
     DenseRows(const T* data, int64_t n, int64_t cols, Affine a) : Rows(n, cols, a), data_(data) {}
     double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const override;
+    void read(int64_t i, double* out) const override;
+    double distance_from(const double* x, int64_t i, int64_t j, double limit, Norm norm) const override;
     const void* storage() const override { return &STORAGE; }
     bool is_dense() const override { return true; }
     void widen(int64_t i, double* out) const override {

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from nestmap import HNNE, RecallWarning
-from nestmap._native import builds, core, using
+from nestmap._native import builds, core, kernels, using
 from nestmap._native import probe as twin
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer, reduce_rows
 from nestmap.neighbors import choice as choice_module
 from nestmap.neighbors import first_neighbors
 from nestmap.neighbors.approximate import Candidates, approximate_neighbors
-from nestmap.neighbors.cells import Partition, fine_partition
-from nestmap.neighbors.choice import Search, decide, predicted_pairs
+from nestmap.neighbors.cells import Partition, fine_partition, telling_columns
+from nestmap.neighbors.choice import Search, columns_for, decide, predicted_pairs
 from nestmap.neighbors.join import join_points, make_cells
 
 
@@ -184,6 +185,57 @@ def test_recall_is_what_the_report_says(metric: str) -> None:
     assert "recall" in str(report)
 
 
+def grouped(n: int, d: int, groups: int, inner: int) -> np.ndarray:
+    """Rows with the look of embeddings: each group has directions of its own, so that no few directions tell much."""
+    rng = np.random.default_rng(0)
+    centres, bases = rng.standard_normal((groups, d)), rng.standard_normal((groups, inner, d)) / np.sqrt(inner)
+    group = rng.integers(0, groups, n)
+    return (centres[group] + np.einsum("ni,nid->nd", rng.standard_normal((n, inner)), bases[group])).astype(np.float32)
+
+
+def test_rows_that_few_directions_say_little_about_get_more_columns() -> None:
+    points = make_points(grouped(12_000, 400, 80, 12), "cosine")
+    exact = join_points(points, 2).in_metric(points)
+    found = {
+        (target, most): approximate_neighbors(points, 2, target, columns=64, most_columns=most).in_metric(points)
+        for target, most in ((0.5, 192), (0.8, 192), (0.8, 0))
+    }
+    columns = {case: each.report.n_reduced_columns for case, each in found.items()}
+    assert columns == {(0.5, 192): 64, (0.8, 192): 192, (0.8, 0): 64}, "not for a low target, nor where none are left"
+    more, usual = (found[0.8, most].report for most in (192, 0))
+    assert np.mean(found[0.8, 192].distances <= exact.distances) > 0.78
+    assert more.n_rounds < usual.n_rounds or more.n_listed < usual.n_listed, "they tell more of what is near"
+    assert more.n_sampled <= 400_000 // 400, "wide rows: fewer of them are compared with all"
+
+
+def test_cells_are_made_by_the_columns_that_vary() -> None:
+    rng = np.random.default_rng(0)
+    flat = rng.standard_normal((5_000, 128)).astype(np.float32)
+    assert telling_columns(flat) in (104, 112) and telling_columns(flat[:, :16]) == 16
+    assert telling_columns(flat * 0.9 ** np.arange(128, dtype=np.float32)) == 24
+    assert telling_columns(np.zeros((100, 64), dtype=np.float32)) == 24
+    # groups of one direction each: the leading 24 columns tell most of them not apart
+    groups = rng.integers(0, 100, 20_000)
+    z = np.eye(128, dtype=np.float32)[groups] + 0.05 * rng.standard_normal((20_000, 128)).astype(np.float32)
+    found = fine_partition(z, 2)
+    mixed = [len(np.unique(groups[found.order[a:b]])) for a, b in pairwise(found.starts)]
+    assert np.mean(np.array(mixed) == 1) > 0.8
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "uint8"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "manhattan"])
+@pytest.mark.parametrize("build", builds())
+def test_ranked_distances_have_the_bits_of_pairs(build: str, metric: str, kind: str) -> None:
+    X = (8 * mixture(3_000, 21) + 100).astype(kind)
+    X[:4] = 0  # rows without direction
+    with using(build):
+        points = make_points(X, metric)
+        found = approximate_neighbors(points, 2, 0.8)
+        direct = kernels.pair_distances(points, np.arange(points.n), found.ids)
+    assert not found.report.exact
+    np.testing.assert_array_equal(found.squared, direct)
+
+
 def test_distances_belong_to_the_neighbours() -> None:
     points = make_points(mixture(25_000, 10), "euclidean")
     found = approximate_neighbors(points, 2, 0.5).in_metric(points)
@@ -255,6 +307,21 @@ def test_auto_knows_the_price_of_pairs_that_bounds_leave_over() -> None:
     assert chosen.method == "approximate" and chosen.exact_pairs > choice_module.MOST_PAIRS
     few_directions = rng.standard_normal((700, 20)) @ rng.standard_normal((20, 768))
     assert decide(few_directions, "cosine", Search(), n=100_000).method == "exact"
+
+
+def test_columns_follow_from_what_directions_hold() -> None:
+    hard, n = grouped(2_500, 400, 80, 12), 500_000
+    easy = (hard[:, :20] @ np.random.default_rng(1).standard_normal((20, 400))).astype(np.float32)
+    assert columns_for(hard, "cosine", n) == 256 and columns_for(easy, "cosine", n) == 128
+    assert columns_for(hard, "cosine", 3_000_000) == 64, "memory"
+    budget = Budget(10**11, given=False)
+    plans = {
+        name: plan_fit(X, "cosine", Search("approximate"), n_components=2, local=True, given=False, budget=budget, n_rows=n)
+        for name, X in (("hard", hard), ("easy", easy))
+    }
+    assert plans["hard"].columns == 256 and plans["easy"].columns == 128
+    more = plans["hard"].stages["first neighbours"] - plans["easy"].stages["first neighbours"]
+    assert more >= n * 4.5 * 128
 
 
 def test_a_target_of_nearly_all_is_exact_where_bounds_are_of_use() -> None:

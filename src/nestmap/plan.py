@@ -14,7 +14,7 @@ from ._costs import Job, expected_share, faster_ways, predict_costs
 from ._input.memory import Budget, format_size
 from ._input.validate import work_dtype
 from ._points.point_set import NATIVE_METRICS
-from ._points.reduce import MOVED, sample_size
+from ._points.reduce import ALL_COLUMNS, MOVED, sample_size
 from ._progress import Progress, in_seconds
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
@@ -22,7 +22,7 @@ from .errors import MemoryBudgetError
 from .layout.islands import MOST_NODES
 from .neighbors.approximate import FIRST_LENGTH, LENGTHS, LISTED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
-from .neighbors.choice import Search, decide, most_columns
+from .neighbors.choice import Search, columns_for, decide, most_columns
 from .neighbors.row_metric import RowMetric
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
@@ -164,9 +164,9 @@ def plan_fit(
     was given; the memory that happens to be free must not change the map.
     """
     n, n_features = n_rows or X.shape[0], X.shape[1]
-    method, exact_pairs = _method(X, metric, options, given, n)
+    method, exact_pairs, most = _method(X, metric, options, given, n)
     whole = -(-n_features // 16) * 16
-    most, least = min(most_columns(n), whole), whole if n_features <= 64 else 16  # few columns are all kept
+    most, least = min(most, whole), whole if n_features <= 64 else 16  # few columns are all kept
     if method == "approximate" and not budget.given:
         least = most
     if sparse.issparse(X):
@@ -213,16 +213,17 @@ def make_run(plan: Plan, options: Search, n_threads: int, progress: Progress, fo
     return Run(n_threads, progress, rows, nodes, folder, plan.disk > 0)
 
 
-def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[str, float]:
-    """The name of the way, and the pairs of the exact one, if it had to be asked for."""
+def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[str, float, int]:
+    """The name of the way, the pairs of the exact one, if it had to be asked for, and how many columns to keep."""
     if given:
-        return "given", nan
+        return "given", nan, most_columns(n)
     if isinstance(metric, RowMetric):  # euclidean after a change of the rows
         return _method(metric.rows(X), "euclidean", options, given, n)
     if metric not in NATIVE_METRICS:
-        return "brute force", nan
+        return "brute force", nan, most_columns(n)
     chosen = decide(X, metric, options, n)
-    return chosen.method, chosen.exact_pairs
+    columns = columns_for(X, metric, n) if chosen.method == "approximate" else most_columns(n)
+    return chosen.method, chosen.exact_pairs, columns
 
 
 def _estimate(
@@ -240,7 +241,8 @@ def _estimate(
     """Bytes per stage, from what the stages keep per row (docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
     kept = 32  # hashes and their order, members, links
-    panels = 4 * (min(columns, 96 if method == "exact" else 64) + 2) * 1.2  # cells are not multiples of a panel
+    head = min(columns, 96) if method == "exact" else min(columns, 64) if columns <= ALL_COLUMNS else 0.8 * columns
+    panels = 4 * (head + 2) * 1.2  # cells are not multiples of a panel
     # panels go before the descent begins; lists of visits have FIRST_LENGTH entries
     search = panels + 24 if method == "exact" else max(panels + 8 * FIRST_LENGTH, graph_bytes(n_listed))
     n_cells = 0 if method == "exact" else n / fine_size(n)

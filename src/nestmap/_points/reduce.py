@@ -26,6 +26,7 @@ _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
 MOST_COLUMNS = 256
 FEW_COLUMNS = 64  # where rows are counted in millions
 ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
+_LITTLE = 0.5  # share of the variance: where the usual directions hold less (embeddings), more of them are taken
 MOVED = 16  # columns that are put in another order at a time: a cache line
 _SAMPLE_VALUES = 4_000_000
 _SAMPLE_ROWS, _LEAST_SAMPLE_ROWS = 2000, 64
@@ -100,16 +101,29 @@ def sample_size(n: int, n_cols: int) -> int:
 def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
     """At most `most` directions from a sample of rows (None: a random one); O(sample · n_cols · n_dims)."""
     rng = np.random.default_rng(0)
-    n_sample = sample_size(points.n, points.n_cols)
-    if rows is None:
-        rows = np.sort(rng.choice(points.n, n_sample, replace=False)) if n_sample < points.n else np.arange(points.n)
-    sample = points.block(rows)
+    sample = points.block(_random_rows(points, rng) if rows is None else rows)
     mean = np.zeros(points.n_cols) if points.is_sparse else sample.mean(axis=0)
     if not points.is_sparse:
         sample -= mean
     if points.norm == "L1":
         return Reducer(mean, _column_groups(sample, most), "L1")
     return Reducer(mean, _principal_directions(sample, rng, most), "L2")
+
+
+def _random_rows(points: PointSet, rng: np.random.Generator) -> Array:
+    size = sample_size(points.n, points.n_cols)
+    return np.sort(rng.choice(points.n, size, replace=False)) if size < points.n else np.arange(points.n)
+
+
+def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) -> Reducer:
+    """As many directions as usual, or the most if those hold little of the sampled rows (None: random ones)."""
+    reducer = fit_reducer(points, rows, usual)
+    if most <= usual or reducer.norm == "L1":
+        return reducer
+    x = points.block(_random_rows(points, np.random.default_rng(0)) if rows is None else rows)
+    x = x if points.is_sparse else x - reducer.mean
+    held = float(row_squares(_dense(x @ reducer.directions)).sum())
+    return reducer if held >= _LITTLE * float(row_squares(x).sum()) else fit_reducer(points, rows, most)
 
 
 def _principal_directions(sample: Array, rng: np.random.Generator, most: int) -> Array:

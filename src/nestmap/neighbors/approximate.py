@@ -23,7 +23,7 @@ from .._native import core, kernels
 from .._parallel import map_blocks, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
-from .._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack, sample_size
+from .._points.reduce import Reducer, ShortRows, fit_directions, for_single, reduce_rows, rounding_slack, sample_size
 from .._progress import Share, part_of
 from .cells import Partition, fine_partition
 from .join import Index, Joined, join_points, make_cells
@@ -47,7 +47,8 @@ _SPARE = 17  # more than are wanted: short rows do not tell the whole truth
 _COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
 _NEARLY = 1.1  # times the least cost
 _SAMPLED, _SAMPLED_LISTS = 1000, 128  # random rows: for first neighbours, and for all of k
-_MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster
+_MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster,
+_SAMPLED_VALUES, _LEAST_SAMPLED = 400_000, 256  # and of wide rows fewer are sampled: it would cost as much as rounds
 _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
 _GAIN = 0.005  # of recall: a round that brings less is the last one
 _MOST_ROUNDS = 30
@@ -96,12 +97,14 @@ def approximate_neighbors(
     longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
     n_sampled: int = _SAMPLED,
+    most_columns: int = 0,
 ) -> Joined:
     """First neighbours of all rows at about the target recall, the directions that were used, and an index.
 
-    `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per row, `longest`:
-    rows that are listed per row, at most; `exact_pairs` predicts what the exact join would bound, and is asked before
-    lists are made longer. `n_sampled` random rows steer the search and tell the recall.
+    `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per row, `most_columns`
+    if these hold little of the rows; `longest`: rows that are listed per row, at most; `exact_pairs` predicts what the
+    exact join would bound, and is asked before lists are made longer. `n_sampled` random rows steer the search and
+    tell the recall.
     """
     with single_threaded_blas():
         hashes = hash_points(points.data, n_threads) if hashes is None else hashes
@@ -110,7 +113,7 @@ def approximate_neighbors(
         try:
             found = search_graph(
                 points, copies.distinct, 1, n_threads, target, reducer, progress, columns, longest, exact_pairs,
-                n_sampled=n_sampled,
+                n_sampled=n_sampled, most_columns=most_columns,
             )  # fmt: skip
         except CheaperExact as reason:
             found = str(reason)  # the exception itself would keep all that the search holds
@@ -144,6 +147,7 @@ def search_graph(
     exact_pairs: Callable[[], float] = lambda: np.inf,
     rounds: Rounds | None = None,
     n_sampled: int = _SAMPLED,
+    most_columns: int = 0,
 ) -> NearestRows:
     """The k nearest of the distinct rows (None: all rows) for each of them.
 
@@ -155,7 +159,9 @@ def search_graph(
         raise CheaperExact("few distinct rows: all distances were computed")
     if rounds is None and k == 1 and target < _HIGH:
         columns = min(columns, _FEW_COLUMNS)
-    reducer = reducer or fit_reducer(points, _sample_of(points, distinct), columns)
+    if rounds is not None or target < _LOW:
+        most_columns = columns
+    reducer = reducer or fit_directions(points, _sample_of(points, distinct), columns, most_columns)
     single = for_single(points, reducer)
     reducer = single or reducer
     clock.stop("directions")
@@ -257,7 +263,8 @@ class _Search:
     ) -> None:  # fmt: skip
         self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
-        self.head = _choose_head(reduced, partition, points.norm, length)
+        # what cells were made by tells which ones are near, too
+        self.head = max(_choose_head(reduced, partition, points.norm, length), partition.centres.shape[1])
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), length)
         self.n_pairs = self.n_rounds = 0
@@ -367,6 +374,8 @@ class _Search:
         """Distances of the sample's true neighbours."""
         if self._share_within() > _MANY or (self.k > 1 and self.points.norm == "L1"):
             self.cells.drop_panels()
+            most = max(_LEAST_SAMPLED, _SAMPLED_VALUES // self.points.n_cols)
+            self.sample = self.sample[:: -(-len(self.sample) // most)]
             order = self.partition.order
             ids = nearest_ids(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
             pairs = np.repeat(order[self.sample], self.k), order[ids].ravel()

@@ -9,8 +9,8 @@ import numpy as np
 
 from .._input.validate import cast_rows, check_number, check_option
 from .._native import core
-from .._points.point_set import make_points
-from .._points.reduce import ALL_COLUMNS, FEW_COLUMNS, MOST_COLUMNS
+from .._points.point_set import PointSet, make_points
+from .._points.reduce import ALL_COLUMNS, FEW_COLUMNS, MOST_COLUMNS, fit_directions, sample_size
 from .join import join_points
 
 METHODS = ("auto", "exact", "approximate")
@@ -50,6 +50,18 @@ class Search:
 def most_columns(n: int) -> int:
     """Reduced columns that n rows are given at most."""
     return MOST_COLUMNS if n <= SURE else ALL_COLUMNS if n <= _MANY else FEW_COLUMNS
+
+
+def columns_for(data: Any, metric: str, n: int) -> int:
+    """Reduced columns that an approximate search of n rows like these is given at most.
+
+    From SURE rows on memory allows fewer than an exact one gets; not of rows that a few directions say little about.
+    """
+    usual = most_columns(n)
+    if usual != ALL_COLUMNS or data.shape[1] <= ALL_COLUMNS:
+        return usual
+    points = _some(data, metric, sample_size(n, data.shape[1]))
+    return MOST_COLUMNS if fit_directions(points, None, usual, MOST_COLUMNS).n_dims > usual else usual
 
 
 def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Search:
@@ -93,11 +105,16 @@ def pair_share(data: Any, metric: str, n: int) -> float:
 
 def _trial(data: Any, metric: str, n: int) -> tuple[float, bool]:
     """The cost of a join of n random rows per pair of them, in bounded pairs; whether it took matrix products."""
-    rows = np.sort(np.random.default_rng(3).choice(data.shape[0], min(data.shape[0], n), replace=False))
-    some = cast_rows(data[rows])
+    points = _some(data, metric, n)
     # one thread: the count, and with it the decision, is the same each time
-    report = join_points(make_points(some, metric), 1).report
+    report = join_points(points, 1).report
     cost = report.n_pairs_bounded + _VERIFY_COST * data.shape[1] * report.n_pairs_verified
     if report.n_pairs_multiplied:
         return _PRODUCT_COST * data.shape[1] / 2, True
-    return float(cost) / len(rows) ** 2, False
+    return float(cost) / points.n**2, False
+
+
+def _some(data: Any, metric: str, n: int) -> PointSet:
+    """n random rows, or all."""
+    rows = np.sort(np.random.default_rng(3).choice(data.shape[0], min(data.shape[0], n), replace=False))
+    return make_points(cast_rows(data[rows]), metric)
