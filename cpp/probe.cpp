@@ -27,7 +27,11 @@ public:
     void run(int64_t first, int64_t last, int64_t from, int64_t to, const Stop& stop) {
         visits_.clear();
         for (int64_t c = first; c < last && !stop; ++c) {
-            if (from == 0) meet_own(c);
+            if (from == 0) {
+                rows_.resize(cells_.cell_size(c));
+                std::iota(rows_.begin(), rows_.end(), (int32_t)cells_.starts[c]);
+                meet(c);
+            }
             ranks_.begin(c);
             for (int64_t i = 0; i < cells_.cell_size(c); ++i) {
                 const auto& order = ranks_.order(i, to);
@@ -57,15 +61,8 @@ private:
     std::vector<Visit> visits_, sorted_;
     std::vector<int32_t> counts_;
     std::vector<int32_t> rows_;
-    std::vector<float> above_;  // of each row: by how much estimates exceed bounds, at least
-    RowGroups packed_;
     std::vector<const float*> columns_;
     Floats tails_, sums_;
-    struct Waiting {  // rows that may belong on a list: some of them together cost less
-        int n = 0;
-        int32_t ids[OTHERS];
-    };
-    Waiting waiting_[TILE_ROWS];  // for each row of a tile
 
     void sort_visits() {
         check_positions("visits of neighbouring cells", (int64_t)visits_.size());
@@ -82,15 +79,12 @@ private:
         const float far = (float)((cells_.radius(e) + cells_.cell_slack(e)) * (1 + 0x1p-20));
         const float least = least_tail(e);
         rows_.clear();
-        above_.clear();
         for (size_t v = first; v < last; ++v) {
             const float away = N == Norm::L2 ? std::sqrt(sorted_[v].away) : sorted_[v].away;
             const float reach = std::max(0.0f, away * (1 - 0x1p-20f) - far);
             const int32_t row = sorted_[v].row;
             const float above = above_bound<N>(cells_.short_rows.tail(row, cells_.short_rows.dims), least);
-            if ((N == Norm::L2 ? reach * reach : reach) > List(lists_, row).limit() - above) continue;
-            rows_.push_back(row);
-            above_.push_back(above);
+            if ((N == Norm::L2 ? reach * reach : reach) <= List(lists_, row).limit() - above) rows_.push_back(row);
         }
     }
 
@@ -101,9 +95,11 @@ private:
         return cells_.cell_size(cell) ? least : 0;
     }
 
-    // The first cell: lists are empty and would take in almost anything, so no bounds, but all distances.
-    void meet_own(int64_t cell) {
-        const int64_t n = cells_.cell_size(cell), first = cells_.starts[cell];
+    // The chosen rows meet those of a cell. Lists take in much of what is near, so bounds would cost more than they
+    // spare: all distances, several at once.
+    void meet(int64_t cell) {
+        const int64_t n = cells_.cell_size(cell), first = cells_.starts[cell], n_rows = (int64_t)rows_.size();
+        if (n == 0) return;
         const int64_t width = (n + PANEL - 1) / PANEL * PANEL;
         const ShortRows& short_rows = cells_.short_rows;
         columns_.resize(width);
@@ -111,25 +107,27 @@ private:
         tails_.resize(width);
         for (int64_t j = 0; j < n; ++j) tails_[j] = short_rows.tail(first + j, short_rows.dims);
         sums_.resize(SOME * width);
-        for (int64_t i = 0; i < n; i += SOME) {
+        for (int64_t i = 0; i < n_rows; i += SOME) {
             const float* x[SOME];
-            for (int p = 0; p < SOME; ++p) x[p] = columns_[std::min(i + p, n - 1)];
+            for (int p = 0; p < SOME; ++p) x[p] = short_rows.row(rows_[std::min(i + p, n_rows - 1)]);
             for (int64_t j = 0; j < n; j += OTHERS)
                 sum_differences<N>(x, columns_.data() + j, short_rows.dims, sums_.data() + j, width);
-            for (int64_t p = 0; p < std::min<int64_t>(SOME, n - i); ++p) choose(first, n, i + p, sums_.data() + p * width);
+            for (int64_t p = 0; p < std::min<int64_t>(SOME, n_rows - i); ++p)
+                choose(rows_[i + p], first, n, sums_.data() + p * width);
         }
-        n_pairs += n * n;
+        n_pairs += n_rows * n;
     }
 
-    // The nearest of n rows from the first one on go to the list of the i-th of them.
-    void choose(int64_t first, int64_t n, int64_t i, float* sums) {
-        const List list(lists_, first + i);
-        const vfloat tail = splat(tails_[i]);
+    // The nearest of n rows from the first one on go to the list of a row.
+    void choose(int32_t row, int64_t first, int64_t n, float* sums) {
+        const List list(lists_, row);
+        const vfloat tail = splat(cells_.short_rows.tail(row, cells_.short_rows.dims));
+        const int64_t own = row - first;  // its place among them, if it is one of them
         for (int64_t j = 0; j < n; j += LANES) {
             const vfloat away = load(sums + j) + tail_estimate<N>(tail, load(tails_.data() + j));
             uint32_t near = mask_le(away, splat(list.limit()));
             if (n - j < LANES) near &= (1u << (n - j)) - 1;
-            if (i - j >= 0 && i - j < LANES) near &= ~(1u << (i - j));  // itself
+            if (own - j >= 0 && own - j < LANES) near &= ~(1u << (own - j));
             if (near == 0) continue;
             store(sums + j, away);
             for (; near; near &= near - 1) {
@@ -137,50 +135,6 @@ private:
                 list.add(sums[at], (int32_t)(first + at));
             }
         }
-    }
-
-    void meet(int64_t e) {
-        pack_rows(cells_, rows_, packed_);
-        const int64_t n = (int64_t)rows_.size();
-        for (int64_t g = 0; g < n; g += TILE_ROWS) {
-            const int left = (int)std::min<int64_t>(n - g, TILE_ROWS);
-            for (int64_t p = 0; p < cells_.cell_panels(e); ++p) {
-                left > TILE_ROWS / 2 ? collect<TILE_ROWS>(g, left, e, p)
-                                     : collect<(TILE_ROWS + 1) / 2>(g, left, e, p);
-            }
-            for (int r = 0; r < left; ++r) settle(r, rows_[g + r]);
-            n_pairs += left * cells_.cell_size(e);
-        }
-    }
-
-    template <int M>
-    void collect(int64_t g, int n, int64_t e, int64_t p) {
-        const int32_t first = (int32_t)(cells_.starts[e] + p * PANEL);
-        bound_group<N, M>(packed_[g / TILE_ROWS], n, cells_.panel(e, p), cells_.width, [&](int r, const Bounds& b) {
-            const vfloat limit = splat(List(lists_, rows_[g + r]).limit() - above_[g + r]);
-            for (uint32_t bits = mask_le(b, limit); bits; bits &= bits - 1) {
-                Waiting& waiting = waiting_[r];
-                waiting.ids[waiting.n++] = first + __builtin_ctz(bits);
-                if (waiting.n == OTHERS) settle(r, rows_[g + r]);
-            }
-        });
-    }
-
-    void settle(int r, int32_t row) {
-        Waiting& waiting = waiting_[r];
-        if (waiting.n == 0) return;
-        const ShortRows& short_rows = cells_.short_rows;
-        const float *x[1] = {short_rows.row(row)}, *y[OTHERS];
-        float sums[OTHERS];
-        for (int q = 0; q < OTHERS; ++q) y[q] = short_rows.row(waiting.ids[std::min(q, waiting.n - 1)]);
-        sum_differences<N>(x, y, short_rows.dims, sums, OTHERS);
-        const List list(lists_, row);
-        const float tail = short_rows.tail(row, short_rows.dims);
-        for (int q = 0; q < waiting.n; ++q) {
-            const int32_t id = waiting.ids[q];
-            list.add(sums[q] + tail_estimate<N>(tail, short_rows.tail(id, short_rows.dims)), id);
-        }
-        waiting.n = 0;
     }
 };
 

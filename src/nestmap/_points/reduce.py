@@ -26,7 +26,7 @@ _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
 MOST_COLUMNS = 256
 FEW_COLUMNS = 64  # where rows are counted in millions
 ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
-_LITTLE = 0.5  # share of the variance: where the usual directions hold less (embeddings), more of them are taken
+_LEADING, _LITTLE = 24, 0.6  # directions, share of the variance: where they hold less (embeddings), more are taken
 MOVED = 16  # columns that are put in another order at a time: a cache line
 _SAMPLE_VALUES = 4_000_000
 _SAMPLE_ROWS, _LEAST_SAMPLE_ROWS = 2000, 64
@@ -116,13 +116,13 @@ def _random_rows(points: PointSet, rng: np.random.Generator) -> Array:
 
 
 def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) -> Reducer:
-    """As many directions as usual, or the most if those hold little of the sampled rows (None: random ones)."""
+    """As many directions as usual, or the most if the leading ones hold little of a sample of rows (None: random)."""
     reducer = fit_reducer(points, rows, usual)
     if most <= usual or reducer.norm == "L1":
         return reducer
     x = points.block(_random_rows(points, np.random.default_rng(0)) if rows is None else rows)
     x = x if points.is_sparse else x - reducer.mean
-    held = float(row_squares(_dense(x @ reducer.directions)).sum())
+    held = float(row_squares(_dense(x @ reducer.directions[:, :_LEADING])).sum())
     return reducer if held >= _LITTLE * float(row_squares(x).sum()) else fit_reducer(points, rows, most)
 
 

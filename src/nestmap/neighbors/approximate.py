@@ -25,7 +25,7 @@ from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
 from .._points.reduce import Reducer, ShortRows, fit_directions, for_single, reduce_rows, rounding_slack, sample_size
 from .._progress import Share, part_of
-from .cells import Partition, fine_partition
+from .cells import USUAL_COLUMNS, Partition, fine_partition
 from .join import Index, Joined, join_points, make_cells
 from .report import Clock, NeighborReport
 from .scan import nearest_ids
@@ -38,22 +38,22 @@ _HIGH = 0.9  # a target below: fewer columns. They rank candidates less well, an
 _FEW_COLUMNS = 64
 LISTED = 64  # nearest cells that a cell's rows choose from
 LENGTHS = (64, 32, 16, 8)  # rows kept per row, at most; more are tried if fewer will not do
-FIRST_LENGTH, _SHORT_LENGTH, MOST_LISTED = 16, 8, LENGTHS[0]  # short: for a low target
+FIRST_LENGTH, _USUAL_LENGTH, _SHORT_LENGTH = 24, 16, 8  # at first: the most, and for a low target
+MOST_LISTED = LENGTHS[0]
 # entries of a row's list, and rows that list it, that meet in a round: more make rounds slow. Lists for k > 1 are
 # long, and a round on fewer entries finds nearly as much
 _PARTNERS, _FEW_PARTNERS = 24, 16
 _FEW_ROWS = (2_007_874, 3_227_848, 5_425_531)  # up to so many rows, lists may be of these lengths
 _SPARE = 17  # more than are wanted: short rows do not tell the whole truth
-_COMPARE_COST, _SETTLE_COST = 10, 300  # of a pair, in multiply-adds: against the limit, and if it passes (AVX2)
-_NEARLY = 1.1  # times the least cost
+_HEAD = 64
 _SAMPLED, _SAMPLED_LISTS = 1000, 128  # random rows: for first neighbours, and for all of k
 _MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster,
 _SAMPLED_VALUES, _LEAST_SAMPLED = 400_000, 256  # and of wide rows fewer are sampled: it would cost as much as rounds
 _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
-_GAIN = 0.005  # of recall: a round that brings less is the last one
+_GAIN = 0.005  # of recall: a round that brings less, or half of what a high target leaves, is the last one
 _MOST_ROUNDS = 30
 # of what visits miss, the share that rounds on lists of a length miss in the end (word vectors, the hardest data)
-_MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04}
+_MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04, 64: 0.03}
 _EASY = 0.25  # where visits miss less than this share, rounds find more of it (images)
 _DESCENT_COST = 16  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
 
@@ -101,10 +101,10 @@ def approximate_neighbors(
 ) -> Joined:
     """First neighbours of all rows at about the target recall, the directions that were used, and an index.
 
-    `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per row, `most_columns`
-    if these hold little of the rows; `longest`: rows that are listed per row, at most; `exact_pairs` predicts what the
-    exact join would bound, and is asked before lists are made longer. `n_sampled` random rows steer the search and
-    tell the recall.
+    `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per row, or
+    `most_columns`, where few directions say little; `longest`: rows that are listed per row, at most; `exact_pairs`
+    predicts what the exact join would bound, and is asked before lists are made longer. `n_sampled` random rows steer
+    the search and tell the recall.
     """
     with single_threaded_blas():
         hashes = hash_points(points.data, n_threads) if hashes is None else hashes
@@ -173,7 +173,10 @@ def search_graph(
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
     longest = min(longest, longest_list(n))
-    length = list_length(k, longest, rounds.spare if rounds else _SPARE, low=rounds is None and target < _HIGH)
+    if k > 1:
+        length = long_lists(k, rounds.spare if rounds else _SPARE)
+    else:
+        length = min(longest, first_length(target, is_hard(partition)))
     search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
     if rounds is None:
         search.reach(target, longest, exact_pairs, n_sampled)
@@ -209,11 +212,21 @@ def longest_list(n: int) -> int:
     return next((k for k, most in zip(LENGTHS, _FEW_ROWS, strict=False) if n <= most), LENGTHS[-1])
 
 
-def list_length(k: int, longest: int, spare: int, low: bool = False) -> int:
-    """Rows kept per row at first, where k are wanted and some more are kept: a multiple of 8, as vectors are."""
-    if k == 1:
-        return min(_SHORT_LENGTH if low else FIRST_LENGTH, longest)
+def long_lists(k: int, spare: int) -> int:
+    """Rows kept per row where k are wanted and some more are kept: a multiple of 8, as vectors are."""
     return min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+
+
+def is_hard(partition: Partition) -> bool:
+    """Whether a few columns do not tell near rows from others: word vectors and other embeddings."""
+    return bool(partition.centres.shape[1] > USUAL_COLUMNS)
+
+
+def first_length(target: float, hard: bool) -> int:
+    """Rows kept per row at first, where one is wanted."""
+    if target < (_LOW if hard else _HIGH):
+        return _SHORT_LENGTH
+    return FIRST_LENGTH if hard and target >= _HIGH else _USUAL_LENGTH
 
 
 def _wider(values: Array, width: int, filling: float) -> Array:
@@ -230,28 +243,12 @@ def _length_for(recall: float, target: float, longest: int) -> int:
     return min(longest, min(will_do, default=max(_MISSED)))
 
 
-def _choose_head(reduced: ShortRows, partition: Partition, norm: str, k: int) -> int:
-    """The number of leading columns that bounds pairs of near rows at the least cost, by a sample of cells."""
-    rng = np.random.default_rng(4)
-    n_cells = len(partition.starts) - 1
-    passing = []
-    for cell in rng.choice(n_cells, min(64, n_cells), replace=False):
-        rows = np.arange(partition.starts[cell], partition.starts[cell + 1])
-        if len(rows) < 2:
-            continue
-        some = rng.choice(rows, min(4, len(rows)), replace=False)
-        steps = np.abs(reduced.z[some, None] - reduced.z[rows]).reshape(len(some), len(rows), -1, 8)
-        rest = np.abs(reduced.tails[some, None] - reduced.tails[rows])
-        steps, rest = (steps, rest) if norm == "L1" else (steps**2, rest**2)
-        bounds = steps.sum(axis=3).cumsum(axis=2) + rest
-        # what a list will hold after some cells: about half of it comes from the row's own one
-        limit = np.sort(bounds[:, :, -1], axis=1)[:, min(len(rows) - 1, k // 2)]
-        passing.append((bounds <= limit[:, None, None]).mean(axis=(0, 1)))
-    heads = np.arange(8, reduced.z.shape[1] + 1, 8)
-    if not passing:
-        return int(heads[-1])
-    costs = heads + 1 + _COMPARE_COST + _SETTLE_COST * np.mean(passing, axis=0)
-    return int(heads[np.argmax(costs <= _NEARLY * costs.min())])  # fewer columns take less memory
+def _longer(length: int, recall: float, target: float, longest: int) -> int:
+    """The length of lists on which rounds are expected to reach the target, if on these ones they reach a recall."""
+    missed = np.interp(length, list(_MISSED), list(_MISSED.values()))
+    left = (1 - recall) / float(missed)
+    will_do = [more for more, missed in _MISSED.items() if more > length and missed * left <= 1 - target]
+    return min(longest, min(will_do, default=max(_MISSED)))
 
 
 class _Search:
@@ -263,8 +260,8 @@ class _Search:
     ) -> None:  # fmt: skip
         self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
-        # what cells were made by tells which ones are near, too
-        self.head = max(_choose_head(reduced, partition, points.norm, length), partition.centres.shape[1])
+        # columns by which rows choose among cells: at least those that cells were made by
+        self.head = max(min(_HEAD, reduced.z.shape[1]), partition.centres.shape[1])
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), length)
         self.n_pairs = self.n_rounds = 0
@@ -286,7 +283,7 @@ class _Search:
         recall, filled = self._steer(), True
         self.cells.drop_panels()  # rounds compare rows as they are
         length = _length_for(recall, target, longest)
-        if self.k == 1 and recall < target <= _HIGH and length < self.lists.ids.shape[1]:
+        if self.k == 1 and recall < target <= _HIGH and not is_hard(self.partition):
             self._shorten(length)
         self._lengthen(length, target, exact_pairs)
         graph = self._graph()
@@ -299,13 +296,13 @@ class _Search:
                 continue
             if recall + gain < target and length < longest:  # the rounds to come will not do
                 del graph  # before a larger one takes its place
-                self._lengthen(min(longest, 2 * length), target, exact_pairs)
+                self._lengthen(_longer(length, recall + gain, target, longest), target, exact_pairs)
                 graph, filled = self._graph(), False  # a first round fills them, the second one tells
-            elif gain < _GAIN:
+            elif gain < min(_GAIN, (1 - target) / 2):
                 break
 
     def _shorten(self, length: int) -> None:
-        """Drop the last entries: rounds take less time."""
+        """Drop entries after the first ones: rounds take less time."""
         self.lists = Candidates(
             *(np.ascontiguousarray(a[:, :length]) for a in (self.lists.ids, self.lists.estimates))
         )

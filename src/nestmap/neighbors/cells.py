@@ -14,7 +14,7 @@ from .._arrays import Array, blocks
 from .._parallel import map_blocks
 from .._progress import Share
 
-_COLUMNS = 24  # reduced columns that k-means looks at; for fine cells more, if these do not hold
+USUAL_COLUMNS = 24  # reduced columns that k-means looks at; for fine cells more, if these do not hold
 _SPREAD = 0.8  # of the variance of all
 _SPREAD_ROWS = 4096  # that tell so
 _ROWS_PER_CELL = 40  # training rows per cell
@@ -41,7 +41,7 @@ def number_of_cells(n: int) -> int:
 
 def partition_rows(z: Array, n_cells: int, n_threads: int) -> Partition:
     """k-means cells of the rows of z; O(n · n_cells) with a small constant."""
-    z = z[:, :_COLUMNS]
+    z = z[:, :USUAL_COLUMNS]
     train = _sample(z, _ROWS_PER_CELL * n_cells, np.random.default_rng(0))
     return group_by_centre(z, k_means(train, n_cells, n_threads), n_threads)
 
@@ -97,7 +97,7 @@ def telling_columns(z: Array) -> int:
     """
     spread = np.cumsum(_sample(z, _SPREAD_ROWS, np.random.default_rng(0)).var(axis=0, dtype=np.float64))
     held = int(np.searchsorted(spread, _SPREAD * spread[-1])) + 1
-    return min(int(z.shape[1]), max(_COLUMNS, -(-held // 8) * 8))
+    return min(int(z.shape[1]), max(USUAL_COLUMNS, -(-held // 8) * 8))
 
 
 def _divide(z: Array, rows: Array, size: int, again: int = 2) -> list[Array]:
