@@ -29,7 +29,7 @@ void rank_lists(const Cells& cells, const Rows& rows, Lists lists, const int64_t
             double& last = best[wanted - 1];
             if (list.ids[j] < 0) break;
             if (cells.surely_beyond(i, bound(i, j), last)) continue;
-            const int32_t next = j + 1 < list.k ? list.ids[j + 1] : -1;
+            const int32_t next = j + 2 < list.k ? list.ids[j + 2] : -1;
             if (next >= 0 && next < n_rows) rows.prefetch(row_of[next]);
             const int64_t id = row_of[list.ids[j]];
             const double d = rows.distance_from(row, row_of[i], id, last, cells.norm);

@@ -69,7 +69,7 @@ public:
     void prefetch(int64_t i) const override {
         const char* row = reinterpret_cast<const char*>(data_ + i * cols_);
         const int64_t bytes = cols_ * (int64_t)sizeof(T);
-        for (int64_t k = 0; k < bytes && k < 4096; k += 64) __builtin_prefetch(row + k);
+        for (int64_t k = 0; k < bytes && k < 4096; k += 64) __builtin_prefetch(row + k, 0, 2);
     }
 
 private:

@@ -27,7 +27,8 @@ MOST_COLUMNS = 256
 FEW_COLUMNS = 64  # where rows are counted in millions
 ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
 _LEADING, _LITTLE = 24, 0.6  # directions, share of the variance: where they hold less (embeddings), more are taken
-MOVED = 16  # columns that are put in another order at a time: a cache line
+MOVED = 16  # columns that are put in another order at a time: a cache line, or more as long as that is little
+_MOVED_VALUES = 8_000_000
 _SAMPLE_VALUES = 4_000_000
 _SAMPLE_ROWS, _LEAST_SAMPLE_ROWS = 2000, 64
 
@@ -59,19 +60,22 @@ class ShortRows:
         return ShortRows(z, _take(self.tails, order, n_threads), self.sizes[order])
 
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
-        """The same as `take` of all rows, in the memory of these ones, which are lost: a few columns at a time."""
-        before = np.empty((len(order), MOVED), dtype=np.float32)
-        for first in range(0, self.z.shape[1], MOVED):
-            columns = self.z[:, first : first + MOVED]
+        """The same as `take` of all rows, in the memory of these ones, which are lost: some columns at a time."""
+        n, dims = self.z.shape
+        width = min(dims, max(1, _MOVED_VALUES // (n * MOVED)) * MOVED)
+        before = np.empty((n, width), dtype=np.float32)
+        for first in range(0, dims, width):
+            columns = self.z[:, first : first + width]
+            kept = before[:, : columns.shape[1]]
 
-            def keep(part: slice, columns: Array = columns) -> None:
-                before[part] = columns[part]
+            def keep(part: slice, columns: Array = columns, kept: Array = kept) -> None:
+                kept[part] = columns[part]
 
-            def move(part: slice, columns: Array = columns) -> None:
-                columns[part] = before[order[part]]
+            def move(part: slice, columns: Array = columns, kept: Array = kept) -> None:
+                columns[part] = kept[order[part]]
 
             for step in (keep, move):
-                map_blocks(step, blocks(len(order), MOVED, values=100_000), n_threads)
+                map_blocks(step, blocks(n, width, values=100_000), n_threads)
         return ShortRows(self.z, _take(self.tails, order, n_threads), self.sizes[order])
 
 

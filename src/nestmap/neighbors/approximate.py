@@ -412,13 +412,12 @@ class _Search:
         """Of pairs of rows: how many short rows do not tell to be farther apart than neighbours."""
         some = self.sample[:: max(1, len(self.sample) // 32)]
         others = np.random.default_rng(5).integers(0, len(self.reduced.z), 2048)
-        x, rest = self.reduced.z, self.reduced.tails[:, -1]
-        steps = x[some, None] - x[others]
-        tails = rest[some, None] - rest[others]
+        x, rest, sizes = self.reduced.z, self.reduced.tails[:, -1], self.reduced.sizes
         if self.points.norm == "L1":
-            away = np.abs(steps).sum(axis=2) + np.abs(tails)
+            away = np.abs(x[some, None] - x[others]).sum(axis=2) + np.abs(rest[some, None] - rest[others])
         else:
-            away = np.einsum("ijk,ijk->ij", steps, steps) + tails**2
+            products = x[some] @ x[others].T + np.outer(rest[some], rest[others])
+            away = sizes[some, None] + sizes[others] - 2 * products
         return float(np.mean(away <= self.rank(np.ascontiguousarray(some))[0][:, -1:]))
 
     def _space(self) -> Space:
