@@ -212,7 +212,9 @@ def test_rows_that_few_directions_say_little_about_get_more_columns() -> None:
 
 def test_of_wide_rows_without_bounds_fewer_are_sampled() -> None:
     X = np.random.default_rng(0).standard_normal((5_000, 800)).astype(np.float32)
-    wide, narrow = (approximate_neighbors(make_points(x, "euclidean"), 2, 0.75).report for x in (X, X[:, :300].copy()))
+    wide, narrow = (
+        approximate_neighbors(make_points(x, "euclidean"), 2, 0.75).report for x in (X, X[:, :300].copy())
+    )
     assert wide.n_sampled == 250 and narrow.n_sampled == 500, "half of them steer"
 
 

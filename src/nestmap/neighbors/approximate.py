@@ -373,9 +373,11 @@ class _Search:
             self.cells.drop_panels()
             most = max(_LEAST_SAMPLED, _SAMPLED_VALUES // self.points.n_cols)
             self.sample = self.sample[:: -(-len(self.sample) // most)]
-            order = self.partition.order
-            ids = nearest_ids(SomeRows(self._space(), order), self.sample, self.k, self.n_threads)
-            pairs = np.repeat(order[self.sample], self.k), order[ids].ravel()
+            # by their numbers in X: in cell order too many of a block would be near at once
+            everyone, rows = np.sort(self.partition.order), self.partition.order[self.sample]
+            space = SomeRows(self._space(), everyone)
+            ids = nearest_ids(space, np.searchsorted(everyone, rows), self.k, self.n_threads)
+            pairs = np.repeat(rows, self.k), everyone[ids].ravel()
             return kernels.pair_distances(self.points, *pairs).reshape(ids.shape)
         if self.k > 1:
             return self._compare_within_bounds()

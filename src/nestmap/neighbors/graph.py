@@ -16,7 +16,7 @@ from .._native import core, kernels
 from .._parallel import resolve_n_jobs, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
-from .._points.reduce import Reducer
+from .._points.reduce import MOST_COLUMNS, Reducer
 from .._progress import Share
 from .approximate import MOST_LISTED, CheaperExact, NearestRows, Rounds, search_graph
 from .metric import check_metric
@@ -162,7 +162,8 @@ def nearest_points(
 ) -> tuple[Array, Array, NeighborReport]:
     """The k nearest others of points with keys: ids, distances as kernels give them (squared for L2), and a report.
 
-    `columns`: reduced columns per row, unless a `reducer` is known; `rounds`: of descent, instead of a target;
+    `columns`: reduced columns per row (more, where few directions say little), unless a `reducer` is known;
+    `rounds`: of descent, instead of a target;
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that the order of the
     rows makes no difference.
     """
@@ -177,8 +178,9 @@ def nearest_points(
         found: NearestRows | str
         try:
             found = search_graph(
-                points, distinct, k, n_threads, target_recall, reducer, progress, columns, rounds=rounds
-            )
+                points, distinct, k, n_threads, target_recall, reducer, progress, columns, rounds=rounds,
+                most_columns=MOST_COLUMNS,
+            )  # fmt: skip
         except CheaperExact as reason:
             found = str(reason)  # the exception itself would keep all that the search holds
     if isinstance(found, str):
