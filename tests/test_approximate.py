@@ -202,10 +202,10 @@ def test_rows_that_few_directions_say_little_about_get_more_columns() -> None:
     exact = join_points(points, 2).in_metric(points)
     found = {
         (target, most): approximate_neighbors(points, 2, target, columns=64, most_columns=most).in_metric(points)
-        for target, most in ((0.5, 192), (0.8, 192), (0.8, 0))
+        for target, most in ((0.3, 192), (0.8, 192), (0.8, 0))
     }
     columns = {case: each.report.n_reduced_columns for case, each in found.items()}
-    assert columns == {(0.5, 192): 64, (0.8, 192): 192, (0.8, 0): 64}, "not for a low target, nor where none are left"
+    assert columns == {(0.3, 192): 64, (0.8, 192): 192, (0.8, 0): 64}, "not for a low target, nor where none are left"
     recalls = {case: np.mean(each.distances <= exact.distances) for case, each in found.items()}
     assert recalls[0.8, 192] > recalls[0.8, 0] + 0.02 > 0.8, "they tell more of what is near"
 
@@ -322,8 +322,10 @@ def test_auto_knows_the_price_of_pairs_that_bounds_leave_over() -> None:
 def test_columns_follow_from_what_directions_hold() -> None:
     hard, n = grouped(2_500, 400, 80, 12), 500_000
     easy = (hard[:, :20] @ np.random.default_rng(1).standard_normal((20, 400))).astype(np.float32)
-    assert columns_for(hard, "cosine", n) == 256 and columns_for(easy, "cosine", n) == 128
-    assert columns_for(hard, "cosine", 3_000_000) == 64, "memory"
+    assert columns_for(hard, "cosine", n, 0.9) == 256 and columns_for(easy, "cosine", n, 0.9) == 128
+    assert columns_for(hard, "cosine", n, 0.999) == columns_for(hard, "cosine", 50_000, 0.999) == 384
+    assert columns_for(easy, "cosine", n, 0.999) == 128 and columns_for(hard, "cosine", 50_000, 0.9) == 256
+    assert columns_for(hard, "cosine", 3_000_000, 0.999) == 64, "memory"
     budget = Budget(10**11, given=False)
     plans = {
         name: plan_fit(

@@ -27,7 +27,7 @@ from .neighbors.row_metric import RowMetric
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
-_CHOICES = (256, 128, 64, 48, 32, 16)
+_CHOICES = (384, 256, 128, 64, 48, 32, 16)
 _PER_NODE = (
     30 * 8 + 2 * 50 * 12 + 200
 )  # bytes of the islands: neighbours, weights both ways while they are added, grid
@@ -222,7 +222,7 @@ def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[
     if metric not in NATIVE_METRICS:
         return "brute force", nan, most_columns(n)
     chosen = decide(X, metric, options, n)
-    columns = columns_for(X, metric, n) if chosen.method == "approximate" else most_columns(n)
+    columns = columns_for(X, metric, n, options.target_recall) if chosen.method == "approximate" else most_columns(n)
     return chosen.method, chosen.exact_pairs, columns
 
 

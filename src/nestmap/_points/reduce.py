@@ -24,6 +24,7 @@ from .point_set import PointSet
 
 _ENERGY = 0.97  # share of the sample's variance that the kept directions hold
 MOST_COLUMNS = 256
+WIDE_COLUMNS = 384  # nearly all neighbours of rows that few directions say little about
 FEW_COLUMNS = 64  # where rows are counted in millions
 ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
 _LEADING, _LITTLE = 24, 0.6  # directions, share of the variance: where they hold less (embeddings), more are taken

@@ -22,7 +22,7 @@ from .._progress import Share
 from ..errors import NativeMissingWarning, RecallWarning
 from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
-from .choice import Search, decide, predicted_pairs
+from .choice import Search, decide, hard_columns, predicted_pairs
 from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
 from .join import Index, join_points
@@ -170,7 +170,7 @@ def search(
     joined = approximate_neighbors(
         points, n_threads, options.target_recall, reducer, progress, hashes,
         columns=min(options.columns, _COLUMNS), longest=options.n_listed, exact_pairs=exact_pairs,
-        most_columns=options.columns,
+        most_columns=min(options.columns, hard_columns(options.target_recall)),
     )  # fmt: skip
     return Found(_with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer)
 

@@ -23,7 +23,16 @@ from .._native import core, kernels
 from .._parallel import map_blocks, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import PointSet
-from .._points.reduce import Reducer, ShortRows, fit_directions, for_single, reduce_rows, rounding_slack, sample_size
+from .._points.reduce import (
+    ALL_COLUMNS,
+    Reducer,
+    ShortRows,
+    fit_directions,
+    for_single,
+    reduce_rows,
+    rounding_slack,
+    sample_size,
+)  # fmt: skip
 from .._progress import Share, part_of
 from .cells import USUAL_COLUMNS, Partition, fine_partition
 from .join import Index, Joined, join_points, make_cells
@@ -34,6 +43,8 @@ from .spaces import ProductSpace, SomeRows, Space, space_of
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
 _PROBES, _FEW_PROBES, _MANY_PROBES = 6, 3, 8  # cells that each row looks into, for a low target, and for k > 1
 _LOW = 0.7  # a target below: fewer cells, and a quarter of the sample, which would cost as much as the search
+_LEAST = 0.35  # a target below: no more columns than usual, even if they say little
+_NEARLY_ALL = 0.99  # a target above: long lists from the beginning, where rows are hard to tell apart
 _HIGH = 0.9  # a target below: fewer columns. They rank candidates less well, and rounds on them take less time
 _FEW_COLUMNS = 64
 LISTED = 64  # nearest cells that a cell's rows choose from
@@ -45,15 +56,19 @@ MOST_LISTED = LENGTHS[0]
 _PARTNERS, _FEW_PARTNERS = 24, 16
 _FEW_ROWS = (2_007_874, 3_227_848, 5_425_531)  # up to so many rows, lists may be of these lengths
 _SPARE = 17  # more than are wanted: short rows do not tell the whole truth
-_HEAD = 64
+_HEAD = 64  # columns by which rows choose among cells, or those that cells were made by, if these are more
 _SAMPLED, _SAMPLED_LISTS = 1000, 128  # random rows: for first neighbours, and for all of k
 _MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster,
 _SAMPLED_VALUES, _LEAST_SAMPLED = 400_000, 256  # and of wide rows fewer are sampled: it would cost as much as rounds
 _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
+_STILL = 0.002  # the same: below, all is found that rounds will find
 _GAIN = 0.005  # of recall: a round that brings less, or half of what a high target leaves, is the last one
 _MOST_ROUNDS = 30
-# of what visits miss, the share that rounds on lists of a length miss in the end (word vectors, the hardest data)
+# of what visits miss, the share that rounds on lists of a length miss in the end: word vectors, the hardest data, and
+# rows of so many columns that they tell more (embeddings)
 _MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04, 64: 0.03}
+_MISSED_OF_MANY = {8: 0.5, 16: 0.21, 24: 0.09, 32: 0.032, 48: 0.008, 64: 0.005}
+_AT_ONCE = 48  # entries: lists are made longer only if these turn out to be too few
 _EASY = 0.25  # where visits miss less than this share, rounds find more of it (images)
 _DESCENT_COST = 16  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
 
@@ -159,7 +174,7 @@ def search_graph(
         raise CheaperExact("few distinct rows: all distances were computed")
     if rounds is None and k == 1 and target < _HIGH:
         columns = min(columns, _FEW_COLUMNS)
-    if rounds is not None or target < _LOW:
+    if rounds is not None or target < _LEAST:
         most_columns = columns
     reducer = reducer or fit_directions(points, _sample_of(points, distinct), columns, most_columns)
     single = for_single(points, reducer)
@@ -226,7 +241,9 @@ def first_length(target: float, hard: bool) -> int:
     """Rows kept per row at first, where one is wanted."""
     if target < (_LOW if hard else _HIGH):
         return _SHORT_LENGTH
-    return FIRST_LENGTH if hard and target >= _HIGH else _USUAL_LENGTH
+    if not hard or target < _HIGH:
+        return _USUAL_LENGTH
+    return FIRST_LENGTH if target <= _NEARLY_ALL else _AT_ONCE
 
 
 def _wider(values: Array, width: int, filling: float) -> Array:
@@ -236,19 +253,17 @@ def _wider(values: Array, width: int, filling: float) -> Array:
     return out
 
 
-def _length_for(recall: float, target: float, longest: int) -> int:
+def _length_for(recall: float, target: float, missed: dict[int, float]) -> int:
     """The length of lists on which rounds are expected to reach the target, by what visits have found."""
     left = (1 - recall) * min(1.0, (1 - recall) / _EASY)
-    will_do = [length for length, missed in _MISSED.items() if missed * left <= 1 - target]
-    return min(longest, min(will_do, default=max(_MISSED)))
+    return min((length for length, share in missed.items() if share * left <= 1 - target), default=_AT_ONCE)
 
 
-def _longer(length: int, recall: float, target: float, longest: int) -> int:
-    """The length of lists on which rounds are expected to reach the target, if on these ones they reach a recall."""
-    missed = np.interp(length, list(_MISSED), list(_MISSED.values()))
-    left = (1 - recall) / float(missed)
-    will_do = [more for more, missed in _MISSED.items() if more > length and missed * left <= 1 - target]
-    return min(longest, min(will_do, default=max(_MISSED)))
+def _longer(length: int, recall: float, target: float, missed: dict[int, float]) -> int:
+    """The same by the recall that rounds are expected to reach on lists of a length."""
+    left = (1 - recall) / float(np.interp(length, list(missed), list(missed.values())))
+    will_do = (more for more, share in missed.items() if more > length and share * left <= 1 - target)
+    return min(will_do, default=MOST_LISTED)
 
 
 class _Search:
@@ -260,11 +275,11 @@ class _Search:
     ) -> None:  # fmt: skip
         self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
-        # columns by which rows choose among cells: at least those that cells were made by
         self.head = max(min(_HEAD, reduced.z.shape[1]), partition.centres.shape[1])
         self.cells = make_cells(points, reduced, partition, self.head, n_threads)
         self.lists = Candidates.empty(len(reduced.z), length)
         self.n_pairs = self.n_rounds = 0
+        self.target = 0.0
         self.sample = np.empty(0, dtype=np.int64)
         self.truth = np.empty((0, k))
 
@@ -278,16 +293,22 @@ class _Search:
 
     def reach(self, target: float, longest: int, exact_pairs: Callable[[], float], n_sampled: int) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""
+        self.target = target
         self._visit(_MANY_PROBES if self.k > 1 else _FEW_PROBES if target < _LOW else _PROBES)
         self.sample = self._choose_sample(target, n_sampled)
         recall, filled = self._steer(), True
         self.cells.drop_panels()  # rounds compare rows as they are
-        length = _length_for(recall, target, longest)
+        missed = _MISSED_OF_MANY if self.reduced.z.shape[1] > ALL_COLUMNS else _MISSED
+        length = min(longest, _length_for(recall, target, missed))
         if self.k == 1 and recall < target <= _HIGH and not is_hard(self.partition):
             self._shorten(length)
         self._lengthen(length, target, exact_pairs)
         graph = self._graph()
-        while recall < target and self.n_rounds < _MOST_ROUNDS:
+        # that no sampled row is missed tells nothing of a target so high: then until rounds bring nothing
+        unsure = (1 - target) * self.truth[::2].size < 1
+        while self.n_rounds < _MOST_ROUNDS:
+            if recall >= target and not (unsure and graph.n_fresh() > _STILL * self.lists.ids.size):
+                break
             self._improve(graph)
             before, recall = recall, self._steer()
             gain, length = recall - before, self.lists.ids.shape[1]
@@ -296,13 +317,16 @@ class _Search:
                 continue
             if recall + gain < target and length < longest:  # the rounds to come will not do
                 del graph  # before a larger one takes its place
-                self._lengthen(_longer(length, recall + gain, target, longest), target, exact_pairs)
+                length = min(longest, _longer(length, recall + gain, target, missed))
+                self._lengthen(length, target, exact_pairs)
                 graph, filled = self._graph(), False  # a first round fills them, the second one tells
             elif gain < min(_GAIN, (1 - target) / 2):
                 break
 
     def _shorten(self, length: int) -> None:
         """Drop entries after the first ones: rounds take less time."""
+        if length >= self.lists.ids.shape[1]:
+            return
         self.lists = Candidates(
             *(np.ascontiguousarray(a[:, :length]) for a in (self.lists.ids, self.lists.estimates))
         )
@@ -371,7 +395,7 @@ class _Search:
         """Distances of the sample's true neighbours."""
         if self._share_within() > _MANY or (self.k > 1 and self.points.norm == "L1"):
             self.cells.drop_panels()
-            most = max(_LEAST_SAMPLED, _SAMPLED_VALUES // self.points.n_cols)
+            most = max(_LEAST_SAMPLED, _SAMPLED_VALUES // self.points.n_cols, int(2 / (1 - self.target)))
             self.sample = self.sample[:: -(-len(self.sample) // most)]
             # by their numbers in X: in cell order too many of a block would be near at once
             everyone, rows = np.sort(self.partition.order), self.partition.order[self.sample]

@@ -14,9 +14,8 @@ from .._arrays import Array, blocks
 from .._parallel import map_blocks
 from .._progress import Share
 
-USUAL_COLUMNS = 24  # reduced columns that k-means looks at; for fine cells more, if these do not hold
-_SPREAD = 0.8  # of the variance of all
-_SPREAD_ROWS = 4096  # that tell so
+USUAL_COLUMNS = 24  # reduced columns that k-means looks at; for fine cells more, if these hold less than a share
+_SPREAD, _SPREAD_ROWS = 0.8, 4096  # of the variance of all columns, on so many rows
 _ROWS_PER_CELL = 40  # training rows per cell
 _ITERATIONS = 4
 _FINE_ROWS = 64  # rows per fine cell: a row can choose well where to look, and panels are still full

@@ -10,13 +10,14 @@ import numpy as np
 from .._input.validate import cast_rows, check_number, check_option
 from .._native import core
 from .._points.point_set import PointSet, make_points
-from .._points.reduce import ALL_COLUMNS, FEW_COLUMNS, MOST_COLUMNS, fit_directions, sample_size
+from .._points.reduce import ALL_COLUMNS, FEW_COLUMNS, MOST_COLUMNS, WIDE_COLUMNS, fit_directions, sample_size
 from .join import join_points
 
 METHODS = ("auto", "exact", "approximate")
 MOST_PAIRS = 30_000_000_000  # about half a minute on two cores
 SURE = int(np.sqrt(2 * MOST_PAIRS))  # rows up to which even all pairs are no more than that: 244,948
 _FEW = 20_000  # rows up to which the exact join is the faster one; a prediction is made from as many
+_WIDE_FROM = 0.995  # a higher target: more columns find what longer lists do not
 _MANY = 2_000_000  # rows from which on columns are counted
 _TRIAL = 500  # rows that a first guess is made from
 _TOO_HIGH = 2  # times the cost: by so much is a guess from so few rows, unless bounds are of no use at all
@@ -37,7 +38,7 @@ class Search:
 
     method: str = "auto"
     target_recall: float = 0.9
-    columns: int = MOST_COLUMNS
+    columns: int = WIDE_COLUMNS
     n_listed: int = 64
     exact_pairs: float = float("nan")
     parts: int = 1  # of the rows, searched one by one on a cluster: they decide what an approximate search finds
@@ -52,16 +53,18 @@ def most_columns(n: int) -> int:
     return MOST_COLUMNS if n <= SURE else ALL_COLUMNS if n <= _MANY else FEW_COLUMNS
 
 
-def columns_for(data: Any, metric: str, n: int) -> int:
-    """Reduced columns that an approximate search of n rows like these is given at most.
+def hard_columns(target: float) -> int:
+    """Reduced columns for an approximate search of rows that few directions say little about."""
+    return MOST_COLUMNS if target <= _WIDE_FROM else WIDE_COLUMNS
 
-    From SURE rows on memory allows fewer than an exact one gets; not of rows that a few directions say little about.
-    """
-    usual = most_columns(n)
-    if usual != ALL_COLUMNS or data.shape[1] <= ALL_COLUMNS:
+
+def columns_for(data: Any, metric: str, n: int, target: float) -> int:
+    """Reduced columns that an approximate search of n rows like these is given at most."""
+    usual, most = most_columns(n), hard_columns(target)
+    if usual == FEW_COLUMNS or usual >= most or data.shape[1] <= ALL_COLUMNS:
         return usual
     points = _some(data, metric, sample_size(n, data.shape[1]))
-    return MOST_COLUMNS if fit_directions(points, None, usual, MOST_COLUMNS).n_dims > usual else usual
+    return most if fit_directions(points, None, ALL_COLUMNS, most).n_dims > ALL_COLUMNS else usual
 
 
 def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Search:

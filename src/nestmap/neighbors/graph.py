@@ -16,9 +16,10 @@ from .._native import core, kernels
 from .._parallel import resolve_n_jobs, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
-from .._points.reduce import MOST_COLUMNS, Reducer
+from .._points.reduce import Reducer
 from .._progress import Share
 from .approximate import MOST_LISTED, CheaperExact, NearestRows, Rounds, search_graph
+from .choice import hard_columns
 from .metric import check_metric
 from .report import Clock, NeighborReport
 from .row_metric import RowMetric
@@ -179,7 +180,7 @@ def nearest_points(
         try:
             found = search_graph(
                 points, distinct, k, n_threads, target_recall, reducer, progress, columns, rounds=rounds,
-                most_columns=MOST_COLUMNS,
+                most_columns=hard_columns(target_recall),
             )  # fmt: skip
         except CheaperExact as reason:
             found = str(reason)  # the exception itself would keep all that the search holds

@@ -205,7 +205,7 @@ def join_points(
         copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
         distinct = copies.distinct
         clock.stop("duplicates")
-        reducer = reducer or fit_reducer(points, most=columns)
+        reducer = reducer or fit_reducer(points, most=min(columns, MOST_COLUMNS))
         clock.stop("directions")
         reduced = reduce_rows(points, reducer, n_threads, distinct)
         clock.stop("reduction")
