@@ -14,8 +14,8 @@ from nestmap._native import builds, core, kernels, using
 from nestmap._native import probe as twin
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer, reduce_rows
+from nestmap.neighbors import approximate, first_neighbors
 from nestmap.neighbors import choice as choice_module
-from nestmap.neighbors import first_neighbors
 from nestmap.neighbors.approximate import Candidates, approximate_neighbors
 from nestmap.neighbors.cells import Partition, fine_partition, telling_columns
 from nestmap.neighbors.choice import Search, columns_for, decide, predicted_pairs
@@ -364,6 +364,32 @@ def test_lists_are_cut_where_short_ones_will_do() -> None:
     some, most = (approximate_neighbors(points, 2, target).report for target in (0.9, 0.97))
     assert some.n_listed == 8 < most.n_listed and min(some.n_rounds, most.n_rounds) >= 1
     assert some.recall > 0.88 and most.recall > 0.95
+
+
+def test_lists_are_as_long_as_a_target_asks_for() -> None:
+    missed = {8: 0.5, 16: 0.2, 32: 0.05}
+    assert [approximate._length_for(0.4, target, missed) for target in (0.6, 0.8, 0.9, 0.96, 0.999)] == [
+        8,
+        16,
+        32,
+        32,
+        48,
+    ]
+    assert approximate._longer(8, 0.8, 0.9, missed) == 16 and approximate._longer(8, 0.8, 0.95, missed) == 32
+    assert approximate._longer(12, 0.8, 0.999, missed) == 64, "the most, if nothing is expected to do"
+    lengths = [
+        [approximate.first_length(target, hard) for target in (0.5, 0.8, 0.9, 0.995)] for hard in (False, True)
+    ]
+    assert lengths == [[8, 8, 16, 16], [8, 16, 24, 48]]
+
+
+def test_a_target_that_the_sample_cannot_tell_takes_rounds_until_they_bring_nothing() -> None:
+    """With few sampled rows, all of which are found after some rounds."""
+    points = make_points(mixture(20_000, 40, groups=5), "euclidean")
+    few, many = (approximate_neighbors(points, 2, target, n_sampled=40) for target in (0.9, 0.99))
+    exact = join_points(points, 2)
+    few_found, many_found = (np.mean(found.ids == exact.ids) for found in (few, many))
+    assert many.report.n_rounds > few.report.n_rounds and many_found > max(few_found, 0.98)
 
 
 def test_longer_lists_are_not_tried_where_all_pairs_are_cheaper() -> None:
