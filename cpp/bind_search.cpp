@@ -16,7 +16,7 @@ void bind_cells(nb::module_& m) {
     nb::class_<Cells>(m, "Cells")
         .def("__init__", [](Cells* self, In<float, Mat> z, In<float, Mat> tails, In<float, Vec> sizes,
                             In<int64_t, Vec> ids, In<int64_t, Vec> starts, int head, double slack,
-                            const char* norm, int n_threads) {
+                            const char* norm, bool with_panels, int n_threads) {
             const int64_t n = length(z), dims = (int64_t)z.shape(1), n_cells = n_runs("starts", starts);
             check_positions("rows", n);
             check_positions("cells", n_cells);
@@ -32,12 +32,12 @@ void bind_cells(nb::module_& m) {
                 throw std::invalid_argument("slack=" + std::to_string(slack) + ": must be at least 0 and below 1");
             check_cover("starts", starts.data(), n_cells, n);
             const ShortRows rows{n, (int)dims, z.data(), tails.data(), sizes.data(), ids.data()};
-            new (self) Cells(rows, starts.data(), n_cells, head, slack, norm_of(norm), check_threads(n_threads));
+            new (self) Cells(rows, starts.data(), n_cells, head, slack, norm_of(norm), with_panels,
+                             check_threads(n_threads));
         }, array("z"), array("tails"), array("sizes"), array("ids"), array("starts"), nb::arg("head"),
-           nb::arg("slack"), nb::arg("norm"), nb::arg("n_threads"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+           nb::arg("slack"), nb::arg("norm"), nb::arg("with_panels"), nb::arg("n_threads"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
            nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
         .def_ro("width", &Cells::width)
-        .def("drop_panels", &Cells::drop_panels)
         .def("centres", [](const Cells& cells, Out<float, Mat> out) {
             check_shape("out", out, {cells.n_cells, cells.width});
             for (int64_t c = 0; c < cells.n_cells; ++c)
@@ -51,7 +51,7 @@ void check_rows(const Cells& cells, const Rows& rows) {
 }
 
 void check_panels(const Cells& cells) {
-    if (!cells.has_panels()) throw std::invalid_argument("cells: their panels were dropped");
+    if (!cells.has_panels()) throw std::invalid_argument("cells: were made without panels");
 }
 
 void load_best(Best& best, const Out<double, Vec>& distances, const Out<int64_t, Vec>& ids) {
@@ -166,7 +166,6 @@ void bind_visits(nb::module_& m) {
     m.def("probe", [](const Cells& cells, In<int32_t, Mat> near, int64_t first, int64_t last, Out<int32_t, Mat> ids,
                       Out<float, Mat> estimates, int n_threads, nb::object progress) {
         const Lists lists = lists_of(cells, ids, estimates);
-        check_panels(cells);
         const Poll poll = make_poll(progress);
         nb::gil_scoped_release release;
         check_near(cells, near);

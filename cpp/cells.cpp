@@ -9,13 +9,13 @@
 namespace nestmap {
 
 Cells::Cells(const ShortRows& rows, const int64_t* s, int64_t cells, int head_, double slack_, Norm norm_,
-             int n_threads)
+             bool with_panels, int n_threads)
     : short_rows(rows), head(head_), width(head_ + 1), slack(slack_), norm(norm_), n_cells(cells),
       starts(s, s + cells + 1), first_panel_(cells + 1), centres_(cells * (head_ + 1)), radii_(cells),
       centre_norms_(cells) {
     for (int64_t c = 0; c < n_cells; ++c) first_panel_[c + 1] = first_panel_[c] + cell_panels(c);
     panel_radii_.resize(first_panel_[n_cells]);
-    panels_.resize(first_panel_[n_cells] * PANEL, width);
+    if (with_panels) panels_.resize(first_panel_[n_cells] * PANEL, width);
     parallel_for(n_cells, n_threads, nullptr, [&](int64_t c, int) { fill(c); });
 }
 
@@ -24,12 +24,13 @@ void Cells::fill(int64_t c) {
     const int64_t first = first_panel_[c] * PANEL - starts[c];  // position to lane
     for (int64_t i = starts[c]; i < starts[c + 1]; ++i) {
         check_row(i);
-        put_row(panels_, first + i, i);
+        if (!panels_.empty()) put_row(panels_, first + i, i);
         const float* z = short_rows.row(i);
         for (int k = 0; k < head; ++k) sum[k] += z[k];
         sum[head] += short_rows.tail(i, head);
     }
-    for (int64_t lane = first + starts[c + 1]; lane < first_panel_[c + 1] * PANEL; ++lane) panels_.put_none(lane);
+    const int64_t end = panels_.empty() ? 0 : first_panel_[c + 1] * PANEL;
+    for (int64_t lane = first + starts[c + 1]; lane < end; ++lane) panels_.put_none(lane);
     const double n = (double)std::max<int64_t>(1, cell_size(c));
     for (int k = 0; k < width; ++k) centres_[c * width + k] = (float)(sum[k] / n);
     centre_norms_[c] = distance(centre(c), row.data());

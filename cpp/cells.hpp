@@ -31,9 +31,10 @@ class Cells {
 public:
     // `head` columns of z (a multiple of 8) and their tail go into the panels; `starts` are the
     // n_cells + 1 positions where cells begin; `slack` bounds the relative rounding error. NaN or infinity in
-    // a row is an error: no bound would hold.
+    // a row is an error: no bound would hold. Panels repeat much of the short rows: joins and queries need them, the
+    // approximate search packs the few that it needs (put_cell).
     Cells(const ShortRows& rows, const int64_t* starts, int64_t n_cells, int head, double slack, Norm norm,
-          int n_threads);
+          bool with_panels, int n_threads);
 
     const ShortRows short_rows;
     const int head, width;  // width = head + 1: the columns of a panel
@@ -49,8 +50,6 @@ public:
     double radius(int64_t c) const { return radii_[c]; }
     // Largest distance from the centre in panel k and the panels before it: ascends with k.
     float panel_radius(int64_t c, int64_t k) const { return panel_radii_[first_panel_[c] + k]; }
-    // Once only short rows and sizes are needed, panels, which repeat them, need not stay.
-    void drop_panels() { panels_ = Panels(); }
     bool has_panels() const { return short_rows.n == 0 || !panels_.empty(); }
     double centre_norm(int64_t c) const { return centre_norms_[c]; }
     double centre_size(int64_t c) const {
@@ -68,6 +67,11 @@ public:
     void put_row(Blocks<SIDE>& out, int64_t i, int64_t position) const {
         out.put(i, short_rows.row(position), short_rows.tail(position, head),
                 with_margin(short_rows.sizes[position]));
+    }
+    // The panels of one cell, in the place of what `out` holds.
+    void put_cell(Panels& out, int64_t cell) const {
+        out.resize(cell_size(cell), width);
+        for (int64_t i = 0; i < cell_size(cell); ++i) put_row(out, i, starts[cell] + i);
     }
     template <int SIDE>
     void put_centre(Blocks<SIDE>& out, int64_t i, int64_t cell) const {

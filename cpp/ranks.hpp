@@ -21,10 +21,11 @@ public:
         own_ = near_ + cell * m_;
         for (n_listed_ = m_; n_listed_ > 0 && own_[n_listed_ - 1] < 0;) --n_listed_;
         away_.resize(n_ * m_);
+        cells_.put_cell(panels_, cell);
         centres_.resize(n_listed_, cells_.width);
         for (int64_t q = 0; q < n_listed_; ++q) cells_.put_centre(centres_, q, own_[q]);
         for (int64_t q = 0; q < n_listed_; q += TILE_ROWS)
-            for (int64_t p = 0; p < cells_.cell_panels(cell); ++p) measure(cell, p, q);
+            for (int64_t p = 0; p < cells_.cell_panels(cell); ++p) measure(p, q);
     }
     int64_t n_listed() const { return n_listed_; }
     int64_t cell(int64_t q) const { return own_[q]; }
@@ -53,14 +54,15 @@ private:
     int64_t n_ = 0, n_listed_ = 0;
     const int32_t* own_ = nullptr;
     std::vector<float> away_;
+    Panels panels_;
     RowGroups centres_;
     std::vector<std::pair<float, int32_t>> order_;
 
-    void measure(int64_t cell, int64_t p, int64_t q) {
+    void measure(int64_t p, int64_t q) {
         const int64_t first = p * PANEL, rows = std::min<int64_t>(PANEL, n_ - first);
         const int some = (int)std::min<int64_t>(TILE_ROWS, n_listed_ - q);
         bound_group<N, TILE_ROWS>(
-            centres_[q / TILE_ROWS], some, cells_.panel(cell, p), cells_.width, [&](int r, const Bounds& bounds) {
+            centres_[q / TILE_ROWS], some, panels_[p], cells_.width, [&](int r, const Bounds& bounds) {
                 float out[PANEL];
                 store_numbers(out, bounds);
                 for (int64_t l = 0; l < rows; ++l) away_[(first + l) * m_ + q + r] = std::max(0.0f, out[l]);

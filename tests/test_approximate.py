@@ -37,7 +37,7 @@ def small_cells(metric: str, n: int = 500, d: int = 20, size: int = 37):
     starts = np.append(np.arange(0, n, size), n).astype(np.int64)
     partition = Partition(order, starts, np.empty((0, 0)))
     reduced = reduced.take(order, 1)
-    cells = make_cells(points, reduced, partition, reduced.z.shape[1], 2)
+    cells = make_cells(points, reduced, partition, reduced.z.shape[1], 2, with_panels=False)
     x = np.column_stack([reduced.z, reduced.tails[:, -1]]).astype(np.float64)
     return points, partition, cells, twin.ShortRows(x, starts, points.norm)
 
@@ -88,7 +88,7 @@ def test_near_cells_of_many_at_equal_distances_are_the_lowest_numbers(build: str
     nothing = np.zeros((side**2, 2), dtype=np.float32)
     starts, near = np.arange(side**2 + 1), np.empty((side**2, m), dtype=np.int32)
     with using(build):
-        cells = core().Cells(z, nothing, (z**2).sum(axis=1), starts[:-1], starts, 16, 0.0, "L2", 2)
+        cells = core().Cells(z, nothing, (z**2).sum(axis=1), starts[:-1], starts, 16, 0.0, "L2", True, 2)
         core().near_cells(cells, near, 2, None)
     rows = twin.ShortRows(np.column_stack([z, nothing[:, 0]]).astype(np.float64), starts, "L2")
     np.testing.assert_array_equal(near, twin.near_cells(rows, m))
@@ -104,7 +104,7 @@ def test_entries_at_equal_distances_are_those_of_the_lowest_numbers(build: str) 
     near = np.array([[0, 1], [1, 0]], dtype=np.int32)
     lists = Candidates.empty(60, 16)
     with using(build):
-        cells = core().Cells(z, nothing, (z**2).sum(axis=1), np.arange(60), starts, 16, 0.0, "L2", 2)
+        cells = core().Cells(z, nothing, (z**2).sum(axis=1), np.arange(60), starts, 16, 0.0, "L2", True, 2)
         core().probe(cells, near, 0, 2, lists.ids, lists.estimates, 2, None)
     ids, estimates = twin.probe(rows, near, 0, 2, np.full((60, 16), -1), np.full((60, 16), np.inf))
     np.testing.assert_array_equal(lists.estimates, estimates)
@@ -122,8 +122,7 @@ def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
         """Copy c of row i has number i * times + c; all know k random rows of their own copy."""
         z, tails, sizes = (np.repeat(a, times, axis=0) for a in (short.z, short.tails, short.sizes))
         starts = np.arange(0, n * times + 1, times)
-        cells = core().Cells(z, tails, sizes, np.arange(n * times), starts, 16, 0.0, "L2", 2)
-        cells.drop_panels()
+        cells = core().Cells(z, tails, sizes, np.arange(n * times), starts, 16, 0.0, "L2", False, 2)
         known = np.random.default_rng(1).permuted(np.tile(np.arange(1, n), (n, 1)), axis=1)[:, :k]
         known = (np.arange(n)[:, None] + known) % n
         away = np.linalg.norm(short.z[:, None] - short.z[known], axis=2).astype(np.float32) ** 2
@@ -148,17 +147,26 @@ def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
 def test_cells_without_panels_are_refused_where_they_are_needed(build: str) -> None:
     with using(build):
         points, partition, cells, _ = small_cells("euclidean")
-        n_cells, lists = len(partition.starts) - 1, Candidates.empty(points.n, 5)
-        near = np.empty((n_cells, 8), dtype=np.int32)
-        core().near_cells(cells, near, 1, None)
-        cells.drop_panels()
         squared, ids = np.full(points.n, np.inf), np.full(points.n, -1, dtype=np.int64)
-        with pytest.raises(ValueError, match="cells: their panels were dropped"):
-            core().probe(cells, near, 0, 2, lists.ids, lists.estimates, 1, None)
-        with pytest.raises(ValueError, match="cells: their panels were dropped"):
-            core().self_join(cells, points.native, 1, core().PairSet(n_cells), squared, ids, 1, None)
-        with pytest.raises(ValueError, match="cells: their panels were dropped"):
+        done = core().PairSet(len(partition.starts) - 1)
+        with pytest.raises(ValueError, match="cells: were made without panels"):
+            core().self_join(cells, points.native, 1, done, squared, ids, 1, None)
+        with pytest.raises(ValueError, match="cells: were made without panels"):
             core().query(cells, points.native, cells, points.native, squared, ids, 1)
+
+
+def test_a_sample_meets_cells_in_turn_as_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panels are made for some cells at a time: what the sample finds, and so the search, is the same."""
+    points = make_points(mixture(6000, 30, seed=2), "euclidean")
+    once = approximate_neighbors(points, 2, 0.95)
+    turns: list[int] = []
+    made = approximate.make_cells
+    monkeypatch.setattr(approximate, "make_cells", lambda *a, **k: turns.append(len(a[1].z)) or made(*a, **k))
+    monkeypatch.setattr(approximate, "PACKED", 700)
+    again = approximate_neighbors(points, 2, 0.95)
+    assert len(turns) > 8 and sum(turns[2:]) == turns[0]  # all rows, the sample, then the cells in turn
+    assert (again.report.recall, again.report.n_rounds) == (once.report.recall, once.report.n_rounds)
+    np.testing.assert_array_equal(again.ids, once.ids)
 
 
 def test_short_rows_are_put_in_order_in_place() -> None:
@@ -325,7 +333,9 @@ def test_columns_follow_from_what_directions_hold() -> None:
     assert columns_for(hard, "cosine", n, 0.9) == 256 and columns_for(easy, "cosine", n, 0.9) == 128
     assert columns_for(hard, "cosine", n, 0.999) == columns_for(hard, "cosine", 50_000, 0.999) == 384
     assert columns_for(easy, "cosine", n, 0.999) == 128 and columns_for(hard, "cosine", 50_000, 0.9) == 256
-    assert columns_for(hard, "cosine", 3_000_000, 0.999) == 64, "memory"
+    assert [columns_for(hard, "cosine", m * 10**6, 0.999) for m in (3, 5, 9)] == [256, 128, 64], "memory"
+    narrow = [columns_for(X, "cosine", 3_000_000, 0.9) for X in (hard[:, :100].copy(), hard[:, :64].copy(), easy)]
+    assert narrow == [256, 64, 64]
     budget = Budget(10**11, given=False)
     plans = {
         name: plan_fit(

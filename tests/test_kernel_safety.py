@@ -31,7 +31,7 @@ def short_rows(norm: str = "L2", scale: float = 1.0, starts: Any = None) -> dict
     return {
         "z": z, "tails": np.stack([np.clip(rest, -most, most), np.zeros(N)], axis=1).astype(np.float32),
         "sizes": np.minimum(sizes, most).astype(np.float32), "ids": np.arange(N), "starts": starts,
-        "head": 8, "slack": 1e-5, "norm": norm, "n_threads": 2,
+        "head": 8, "slack": 1e-5, "norm": norm, "with_panels": True, "n_threads": 2,
     }  # fmt: skip
 
 
@@ -473,7 +473,7 @@ rng = np.random.default_rng(0)
 z = rng.normal(size=(20_000, 16)).astype(np.float32)
 sizes, starts = (z * z).sum(axis=1), np.arange(0, 20_001, 100)
 tails = np.stack([np.sqrt((z[:, 8:] ** 2).sum(axis=1)), np.zeros(len(z))], axis=1).astype(np.float32)
-cells = core().Cells(z, tails, sizes, np.arange(len(z)), starts, 8, 1e-5, "L2", 1)
+cells = core().Cells(z, tails, sizes, np.arange(len(z)), starts, 8, 1e-5, "L2", True, 1)
 rows = core().dense_rows(z, np.ones(1), np.zeros(1), np.zeros(1))
 distances, ids, done = np.full(len(z), np.inf), np.full(len(z), -1), core().PairSet(200)
 allow({room})

@@ -17,8 +17,10 @@ import zarr
 from conftest import digits
 
 from nestmap import HNNE, MemoryBudgetError
+from nestmap._input.memory import Budget, parse_size
 from nestmap._progress import ProgressEvent
-from nestmap.plan import Plan
+from nestmap.neighbors.choice import Search
+from nestmap.plan import Plan, plan_fit
 
 
 def images() -> np.ndarray:
@@ -134,6 +136,22 @@ def test_a_budget_that_is_too_small_is_refused_before_any_work() -> None:
     assert not events and not hasattr(model, "embedding_")
     enough = str(caught.value).split("max_memory='")[1].split("'")[0]
     HNNE(max_memory=enough).fit(digits())
+
+
+def test_what_a_free_memory_forbids_a_given_one_may_allow() -> None:
+    """Memory that happens to be free does not change the map: a smaller search has to be asked for."""
+    X = np.random.default_rng(0).standard_normal((2_500, 400)).astype(np.float32)
+
+    def plan(budget: Budget) -> Plan:
+        how = {"n_components": 2, "local": True, "given": False, "n_rows": 3_000_000}
+        return plan_fit(X, "cosine", Search("approximate"), budget=budget, **how)
+
+    assert plan(Budget(10**11, given=False)).columns == 256
+    with pytest.raises(MemoryBudgetError, match=r"give max_memory='.*' or more, or '.*' or more for a") as caught:
+        plan(Budget(3 * 10**9, given=False))
+    enough, less = (parse_size(text) for text in str(caught.value).split("'")[1::2])
+    assert less < 3 * 10**9 < enough
+    assert plan(Budget(less, given=True)).columns < 256 == plan(Budget(enough, given=False)).columns
 
 
 @pytest.mark.parametrize("wrong", ["4 apples", "-1GB", 0, -5, "GB", [4]])

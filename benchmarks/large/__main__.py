@@ -3,7 +3,7 @@
 python -m benchmarks.large generate higgs deformed patches patches4m    synthetic data, 11.5 GB
 python -m benchmarks.large generate embeddings words                    3.1 GB of synthetic, 0.1 GB of real data
 python -m benchmarks.large run higgs deformed growth versus curves      the measurements, hours
-python -m benchmarks.large run words graph                              minutes
+python -m benchmarks.large run words graph maps                         half an hour
 python -m benchmarks.large run before --before-python PYTHON            the curves of an earlier nestmap
 python -m benchmarks.large bars                                         what was measured beside its bar, printed
 python -m benchmarks.large report                                       docs/large.md and its figure

@@ -25,15 +25,11 @@ Floats = NDArray[np.float32]
 
 def embedding_blocks(seed: int = 0) -> MakeBlock:
     """Blocks of BLOCK rows."""
-    rng = np.random.default_rng([seed, 0])
-    centres = _directions(rng, (N_GROUPS, N_COLUMNS))
-    bases = _directions(rng, (N_GROUPS, DIMENSION, N_COLUMNS))
-    shares = rng.dirichlet(np.full(N_GROUPS, EVENNESS))
+    centres, bases, shares = _groups(seed)
     spectrum = (1 / np.sqrt(1 + np.arange(DIMENSION) / FALL)).astype(np.float32)
 
     def make(number: int) -> Floats:
-        own = np.random.default_rng([seed, 1, number])
-        group = own.choice(N_GROUPS, BLOCK, p=shares)
+        own, group = _draw(seed, number, shares)
         latent = own.standard_normal((BLOCK, DIMENSION), dtype=np.float32) * spectrum
         rows = np.float32(NOISE) * _directions(own, (BLOCK, N_COLUMNS))
         for g in np.unique(group):
@@ -45,6 +41,25 @@ def embedding_blocks(seed: int = 0) -> MakeBlock:
         return rows
 
     return make
+
+
+def embedding_labels(n: int, seed: int = 0) -> NDArray[np.int64]:
+    """The groups of the first n rows."""
+    shares = _groups(seed)[2]
+    return np.concatenate([_draw(seed, number, shares)[1] for number in range(-(-n // BLOCK))])[:n]
+
+
+def _groups(seed: int) -> tuple[Floats, Floats, NDArray[np.float64]]:
+    """Centres, directions and shares of the groups."""
+    rng = np.random.default_rng([seed, 0])
+    centres, bases = _directions(rng, (N_GROUPS, N_COLUMNS)), _directions(rng, (N_GROUPS, DIMENSION, N_COLUMNS))
+    return centres, bases, rng.dirichlet(np.full(N_GROUPS, EVENNESS))
+
+
+def _draw(seed: int, number: int, shares: NDArray[np.float64]) -> tuple[np.random.Generator, NDArray[np.int64]]:
+    """The generator of a block, after it has drawn the groups of its rows."""
+    own = np.random.default_rng([seed, 1, number])
+    return own, own.choice(N_GROUPS, BLOCK, p=shares)
 
 
 def _directions(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:

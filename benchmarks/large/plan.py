@@ -41,6 +41,10 @@ BEFORE_TARGETS = (0.3, 0.5, 0.7, 0.8, 0.9)
 PEER_NEIGHBORS = (2, 5, 10, 15, 20, 30)
 DIMENSION_SAMPLE, DIMENSION_NEIGHBORS = 500, 20
 
+MAP_DATA = {"words": None, "embeddings": 250_000, "patches": None}  # the first so many rows
+MAP_TARGETS = (0.5, 0.7, 0.8, 0.9, 0.95)
+MAP_SAMPLE = 3000  # rows of a map that are scored
+
 GRAPH_DATA, GRAPH_NEIGHBORS = "fashion_mnist", 15
 GRAPH_TARGETS = (0.8, 0.9, 0.95, 0.98)
 GRAPH_ROUNDS = (1, 2, 3, 4)  # of pynndescent, beside as many as it takes by default
@@ -60,6 +64,7 @@ class Job:
     mapped: bool = False  # read the file in place instead of into memory
     sample: int = 0  # rows whose neighbours are compared with brute force
     k: int = 1  # how many neighbours of each
+    scored: int = 0  # rows of the map that are scored
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -90,6 +95,20 @@ def growth_label(rows: int) -> str:
 def _words(_: dict[str, Any]) -> list[Job]:
     """By default options, whatever is asked of the other fits."""
     return [Job("fit", "words", "nestmap", sample=CURVE_SAMPLE)]
+
+
+def map_label(target: float | None) -> str:
+    return "map exact" if target is None else f"map {target}"
+
+
+def _maps(_: dict[str, Any]) -> list[Job]:
+    """What the recall of first neighbours does to the map."""
+    jobs = []
+    for data, rows in MAP_DATA.items():
+        for target in (*MAP_TARGETS, None):
+            how = {"neighbors": "approximate", "target_recall": target} if target else {"neighbors": "exact"}
+            jobs.append(Job("fit", data, "nestmap", map_label(target), rows=rows, scored=MAP_SAMPLE, options=how))
+    return jobs
 
 
 def _versus(options: dict[str, Any]) -> list[Job]:
@@ -141,6 +160,7 @@ TASKS = {
     "higgs": lambda options: _mapped_fit("higgs", options),
     "deformed": lambda options: _mapped_fit("deformed", options),
     "words": _words,
+    "maps": _maps,
     "growth": _growth,
     "versus": _versus,
     "curves": _curves,

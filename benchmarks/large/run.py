@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.large.generate import RECIPES
+from benchmarks.large.maps import score_map
 from benchmarks.large.plan import PACKAGES, Job
 from benchmarks.large.truth import cached_truth, intrinsic_dimension, recall
 from benchmarks.runner import ENVIRONMENT_FOLDER, Results, install, last_line, machine, prepare
@@ -87,6 +88,8 @@ def measure(job: Job, setup: Setup) -> dict[str, Any]:
     if status == "ok":
         row |= json.loads((folder / "result.json").read_text())
     ids = folder / "ids.npy"
+    if status == "ok" and job.scored:
+        row |= score_map(X, folder / "map.npy", job)
     if status == "ok" and ids.exists():
         row |= {"recall": recall(X, rows, np.load(ids), distances, job.metric), "recall_rows": len(rows)}
     return row
@@ -186,4 +189,5 @@ def summary(row: dict[str, Any]) -> str:
     if row["task"] == "dimension":
         return f"intrinsic dimension {row['dimension']:.1f}"
     found = f", recall {row['recall']:.3f}" if "recall" in row else ""
+    found += f", trustworthiness {row['trustworthiness']:.4f}" if "trustworthiness" in row else ""
     return f"{row['seconds']:.2f} s, {row['own_gigabytes']:.2f} GB of its own{found}"

@@ -67,6 +67,8 @@ def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any]
     measured: dict[str, Any] = _since_start(job)
     measured |= {"n_rows": len(X), "n_columns": X.shape[1], "level_sizes": list(model.hierarchy_.level_sizes)}
     measured["reports"] = [_report(report) for report in model.hierarchy_.reports]
+    if job["scored"]:
+        np.save("map.npy", model.embedding_)  # in the folder of the job
     return measured, model.hierarchy_.links[0].ids[rows].astype(np.int64)
 
 

@@ -20,7 +20,7 @@ from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
 from .layout.islands import MOST_NODES
-from .neighbors.approximate import FIRST_LENGTH, LENGTHS, LISTED, graph_bytes, longest_list
+from .neighbors.approximate import FIRST_LENGTH, LENGTHS, LISTED, PACKED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
 from .neighbors.choice import Search, columns_for, decide, most_columns
 from .neighbors.row_metric import RowMetric
@@ -167,35 +167,47 @@ def plan_fit(
     method, exact_pairs, most = _method(X, metric, options, given, n)
     whole = -(-n_features // 16) * 16
     most, least = min(most, whole), whole if n_features <= 64 else 16  # few columns are all kept
-    if method == "approximate" and not budget.given:
-        least = most
     if sparse.issparse(X):
         table = int(X.data.nbytes + X.indices.nbytes)  # of centroids: at most the values of all rows
     else:
         table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
     longest = longest_list(n)
-    lengths = [k for k in LENGTHS if k <= longest] if budget.given else [longest]
     plans = [
         _estimate(n, n_features, method, columns, n_listed, n_components, local, table, disk, detail)
         for disk in ((False,) if sparse.issparse(X) else (False, True))
         for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
-        for n_listed in lengths
+        for n_listed in LENGTHS
+        if n_listed <= longest
     ]
-    smallest = min(p.memory for p in plans)
+    allowed = plans
+    if not budget.given:
+        allowed = [p for p in plans if p.n_listed == longest and (method != "approximate" or p.columns == most)]
+    smallest = min(p.memory for p in allowed)
     small = table <= ON_DISK * budget.size or sparse.issparse(X)  # a CSR table stays in memory
-    fitting = [p for p in plans if p.memory <= budget.size and (p.disk or small)]
+    fitting = [p for p in allowed if p.memory <= budget.size and (p.disk or small)]
     if not fitting:
-        enough = format_size(1.1 * smallest).replace(" ", "")
-        raise MemoryBudgetError(
-            f"max_memory: a fit of {n} x {n_features} rows needs about {format_size(smallest)} beyond X, and the "
-            f"budget is {format_size(budget.size)}; give max_memory={enough!r} or more, or fewer rows"
-        )
+        raise _refusal(f"{n} x {n_features} rows", budget, smallest, min(p.memory for p in plans))
     plan = replace(fitting[0], budget=budget.size, smallest=smallest, exact_pairs=exact_pairs)
     job = Job(
         n, n_features if not sparse.issparse(X) else max(1, X.nnz // X.shape[0]), method, plan.columns, layout,
         detail or "leaves", expected_share(X, metric, n, exact_pairs), callable(metric),
     )  # fmt: skip
     return replace(plan, stage_seconds=predict_costs(job, n_threads), faster=faster_ways(job, n_threads))
+
+
+def _refusal(what: str, budget: Budget, smallest: int, least: int) -> MemoryBudgetError:
+    """The error of a budget that is too small; `least` would do for a search that keeps less, if it were given."""
+    ways = [f"give max_memory={_for_argument(smallest)} or more"]
+    if least < smallest:
+        ways.append(f"{_for_argument(least)} or more for a search that keeps less of each row and may find less")
+    return MemoryBudgetError(
+        f"max_memory: a fit of {what} needs about {format_size(smallest)} beyond X, and the budget is "
+        f"{format_size(budget.size)}; {', or '.join([*ways, 'fewer rows'])}"
+    )
+
+
+def _for_argument(size: int) -> str:
+    return repr(format_size(1.1 * size).replace(" ", ""))
 
 
 def expect(plan: Plan, progress: Progress) -> None:
@@ -243,8 +255,10 @@ def _estimate(
     kept = 32  # hashes and their order, members, links
     head = min(columns, 96) if method == "exact" else min(columns, 64) if columns <= ALL_COLUMNS else 0.8 * columns
     panels = 4 * (head + 2) * 1.2  # cells are not multiples of a panel
-    # panels go before the descent begins; lists of visits have FIRST_LENGTH entries
-    search = panels + 24 if method == "exact" else max(panels + 8 * FIRST_LENGTH, graph_bytes(n_listed))
+    if method == "exact":
+        search = n * (panels + 24)
+    else:  # lists of visits have FIRST_LENGTH entries
+        search = n * max(8 * FIRST_LENGTH, graph_bytes(n_listed)) + min(n, PACKED) * panels
     n_cells = 0 if method == "exact" else n / fine_size(n)
     sample = sample_size(n, n_features)
     leaves = _LEAVES * n
@@ -252,7 +266,7 @@ def _estimate(
     stages = {
         "short rows": n * (kept + short + 0.5 * columns + 4 * MOVED + 16),
         "directions": n * kept + 16 * sample * n_features + 24 * n_features * min(columns, sample),
-        "first neighbours": n * (kept + short + search + 24) + 4 * n_cells * min(n_cells, LISTED),
+        "first neighbours": n * (kept + short + 24) + search + 4 * n_cells * min(n_cells, LISTED),
         "centroids": n * (kept + 48) + (0 if on_disk else table),
         "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }

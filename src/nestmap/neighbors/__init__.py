@@ -170,7 +170,7 @@ def search(
     joined = approximate_neighbors(
         points, n_threads, options.target_recall, reducer, progress, hashes,
         columns=min(options.columns, _COLUMNS), longest=options.n_listed, exact_pairs=exact_pairs,
-        most_columns=min(options.columns, hard_columns(options.target_recall)),
+        most_columns=min(options.columns, hard_columns(options.target_recall, points.n)),
     )  # fmt: skip
     return Found(_with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer)
 

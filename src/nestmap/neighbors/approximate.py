@@ -12,8 +12,9 @@ A list is the best of all that its row has met, in whatever order: the same for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ _HEAD = 64  # columns by which rows choose among cells, or those that cells were
 _SAMPLED, _SAMPLED_LISTS = 1000, 128  # random rows: for first neighbours, and for all of k
 _MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster,
 _SAMPLED_VALUES, _LEAST_SAMPLED = 400_000, 256  # and of wide rows fewer are sampled: it would cost as much as rounds
+PACKED = 500_000  # rows whose cells have panels at a time, for the sample to meet
 _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
 _STILL = 0.002  # the same: below, all is found that rounds will find
 _GAIN = 0.005  # of recall: a round that brings less, or half of what a high target leaves, is the last one
@@ -276,7 +278,7 @@ class _Search:
         self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
         self.head = max(min(_HEAD, reduced.z.shape[1]), partition.centres.shape[1])
-        self.cells = make_cells(points, reduced, partition, self.head, n_threads)
+        self.cells = make_cells(points, reduced, partition, self.head, n_threads, with_panels=False)
         self.lists = Candidates.empty(len(reduced.z), length)
         self.n_pairs = self.n_rounds = 0
         self.target = 0.0
@@ -286,7 +288,6 @@ class _Search:
     def run(self, n_rounds: int) -> None:
         """Visit cells, then a given number of rounds."""
         self._visit(_PROBES)
-        self.cells.drop_panels()
         graph = self._graph()
         while self.n_rounds < n_rounds:
             self._improve(graph)
@@ -297,7 +298,6 @@ class _Search:
         self._visit(_MANY_PROBES if self.k > 1 else _FEW_PROBES if target < _LOW else _PROBES)
         self.sample = self._choose_sample(target, n_sampled)
         recall, filled = self._steer(), True
-        self.cells.drop_panels()  # rounds compare rows as they are
         missed = _MISSED_OF_MANY if self.reduced.z.shape[1] > ALL_COLUMNS else _MISSED
         length = min(longest, _length_for(recall, target, missed))
         if self.k == 1 and recall < target <= _HIGH and not is_hard(self.partition):
@@ -394,7 +394,6 @@ class _Search:
     def _compare_with_all(self) -> Array:
         """Distances of the sample's true neighbours."""
         if self._share_within() > _MANY or (self.k > 1 and self.points.norm == "L1"):
-            self.cells.drop_panels()
             most = max(_LEAST_SAMPLED, _SAMPLED_VALUES // self.points.n_cols, int(2 / (1 - self.target)))
             self.sample = self.sample[:: -(-len(self.sample) // most)]
             # by their numbers in X: in cell order too many of a block would be near at once
@@ -409,10 +408,21 @@ class _Search:
         queries = self.reduced.take(self.sample, self.n_threads)
         starts = np.append(np.arange(0, len(self.sample), 48), len(self.sample)).astype(np.int64)
         groups = Partition(self.partition.order[self.sample], starts, self.partition.centres)
-        cells = make_cells(self.points, queries, groups, self.head, self.n_threads)
+        asking = make_cells(self.points, queries, groups, self.head, self.n_threads)
         native = self.points.native
-        core().query(cells, native, self.cells, native, found, ids, self.n_threads)
+        for cells in self._cells_in_turn():
+            core().query(asking, native, cells, native, found, ids, self.n_threads)
         return found[:, None]
+
+    def _cells_in_turn(self) -> Iterator[Any]:
+        """All cells with panels, some of them at a time: panels of all take as much memory as short rows."""
+        starts, order = self.partition.starts, self.partition.order
+        ends = np.unique(np.searchsorted(starts, np.append(np.arange(0, len(order), PACKED), len(order))))
+        for first, last in pairwise(ends):
+            rows = slice(starts[first], starts[last])
+            some = Partition(order[rows], starts[first : last + 1] - starts[first], self.partition.centres)
+            reduced = ShortRows(self.reduced.z[rows], self.reduced.tails[rows], self.reduced.sizes[rows])
+            yield make_cells(self.points, reduced, some, self.head, self.n_threads)
 
     def _compare_within_bounds(self) -> Array:
         """The same by the distances of those rows only that short rows do not tell to be farther than listed ones."""

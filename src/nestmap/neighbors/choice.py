@@ -19,6 +19,7 @@ SURE = int(np.sqrt(2 * MOST_PAIRS))  # rows up to which even all pairs are no mo
 _FEW = 20_000  # rows up to which the exact join is the faster one; a prediction is made from as many
 _WIDE_FROM = 0.995  # a higher target: more columns find what longer lists do not
 _MANY = 2_000_000  # rows from which on columns are counted
+_HARD_COLUMNS = {4_000_000: MOST_COLUMNS, 8_000_000: ALL_COLUMNS}  # up to so many rows: some 5 GB of short rows
 _TRIAL = 500  # rows that a first guess is made from
 _TOO_HIGH = 2  # times the cost: by so much is a guess from so few rows, unless bounds are of no use at all
 _HOPELESS = 8  # times the cost: no need to look closer
@@ -53,18 +54,20 @@ def most_columns(n: int) -> int:
     return MOST_COLUMNS if n <= SURE else ALL_COLUMNS if n <= _MANY else FEW_COLUMNS
 
 
-def hard_columns(target: float) -> int:
-    """Reduced columns for an approximate search of rows that few directions say little about."""
+def hard_columns(target: float, n: int) -> int:
+    """Reduced columns for an approximate search of n rows that few directions say little about."""
+    if n > _MANY:
+        return next((columns for most, columns in _HARD_COLUMNS.items() if n <= most), FEW_COLUMNS)
     return MOST_COLUMNS if target <= _WIDE_FROM else WIDE_COLUMNS
 
 
 def columns_for(data: Any, metric: str, n: int, target: float) -> int:
     """Reduced columns that an approximate search of n rows like these is given at most."""
-    usual, most = most_columns(n), hard_columns(target)
-    if usual == FEW_COLUMNS or usual >= most or data.shape[1] <= ALL_COLUMNS:
+    usual, most = most_columns(n), hard_columns(target, n)
+    if usual >= most or data.shape[1] <= usual:
         return usual
     points = _some(data, metric, sample_size(n, data.shape[1]))
-    return most if fit_directions(points, None, ALL_COLUMNS, most).n_dims > ALL_COLUMNS else usual
+    return most if fit_directions(points, None, usual, most).n_dims > usual else usual
 
 
 def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Search:

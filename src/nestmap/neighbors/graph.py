@@ -180,7 +180,7 @@ def nearest_points(
         try:
             found = search_graph(
                 points, distinct, k, n_threads, target_recall, reducer, progress, columns, rounds=rounds,
-                most_columns=hard_columns(target_recall),
+                most_columns=hard_columns(target_recall, points.n),
             )  # fmt: skip
         except CheaperExact as reason:
             found = str(reason)  # the exception itself would keep all that the search holds

@@ -161,10 +161,12 @@ def _put_into_cells(reduced: ShortRows, n_threads: int) -> tuple[ShortRows, Part
     return reduced.put_in_order(partition.order, n_threads), partition
 
 
-def make_cells(points: PointSet, reduced: ShortRows, partition: Partition, head: int, n_threads: int) -> Any:
+def make_cells(
+    points: PointSet, reduced: ShortRows, partition: Partition, head: int, n_threads: int, with_panels: bool = True
+) -> Any:
     return core().Cells(
         reduced.z, reduced.tails, reduced.sizes, partition.order, partition.starts,
-        head, rounding_slack(head, points.n_cols), points.norm, n_threads,
+        head, rounding_slack(head, points.n_cols), points.norm, with_panels, n_threads,
     )  # fmt: skip
 
 
