@@ -257,8 +257,8 @@ def _estimate(
     panels = 4 * (head + 2) * 1.2  # cells are not multiples of a panel
     if method == "exact":
         search = n * (panels + 24)
-    else:  # lists of visits have FIRST_LENGTH entries
-        search = n * max(8 * FIRST_LENGTH, graph_bytes(n_listed)) + min(n, PACKED) * panels
+    else:
+        search = n * max(8 * min(FIRST_LENGTH, n_listed), graph_bytes(n_listed)) + min(n, PACKED) * panels
     n_cells = 0 if method == "exact" else n / fine_size(n)
     sample = sample_size(n, n_features)
     leaves = _LEAVES * n

@@ -58,7 +58,7 @@ _PARTNERS, _FEW_PARTNERS = 24, 16
 _FEW_ROWS = (2_007_874, 3_227_848, 5_425_531)  # up to so many rows, lists may be of these lengths
 _SPARE = 17  # more than are wanted: short rows do not tell the whole truth
 _HEAD = 64  # columns by which rows choose among cells, or those that cells were made by, if these are more
-_SAMPLED, _SAMPLED_LISTS = 1000, 128  # random rows: for first neighbours, and for all of k
+_SAMPLED, _SAMPLED_LISTS = 1000, 256  # random rows: for first neighbours, and for all of k
 _MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster,
 _SAMPLED_VALUES, _LEAST_SAMPLED = 400_000, 256  # and of wide rows fewer are sampled: it would cost as much as rounds
 PACKED = 500_000  # rows whose cells have panels at a time, for the sample to meet
@@ -426,22 +426,23 @@ class _Search:
 
     def _compare_within_bounds(self) -> Array:
         """The same by the distances of those rows only that short rows do not tell to be farther than listed ones."""
-        z, rest, sizes = self.reduced.z, self.reduced.tails[:, -1], self.reduced.sizes
-        limits, order = self.rank(self.sample)[0][:, -1], self.partition.order
-        margin = np.float32(1 - rounding_slack(z.shape[1], self.points.n_cols))
+        z, rest, sizes = self.reduced.z, self.reduced.tails[:, -1:], self.reduced.sizes[:, None]
+        limits = np.nextafter(self.rank(self.sample)[0][:, -1].astype(np.float32), np.float32(np.inf))
+        order, margin = self.partition.order, np.float32(1 - rounding_slack(z.shape[1], self.points.n_cols))
+        ours, ones = self.sample, np.ones((len(z), 1), dtype=np.float32)
+        right = np.hstack([-2 * z[ours], -2 * rest[ours], ones[ours], margin * sizes[ours]]).T
 
         def look(part: slice) -> tuple[Array, Array]:
-            bounds = margin * (sizes[part, None] + sizes[self.sample])
-            bounds -= 2 * (z[part] @ z[self.sample].T + rest[part, None] * rest[self.sample])
-            rows, which = np.nonzero(bounds <= limits)
-            return rows + part.start, which
+            bounds = np.hstack([z[part], rest[part], margin * sizes[part], ones[part]]) @ right
+            rows, which = np.divmod(np.flatnonzero(bounds <= limits), len(ours))
+            rows += part.start
+            rows, which = rows[rows != ours[which]], which[rows != ours[which]]
+            return which, kernels.pair_distances(self.points, order[ours[which]], order[rows])
 
-        found = map_blocks(look, blocks(len(z), len(self.sample), values=500_000), self.n_threads)
-        rows, which = (np.concatenate(column) for column in zip(*found, strict=True))
-        rows, which = rows[rows != self.sample[which]], which[rows != self.sample[which]]
-        away = kernels.pair_distances(self.points, order[self.sample[which]], order[rows])
+        found = map_blocks(look, blocks(len(z), len(ours), values=500_000), self.n_threads)
+        which, away = (np.concatenate(column) for column in zip(*found, strict=True))
         by_row = np.lexsort((away, which))
-        begins = np.searchsorted(which[by_row], np.arange(len(self.sample)))
+        begins = np.searchsorted(which[by_row], np.arange(len(ours)))
         return np.asarray(away[by_row][begins[:, None] + np.arange(self.k)])
 
     def _share_within(self) -> float:
