@@ -88,9 +88,8 @@ def _search_cost(job: Job) -> float:
         return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_features)
     if job.method == "approximate":
         listed = min(1.0, longest_list(n) / 14)  # of millions of rows lists are short
-        return reduction + 2.5e-5 * n * listed * (
-            1 + 1.7 * job.share * sqrt(job.share)
-        )  # the less bounds tell, the more rounds
+        rounds = 1 + 1.7 * job.share * sqrt(job.share)  # the less bounds tell, the more of them
+        return reduction + 2.5e-5 * n * listed * rounds
     cells = n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS  # k-means: each row meets the centre of each cell
     each = 1.2e-9 + 1.2e-11 * job.columns
     if job.share >= 1:  # bounds are of no use: matrix products
