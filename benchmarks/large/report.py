@@ -18,6 +18,7 @@ from benchmarks.large.plan import (
 )
 
 NOT_MEASURED = "not measured"
+NOTES = "## Notes on this run"
 FIT_BARS: dict[str, tuple[float, float | None, float | None]] = {  # seconds, GB, recall
     "higgs": (745.0, 6.0, 0.6),
     "deformed": (1312.0, 8.0, None),
@@ -126,8 +127,14 @@ def write_report(rows: Rows, out: Path) -> Path:
         draw(rows, out / "images" / "large_curves.png")
         text.append("\n![Recall against time](images/large_curves.png)\n")
     path = out / "large.md"
-    path.write_text("".join([*text, _graph(rows), DATA, _dimensions(rows)]))
+    path.write_text("".join([*text, _graph(rows), DATA, _dimensions(rows), _notes(path)]))
     return path
+
+
+def _notes(path: Path) -> str:
+    """What somebody wrote at the end of the page stays."""
+    before, heading, notes = path.read_text().partition(NOTES) if path.exists() else ("", "", "")
+    return "\n" + heading + notes if heading else ""
 
 
 def bars(rows: Rows) -> str:
