@@ -133,7 +133,7 @@ def write_report(rows: Rows, out: Path) -> Path:
 
 def _notes(path: Path) -> str:
     """What somebody wrote at the end of the page stays."""
-    before, heading, notes = path.read_text().partition(NOTES) if path.exists() else ("", "", "")
+    _, heading, notes = path.read_text().partition(NOTES) if path.exists() else ("", "", "")
     return "\n" + heading + notes if heading else ""
 
 
