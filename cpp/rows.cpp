@@ -31,7 +31,7 @@ inline V term(V diff) {
     return N == Norm::L2 ? diff * diff : (diff > 0 ? diff : -diff);
 }
 
-constexpr int64_t EXIT_EVERY = 64;  // columns between two looks at the limit
+constexpr int64_t EXIT_EVERY = 128;  // columns between two looks at the limit
 constexpr double APART = 2;  // squared distance of a unit vector to a row without direction: not up to rounding
 
 // How two rows are read. Plain: as they are, since centre and scale are 0 and one power of two (euclidean, manhattan),
