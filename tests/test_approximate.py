@@ -163,6 +163,7 @@ def test_a_sample_meets_cells_in_turn_as_all_at_once(monkeypatch: pytest.MonkeyP
     made = approximate.make_cells
     monkeypatch.setattr(approximate, "make_cells", lambda *a, **k: turns.append(len(a[1].z)) or made(*a, **k))
     monkeypatch.setattr(approximate, "PACKED", 700)
+    monkeypatch.setattr(approximate, "_FEW_PACKED", 700)
     again = approximate_neighbors(points, 2, 0.95)
     assert len(turns) > 8 and sum(turns[2:]) == turns[0]  # all rows, the sample, then the cells in turn
     assert (again.report.recall, again.report.n_rounds) == (once.report.recall, once.report.n_rounds)

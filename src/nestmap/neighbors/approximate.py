@@ -61,7 +61,7 @@ _HEAD = 64  # columns by which rows choose among cells, or those that cells were
 _SAMPLED, _SAMPLED_LISTS = 1000, 256  # random rows: for first neighbours, and for all of k
 _MANY = 0.1  # share of pairs within the bounds: then a product of matrices finds true neighbours faster,
 _SAMPLED_VALUES, _LEAST_SAMPLED = 400_000, 256  # and of wide rows fewer are sampled: it would cost as much as rounds
-PACKED = 500_000  # rows whose cells have panels at a time, for the sample to meet
+PACKED, _FEW_PACKED = 500_000, 100_000  # rows whose cells have panels at a time, for the sample, or all along
 _SETTLED = 0.25  # share of entries that are fresh: below, the next round brings about half as much as the last
 _STILL = 0.002  # the same: below, all is found that rounds will find
 _GAIN = 0.005  # of recall: a round that brings less, or half of what a high target leaves, is the last one
@@ -278,7 +278,8 @@ class _Search:
         self.points, self.reduced, self.partition, self.mean, self.k = points, reduced, partition, mean, k
         self.n_threads, self.clock, self.progress = n_threads, clock, progress
         self.head = max(min(_HEAD, reduced.z.shape[1]), partition.centres.shape[1])
-        self.cells = make_cells(points, reduced, partition, self.head, n_threads, with_panels=False)
+        few = len(reduced.z) <= _FEW_PACKED
+        self.cells = make_cells(points, reduced, partition, self.head, n_threads, with_panels=few)
         self.lists = Candidates.empty(len(reduced.z), length)
         self.n_pairs = self.n_rounds = 0
         self.target = 0.0
@@ -417,6 +418,9 @@ class _Search:
     def _cells_in_turn(self) -> Iterator[Any]:
         """All cells with panels, some of them at a time: panels of all take as much memory as short rows."""
         starts, order = self.partition.starts, self.partition.order
+        if len(order) <= _FEW_PACKED:
+            yield self.cells
+            return
         ends = np.unique(np.searchsorted(starts, np.append(np.arange(0, len(order), PACKED), len(order))))
         for first, last in pairwise(ends):
             rows = slice(starts[first], starts[last])
