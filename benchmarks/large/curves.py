@@ -42,13 +42,14 @@ def seconds_at(curve: list[Point], recall: float) -> float | None:
     return float(np.exp(np.interp(recall, [p.recall for p in best], [np.log(p.seconds) for p in best])))
 
 
-def _apart(curve: list[Point]) -> list[Point]:
-    """Points whose names do not lie on each other."""
-    named: list[Point] = []
+def _apart(curve: list[Point], named: list[Point]) -> list[Point]:
+    """Points whose names lie neither on each other nor on those of points that are named already."""
+    found: list[Point] = []
     for p in curve:
-        if all(abs(np.log(p.seconds / q.seconds)) > 0.35 or abs(p.recall - q.recall) > 0.06 for q in named):
-            named.append(p)
-    return named
+        others = [*named, *found]
+        if all(abs(np.log(p.seconds / q.seconds)) > 0.35 or abs(p.recall - q.recall) > 0.06 for q in others):
+            found.append(p)
+    return found
 
 
 def draw(rows: Rows, path: Path) -> None:
@@ -62,12 +63,15 @@ def draw(rows: Rows, path: Path) -> None:
     measured = [d for d in CURVE_DATA if any(points(rows, d, m) for m in STYLES)]
     figure, axes = plt.subplots(1, len(measured), figsize=(4.6 * len(measured), 4), squeeze=False, sharey=True)
     for axis, data in zip(axes[0], measured, strict=True):
+        named: list[Point] = []
         for method, (color, style) in STYLES.items():
             found = points(rows, data, method)
             if not found:
                 continue
             axis.plot([p.seconds for p in found], [p.recall for p in found], style, color=color, label=method)
-            for p in _apart(found):
+            apart = _apart(found, named)
+            named += apart
+            for p in apart:
                 name = f"k={p.label}" if method == "pynndescent" else p.label
                 axis.annotate(name, (p.seconds, p.recall), xytext=(5, -9), textcoords="offset points", fontsize=7)
         axis.set(xscale="log", xlabel="seconds, warm, 2 threads", title=data, ylim=(0, 1.03))

@@ -264,6 +264,8 @@ def _growth(rows: Rows) -> str:
 
 def _versus(rows: Rows) -> str:
     ours, theirs = rows.get("fit patches nestmap"), rows.get("fit patches hnne")
+    if ours is None and theirs is None:
+        return ""
     lines = []
     for name, row in (("nestmap", ours), ("hnne v1", theirs)):
         if row is None or row["status"] != "ok":
