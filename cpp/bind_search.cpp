@@ -35,8 +35,8 @@ void bind_cells(nb::module_& m) {
             new (self) Cells(rows, starts.data(), n_cells, head, slack, norm_of(norm), with_panels,
                              check_threads(n_threads));
         }, array("z"), array("tails"), array("sizes"), array("ids"), array("starts"), nb::arg("head"),
-           nb::arg("slack"), nb::arg("norm"), nb::arg("with_panels"), nb::arg("n_threads"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
-           nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
+           nb::arg("slack"), nb::arg("norm"), nb::arg("with_panels"), nb::arg("n_threads"), nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
         .def_ro("width", &Cells::width)
         .def("centres", [](const Cells& cells, Out<float, Mat> out) {
             check_shape("out", out, {cells.n_cells, cells.width});

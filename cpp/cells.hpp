@@ -68,14 +68,14 @@ public:
         out.put(i, short_rows.row(position), short_rows.tail(position, head),
                 with_margin(short_rows.sizes[position]));
     }
+    template <int SIDE>
+    void put_centre(Blocks<SIDE>& out, int64_t i, int64_t cell) const {
+        out.put(i, centre(cell), centre(cell)[head], with_margin(centre_size(cell)));
+    }
     // The panels of one cell, in the place of what `out` holds.
     void put_cell(Panels& out, int64_t cell) const {
         out.resize(cell_size(cell), width);
         for (int64_t i = 0; i < cell_size(cell); ++i) put_row(out, i, starts[cell] + i);
-    }
-    template <int SIDE>
-    void put_centre(Blocks<SIDE>& out, int64_t i, int64_t cell) const {
-        out.put(i, centre(cell), centre(cell)[head], with_margin(centre_size(cell)));
     }
 
     // Whether a row at `bound` from row `position` in short rows is farther than `distance` (both squared for L2),
