@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,36 @@ def read_column(name: str, values: Any, n_rows: int) -> Column:
     missing = np.array([value is None or value != value for value in array.tolist()], dtype=bool)
     categories, codes = np.unique(np.where(missing, "", array.astype(str)), return_inverse=True)
     return Column(name, np.where(missing, -1, codes), categories)
+
+
+def free_names(own: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Names beside those that are taken, no two alike: a name that clashes gets '_' until it is free.
+
+    Names that clash with none keep their own, also if an earlier one that clashes would come to the same.
+
+    Parameters
+    ----------
+    own : iterable of str
+        Names that are taken.
+    others : iterable of str
+        Names that are wanted, in order.
+
+    Examples
+    --------
+    >>> free_names(["name"], ["name", "name_", "age", "age"])
+    ['name__', 'name_', 'age', 'age_']
+    """
+    wanted, taken = list(others), set(own)
+    clashing = []
+    for i, name in enumerate(wanted):
+        if name in taken:
+            clashing.append(i)
+        taken.add(name)
+    for i in clashing:
+        while wanted[i] in taken:
+            wanted[i] += "_"
+        taken.add(wanted[i])
+    return wanted
 
 
 def named_columns(X: Any, names: Any, n_rows: int) -> tuple[Column, ...]:
