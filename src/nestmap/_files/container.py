@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from .._work.pieces import checksum, pieces, temporary
+from .._work.pieces import checksum, pieces
+from .._work.replacing import temporary
 from ..errors import ModelFileError
 
 MOST_HEADER = 2_000_000  # bytes: a header names some hundred arrays, whatever the size of the model

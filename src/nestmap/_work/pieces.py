@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, NamedTuple
@@ -33,19 +32,6 @@ class ArrayInfo(NamedTuple):
                 if all(isinstance(n, int) for n in shape):
                     return cls(shape, dtype, crc32)
         raise ValueError(f"does not describe an array: {brief(record)}")
-
-
-@contextmanager
-def temporary(path: Path) -> Iterator[Path]:
-    """A name to write to; becomes `path` at the end, or goes if anything fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # With the process id, two processes that want the same file do not write into one another's.
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        yield part
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_array(path: Path, array: Array) -> ArrayInfo:

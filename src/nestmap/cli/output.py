@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, blocks
-from .._work.pieces import temporary
+from .._work.replacing import temporary
 from ..readers.extras import require
 
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".parquet", ".h5ad")

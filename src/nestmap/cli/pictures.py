@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from .._work.pieces import temporary
+from .._work.replacing import temporary
 from ..hierarchy import Hierarchy
 from ..hierarchy.naming import names_for_map
 from ..plots import plot, plot_tree

@@ -12,7 +12,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from .._progress import Progress
-from .._work.pieces import temporary
+from .._work.replacing import temporary
 from ._sources import File
 
 _EVERY = 2.0  # seconds between two lines of progress

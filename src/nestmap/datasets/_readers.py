@@ -13,7 +13,7 @@ import numpy as np
 
 from .._arrays import Array
 from .._progress import Progress
-from .._work.pieces import temporary
+from .._work.replacing import temporary
 from ..errors import FileFormatError
 from ..readers._arrays import mat73_blocks, read_mat, read_npy, read_npz, read_words
 from ..readers._formats import Rows, read_idx, svmlight_blocks, text_blocks, whole, word2vec_blocks

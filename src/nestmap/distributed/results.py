@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from .._work.pieces import temporary
+from .._work.replacing import temporary
 from .files import read_slice
 
 _LARGE = 8_000_000  # bytes that a graph should not carry

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from .._arrays import blocks
 from .._progress import Progress
+from .._work.replacing import replaced
 from ..errors import ModelFileError
 from .reading import Store
-from .sink import check_replaced, replaced
+from .sink import check_replaced
 
 _CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
 _KINDS = (".html", ".js", ".css", ".svg", ".png", ".woff2", ".txt", ".json")

@@ -5,12 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
-import shutil
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,20 +83,3 @@ def check_replaced(folder: Path, mark: str, what: str) -> None:
         return
     if not folder.is_dir() or any(folder.iterdir()):
         raise FileExistsError(f"{folder} exists and is {what}: it is not replaced; delete it, or choose another name")
-
-
-@contextmanager
-def replaced(folder: Path) -> Iterator[Path]:
-    """A folder to write to; takes the place of `folder` at the end, or goes if anything fails."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-    old = folder.with_name(f"{folder.name}.{os.getpid()}.old")
-    part.mkdir()
-    try:
-        yield part
-        if folder.exists():
-            os.rename(folder, old)
-        os.rename(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)

@@ -16,6 +16,7 @@ from .._input.source import load_rows
 from .._input.validate import as_rows
 from .._parallel import resolve_n_jobs
 from .._progress import Progress
+from .._work.replacing import replaced
 from ..describe.tables import Column
 from ..hierarchy import Hierarchy
 from ..plots.outlines import get_outlines
@@ -25,7 +26,7 @@ from .images import make_sheet, pixel_range
 from .order import ROWS, TreeOrder
 from .panels import LevelPanels, check_names, count_some, describe_level, feature_columns, named_levels
 from .places import Tiles, centres, make_tiles, radii
-from .sink import Sink, check_replaced, replaced
+from .sink import Sink, check_replaced
 
 FORMAT, VERSION = "nestmap-explorer", 2
 CHUNK = 1024  # rows of a chunk of rows/, neighbors/ and images/

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from .._files.container import read_container, write_container
 from .._files.values import Reader, Writer
 from .._work.pieces import flush_folder
 from .._work.records import write_json
+from .._work.replacing import replaced, temporary
 from ..errors import ModelFileError
 from ..estimator import HNNE
 from ..explore.trust import Trust
@@ -25,6 +24,7 @@ from ..readers.text import Words
 from ..saved import load
 from . import naming
 from .extras import write_images, write_trust
+from .keeping import keep_what_people_made
 from .record import FORMAT, VERSION, read_record
 
 ROWS_FORMAT = "nestmap-rows"
@@ -92,12 +92,8 @@ class Run:
     def note(self, **entries: Any) -> None:
         """Add entries to the record."""
         self.record.update(entries)
-        part = self.path / f"run.json.{os.getpid()}.part"
-        try:
+        with temporary(self.path / "run.json") as part:
             write_json(part, self.record)
-            os.replace(part, self.path / "run.json")
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def check_target(path: Path, force: bool) -> None:
@@ -109,33 +105,22 @@ def check_target(path: Path, force: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
-@contextmanager
-def _folder(path: Path, force: bool) -> Iterator[Path]:
-    """A folder to write to; becomes `path` at the end, or goes if anything fails."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    old = path.with_name(f"{path.name}.{os.getpid()}.old")
-    part.mkdir()
-    try:
-        yield part
-        flush_folder(part)
-        check_target(path, force)
-        if path.exists():
-            os.rename(path, old)
-        os.rename(part, path)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
 def write_run(
     path: Path, models: Mapping[int, HNNE], table: Table, names: Mapping[int, Sequence[str]],
     record: Mapping[str, Any], force: bool, trust: Trust | None = None, pictures: tuple[int, ...] | None = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Run:  # fmt: skip
     """Write a run, whole or not at all.
 
-    `models`: per number of dimensions; `names`: of clusters, per level; `pictures`: what shape rows have.
+    `models`: per number of dimensions; `names`: of clusters, per level; `pictures`: what shape rows have; `tell` is
+    given a sentence on what becomes of a run that is replaced.
     """
-    with _folder(path, force) as folder:
+
+    def spare(old: Path, new: Path) -> Path | None:
+        now = next(iter(models.values())).hierarchy_
+        return keep_what_people_made(old, new, lambda: Run(old).model().hierarchy_, now, tell)
+
+    with replaced(path, spare) as folder:
         maps = []
         for dims, model in models.items():
             maps.append({"dims": dims, "file": f"map-{dims}d.nestmap", "layout": model.layout_.kind})
@@ -149,6 +134,8 @@ def write_run(
             write_images(folder, table.X, pictures)
         whole = {"format": FORMAT, "version": VERSION, **record, "maps": maps}
         write_json(folder / "run.json", whole)
+        flush_folder(folder)
+        check_target(path, force)
     return Run(path)
 
 

@@ -18,9 +18,9 @@ from ..explore import SavedNames, Store, write_store
 from ..readers import read_table
 from .extras import IMAGES, TRUST, read_images, read_trust
 from .folder import Run
+from .keeping import STORE as FOLDER
+from .keeping import TYPED_NAMES as NAMES
 from .naming import FILE as CLUSTER_NAMES
-
-FOLDER, NAMES = "explorer", "names.json"
 
 
 def open_store(
