@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
 import warnings
@@ -21,9 +20,8 @@ import numpy as np
 from .._arrays import Array
 from .._version import __version__
 from .options import LEFT_OUT, estimator_parameters
-from .talk import Talk
-
-_AXES = "xyz"
+from .output import CsvStyle, axes_of, check_output, write_columns
+from .talk import Talk, tell_written
 
 
 def run_fit(options: Namespace) -> None:
@@ -49,6 +47,8 @@ def _fit_table(options: Namespace, talk: Talk, target: Path, changed: dict[str, 
     seconds = {"reading": perf_counter() - clock}
     if options.images is not None:
         check_pixels(table.X, options.images)
+    if table.text and (wordless := int(_without_words(table.X).sum())):
+        talk.note(f"{_texts(wordless)} none of the words that tell texts apart: they lie together")
     if table.text and "metric" not in changed:
         changed["metric"] = "cosine"
         talk.note("texts are compared by the cosine of their words: --metric cosine")
@@ -109,7 +109,7 @@ def _embed_and_write(
         "quality": None,
     }  # fmt: skip
     trust = _measure_trust(talk, table.X, models.get(2, model)) if options.trust else None
-    run = write_run(target, models, table, names, record, options.force, trust, options.images)
+    run = write_run(target, models, table, names, record, options.force, trust, options.images, talk.note)
     talk.note(f"wrote {target}")
     if options.plot is not None:
         draw_map(options.plot, models.get(2, model), names)
@@ -122,7 +122,6 @@ def run_transform(options: Namespace) -> None:
     from ..errors import FarRowsWarning
     from ..readers import read_table
     from ..runs.folder import Run
-    from .output import check_output, write_columns
 
     talk, run = Talk(options.quiet), Run(options.run)
     check_output(options.output, options.force, (".csv", ".tsv", ".npy", ".npz", ".parquet"))
@@ -138,19 +137,22 @@ def run_transform(options: Namespace) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FarRowsWarning)  # said below
         clusters = model.predict(table.X)
+    if reading["text"] and (unknown := _without_words(table.X)).any():
+        talk.note(f"{_texts(unknown.sum())} none of the words of the run: far from everything, in no cluster (-1)")
+        distances[unknown], clusters[unknown] = np.inf, -1
     n_far = int((distances > model.far_distance_).sum())
     if n_far:
         talk.note(f"{n_far:,} of {len(distances):,} rows are far from everything that was fitted (distance > "
                   f"{model.far_distance_:.4g})")  # fmt: skip
-    columns = {**_names_of(table), **_axes(positions), "distance": distances, "cluster": clusters}
-    write_columns(options.output, columns, positions)
-    _tell_written(talk, options, {"rows": len(positions), "far": n_far})
+    names = {} if table.names is None else {"name": table.names}
+    columns = {**names, **axes_of(positions), "distance": distances, "cluster": clusters}
+    write_columns(options.output, columns, positions, CsvStyle(options.for_spreadsheets, talk.note))
+    tell_written(talk, options, {"rows": len(positions), "far": n_far})
 
 
 def run_labels(options: Namespace) -> None:
     """`nestmap labels`."""
     from ..runs.folder import Run
-    from .output import check_output, write_columns
 
     talk, run = Talk(options.quiet), Run(options.run)
     check_output(options.output, options.force, (".csv", ".tsv", ".npy", ".npz", ".parquet"))
@@ -160,8 +162,8 @@ def run_labels(options: Namespace) -> None:
     else:
         labels = model.hierarchy_.labels(model.label_level_ if options.level is None else options.level)
     columns = {"cluster": labels} if names is None else {"name": names, "cluster": labels}
-    write_columns(options.output, columns, labels)
-    _tell_written(talk, options, {"rows": len(labels), "clusters": int(labels.max()) + 1})
+    write_columns(options.output, columns, labels, CsvStyle(options.for_spreadsheets, talk.note))
+    tell_written(talk, options, {"rows": len(labels), "clusters": int(labels.max()) + 1})
 
 
 def run_score(options: Namespace) -> None:
@@ -216,42 +218,6 @@ def _score(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(k): round(float(v), 4) for k, v in value.items()}
     return None if value is None else round(float(getattr(value, "value", value)), 4)
-
-
-def run_export(options: Namespace) -> None:
-    """`nestmap export`."""
-    from ..runs.folder import Run
-    from .output import check_output, write_cells, write_columns
-
-    talk, run = Talk(options.quiet), Run(options.run)
-    if options.output.endswith(("/", "\\")) or not Path(options.output).suffix:
-        from .explorer import export_site
-
-        return export_site(options, talk, run)
-    check_output(options.output, options.force, (".csv", ".tsv", ".npz", ".parquet", ".h5ad"))
-    model, rows = run.model(options.dims), run.rows()
-    columns = _cluster_columns(model, run.names())
-    columns |= {name if name not in columns else f"{name}_": values for name, values in rows.metadata.items()}
-    if options.output.endswith(".h5ad"):
-        write_cells(options.output, columns, rows.names, model.embedding_)
-    else:
-        names = {} if rows.names is None else {"name": rows.names}
-        own = {**names, **_axes(model.embedding_)}
-        others = {name if name not in own else f"{name}_": values for name, values in columns.items()}
-        write_columns(options.output, {**own, **others}, model.embedding_)
-    _tell_written(talk, options, {"rows": len(model.embedding_), "columns": len(columns)})
-
-
-def _cluster_columns(model: Any, names: dict[int, list[str]]) -> dict[str, Array]:
-    """Cluster of each row, and its name where it has one: of `labels_`, then of each level."""
-    found, tree = {"cluster": model.labels_}, model.hierarchy_
-    if model.label_level_ in names:
-        found["cluster_name"] = np.array(names[model.label_level_], dtype=object)[model.labels_]
-    for k in range(tree.n_levels):
-        found[f"level_{k}"] = tree.labels(k)
-        if k in names:
-            found[f"level_{k}_name"] = np.array(names[k], dtype=object)[found[f"level_{k}"]]
-    return found
 
 
 def run_demo(options: Namespace) -> None:
@@ -309,6 +275,15 @@ def _read(options: Namespace, talk: Talk) -> Any:
     progress.done()
     talk.note(str(table))
     return table
+
+
+def _without_words(X: Any) -> Array:
+    """Which texts have none of the words."""
+    return np.asarray(X.getnnz(axis=1) == 0)
+
+
+def _texts(n: int) -> str:
+    return "1 text has" if n == 1 else f"{n:,} texts have"
 
 
 @contextmanager
@@ -371,22 +346,6 @@ def _read_graph(path: str) -> Any:
         raise ValueError(
             f"--neighbors {path}: holds neither a matrix of scipy.sparse.save_npz nor arrays indices and distances"
         ) from error
-
-
-def _axes(positions: Array) -> dict[str, Array]:
-    n = positions.shape[1]
-    return {_AXES[i] if n <= len(_AXES) else f"x{i}": positions[:, i] for i in range(n)}
-
-
-def _names_of(table: Any) -> dict[str, Array]:
-    return {} if table.names is None else {"name": table.names}
-
-
-def _tell_written(talk: Talk, options: Namespace, record: dict[str, Any]) -> None:
-    if options.output != "-":
-        talk.note(f"wrote {options.output}: " + ", ".join(f"{n:,} {what}" for what, n in record.items()))
-        if options.json:
-            print(json.dumps({"output": options.output, **record}))
 
 
 def _versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..runs.record import read_record, to_text
+from .streams import give
 from .talk import print_text
 
 
@@ -14,6 +15,6 @@ def run_info(options: Namespace) -> None:
     """Say what a run holds."""
     record = read_record(Path(options.run).expanduser())
     if options.json:
-        print(json.dumps(record, indent=1))
+        give(json.dumps(record, indent=1))
     else:
         print_text(to_text(record))

@@ -197,6 +197,7 @@ def _add_transform(commands: Any) -> None:
     _add_run(transform)
     transform.add_argument("data", metavar="NEW", help="a file with the columns of the run, or -")
     _add_output(transform, "OUT", "a .csv, .tsv, .npy, .npz or .parquet file, or - for csv on standard output")
+    _add_spreadsheets(transform)
     _add_reading(transform, new=True)
     _add_running(transform)
 
@@ -208,6 +209,7 @@ def _add_labels(commands: Any) -> None:
     which.add_argument("--level", type=int, metavar="L", help="0 the finest, -1 the top (default: the run's own)")
     which.add_argument("--clusters", type=int, metavar="K", help="exactly so many clusters")
     _add_output(labels, "OUT", "a .csv, .tsv, .npy, .npz or .parquet file (default: csv on standard output)", "-")
+    _add_spreadsheets(labels)
     _add_running(labels)
 
 
@@ -267,6 +269,7 @@ def _add_export(commands: Any) -> None:
     _add_run(export)
     _add_output(export, "OUT", "a .csv, .tsv, .npz, .parquet or .h5ad file, or a folder for web pages: a name "
                 "without ending, or with / at its end")  # fmt: skip
+    _add_spreadsheets(export)
     export.add_argument("--compare", nargs="+", default=[], metavar="OTHER", help="for web pages: other runs, or "
                         "files of positions, of the same rows")  # fmt: skip
     export.add_argument("--names", metavar="COLUMN", help="for web pages: name clusters by this column")
@@ -291,6 +294,11 @@ def _add_run(parser: Any) -> None:
 def _add_output(parser: Any, name: str, text: str, default: str | None = None) -> None:
     parser.add_argument("-o", "--output", metavar=name, required=default is None, default=default, help=text)
     parser.add_argument("--force", action="store_true", help="replace what is there")
+
+
+def _add_spreadsheets(parser: Any) -> None:
+    parser.add_argument("--for-spreadsheets", action="store_true", help="in .csv and .tsv files, put ' before texts "
+                        "that a spreadsheet would take for a formula (= + - @)")  # fmt: skip
 
 
 def _add_reading(parser: Any, new: bool = False) -> None:

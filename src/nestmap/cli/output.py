@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from .._arrays import Array, blocks
 from .._work.replacing import temporary
 from ..readers.extras import require
 
-SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".parquet", ".h5ad")
+_AXES = "xyz"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_output(path: str, force: bool, suffixes: tuple[str, ...], stdout: bool = True) -> None:
@@ -35,16 +37,38 @@ def check_output(path: str, force: bool, suffixes: tuple[str, ...], stdout: bool
         require("anndata", path)
 
 
-def write_columns(path: str, columns: Mapping[str, Array], main: Array) -> None:
+def axes_of(positions: Array) -> dict[str, Array]:
+    """The columns of a map by name: x, y and z, or x0, x1, … where there are more."""
+    n = positions.shape[1]
+    return {_AXES[i] if n <= len(_AXES) else f"x{i}": positions[:, i] for i in range(n)}
+
+
+@dataclass(frozen=True)
+class CsvStyle:
+    """How texts are written to csv and tsv files.
+
+    Attributes
+    ----------
+    is_guarded : bool
+        Put ' before texts that a spreadsheet would take for a formula, as the explorer's csv does.
+    tell : function of a sentence
+        Told of such texts where they are not guarded.
+    """
+
+    is_guarded: bool = False
+    tell: Callable[[str], None] = lambda text: None
+
+
+def write_columns(path: str, columns: Mapping[str, Array], main: Array, style: CsvStyle) -> None:
     """Write columns of equal length; `main`: the array that a .npy file holds."""
     if path == "-":
-        _write_csv(sys.stdout, columns, ",")
+        _write_csv(sys.stdout, columns, ",", style)
         return
     with temporary(Path(path)) as part:
         suffix = Path(path).suffix
         if suffix in (".csv", ".tsv"):
             with part.open("w", encoding="utf-8", newline="") as file:
-                _write_csv(file, columns, "," if suffix == ".csv" else "\t")
+                _write_csv(file, columns, "," if suffix == ".csv" else "\t", style)
         elif suffix == ".npy":
             with part.open("wb") as binary:
                 np.save(binary, main)
@@ -60,12 +84,31 @@ def _plain(values: Array) -> Array:
     return values.astype(str) if values.dtype.kind == "O" else values
 
 
-def _write_csv(file: Any, columns: Mapping[str, Array], delimiter: str) -> None:
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(columns)
+def _write_csv(file: Any, columns: Mapping[str, Array], delimiter: str, style: CsvStyle) -> None:
     n = len(next(iter(columns.values())))
+    texts = [i for i, values in enumerate(columns.values()) if values.dtype.kind in "OU"]
+    n_formulas = 0
+    _writer(file, delimiter, columns).writerow(columns)
     for part in blocks(n, len(columns), values=500_000):
-        writer.writerows(zip(*(values[part].tolist() for values in columns.values()), strict=True))
+        block = [values[part].tolist() for values in columns.values()]
+        for i in texts:
+            is_formula = [str(value).startswith(_FORMULA) for value in block[i]]
+            n_formulas += sum(is_formula)
+            if style.is_guarded and any(is_formula):
+                block[i] = [
+                    f"'{value}" if found else value for value, found in zip(block[i], is_formula, strict=True)
+                ]
+        said = (str(value) for i in texts for value in block[i])
+        _writer(file, delimiter, said).writerows(zip(*block, strict=True))
+    if n_formulas and not style.is_guarded:
+        style.tell(f"{n_formulas:,} texts begin as formulas do (= + - @); --for-spreadsheets makes them harmless")
+
+
+def _writer(file: Any, delimiter: str, texts: Iterable[str]) -> Any:
+    """A writer that quotes what must be; the csv module of Python 3.11 does not quote a lone carriage return."""
+    has_returns = any("\r" in text for text in texts)
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
+    return csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting)
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Array]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import Namespace
 from shutil import get_terminal_size
 from textwrap import wrap
 from time import perf_counter
 from typing import Any
 
 from .._progress import ProgressEvent, in_words
+from .streams import give, say
 
 _WIDTH = 24  # of the bar
 _STEADY = 0.8  # weight of the last estimate of the time left, so that it settles
@@ -30,13 +32,13 @@ class Talk:
         """A line on standard error."""
         if not self.quiet:
             self._clear()
-            print(f"[{perf_counter() - self.start:7.1f} s] {text}", file=sys.stderr, flush=True)
+            say(f"[{perf_counter() - self.start:7.1f} s] {text}")
 
     def result(self, text: str, record: Any) -> None:
         """What the command was asked for, as text or JSON, on standard output."""
         self._clear()
         if self.as_json:
-            print(json.dumps(record, indent=1))
+            give(json.dumps(record, indent=1))
         elif not self.quiet:
             print_text(text)
 
@@ -59,19 +61,28 @@ class Talk:
             self.left = _STEADY * known + (1 - _STEADY) * event.seconds_left
         full = round(_WIDTH * event.share)
         line = f"{'█' * full}{'░' * (_WIDTH - full)} {event.stage}{in_words(self.left)}"
-        print(f"\r\033[K{line[:118]}", end="", file=sys.stderr, flush=True)
+        say(f"\r\033[K{line[:118]}", end="")
         self.shown = True
 
     def _clear(self) -> None:
         if self.shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            say("\r\033[K", end="")
             self.shown = False
+
+
+def tell_written(talk: Talk, options: Namespace, record: dict[str, Any]) -> None:
+    """Say that a result file is there, and what it holds."""
+    if options.output == "-":
+        return
+    talk.note(f"wrote {options.output}: " + ", ".join(f"{n:,} {what}" for what, n in record.items()))
+    if options.json:
+        give(json.dumps({"output": options.output, **record}))
 
 
 def print_text(text: str) -> None:
     """Lines that are longer than a terminal is wide go on below, further in; files get them whole."""
     width = get_terminal_size().columns if sys.stdout.isatty() else 0
-    print(fold(text, width) if width else text)
+    give(fold(text, width) if width else text)
 
 
 def fold(text: str, width: int) -> str:
