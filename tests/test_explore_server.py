@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import http.client
 import json
@@ -9,6 +10,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from base64 import b64encode
@@ -20,11 +23,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, run_together
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nestmap import HNNE, ModelFileError
+from nestmap._work.lock import locked
 from nestmap.explore import Explorer, SavedNames, Server, Store, explore, export, write_store
 from nestmap.explore.bundle import Page
 from nestmap.explore.names import tidy
@@ -188,7 +192,8 @@ def test_names_are_saved_and_shown_from_then_on(server: Server, store: Path) -> 
     cluster = Store(store).clusters(0)[3]
     saved = store.parent / "names.json"
     assert json.loads(saved.read_text()) == {"0": {str(cluster): "my name <i>"}}
-    assert {path.name for path in store.parent.iterdir()} == {"store", "names.json"}  # nothing temporary is left
+    left = {path.name for path in store.parent.iterdir()}
+    assert left == {"store", "names.json", "names.json.lock"}  # nothing temporary
     again = Store(store, SavedNames(saved))  # the next server
     assert again.names(0)[3] == "my name <i>"
     assert rename(server, {"level": 0, "index": 3, "name": ""}) == (200, {"name": before[3]})
@@ -268,11 +273,113 @@ def test_damaged_names_are_named(tmp_path: Path, text: str) -> None:
 def test_names_from_threads_are_all_kept(tmp_path: Path) -> None:
     saved = SavedNames(tmp_path / "names.json")
     threads = [threading.Thread(target=saved.set, args=(i % 3, i, f"n{i}")) for i in range(24)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(threads)
     assert sum(len(own) for own in SavedNames(tmp_path / "names.json").read().values()) == 24
+
+
+def test_names_from_several_objects_and_processes_are_all_kept(tmp_path: Path) -> None:
+    """Each process reads, changes and writes the file: one at a time."""
+    path = tmp_path / "names.json"
+    begin = tmp_path / "begin"
+    code = (
+        "import sys, time, pathlib\n"
+        "from nestmap.explore.names import SavedNames\n"
+        "path, begin, level = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])\n"
+        "saved = SavedNames(path)\n"
+        "print(flush=True)\n"
+        "end = time.monotonic() + 60\n"
+        "while not begin.exists() and time.monotonic() < end: time.sleep(0.001)\n"
+        "for i in range(25): saved.set(level, i, f'n{i}')\n"
+    )
+    commands = [[sys.executable, "-c", code, str(path), str(begin), str(level)] for level in (0, 1)]
+    others = [subprocess.Popen(command, stdout=subprocess.PIPE) for command in commands]
+    try:
+        for other in others:
+            assert other.stdout is not None and other.stdout.readline()
+        begin.touch()
+        mine = [SavedNames(path), SavedNames(path)]
+        for i in range(25):
+            mine[i % 2].set(2, i, f"n{i}")
+        assert [other.wait(60) for other in others] == [0, 0]
+    finally:
+        for other in others:
+            other.kill()
+            other.wait(10)
+            assert other.stdout is not None
+            other.stdout.close()
+    assert SavedNames(path).read() == {level: {i: f"n{i}" for i in range(25)} for level in range(3)}
+    assert mine[0].read() == mine[1].read() == SavedNames(path).read()
+    assert {each.name for each in tmp_path.iterdir()} >= {"names.json", "names.json.lock", "begin"}
+    assert not list(tmp_path.glob("*.part"))
+
+
+def _full(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("what", ["nestmap.explore.names.write_json", "os.replace", "nestmap._work.lock.os.open"])
+def test_a_name_that_cannot_be_written_is_not_served(
+    server: Server, store: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    rename(server, {"level": 0, "index": 1, "name": "before"})
+    before = json.loads(ask(server, "/data/names/0.json")[2])
+    with monkeypatch.context() as patched:
+        patched.setattr(what, _full)
+        assert rename(server, {"level": 0, "index": 3, "name": "lost"}) == (
+            500,
+            f"the name cannot be saved: {os.strerror(errno.ENOSPC)}",
+        )
+        assert rename(server, {"level": 0, "index": 1, "name": ""})[0] == 500
+    assert json.loads(ask(server, "/data/names/0.json")[2]) == before and before[1] == "before"
+    assert not list(store.parent.glob("*.part"))
+    assert rename(server, {"level": 0, "index": 3, "name": "kept"})[0] == 200
+    now = json.loads(ask(server, "/data/names/0.json")[2])
+    assert now == [*before[:3], "kept", *before[4:]]
+
+
+def test_a_lock_that_is_not_let_go_is_an_error_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = tmp_path / "names.json.lock"
+    with (
+        locked(lock, "names"),
+        pytest.raises(BlockingIOError, match="names is being changed by another process"),
+        locked(lock, "names", 0.05),
+    ):
+        pass
+    with locked(lock, "names", 0):
+        pass
+    monkeypatch.setattr("nestmap._work.lock._lock", _full)  # a file system without locks
+    SavedNames(tmp_path / "names.json").set(0, 1, "a")
+    assert SavedNames(tmp_path / "names.json").read() == {0: {1: "a"}}
+
+
+def test_changes_of_the_file_within_one_step_of_the_clock_are_seen(tmp_path: Path) -> None:
+    path = tmp_path / "names.json"
+    for old in (False, True):
+        path.write_text('{"0": {"1": "a"}}')
+        when = path.stat().st_mtime_ns - (10**10 if old else 0)
+        os.utime(path, ns=(when, when))
+        saved = SavedNames(path)
+        assert saved.read() == {0: {1: "a"}}
+        other = tmp_path / "other.json"
+        other.write_text('{"0": {"1": "b"}}')  # of the same size, in another file with the same time
+        os.utime(other, ns=(when, when))
+        os.replace(other, path)
+        assert saved.read() == {0: {1: "b"}}
+        if not old:  # and in the same file
+            path.write_text('{"0": {"1": "c"}}')
+            os.utime(path, ns=(when, when))
+            assert saved.read() == {0: {1: "c"}}
+    path.unlink()
+    assert saved.read() == {}  # as the error for a damaged file says
+
+
+def test_more_names_than_can_be_read_again_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = SavedNames(tmp_path / "names.json")
+    saved.set(0, 1, "a")
+    monkeypatch.setattr("nestmap.explore.names._LARGEST", 300)
+    with pytest.raises(ValueError, match="would grow beyond 300 bytes"):
+        saved.set(0, 2, "b" * 300)
+    assert saved.read() == {0: {1: "a"}}
 
 
 def test_tidy() -> None:
@@ -488,10 +595,7 @@ def test_many_tabs_at_once(server: Server) -> None:
         )
 
     threads = [threading.Thread(target=look) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(threads)
     assert found == [200] * 48
 
 

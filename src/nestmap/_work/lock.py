@@ -7,9 +7,13 @@ import os
 import re
 import stat
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+_PAUSE = 0.005  # seconds between two tries
 
 
 def take_lock(path: Path, what: str) -> int:
@@ -39,6 +43,48 @@ def take_lock(path: Path, what: str) -> int:
     return descriptor
 
 
+@contextmanager
+def locked(path: Path, what: str, seconds: float = 10.0) -> Iterator[None]:
+    """One process and one thread at a time: wait for the others; BlockingIOError if that takes too long.
+
+    The file stays: whoever deletes it while others wait for it would let two in. File systems without locks are used
+    without.
+    """
+    descriptor = _open_shared(path)
+    try:
+        _wait(descriptor, what, seconds)
+        try:
+            yield
+        finally:
+            _unlock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open_shared(path: Path) -> int:
+    """A lock file that another user has made is only read: that is enough to lock it."""
+    own = getattr(os, "O_NOFOLLOW", 0)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | own, 0o666)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY | own)
+
+
+def _wait(descriptor: int, what: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return _lock(descriptor)
+        except OSError as error:
+            if error.errno not in _HELD:
+                return  # a file system without locks
+            if time.monotonic() >= end:
+                raise BlockingIOError(
+                    errno.EAGAIN, f"{what} is being changed by another process for {seconds:g} s; try again"
+                ) from error
+        time.sleep(_PAUSE)
+
+
 def _not_ours(path: Path, what: str) -> ValueError:
     return ValueError(f"{what} holds a {path.name!r} that is not nestmap's; name another directory")
 
@@ -53,6 +99,22 @@ def _lock(descriptor: int) -> None:
         import fcntl
 
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _unlock(descriptor: int) -> None:
+    """At once: Windows takes its time for files that are only closed, and a forked process keeps them open."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except OSError:
+        pass  # there was none
 
 
 def _content(descriptor: int) -> str:
