@@ -533,6 +533,27 @@ def test_metadata_as_a_frame_a_record_array_or_one_column() -> None:
     assert check_content(2, metadata=[1, 2]).fields == ["row", "value"]
 
 
+def test_columns_whose_names_clash_are_all_there() -> None:
+    given = {"name": [0, 1], "name_": [2, 3], "row": [4, 5], "text": [6, 7]}
+    both = check_content(2, names=["a", "b"], metadata=given)
+    assert both.fields == ["row", "name", "name__", "name_", "row_", "text"]
+    assert [c.name for c in both.columns] == ["name", "name_", "row", "text"]  # cluster_names="row" finds its column
+    long = "x" * 200
+    alike = check_content(2, metadata={1: [0, 1], "1": [2, 3], "1_": [4, 5], long: [6, 7], long + "y": [8, 9]})
+    assert alike.fields == ["row", "1", "1__", "1_", f"{'x' * 99}…", f"{'x' * 99}…_"]
+    assert [values.tolist() for values in alike.values.values()] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+    assert [c.name for c in alike.columns] == alike.fields[1:]
+    scores = check_content(2, quality={1: [0, 0], "1": [1, 1]}).quality
+    assert {name: values.tolist() for name, values in scores.items()} == {"1": [0, 0], "1_": [1, 1]}
+
+
+def test_columns_of_a_frame_with_the_same_name_are_all_there() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[0, "a"], [1, "b"]], columns=["both", "both"])
+    found = check_content(2, metadata=frame)
+    assert found.fields == ["row", "both", "both_"] and found.values["both_"].tolist() == ["a", "b"]
+
+
 def test_trust_of_a_perfect_map_and_of_a_random_one() -> None:
     points = RNG.random((300, 2))
     good, bad = measure_trust(points, points), measure_trust(points, RNG.random((300, 2)))

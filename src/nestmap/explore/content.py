@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
-from ..describe.tables import Column, read_column
+from ..describe.tables import Column, free_names, read_column
 from .images import check_images
 
 LONGEST = 300  # letters of a text that the page shows
@@ -49,7 +49,7 @@ class Content:
         """What is shown of a row, by name: its number, then all that is known of it; no two alike."""
         given = [("name", self.names), ("text", self.texts)]
         own = ["row", *(what for what, values in given if values is not None)]
-        return own + [name if name not in own else f"{name}_" for name in self.values]
+        return own + free_names(own, self.values)
 
     @property
     def searched(self) -> list[Sequence[Any]]:
@@ -69,7 +69,7 @@ def check_content(
     neighbors: Any = None, images: Any = None,
 ) -> Content:  # fmt: skip
     """Everything checked against the number of rows, before any long work."""
-    values = {name: _as_array(name, given, n_rows) for name, given in _named(metadata)}
+    values = {name: _as_array(name, given, n_rows) for name, given in _apart(_named(metadata))}
     return Content(
         n_rows,
         names=None if names is None else _as_texts("names", names, n_rows, LONGEST),
@@ -82,18 +82,27 @@ def check_content(
     )
 
 
-def _named(metadata: Any) -> list[tuple[str, Any]]:
+def _named(metadata: Any) -> list[tuple[Any, Any]]:
     """Columns of a DataFrame, a dict, a structured array, or one column."""
     if metadata is None:
         return []
     if isinstance(metadata, Mapping):
-        return [(clean(name, _LONGEST_CATEGORY), values) for name, values in metadata.items()]
+        return list(metadata.items())
+    if hasattr(metadata, "iloc") and hasattr(metadata, "columns"):  # pandas: two columns may have the same name
+        return [(name, metadata.iloc[:, i]) for i, name in enumerate(metadata.columns)]
     if hasattr(metadata, "columns"):
-        return [(clean(name, _LONGEST_CATEGORY), metadata[name]) for name in metadata.columns]
+        return [(name, metadata[name]) for name in metadata.columns]
     array = np.asarray(metadata)
     if array.dtype.names:
         return [(name, array[name]) for name in array.dtype.names]
-    return [(clean(getattr(metadata, "name", None) or "value", _LONGEST_CATEGORY), metadata)]
+    return [(getattr(metadata, "name", None) or "value", metadata)]
+
+
+def _apart(given: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
+    """With names that are shown: short texts, of which no two are alike, though 1 and "1" may have been."""
+    pairs = list(given)
+    names = free_names([], [clean(name, _LONGEST_CATEGORY) for name, _ in pairs])
+    return [(name, values) for name, (_, values) in zip(names, pairs, strict=True)]
 
 
 def _as_array(name: str, values: Any, n_rows: int) -> Array:
@@ -163,11 +172,11 @@ def _check_quality(quality: Any, n_rows: int) -> dict[str, Array]:
         return {}
     given = quality if isinstance(quality, Mapping) else {"quality": quality}
     found = {}
-    for name, scores in given.items():
+    for name, scores in _apart(given.items()):
         array = np.asarray(scores, dtype=np.float64)
         if array.shape != (n_rows,):
             raise ValueError(f"quality: {name!r} needs one score for each of the {n_rows} rows, got {array.shape}")
-        found[clean(name, _LONGEST_CATEGORY)] = array
+        found[name] = array
     return found
 
 
