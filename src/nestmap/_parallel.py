@@ -17,15 +17,17 @@ from threadpoolctl import ThreadpoolController
 P = TypeVar("P")
 T = TypeVar("T")
 _WAKE_EVERY = 0.1  # seconds
+_MOST_THREADS = 512  # more gain nothing on fewer cores, and each takes memory; results do not depend on it
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads: None and -1 mean all cores that this process may use."""
+    """Number of threads: None and -1 mean all cores that this process may use; at most 512, or one per core."""
     if n_jobs is None or n_jobs == -1:
         return int(cpu_count())
     if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ValueError(f"n_jobs={n_jobs!r}: use a positive number of threads, or None for all cores")
-    return int(n_jobs) if n_jobs > 0 else max(1, int(cpu_count()) + 1 + int(n_jobs))
+    n_threads = int(n_jobs) if n_jobs > 0 else max(1, int(cpu_count()) + 1 + int(n_jobs))
+    return min(n_threads, max(_MOST_THREADS, int(cpu_count())))
 
 
 class _Own(local):

@@ -45,6 +45,26 @@ def check_rows_kind(X: Any, name: str = "X") -> None:
             _check_objects(X, name)
 
 
+def refuse_lazy(X: Any, name: str) -> None:
+    """Raise for a query that has no rows yet (polars, narwhals, ibis …)."""
+    if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
+        raise TypeError(f"{name} is a LazyFrame, a query without rows: pass {name}.collect()")
+
+
+def read_dlpack(X: Any, name: str) -> Any:
+    """An object that speaks DLPack only (CuPy-like arrays on the CPU, …) as an array without a copy; others as is."""
+    others = ("__array__", "__array_interface__", "__dask_graph__", "chunks")
+    if not hasattr(X, "__dlpack__") or any(hasattr(X, other) for other in others):
+        return X
+    try:
+        return np.from_dlpack(X)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, whose DLPack memory cannot be read here ({error}); bring it to the CPU "
+            f"and to a NumPy array first"
+        ) from error
+
+
 def check_n_rows(n: Any, name: str) -> None:
     """Raise for more rows than 32 bits can number."""
     if isinstance(n, int | np.integer) and n > MOST_ROWS:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from .._arrays import Array
 from .._habits import refuse_cells
-from .kinds import check_dtype, check_exact, check_n_rows, check_rows_kind
+from .kinds import check_dtype, check_exact, check_n_rows, check_rows_kind, read_dlpack, refuse_lazy
 from .memory import memory_budget
 from .npy import NpyError, map_npy, read_header
 from .scratch import copy_rows, scratch_array
@@ -107,6 +107,8 @@ def open_rows(X: Any, *, name: str = "X") -> Any:
     if isinstance(X, RowSource):
         return X
     refuse_cells(X, name)
+    refuse_lazy(X, name)
+    X = read_dlpack(X, name)
     known = isinstance(X, np.ndarray | np.generic | list | tuple) or sparse.issparse(X) or X is None
     if not known and _gives_rows(X, name):
         return RowSource(X, name=name)

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flush_all()
         return DONE
     except KeyboardInterrupt as stop:
-        return _say(str(stop) or "interrupted", INTERRUPTED)
+        return _say(f"interrupted: {str(stop) or 'nothing was written'}", INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has enough
         let_go(sys.stdout)
         return DONE

@@ -53,13 +53,39 @@ def _fit_table(options: Namespace, talk: Talk, target: Path, changed: dict[str, 
         changed["metric"] = "cosine"
         talk.note("texts are compared by the cosine of their words: --metric cosine")
     work = target.with_name(f"{target.name}.work") if options.resume or options.scheduler else None
+    if options.resume and (n_levels := _n_finished(work)):
+        talk.note(f"going on from {work}: {_finished_levels(n_levels)}")
     model = HNNE(
         options.dims[0], **changed, work_dir=work, callback=talk, random_state=options.seed, n_jobs=options.threads
     )
-    _embed_and_write(options, talk, target, table, model, seconds, changed)
+    try:
+        _embed_and_write(options, talk, target, table, model, seconds, changed)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_what_is_kept(target, work if options.resume else None)) from None
     talk.note(f"next: {_next_steps(target, options)}")
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _n_finished(work: Path | None) -> int:
+    """Levels that a work directory holds."""
+    return 0 if work is None else len([*work.glob("level-*/meta.json")])
+
+
+def _finished_levels(n: int) -> str:
+    return "1 level is finished" if n == 1 else f"{n} levels are finished"
+
+
+def _what_is_kept(target: Path, work: Path | None) -> str:
+    """What a fit that was interrupted leaves, and how to go on."""
+    if (target / "run.json").exists():
+        return f"{target} is there; what should follow (--plot) is not"
+    if work is None:
+        return "nothing was written; with --resume finished levels would be kept, and the next fit would go on from them"
+    n_levels = _n_finished(work)
+    if not n_levels:
+        return f"no level was finished; the same command starts again ({work} holds nothing yet)"
+    return f"{_finished_levels(n_levels)} and kept in {work}; the same command, with --resume, goes on from there"
 
 
 def _next_steps(target: Path, options: Namespace) -> str:
