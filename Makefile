@@ -2,14 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+# Tests see nothing of this shell but these: a variable that happens to be set here (PYTHONUNBUFFERED, OMP_NUM_THREADS,
+# LANG, TERM, …) would hide what fails elsewhere. What pip needs to reach its index is left to the installation.
+EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
 
-.PHONY: demo page chromium test test-quick test-elsewhere fuzz sanitize lint bench docs pictures clean
+.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz sanitize lint bench docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed chromium lint
-	$(BIN)/python -m pytest -n 2
+	$(EMPTIED) $(BIN)/python -m pytest -n 2 -m "not benchmarks"
 
 # The explorer's page, from TypeScript to src/nestmap/explore/page: the same bytes on every machine. Needs node and npm.
 page: explorer/node_modules/installed
@@ -27,21 +30,32 @@ chromium:
 
 # Without the tests that are marked slow: what to run between two changes.
 test-quick: .venv/installed
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(EMPTIED) $(BIN)/python -m pytest -n 2 -m "not slow and not benchmarks"
 
-# The tests as on other machines (other CPUs, one core, not root, random order, …): five runs, about an hour.
+# The code in benchmarks/, which users do not get.
+test-benchmarks: .venv/installed
+	$(EMPTIED) $(BIN)/python -m pytest -n 2 -m benchmarks
+
+# The tests as on other machines (other CPUs, one core, not root, other locales, random order, …): five runs, about an hour.
 # ARGS="random one-core" chooses, ARGS="random+not-root" joins; `python tests/elsewhere.py --list` names them.
-test-elsewhere: .venv/installed
+test-elsewhere: .venv/installed locales
 	$(BIN)/python tests/elsewhere.py $(ARGS) -- -n 2
+
+# The locale of another country, for test-elsewhere.
+locales:
+	@locale -a | grep -qi de_DE || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -y -qq locales && localedef -i de_DE -f UTF-8 de_DE.UTF-8; \
+	  else echo "No German locale here, and only root can install it: tests run with its name alone."; fi; }
 
 # Random small data and parameters. ARGS="--seed 7 --cases 50000" for others, "--case 123 --shrink" for one of them.
 fuzz: .venv/installed
 	$(BIN)/python -m tests.fuzz --cases 20000 --jobs 2 $(ARGS)
 
 lint: .venv/installed
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(EMPTIED) $(BIN)/ruff check .
+	$(EMPTIED) $(BIN)/ruff format --check .
+	$(EMPTIED) $(BIN)/mypy
 
 # Kernel tests on builds with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 sanitize: .venv/installed

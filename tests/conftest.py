@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+from collections.abc import Iterable
 from functools import cache
+from threading import Thread, Timer
 from zlib import crc32
 
 import numpy as np
@@ -16,6 +19,7 @@ from nestmap import _parallel
 from nestmap._native import builds
 
 BACKENDS = (*builds(), "off")
+LIMIT = 240.0  # seconds that a test waits for another process or thread: a few would do, but machines may be slow
 if "TEST_CORES" in os.environ:  # `make test-elsewhere` counts more cores than there are
     _parallel.cpu_count = lambda: int(os.environ["TEST_CORES"])
 
@@ -41,3 +45,26 @@ def digits() -> np.ndarray:
 def heed_ctrl_c() -> None:
     """For `preexec_fn`: a process started by tests in the background would ignore SIGINT, as they do."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The next line that a process prints; '' if it ends before. One that hangs is killed, and the test fails."""
+    assert process.stdout is not None
+    watchdog = Timer(LIMIT, process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    line = process.stdout.readline()
+    assert watchdog.is_alive(), f"{process.args} said nothing for {LIMIT} s"
+    watchdog.cancel()
+    return line
+
+
+def run_together(threads: Iterable[Thread]) -> None:
+    """Start all of them and wait until they have ended."""
+    threads = [*threads]
+    for thread in threads:
+        thread.daemon = True  # one that hangs must not keep the process of the tests alive
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+    assert not any(thread.is_alive() for thread in threads)

@@ -13,6 +13,7 @@ Without names, every variation is run once, in as few runs as possible (`TOGETHE
 from __future__ import annotations
 
 import argparse
+import locale
 import os
 import subprocess
 import sys
@@ -33,11 +34,12 @@ WITHOUT_KERNELS = tuple(
 )
 
 # A CPU of another maker, a CPU of another decade, and what cannot be joined: numbers of cores, no kernels at all.
+# Locales are joined to runs that have the tests of the explorer's page, which a browser shows in its own language.
 TOGETHER = (
-    "no-avx512+blas-haswell+not-root+random",
+    "no-avx512+blas-haswell+not-root+random+bare",
     "no-avx2+blas-nehalem+baseline+no-cpuinfo",
-    "one-core",
-    "eight-threads",
+    "one-core+no-home",
+    "eight-threads+far-away",
     "no-kernels",
 )
 
@@ -53,6 +55,7 @@ class Variation:
     files: tuple[str, ...] = ()
     first_core_only: bool = False
     own_home: bool = False
+    bare: bool = False
     missing: str = ""
 
 
@@ -97,7 +100,8 @@ def works(*prefix: str) -> bool:
     again = "subprocess.run([sys.executable, '-c', 'import numpy'], check=True)"
     code = f"import os, subprocess, sys; os.listdir({str(ROOT)!r}); {again}"
     try:
-        return not subprocess.run([*prefix, sys.executable, "-c", code], capture_output=True, check=False).returncode
+        command = [*prefix, sys.executable, "-c", code]
+        return not subprocess.run(command, capture_output=True, check=False, timeout=240).returncode
     except FileNotFoundError:
         return False
 
@@ -109,6 +113,30 @@ def no_cpuinfo() -> Variation:
     missing = "" if works(*prefix) else "mounting is not allowed here"
     # Debian's chromium asks that file whether the CPU will do, and does not start
     return Variation("/proc/cpuinfo tells nothing", {}, prefix, ("--ignore=tests/test_page.py",), missing=missing)
+
+
+def no_home() -> Variation:
+    """The plain locale, and a home that nobody can write to, as services have it; root could write to any folder."""
+    about = "C locale, a home that cannot be written to"
+    home = Path(tempfile.gettempdir()) / f"nestmap-no-home-{os.geteuid()}"
+    home.mkdir(exist_ok=True)
+    environment = {"LC_ALL": "C", "HOME": str(home)}
+    if os.geteuid() != 0:
+        home.chmod(0o555)
+        return Variation(about, environment)
+    prefix = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro tmpfs "$0" && exec "$@"', str(home))
+    return Variation(about, environment, prefix, missing="" if works(*prefix) else "mounting is not allowed here")
+
+
+def far_away() -> Variation:
+    """Clocks 12:45 hours ahead, and a country that writes 1.797,5 for 1,797.5."""
+    has = ""
+    try:
+        locale.setlocale(locale.LC_TIME, "de_DE.UTF-8")
+    except locale.Error:
+        has = " by name only: it is not installed (`make locales`)"
+    environment = dict.fromkeys(("LANG", "LC_ALL", "LANGUAGE"), "de_DE.UTF-8") | {"TZ": "Pacific/Chatham"}
+    return Variation(f"time of the Chatham Islands, German locale{has}", environment)
 
 
 def variations() -> dict[str, Callable[[], Variation]]:
@@ -131,6 +159,9 @@ def variations() -> dict[str, Callable[[], Variation]]:
         "random": lambda: Variation(f"in random order, new examples (seed {seed})", arguments=random),
         "baseline": lambda: Variation("kernels without AVX2", {"NESTMAP_NATIVE": "baseline"}),
         "no-kernels": lambda: Variation("without compiled kernels", off, files=WITHOUT_KERNELS),
+        "bare": lambda: Variation("with HOME and PATH only", bare=True),
+        "no-home": no_home,
+        "far-away": far_away,
     }
 
 
@@ -149,12 +180,14 @@ def joined(name: str, known: dict[str, Callable[[], Variation]]) -> Variation:
         tuple(file for part in able for file in part.files),
         any(part.first_core_only for part in able),
         any(part.own_home for part in able),
+        any(part.bare for part in able),
     )
 
 
 def start_tests(variation: Variation, arguments: list[str], home: str) -> subprocess.CompletedProcess[str]:
     """Run pytest as the variation wants it; `home` is a folder that anybody may write to."""
-    environment = {**os.environ, **variation.environment}
+    kept = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
+    environment = {**(kept if variation.bare else os.environ), **variation.environment}
     if variation.own_home:
         environment |= {"HOME": home, "HYPOTHESIS_STORAGE_DIRECTORY": home, "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -34,6 +34,7 @@ from benchmarks.plan import make_plan
 from benchmarks.runner import Job, Limits, Results, prepare, run_all, run_job
 from nestmap.datasets import Dataset
 
+pytestmark = pytest.mark.benchmarks
 matplotlib.use("Agg")
 LIMITS = Limits(seconds=60, megabytes=4000, second_fit_below=50)
 

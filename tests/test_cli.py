@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits, heed_ctrl_c
+from conftest import LIMIT, digits, heed_ctrl_c
 from scipy.io import savemat
 
 import nestmap
@@ -37,7 +37,7 @@ X, NEW = digits()[:200], digits()[200:220]
 def run(*arguments: Any, folder: Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "nestmap", *map(str, arguments)], cwd=folder, input=stdin,
-        capture_output=True, check=False,
+        capture_output=True, check=False, timeout=LIMIT,
     )  # fmt: skip
     found = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
     assert found.returncode == code, found.stderr
@@ -154,11 +154,11 @@ class TestAsAUserRunsIt:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=heed_ctrl_c,
         )  # fmt: skip
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + LIMIT
         while not (tmp_path / "run.work").exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(number)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=LIMIT)
         assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], said
         assert b"Traceback" not in said
         assert sorted(os.listdir(tmp_path)) == ["run.work", "x.npy"]
@@ -169,7 +169,9 @@ class TestAsAUserRunsIt:
                 "import sys\nfrom nestmap.cli import main\n"
                 f"try: main({arguments!r})\nexcept SystemExit: pass\nassert {absent!r} not in sys.modules"
             )
-            done = subprocess.run([sys.executable, "-c", code], cwd=cars, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [sys.executable, "-c", code], cwd=cars, capture_output=True, text=True, check=False, timeout=LIMIT
+            )
             assert done.returncode == 0, done.stderr
             assert done.stdout
 

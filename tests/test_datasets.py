@@ -22,6 +22,7 @@ from threading import Thread
 import h5py
 import numpy as np
 import pytest
+from conftest import LIMIT
 from PIL import Image
 from scipy.io import savemat
 
@@ -670,7 +671,7 @@ def server() -> Iterator[Server]:
         thread.start()
         yield server
         server.shutdown()
-        thread.join()
+        thread.join(LIMIT)
 
 
 @pytest.fixture

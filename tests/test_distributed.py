@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import LIMIT
 from numpy.testing import assert_array_equal
 from workers import OPTIONS, RNG, ROWS, N, alone, approximate, client, clusters, parts, pointers, same
 
@@ -386,7 +387,7 @@ def test_pages_are_kept_while_a_task_runs() -> None:
     """Dask tells malloc to give pages back at once; a task that uses them again does not pay for each of them."""
     environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
     found = subprocess.run(
-        [sys.executable, "-c", _FAULTS], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", _FAULTS], env=environment, capture_output=True, text=True, check=True, timeout=LIMIT
     )
     glibc, before, kept, after = found.stdout.split()
     if glibc != "True" or int(before) < 10_000:

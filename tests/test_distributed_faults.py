@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import LIMIT
 from workers import OPTIONS, ROWS, alone, approximate, client, clusters, distributed, parts, pointers, same
 
 from nestmap import HNNE, MemoryBudgetError
@@ -138,7 +139,7 @@ class Processes:
     def kill(self) -> None:
         for process in self.started:
             process.kill()
-            process.wait()
+            process.wait(timeout=LIMIT)
 
     def client(self) -> Any:
         return distributed.Client(scheduler_file=self.file, set_as_default=False, timeout=240)
@@ -292,7 +293,7 @@ def test_a_client_that_is_killed(processes: Processes, parts: None, alone: HNNE,
             time.sleep(0.05)
         assert watcher.run_on_scheduler(_busy)
         doomed.kill()
-        doomed.wait()
+        doomed.wait(timeout=LIMIT)
         deadline = time.monotonic() + 60  # the task that runs ends
         while held := watcher.run_on_scheduler(_busy):
             assert time.monotonic() < deadline, held

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from conftest import LIMIT
 
 import nestmap
 import nestmap.datasets
@@ -117,6 +118,7 @@ def build_site(folder: Path) -> Path:
         capture_output=True,
         text=True,
         check=False,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr
     return folder / "html"

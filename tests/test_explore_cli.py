@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits, heed_ctrl_c
+from conftest import LIMIT, digits, heed_ctrl_c, line_of
 
 from nestmap import ModelFileError
 from nestmap.cli import main
@@ -230,16 +230,16 @@ def test_the_command_serves_until_it_is_stopped(run: Path, how: Any) -> None:
         [sys.executable, "-W", "error", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=heed_ctrl_c,
     ) as process:  # fmt: skip
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stderr is not None
         text = ""
         while not text.rstrip().endswith("}"):
-            line = process.stdout.readline()
+            line = line_of(process)
             assert line, process.stderr.read()
             text += line
         url = json.loads(text)["url"]
         assert ask(url, "/data/meta.json")[0] == 200
         process.send_signal(how)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LIMIT)
         assert process.returncode == (0 if how == signal.SIGINT else 143), said
         assert "Traceback" not in said
     assert not list(run.glob("*.part"))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import LIMIT
 
 from nestmap._native import builds, core, using
 
@@ -510,7 +511,7 @@ def test_threads_that_cannot_start_are_done_without(program: str) -> None:
     """Stacks for 100 000 threads are more than the limit leaves room for."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED + program], capture_output=True, check=False, env=environment
+        [sys.executable, "-c", LIMITED + program], capture_output=True, check=False, env=environment, timeout=LIMIT
     )
     assert done.returncode == 0, done.stderr.decode()
 
@@ -518,5 +519,5 @@ def test_threads_that_cannot_start_are_done_without(program: str) -> None:
 def test_a_fit_of_the_smallest_numbers_does_not_end_python() -> None:
     program = "import numpy as np, nestmap; X = np.random.default_rng(0).normal(size=(60, 5)) * 1e-309; "
     program += "nestmap.HNNE(metric='manhattan').fit(X)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=LIMIT)
     assert done.returncode in (0, 1), done.stderr.decode()

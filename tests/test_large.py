@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import pytest
 import zarr
-from conftest import digits
+from conftest import LIMIT, digits, line_of
 
 from nestmap import HNNE, MemoryBudgetError
 from nestmap._input.memory import Budget, parse_size
@@ -206,7 +206,7 @@ CHILD = textwrap.dedent(
 
 
 def killed_at(stage: str, rows: Path, work: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", CHILD, str(rows), str(work), stage], check=False)
+    done = subprocess.run([sys.executable, "-c", CHILD, str(rows), str(work), stage], check=False, timeout=LIMIT)
     assert done.returncode == -signal.SIGKILL
 
 
@@ -256,7 +256,9 @@ def test_a_full_disk_leaves_finished_levels_and_says_so(tmp_path: Path, referenc
         HNNE(work_dir=sys.argv[2]).fit(sys.argv[1])
         """
     )
-    done = subprocess.run([sys.executable, "-c", child, str(rows), str(work)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", child, str(rows), str(work)], capture_output=True, text=True, timeout=LIMIT
+    )
     assert done.returncode == 1 and str(work) in done.stderr and "OSError" in done.stderr
     assert not list(work.glob("*.part*"))
     same_map(HNNE(work_dir=work).fit(rows), reference)
@@ -306,9 +308,9 @@ def test_ctrl_c_stops_native_loops(method: str) -> None:
     )
     process = subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout is not None and process.stdout.readline() == "go\n"
+        assert line_of(process) == "go\n"
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=LIMIT)
     finally:
         process.kill()
     assert out.splitlines()[-1] == "stopped" and process.returncode == 0

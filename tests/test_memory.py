@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import LIMIT
 
 from nestmap import MemoryBudgetError
 from nestmap._input import memory as _memory
@@ -226,7 +227,9 @@ def test_scratch_larger_than_files_may_be(tmp_path: Path) -> None:
         "try: scratch_array(10**6, 'f8', in_memory=False, folder=sys.argv[1])\n"
         "except OSError as error: print(error)"
     )
-    found = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert "8.0 MB" in found.stdout and "work_dir=" in found.stdout
 
 

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import LIMIT
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "explorer"
@@ -62,7 +63,9 @@ def test_the_same_bytes_come_out_again(tmp_path: Path) -> None:
         pytest.skip(
             "no node, or no explorer/node_modules (`make page` installs them): the hash of the sources has to do"
         )
-    subprocess.run([node, "build.mjs"], cwd=SOURCES, check=True, env={**os.environ, "NESTMAP_PAGE": str(tmp_path)})
+    subprocess.run(
+        [node, "build.mjs"], cwd=SOURCES, check=True, env={**os.environ, "NESTMAP_PAGE": str(tmp_path)}, timeout=LIMIT
+    )
     for name in BUILT:
         assert (tmp_path / name).read_bytes() == (PAGE / name).read_bytes(), name
 
@@ -72,6 +75,8 @@ def test_unit_tests_of_the_page() -> None:
     node = shutil.which("node")
     if node is None or not (SOURCES / "node_modules" / "esbuild").is_dir():
         pytest.skip("no node, or no explorer/node_modules: `make page` installs them")
-    subprocess.run([node, "build.mjs", "--tests"], cwd=SOURCES, check=True)
-    done = subprocess.run([node, "--test", "build/test/"], cwd=SOURCES, capture_output=True, text=True, check=False)
+    subprocess.run([node, "build.mjs", "--tests"], cwd=SOURCES, check=True, timeout=LIMIT)
+    done = subprocess.run(
+        [node, "--test", "build/test/"], cwd=SOURCES, capture_output=True, text=True, check=False, timeout=LIMIT
+    )
     assert done.returncode == 0, done.stdout

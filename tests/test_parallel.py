@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import LIMIT, digits, run_together
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -66,19 +67,13 @@ def test_limits_in_many_threads(three: set[int]) -> None:
                 threading.Event().wait(rng.random() / 1000)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(threads)
     assert seen == {1} and blas_threads() == three
 
 
 def test_searches_in_two_threads_restore_blas(three: set[int]) -> None:
     threads = [threading.Thread(target=first_neighbors, args=(digits()[:500],)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(threads)
     assert blas_threads() == three
 
 
@@ -161,7 +156,7 @@ def test_numbers_that_belong_to_threads(per_thread: PerThread) -> None:
         assert per_thread.num_threads == 1
     assert per_thread.num_threads == 5  # restored while the other is inside
     go_on.set()
-    thread.join()
+    thread.join(LIMIT)
     assert seen == [1, 5]
 
 
@@ -209,6 +204,7 @@ def in_a_fork(check: Callable[[], bool]) -> bool:
         child = os.fork()
     if child == 0:
         code = 1
+        signal.alarm(int(LIMIT))  # a child that hangs ends as one that failed
         try:
             code = 0 if check() else 1
         finally:
@@ -239,7 +235,7 @@ def test_forks_are_not_limited_by_threads_that_they_lack(monkeypatch: pytest.Mon
         assert in_a_fork(lambda: library.num_threads == 1 and inside_and_out() == [1, 1])
     assert library.num_threads == 1
     go_on.set()
-    thread.join()
+    thread.join(LIMIT)
     assert library.num_threads == 4
 
 
@@ -258,9 +254,9 @@ class TestBeside:
         assert {*told} == {(0.5, threading.get_ident())}
 
     def test_runs_while_the_caller_goes_on(self) -> None:
-        met = threading.Barrier(2, timeout=60)
-        with Beside(lambda share: met.wait() >= 0, 2) as beside:
-            met.wait()  # each waits for the other
+        met = threading.Barrier(2)
+        with Beside(lambda share: met.wait(LIMIT) >= 0, 2) as beside:
+            met.wait(LIMIT)  # each waits for the other
             assert beside.result()
 
     def test_errors_come_with_the_result(self) -> None:
@@ -283,7 +279,7 @@ class TestBeside:
 
         def stop() -> None:
             with Beside(work, 2):
-                started.wait()
+                started.wait(LIMIT)
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):

@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from conftest import LIMIT, line_of
 
 from nestmap import _progress
 from nestmap._parallel import map_blocks
@@ -148,10 +149,10 @@ def test_an_exception_ends_the_work(n_threads: int) -> None:
 
 
 def test_the_first_of_several_exceptions() -> None:
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2)
 
     def work(i: int) -> None:
-        both.wait()
+        both.wait(LIMIT)
         raise ValueError(f"block {i}")
 
     with pytest.raises(ValueError, match="block 0"):
@@ -186,12 +187,12 @@ def work(i):
         print("go", flush=True)
     time.sleep(0.05)
 try:
-    map_blocks(work, range(20_000), {n_threads})
+    map_blocks(work, range(40_000), {n_threads})
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None and child.stdout.readline() == "go\n"
+    assert line_of(child) == "go\n"
     child.send_signal(signal.SIGINT)
-    said, _ = child.communicate(timeout=20)  # generous: the work would take minutes
+    said, _ = child.communicate(timeout=LIMIT)  # the work would take longer
     assert said == "interrupted\n" and child.returncode == 0

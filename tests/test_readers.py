@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import LIMIT, digits
 from scipy import sparse
 from scipy.io import savemat
 
@@ -382,7 +382,9 @@ def test_what_a_file_is_goes_by_its_bytes_where_its_name_says_nothing(tmp_path: 
 
 def test_standard_input(tmp_path: Path) -> None:
     code = "from nestmap.readers import read_table; t = read_table('-'); print(t.X.sum(), t)"
-    done = subprocess.run([sys.executable, "-c", code], input=csv_of(X), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=csv_of(X), capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert done.stdout.split() == f"{X.sum()} standard input: 30 rows, 6 columns used (0, 1, 2, 3, 4, 5)".split()
 
 
@@ -404,7 +406,9 @@ def test_a_plain_install_reads_tables(tmp_path: Path) -> None:
         "from nestmap.readers import read_table\n"
         "print(read_table(sys.argv[1]).X.shape)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False, timeout=LIMIT
+    )
     assert done.stdout.strip() == "(30, 6)", done.stderr
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import LIMIT, digits
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.neighbors import kneighbors_graph
@@ -168,5 +168,5 @@ def test_nothing_is_imported_for_it() -> None:
         "import sys, sklearn.base; early = set(sys.modules); import nestmap; nestmap.sc.tl.hnne;"
         "assert not {'anndata', 'scanpy', 'matplotlib'} & (set(sys.modules) - early)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LIMIT)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from conftest import BACKENDS
+from conftest import BACKENDS, run_together
 
 from nestmap import HNNE, _native, first_neighbors
 from nestmap._native import using
@@ -63,10 +63,7 @@ def test_fits_in_threads_of_the_user() -> None:
         found[key] = HNNE(n_jobs=2).fit_transform(rows(1000))
 
     threads = [Thread(target=fit, args=(key,)) for key in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(threads)
     assert len(found) == 3
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import LIMIT, digits, line_of
 from scipy import sparse
 
 from nestmap import HNNE
@@ -45,7 +45,7 @@ def run_child(folder: Path, code: str) -> subprocess.Popen[str]:
 
 
 def finish(child: subprocess.Popen[str]) -> str:
-    said, _ = child.communicate(timeout=60)
+    said, _ = child.communicate(timeout=LIMIT)
     return said
 
 
@@ -303,12 +303,12 @@ def test_a_lock_that_is_not_ours(tmp_path: Path, kind: str) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     child = run_child(tmp_path, "print('open', flush=True); time.sleep(100)")
     try:
-        assert child.stdout is not None and child.stdout.readline() == "open\n"
+        assert line_of(child) == "open\n"
         with pytest.raises(BlockingIOError, match=rf"in use by another process \(pid {child.pid}\); wait"):
             WorkDir.open(tmp_path, {"a": 1})
     finally:
         child.kill()
-        child.communicate()
+        child.communicate(timeout=LIMIT)
     with WorkDir.open(tmp_path, {"a": 1}):  # the lock died with its process
         with pytest.raises(BlockingIOError, match="in use by another fit in this process"):
             WorkDir.open(tmp_path, {"a": 1})
@@ -342,7 +342,7 @@ _pieces._write_all = slow
 work.save("second", {"x": np.arange(10**6)}, {})
 """
     child = run_child(tmp_path, code)
-    assert child.stdout is not None and child.stdout.readline() == "writing\n"
+    assert line_of(child) == "writing\n"
     child.send_signal(signal.SIGKILL)
     finish(child)
     assert (tmp_path / f"second.part-{child.pid}" / "x.npy").exists()
@@ -364,9 +364,8 @@ for i in range(10**6):
     work.save(f"piece-{i % 3}", {"x": np.full(200_000, i)}, {"i": i})
 """
     child = run_child(tmp_path, code)
-    assert child.stdout is not None
     for i in range(n_saved + 1):
-        assert child.stdout.readline() == f"{i}\n"
+        assert line_of(child) == f"{i}\n"
     child.kill()
     finish(child)
     with WorkDir.open(tmp_path, {"a": 1}) as work:
@@ -641,10 +640,12 @@ def test_files_may_not_grow(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Any:
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True, timeout=LIMIT
+    ).returncode:
         pytest.skip("mounting is not allowed here")
     yield tmp_path
-    subprocess.run(["umount", "-l", tmp_path], check=True)
+    subprocess.run(["umount", "-l", tmp_path], check=True, timeout=LIMIT)
 
 
 @pytest.mark.slow
