@@ -16,12 +16,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .._arrays import Array
 from .._work.pieces import checksum, pieces
+from .._work.records import bounded_int, refuse_deep
 from .._work.replacing import temporary
 from ..errors import ModelFileError
 
@@ -175,7 +176,7 @@ def _no_model(start: bytes, length: int, size: int) -> str:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """The header; duplicate names, deep nesting and numbers beyond JSON's are refused."""
+    """The header or the document; duplicate names, deep nesting, and numbers beyond 64 bits or JSON's are refused."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) != len(pairs):
@@ -183,7 +184,10 @@ def _parse(data: bytes) -> dict[str, Any]:
         return dict(pairs)
 
     try:
-        header = json.loads(data, object_pairs_hook=unique, parse_constant=_refuse)
+        header = json.loads(
+            data, object_pairs_hook=unique, parse_constant=_refuse, parse_int=bounded_int, parse_float=_finite
+        )
+        refuse_deep(header)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
             f"has a header that is damaged or no JSON ({' '.join(str(error).split())[:200]})"
@@ -193,8 +197,13 @@ def _parse(data: bytes) -> dict[str, Any]:
     return header
 
 
-def _refuse(text: str) -> None:
+def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text[:40])
 
 
 def _check_metadata(header: Mapping[str, Any], metadata: Any, kind: str, newest: int) -> dict[str, Any]:
@@ -211,7 +220,7 @@ def _check_metadata(header: Mapping[str, Any], metadata: Any, kind: str, newest:
             rest = {name: value for name, value in metadata.items() if name != "sha256"}
             if _digest(header, rest) != digest:
                 raise ModelFileError("has a header that does not fit its checksum; the file is damaged")
-            return _parse(text.encode())
+            return _parse(text.encode("utf-8", "surrogatepass"))
     raise ModelFileError(f"is not a file of the format {kind!r}: its header does not say so")
 
 
@@ -221,7 +230,8 @@ def _check_place(name: str, entry: Any, end: int, base: int) -> tuple[_Place, in
         case {"dtype": str(code), "shape": [*shape], "data_offsets": [int(start), int(stop)]} if code in TYPES:
             whole = len(shape) <= MOST_AXES and all(type(n) is int and 0 <= n < 2**48 for n in shape)
             dtype = np.dtype(TYPES[code])
-            if whole and start == end and stop - start == math.prod(shape) * dtype.itemsize:
+            few = whole and math.prod(n or 1 for n in shape) < 2**59  # NumPy multiplies axes beside those of length 0
+            if few and start == end and stop - start == math.prod(shape) * dtype.itemsize:
                 return _Place(dtype, tuple(shape), base + start), stop
     raise ModelFileError(f"the description of {name[:80]!r} is damaged: {str(entry)[:120]}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..arrangement.local import MetricMap
@@ -10,29 +11,47 @@ from ..fitted import FittedMap
 from ..hierarchy.tree import Hierarchy
 from ..layout import Descent, Islands, Layout, Mosaic, Regions
 from ..layout.descent import Placement
+from ..layout.islands.lay import first_level
 from ..layout.islands.leaves import RowPlacement
 from ..layout.mosaic import RegionPlacement
 from ..mds import LandmarkMap, Through
 from ..neighbors.row_metric import RowMetric
 from ..placement import FittedTree
 from ..preliminary import LinearMap, RandomMap
-from .values import Reader, Sizes, Spec, Writer, number
+from .values import Part, Reader, Sizes, Spec, Writer, number
 
-_F8 = ("f8",)
-_FRAMES: Spec = {"maps": (("f2", "f8"), ("nodes", "rows of a map", "p")), "origins": (_F8, ("nodes", "d"))}
+_F8, _FAR = ("f8",), 1e150  # places in a map: squares of them are numbers; rows of 1e100 lie far below
+_FRAMES: Spec = {
+    "maps": Part(("f2", "f8"), ("nodes", "rows of a map", "p")),
+    "origins": Part(_F8, ("nodes", "d"), -_FAR, _FAR),
+}
 _PLACEMENT: Spec = {
-    "anchors": (_F8, ("nodes", "d")), "nearest": (_F8, ("nodes",)), "radii": (_F8, ("nodes",)),
-    "scales": (_F8, ("nodes",)), **_FRAMES,
-}  # fmt: skip
+    "anchors": Part(_F8, ("nodes", "d"), -_FAR, _FAR),
+    "nearest": Part(_F8, ("nodes",), 0, math.inf),  # of a single node it is infinite
+    "radii": Part(_F8, ("nodes",), 0, _FAR),
+    "scales": Part(_F8, ("nodes",)),
+    **_FRAMES,
+}
 _ROW_PLACEMENT: Spec = {
-    "anchors": (_F8, ("nodes", "d")), "radii": (_F8, ("nodes",)), "scales": (_F8, ("nodes",)), **_FRAMES,
-    "positions": (_F8, ("rows", "d")), "offsets": (("f4",), ("rows", "d")), "reach": (("f4",), ("rows",)),
-}  # fmt: skip
-_SHORT: Spec = {"short": (("f2", "f4"), ("rows", "c"))}  # not in older files
-_REGION_PLACEMENT: Spec = {"spreads": (_F8, ("nodes", 2, 2)), **_FRAMES}
-_MOMENTS: Spec = {"areas": (_F8, ("nodes",)), "centres": (_F8, ("nodes", 2)), "covariances": (_F8, ("nodes", 2, 2))}
-_LINEAR: Spec = {"mean": (_F8, ("columns",)), "basis": (_F8, ("p", "columns"))}
+    "anchors": Part(_F8, ("nodes", "d"), -_FAR, _FAR),
+    "radii": Part(_F8, ("nodes",), 0, _FAR),
+    "scales": Part(_F8, ("nodes",)),
+    **_FRAMES,
+    "positions": Part(_F8, ("rows", "d"), -_FAR, _FAR),
+    "offsets": Part(("f4",), ("rows", "d")),
+    "reach": Part(("f4",), ("rows",), 0),
+}
+_SHORT: Spec = {"short": Part(("f2", "f4"), ("rows", "c"))}  # not in older files
+_REGION_PLACEMENT: Spec = {"spreads": Part(_F8, ("nodes", 2, 2)), **_FRAMES}
+_POINTS = Part(_F8, ("places", 2), -_FAR, _FAR)
+_MOMENTS: Spec = {
+    "areas": Part(_F8, ("nodes",), 0),
+    "centres": Part(_F8, ("nodes", 2), -_FAR, _FAR),
+    "covariances": Part(_F8, ("nodes", 2, 2)),
+}
+_LINEAR: Spec = {"mean": Part(_F8, ("columns",)), "basis": Part(_F8, ("p", "columns"))}
 _ARRANGEMENTS = ("local", "global")
+_RADIUS, _TIGHTNESS, _UNIT = (0, 1), (0.1, 100), (1e-300, 1e150)
 
 
 def write_map(writer: Writer, fitted: FittedMap) -> dict[str, Any]:
@@ -62,7 +81,7 @@ def read_map(reader: Reader, record: Any, tree: FittedTree, n_features: int) -> 
     """The map of a tree; without the training rows."""
     hierarchy = tree.hierarchy
     sizes: Sizes = {"rows": hierarchy.n_rows, "nodes": hierarchy.level_sizes[0]}
-    positions = reader.take("map/positions", ("f8",), (hierarchy.n_rows, None))
+    positions = reader.take_numbers("map/positions", _POINTS, (hierarchy.n_rows, None))
     sizes["d"] = positions.shape[1]
     kind = reader.option(record, "kind", ("descent", "islands", "mosaic"))
     if sizes["d"] < 1 or (kind != "descent" and sizes["d"] != 2):
@@ -79,7 +98,7 @@ def _read_descent(reader: Reader, record: Any, hierarchy: Hierarchy, positions: 
         own = {"d": sizes["d"], "nodes": hierarchy.level_sizes[k]}
         placements.insert(0, Placement(**_take_frames(reader, f"map/level{k}", _PLACEMENT, own)))
     sizes["p"] = own["p"]
-    radius = reader.number(record, "radius")
+    radius = reader.number(record, "radius", *_RADIUS)
     return Descent(positions, tuple(placements), radius, reader.option(record, "arrangement", _ARRANGEMENTS))
 
 
@@ -95,12 +114,12 @@ def _read_islands(reader: Reader, record: Any, hierarchy: Hierarchy, positions: 
         leaf: Any = RowPlacement(**own, order=group.order, starts=group.starts)
     else:
         leaf = Placement(**_take_frames(reader, "map/leaf", _PLACEMENT, sizes))
-    first = reader.take("map/first", ("f8",), (None, 2))
+    first = reader.take_numbers("map/first", _POINTS, (hierarchy.level_sizes[first_level(hierarchy)], 2))
     return Islands(
         positions, leaf, first, tuple(level.members for level in hierarchy.levels), detail,
-        reader.number(record, "tightness"), reader.number(record, "radius"),
+        reader.number(record, "tightness", *_TIGHTNESS), reader.number(record, "radius", *_RADIUS),
         reader.option(record, "arrangement", _ARRANGEMENTS),
-        unit=reader.number(record, "unit") if "unit" in record else 1.0,
+        unit=reader.number(record, "unit", *_UNIT) if "unit" in record else 1.0,
     )  # fmt: skip
 
 
@@ -128,7 +147,7 @@ def _put_regions(writer: Writer, name: str, regions: Regions) -> None:
 
 
 def _take_regions(reader: Reader, name: str, n: int) -> Regions:
-    points = reader.take(f"{name}/points", ("f8",), (None, 2))
+    points = reader.take_numbers(f"{name}/points", _POINTS, (None, 2))
     return Regions.measured(
         reader.take_starts(f"{name}/starts", n, len(points)), points, **reader.take_all(name, _MOMENTS, {"nodes": n})
     )
@@ -184,7 +203,7 @@ def _read_coordinates(reader: Reader, record: Any, hierarchy: Hierarchy, n_colum
             raise ModelFileError("coordinates go through a metric that does not change rows")
         first, n_changed = hierarchy.metric.rows, n_columns
     else:
-        rows = reader.take_ids("landmarks/rows", None, min(n_columns, hierarchy.n_rows))
+        rows = reader.take_ids("landmarks/rows", None, n_columns)  # those of rows that were forgotten stay
         linear = _read_linear(reader, "landmarks", {"columns": len(rows)})
         first, n_changed = LandmarkMap(rows, linear), len(linear.basis)
     then = record.get("then")

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
+from .._input.validate import LARGEST
 from .._version import __version__
 from ..errors import ModelFileError
 from ..fitted import FittedMap
@@ -20,12 +21,22 @@ from ..placement import FittedTree
 from .container import read_container, write_container
 from .maps import read_map, write_map
 from .tree import put_rows, read_tree, take_rows, write_tree
-from .values import Reader, Writer
+from .values import Reader, Writer, all_within, check_text
 
 KIND = "nestmap-model"
 ESTIMATORS = ("HNNE", "FINCH")
 VERSION = 1  # of the format: a reader of this version reads all up to it
 _NOT_KEPT = ("callback", "random_state", "like")  # of a session; a seed that is a number is kept
+_NONE = type(None)
+_PARAMETERS: dict[str, tuple[type, ...]] = {
+    "n_components": (int,), "n_clusters": (int, _NONE), "metric": (str,), "metric_params": (dict, _NONE),
+    "layout": (str,), "detail": (str,), "tightness": (int, float), "radius": (int, float), "arrangement": (str,),
+    "preliminary": (str, np.ndarray), "inflate": (bool,), "neighbors": (str, np.ndarray),
+    "target_recall": (int, float), "max_memory": (int, float, str, _NONE), "work_dir": (str, _NONE),
+    "callback": (_NONE,), "random_state": (int, _NONE), "n_jobs": (int, _NONE), "verbose": (int, bool),
+    "standardize": (bool, int), "new_points": (str,), "like": (_NONE,),
+}  # fmt: skip
+_MOST_JOBS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +110,19 @@ def _parameters_record(writer: Writer, parameters: Mapping[str, Any], n_rows: in
 
 
 def _read_parameter(reader: Reader, name: str, record: Any) -> Any:
+    """A parameter of a type that it may have; its value is checked by who takes it."""
     if not name.isidentifier():
         raise ModelFileError(f"there is no parameter {name[:60]!r}")
-    return reader.decode(record)
+    value = reader.decode(record)
+    kinds = _PARAMETERS.get(name, (type(value),))
+    if type(value) not in kinds:
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise ModelFileError(f"the parameter {name!r} is {repr(value)[:60]}; expected {expected}")
+    if isinstance(value, str) and name != "work_dir":  # folders may have any name
+        check_text(value, name)
+    if name == "n_jobs" and value is not None and abs(value) > _MOST_JOBS:
+        raise ModelFileError(f"the parameter 'n_jobs' is {value}, more than any machine has")
+    return value
 
 
 def _extra_record(writer: Writer, name: str, value: Any) -> Any:
@@ -115,7 +136,10 @@ def _read_extra(reader: Reader, name: str, record: Any) -> Any:
     match record:
         case {"csr": [int(n), int(n_columns)]} if 0 <= n < 2**40 and 0 < n_columns < 2**40:
             return take_rows(reader, name, n, n_columns)
-    return reader.decode(record)
+    value = reader.decode(record)
+    if isinstance(value, np.ndarray) and not all_within(value, -LARGEST, LARGEST):
+        raise ModelFileError(f"the array {name!r} holds NaN or values beyond {LARGEST:g}")
+    return value
 
 
 def check_array(value: Any, kind: str, shape: tuple[int, ...], name: str) -> Array:

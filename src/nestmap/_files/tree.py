@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._arrays import Array
+from .._input.validate import LARGEST
 from .._run import Run
 from ..errors import ModelFileError
 from ..fitted import index_rows
@@ -17,15 +18,14 @@ from ..hierarchy.merge import Links, components, link_graph
 from ..hierarchy.tree import Grouping, Hierarchy, Level
 from ..neighbors import NeighborReport, centroid_kind
 from ..neighbors.blocked import BlockedIndex, MedoidDistances
-from ..neighbors.metric import BoundMetric
-from ..neighbors.row_metric import ROW_METRICS, RowMetric
-from ..placement import FittedTree, RowTable
+from ..placement import RULES, FittedTree, RowTable
 from .container import same_bytes
-from .values import Reader, Writer, number
+from .metrics import check_centroids, check_rows, metric_record, read_metric
+from .values import Part, Reader, Writer, check_text, number
 
 _MOST_LEVELS = 64  # each has at most half as many nodes as the one below
-_FLOAT = ("f4", "f8")
-_ROWS = ("u1", "i1", "f2", "f4", "f8")  # types that rows are kept in
+_ROWS = Part(("u1", "i1", "f2", "f4", "f8"), (), -LARGEST, LARGEST)  # types that rows are kept in
+_APART = Part(("f4", "f8"), (), 0, LARGEST)  # distances
 
 
 def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
     if rows is not None:
         put_rows(writer, "tree/rows", rows)
     return {
-        "metric": _metric_record(writer, hierarchy.metric),
+        "metric": metric_record(writer, hierarchy.metric),
         "levels": [{"link": number(level.link), "gap": number(level.gap)} for level in hierarchy.levels],
         "n_links": len(hierarchy.links),
         "far_distance": number(hierarchy.far_distance),
@@ -74,19 +74,36 @@ def _means(centroids: Any, sizes: Array, members: Array, n_nodes: int, n_threads
 def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> FittedTree:
     """The fitted tree; the index over the training rows, if it has one, is built again."""
     hashes = reader.take("tree/hashes", ("u8",), (None,))
-    metric = _read_metric(reader, reader.get(record, "metric", (str, dict)), n_features)
+    metric = read_metric(reader, reader.get(record, "metric", (str, dict)), n_features)
     levels = _read_levels(reader, reader.get(record, "levels", list), hashes, metric, n_features, n_threads)
+    is_sparse, new_points = reader.get(record, "is_sparse", bool), reader.option(record, "new_points", RULES)
+    check_centroids(metric, levels, is_sparse)
+    reports = reader.get(record, "reports", list)
+    if not reports:
+        raise ModelFileError("'reports' do not tell how neighbours were found")
     hierarchy = Hierarchy(
-        levels, metric, tuple(_read_report(reader, each) for each in reader.get(record, "reports", list)), None,
+        levels, metric, tuple(_read_report(reader, each) for each in reports), None,
         reader.number(record, "far_distance"), _read_links(reader, record, levels),
         reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0,  # older files do not know it
     )  # fmt: skip
     dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))
     index = None
-    if reader.option(record, "new_points", ("centroid", "neighbor")) == "neighbor":
-        rows = None if metric == "precomputed" else take_rows(reader, "tree/rows", len(hashes), n_features)
-        index = index_rows(rows, metric, hashes, n_threads)
-    return FittedTree(hierarchy, RowTable.of(hashes), dtype, reader.get(record, "is_sparse", bool), index)
+    if new_points == "neighbor":
+        index = _index_again(reader, metric, hashes, n_features, is_sparse, n_threads)
+    return FittedTree(hierarchy, RowTable.of(hashes), dtype, is_sparse, index)
+
+
+def _index_again(
+    reader: Reader, metric: Any, hashes: Array, n_features: int, is_sparse: bool, n_threads: int
+) -> Any:  # fmt: skip
+    """The index over the training rows."""
+    if isinstance(metric, str) and metric == "precomputed":
+        if n_features != len(hashes):
+            raise ModelFileError(f"new rows have {n_features} distances to {len(hashes)} rows")
+        return index_rows(None, metric, hashes, n_threads)
+    rows = take_rows(reader, "tree/rows", len(hashes), n_features)
+    check_rows(metric, rows, is_sparse)
+    return index_rows(rows, metric, hashes, n_threads)
 
 
 def _read_levels(
@@ -107,8 +124,9 @@ def _read_levels(
         keys, weights = np.add.reduceat(keys[group.order], group.starts[:-1]), sizes.astype(np.float64)
         name = f"tree/level{k}/centroids"
         if isinstance(metric, str) and metric == "precomputed":
-            rows = reader.take_ids(f"{name}/rows", n_nodes, len(hashes))
-            centroids: Any = MedoidDistances(rows, reader.take(f"{name}/distances", _FLOAT, (n_nodes, n_nodes)))
+            rows = reader.take_ids(f"{name}/rows", n_nodes, n_features)  # those of rows that were forgotten stay
+            apart = reader.take_numbers(f"{name}/distances", _APART, (n_nodes, n_nodes))
+            centroids: Any = MedoidDistances(rows, apart)
         elif k and not reader.has(name) and not reader.has(f"{name}/data"):
             centroids = _means(levels[-1].centroids, levels[-1].sizes, members, n_nodes, n_threads)
         else:
@@ -121,13 +139,17 @@ def _read_levels(
 def _read_links(reader: Reader, record: Any, levels: tuple[Level, ...]) -> tuple[Links, ...]:
     """First-neighbour links of the rows and of each level, and on above the top."""
     found: list[Links] = []
+    n = len(levels[0].members)
     for k in range(reader.whole(record, "n_links", 0, _MOST_LEVELS)):
-        if k <= len(levels):
-            n = len(levels[k].members) if k < len(levels) else levels[-1].n_nodes
-        else:
-            n = int(components(link_graph(found[-1].ids)).max()) + 1
-        ids = reader.take_ids(f"tree/links{k}/ids", n, n, ("i4", "i8"))
-        found.append(Links(ids, reader.take(f"tree/links{k}/ranks", ("i4", "i8"), (n,))))
+        name = f"tree/links{k}"
+        ids = reader.take_ids(f"{name}/ids", n, n, ("i4", "i8"))
+        ranks = reader.take_ids(f"{name}/ranks", n, n + 1, ("i4", "i8"))
+        if (np.bincount(ranks, minlength=n + 1) != np.arange(n + 1).clip(max=1)).any():
+            raise ModelFileError(f"the array '{name}/ranks' does not hold each of 1 to {n} once")
+        found.append(Links(ids, ranks))
+        n = int(components(link_graph(ids)).max()) + 1
+        if k < len(levels) and (n != levels[k].n_nodes or (levels[k].members[ids] != levels[k].members).any()):
+            raise ModelFileError(f"'{name}' do not connect the members of the nodes of level {k}")
     return tuple(found)
 
 
@@ -147,8 +169,8 @@ def put_rows(writer: Writer, name: str, rows: Any) -> None:
 
 def take_rows(reader: Reader, name: str, n: int, n_features: int) -> Any:
     if reader.has(name):
-        return reader.take(name, _ROWS, (n, n_features))
-    data = reader.take(f"{name}/data", _ROWS, (None,))
+        return reader.take_numbers(name, _ROWS, (n, n_features))
+    data = reader.take_numbers(f"{name}/data", _ROWS, (None,))
     kind = ("i4", "i8")
     indices, indptr = reader.take(f"{name}/indices", kind, data.shape), reader.take(f"{name}/indptr", kind, (n + 1,))
     try:
@@ -170,36 +192,7 @@ def _ascend(indices: Array, indptr: Array) -> bool:
     return bool(up.all())
 
 
-# -- metrics and reports -------------------------------------------------------------------------------
-
-
-def _metric_record(writer: Writer, metric: Any) -> Any:
-    if isinstance(metric, str):
-        return metric
-    if isinstance(metric, RowMetric):
-        values = {"mean": metric.mean, "matrix": metric.matrix}
-        kept = {name: writer.encode(f"tree/metric/{name}", value) for name, value in values.items()}
-        return {"kind": "rows", "name": metric.name, "factor": number(metric.factor), **kept}
-    assert isinstance(metric, BoundMetric)  # a function is refused as a parameter
-    parameters = writer.encode("tree/metric", metric.parameters)
-    return {"kind": "parameters", "name": metric.name, "parameters": parameters}
-
-
-def _read_metric(reader: Reader, record: Any, n_features: int) -> Any:
-    if isinstance(record, str):
-        if len(record) > 40:
-            raise ModelFileError(f"there is no metric {record[:40]!r}…")
-        return record
-    if reader.option(record, "kind", ("rows", "parameters")) == "parameters":
-        parameters = reader.decode(record.get("parameters"))
-        if not isinstance(parameters, dict):
-            raise ModelFileError("parameters of the metric are missing")
-        return BoundMetric(reader.get(record, "name", str), parameters)
-    mean, matrix = reader.decode(record.get("mean")), reader.decode(record.get("matrix"))
-    for value, shapes in ((mean, [(n_features,)]), (matrix, [(n_features,), (n_features, n_features)])):
-        if value is not None and (getattr(value, "shape", None) not in shapes or value.dtype != np.float64):
-            raise ModelFileError("the matrix of the metric does not fit the columns of the rows")
-    return RowMetric(reader.option(record, "name", ROW_METRICS), mean, matrix, reader.number(record, "factor"))
+# -- reports -------------------------------------------------------------------------------------------
 
 
 def _report_record(report: NeighborReport) -> dict[str, Any]:
@@ -212,7 +205,7 @@ def _report_record(report: NeighborReport) -> dict[str, Any]:
 def _read_report(reader: Reader, record: Any) -> NeighborReport:
     values: dict[str, Any] = {}
     for field in fields(NeighborReport):
-        if field.name == "n_pairs_multiplied" and field.name not in record:
+        if field.name == "n_pairs_multiplied" and isinstance(record, dict) and field.name not in record:
             continue  # older files do not have it
         match field.type:
             case "float":
@@ -225,5 +218,5 @@ def _read_report(reader: Reader, record: Any) -> NeighborReport:
                 values[field.name] = reader.get(record, field.name, str)
             case _:
                 seconds = reader.get(record, field.name, dict)
-                values[field.name] = {name: reader.number(seconds, name) for name in seconds}
+                values[field.name] = {check_text(name, "seconds"): reader.number(seconds, name) for name in seconds}
     return NeighborReport(**values)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +16,21 @@ from ..errors import ModelFileError
 from .container import TYPES, Stored, same_bytes
 
 Sizes = dict[str, int]  # of axes by name
-Spec = Mapping[str, tuple[tuple[str, ...], tuple[str | int, ...]]]  # array: types in memory, axes
 _FLOATS = ("<f2", "<f4", "<f8")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_LARGEST = sys.float_info.max
+
+
+class Part(NamedTuple):
+    """What an array must be like: one of some types in memory, axes of a length or by name, values within bounds."""
+
+    kinds: tuple[str, ...]
+    axes: tuple[str | int, ...] = ()
+    low: float = -_LARGEST  # all values are numbers, and finite
+    high: float = _LARGEST
+
+
+Spec = Mapping[str, Part]  # of arrays by name
 
 
 class Writer:
@@ -109,6 +122,22 @@ def _survives(array: Array, kind: str) -> bool:
     return True
 
 
+def all_within(array: Array, low: float, high: float) -> bool:
+    """Whether all values are numbers within bounds; in blocks, without a temporary copy."""
+    flat = array.reshape(-1)
+    parts = (flat[part] for part in blocks(len(flat), 1, values=1_000_000))
+    return all(low <= float(part.min()) and float(part.max()) <= high for part in parts)  # false for NaN
+
+
+def check_text(text: str, name: str) -> str:
+    """A text that can be printed and written: without halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ModelFileError(f"{name!r} is {text[:60]!r}, which holds half of a character") from None
+    return text
+
+
 class Reader:
     """Gives back what a `Writer` has kept; `ModelFileError` for all that does not fit."""
 
@@ -121,8 +150,8 @@ class Reader:
         value = record.get(name) if isinstance(record, dict) else None
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if type(value) not in kinds:
-            raise ModelFileError(f"{name!r} is {str(value)[:60]}; expected {' or '.join(k.__name__ for k in kinds)}")
-        return value
+            raise ModelFileError(f"{name!r} is {repr(value)[:60]}; expected {' or '.join(k.__name__ for k in kinds)}")
+        return check_text(value, name) if type(value) is str else value
 
     def option(self, record: Any, name: str, options: tuple[str, ...]) -> str:
         """An entry that must be one of some texts."""
@@ -131,8 +160,14 @@ class Reader:
             raise ModelFileError(f"{name!r} is {value[:60]!r}; expected one of {', '.join(map(repr, options))}")
         return value
 
-    def number(self, record: Any, name: str) -> float:
-        """A float, which may be NaN or infinity."""
+    def number(self, record: Any, name: str, low: float | None = None, high: float = math.inf) -> float:
+        """A float, which may be NaN or infinity, or one within bounds."""
+        value = self._float(record, name)
+        if low is not None and not low <= value <= high:  # false for NaN
+            raise ModelFileError(f"{name!r} is {value:g}; expected {low:g} to {high:g}")
+        return value
+
+    def _float(self, record: Any, name: str) -> float:
         value = self.get(record, name, (float, int, str))
         if isinstance(value, str):
             if value not in _SPECIAL:
@@ -172,13 +207,23 @@ class Reader:
         found.setflags(write=False)
         return found
 
+    def take_numbers(self, name: str, part: Part, shape: tuple[int | None, ...]) -> Array:
+        """An array as `take` gives it, none of whose values is NaN or out of bounds."""
+        found = self.take(name, part.kinds, shape)
+        if not all_within(found, part.low, part.high):
+            raise ModelFileError(
+                f"the array {name!r} holds NaN or values out of bounds; expected {part.low:g} to {part.high:g}"
+            )
+        return found
+
     def take_all(self, prefix: str, spec: Spec, sizes: Sizes) -> dict[str, Array]:
         """The arrays of a specification. Axes of the same name have the same length; `sizes` learns new ones."""
         found = {}
-        for name, (kinds, axes) in spec.items():
-            wanted = tuple(axis if isinstance(axis, int) else sizes.get(axis) for axis in axes)
-            found[name] = self.take(f"{prefix}/{name}", kinds, wanted)
-            sizes.update({axis: n for axis, n in zip(axes, found[name].shape, strict=True) if isinstance(axis, str)})
+        for name, part in spec.items():
+            wanted = tuple(axis if isinstance(axis, int) else sizes.get(axis) for axis in part.axes)
+            found[name] = self.take_numbers(f"{prefix}/{name}", part, wanted)
+            lengths = zip(part.axes, found[name].shape, strict=True)
+            sizes.update({axis: n for axis, n in lengths if isinstance(axis, str)})
         return found
 
     def take_ids(self, name: str, n: int | None, below: int, kinds: tuple[str, ...] = ("i8",)) -> Array:
@@ -220,4 +265,4 @@ class Reader:
                 return _SPECIAL[text]
             case None | bool() | int() | float() | str():
                 return value
-        raise ModelFileError(f"a parameter is {str(value)[:60]}, which is none")
+        raise ModelFileError(f"a parameter is {repr(value)[:60]}, which is none")
