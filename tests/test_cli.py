@@ -123,8 +123,8 @@ class TestAsAUserRunsIt:
             (("fit", "x.npy", "-o", "r", "--metric", "euclid"), 2, "euclid"),
             (("fit", "x.npy", "-o", "r", "--layout", "spiral"), 2, "invalid choice: 'spiral'"),
             (("fit", "x.npy", "-o", "r", "--dims", "two"), 2, "such as 2 or 2,3"),
-            (("fit", "x.npy", "-o", "r", "--radius", "9"), 2, "radius=9.0"),
-            (("fit", "x.npy", "-o", "r", "--max-memory", "1KB"), 4, "max_memory"),
+            (("fit", "x.npy", "-o", "r", "--radius", "9"), 2, "--radius 9.0"),
+            (("fit", "x.npy", "-o", "r", "--max-memory", "1KB"), 4, "--max-memory"),
             (("info", "nothing"), 3, "no such run"),
             (("info", "other"), 3, "is not a run of nestmap"),
             (("nonsense",), 2, "invalid choice"),
@@ -301,7 +301,7 @@ class TestOutputs:
         np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
         other.write_text("\n".join(",".join(row[:9]) for row in rows))
         here("transform", cars / "run", other, "-o", tmp_path / "c.npy", "--quiet", code=2)
-        assert "columns='p8' is no column" in capsys.readouterr().err
+        assert "--columns p8 is no column" in capsys.readouterr().err
 
     def test_score_of_a_file_of_coordinates(self, cars: Path, capsys: pytest.CaptureFixture[str]) -> None:
         np.save(cars / "map.npy", X[:, 20:22])
@@ -341,7 +341,9 @@ class TestRuns:
         here("labels", tmp_path / "run", code=3)
         assert "no name of a file in the run" in capsys.readouterr().err
 
-    def test_resume_goes_on_from_finished_levels(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_resume_goes_on_from_finished_levels(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         np.save(tmp_path / "x.npy", X)
 
         def stop(*_: Any, **__: Any) -> None:
@@ -350,8 +352,13 @@ class TestRuns:
         with monkeypatch.context() as patch:
             patch.setattr("nestmap.estimator.fit_map", stop)
             here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--resume", "--quiet", code=130)
+            said = capsys.readouterr().err
+            assert "levels are finished and kept in" in said and "the same command, with --resume, goes on" in said
+            here("fit", tmp_path / "x.npy", "-o", tmp_path / "other", "--quiet", code=130)
+            assert "nothing was written; with --resume" in capsys.readouterr().err
         assert sorted(os.listdir(tmp_path)) == ["run.work", "x.npy"]
-        here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--resume", "--quiet")
+        here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--resume")
+        assert f"going on from {tmp_path / 'run.work'}: " in capsys.readouterr().err
         assert sorted(os.listdir(tmp_path)) == ["run", "x.npy"]
         np.testing.assert_array_equal(Run(tmp_path / "run").model().embedding_, HNNE().fit(X).embedding_)
 
