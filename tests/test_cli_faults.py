@@ -151,7 +151,7 @@ def test_formulas_are_told_and_made_harmless_on_request(
     here("export", folder / "run", "-o", tmp_path / "a.csv")
     assert "texts begin as formulas do (= + - @); --for-spreadsheets makes" in capsys.readouterr().err
     here("export", folder / "run", "-o", tmp_path / "b.csv", "--for-spreadsheets")
-    assert "formulas" not in capsys.readouterr().err
+    assert "begin as formulas" not in capsys.readouterr().err
     plain, guarded = exported(tmp_path / "a.csv")["text"], exported(tmp_path / "b.csv")["text"]
     assert guarded == [f"'{text}" if text[0] in "=+-@" else text for text in plain]
 
@@ -233,7 +233,7 @@ def test_errors_speak_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[s
             ("--text",),
             "a column called 'text', or the lines of a file; name the column: --text COLUMN",
         ),
-        (("--text", "utterances"), "--text utterances is not there"),
+        (("--text", "utterances"), "--text utterances is no column; did you mean 'utterance'?"),
         (("--label", "no such"), "--label 'no such'"),
         (("--threads", "0"), "--threads 0: use a positive number of threads"),
         (("--target-recall", "7"), "--target-recall 7"),

@@ -399,3 +399,50 @@ def test_no_threads_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         assert opened == []
         assert largest_value(X, 2) == 7 and np.shares_memory(as_rows(X, n_threads=3), X)
         assert opened == [2, 3]
+
+
+class OnlyDLPack:
+    """Memory that speaks nothing but DLPack."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_is_read() -> None:
+    X = RNG.normal(size=(50, 4)).astype(np.float32)
+    model = HNNE().fit(OnlyDLPack(X))
+    np.testing.assert_array_equal(model.embedding_, HNNE().fit(X).embedding_)
+    np.testing.assert_array_equal(model.transform(OnlyDLPack(X)), model.embedding_)
+    np.testing.assert_array_equal(first_neighbors(OnlyDLPack(X)).ids, first_neighbors(X).ids)
+
+
+def test_dlpack_of_another_device_says_what_to_do() -> None:
+    class OnGPU(OnlyDLPack):
+        def __dlpack__(self, **options: Any) -> Any:
+            raise BufferError("the memory is on device 2")
+
+    with pytest.raises(TypeError, match=r"X is a OnGPU.*bring it to the CPU"):
+        HNNE().fit(OnGPU(np.zeros((5, 2))))
+
+
+def test_lazy_frames_are_to_be_collected() -> None:
+    class LazyFrame:  # polars
+        columns = ("a", "b")
+
+        def collect(self) -> Any:
+            return np.zeros((5, 2))
+
+    for use in (HNNE().fit, first_neighbors):
+        with pytest.raises(TypeError, match=r"LazyFrame.*X\.collect\(\)"):
+            use(LazyFrame())
+
+
+def test_more_threads_than_anybody_has() -> None:
+    X = RNG.normal(size=(50, 4))
+    np.testing.assert_array_equal(HNNE(n_jobs=10**9).fit(X).embedding_, HNNE(n_jobs=1).fit(X).embedding_)
