@@ -415,7 +415,7 @@ class OnlyDLPack:
 
 
 def test_dlpack_is_read() -> None:
-    X = RNG.normal(size=(50, 4)).astype(np.float32)
+    X = digits()[:50]
     model = HNNE().fit(OnlyDLPack(X))
     np.testing.assert_array_equal(model.embedding_, HNNE().fit(X).embedding_)
     np.testing.assert_array_equal(model.transform(OnlyDLPack(X)), model.embedding_)
@@ -444,5 +444,5 @@ def test_lazy_frames_are_to_be_collected() -> None:
 
 
 def test_more_threads_than_anybody_has() -> None:
-    X = RNG.normal(size=(50, 4))
+    X = digits()[:50]
     np.testing.assert_array_equal(HNNE(n_jobs=10**9).fit(X).embedding_, HNNE(n_jobs=1).fit(X).embedding_)
