@@ -20,32 +20,35 @@ from ..placement import FittedTree
 from ..preliminary import LinearMap, RandomMap
 from .values import Part, Reader, Sizes, Spec, Writer, number
 
-_F8, _FAR = ("f8",), 1e150  # places in a map: squares of them are numbers; rows of 1e100 lie far below
+_F8 = ("f8",)
+# Bounds, far beyond what rows of up to 1e100 give: within them, places of new rows and their squares are numbers.
+# Frames are made in a unit in which rows are about 1.
+_FAR, _STEEP, _OFF = 1e150, 1e15, 1e35
 _FRAMES: Spec = {
-    "maps": Part(("f2", "f8"), ("nodes", "rows of a map", "p")),
-    "origins": Part(_F8, ("nodes", "d"), -_FAR, _FAR),
+    "maps": Part(("f2", "f8"), ("nodes", "rows of a map", "p"), -_STEEP, _STEEP),
+    "origins": Part(_F8, ("nodes", "d"), -_OFF, _OFF),
 }
 _PLACEMENT: Spec = {
     "anchors": Part(_F8, ("nodes", "d"), -_FAR, _FAR),
     "nearest": Part(_F8, ("nodes",), 0, math.inf),  # of a single node it is infinite
     "radii": Part(_F8, ("nodes",), 0, _FAR),
-    "scales": Part(_F8, ("nodes",)),
+    "scales": Part(_F8, ("nodes",), -_FAR, _FAR),
     **_FRAMES,
 }
 _ROW_PLACEMENT: Spec = {
     "anchors": Part(_F8, ("nodes", "d"), -_FAR, _FAR),
     "radii": Part(_F8, ("nodes",), 0, _FAR),
-    "scales": Part(_F8, ("nodes",)),
+    "scales": Part(_F8, ("nodes",), -_FAR, _FAR),
     **_FRAMES,
     "positions": Part(_F8, ("rows", "d"), -_FAR, _FAR),
     "offsets": Part(("f4",), ("rows", "d")),
     "reach": Part(("f4",), ("rows",), 0),
 }
 _SHORT: Spec = {"short": Part(("f2", "f4"), ("rows", "c"))}  # not in older files
-_REGION_PLACEMENT: Spec = {"spreads": Part(_F8, ("nodes", 2, 2)), **_FRAMES}
+_REGION_PLACEMENT: Spec = {"spreads": Part(_F8, ("nodes", 2, 2), -_FAR, _FAR), **_FRAMES}
 _POINTS = Part(_F8, ("places", 2), -_FAR, _FAR)
 _MOMENTS: Spec = {
-    "areas": Part(_F8, ("nodes",), 0),
+    "areas": Part(_F8, ("nodes",)),
     "centres": Part(_F8, ("nodes", 2), -_FAR, _FAR),
     "covariances": Part(_F8, ("nodes", 2, 2)),
 }

@@ -218,5 +218,7 @@ def _read_report(reader: Reader, record: Any) -> NeighborReport:
                 values[field.name] = reader.get(record, field.name, str)
             case _:
                 seconds = reader.get(record, field.name, dict)
-                values[field.name] = {check_text(name, "seconds"): reader.number(seconds, name) for name in seconds}
+                values[field.name] = {
+                    check_text(name, "seconds"): reader.number(seconds, name, 0, 1e12) for name in seconds
+                }
     return NeighborReport(**values)

@@ -240,16 +240,22 @@ class Reader:
             raise ModelFileError(f"the array {name!r} does not ascend from 0 to {end}")
         return starts
 
-    def take_texts(self, name: str, n: int | None = None) -> list[str]:
-        """Strings that `put_texts` has kept."""
+    def take_column(self, name: str, n: int) -> Array:
+        """Numbers or truth values of any type, one for each of n rows; NaN stands for what is missing."""
+        kind = self._kept(name)[1]
+        return np.array(self.take(name, (kind,), (n,)))
+
+    def take_texts(self, name: str, n: int | None = None, whole: bool = False) -> list[str]:
+        """Strings that `put_texts` has kept; `whole`: halves of characters, which cannot be written, are replaced."""
         data = self.take(f"{name}/bytes", ("u1",), (None,)).tobytes()
         ends = self.take(f"{name}/ends", ("i8",), (n,)).tolist()
         if ends != sorted(ends) or (ends[0] < 0 or ends[-1] != len(data) if ends else data):
             raise ModelFileError(f"the texts {name!r} do not fit their lengths")
         try:
             return [
-                data[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends[:-1]], ends, strict=True)
-            ]  # fmt: skip
+                data[a:b].decode("utf-8", "replace" if whole else "surrogatepass")
+                for a, b in zip([0, *ends[:-1]], ends, strict=True)
+            ]
         except UnicodeDecodeError as error:
             raise ModelFileError(f"the texts {name!r} are no UTF-8") from error
 

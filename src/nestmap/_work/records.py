@@ -57,8 +57,8 @@ def refuse_deep(value: Any) -> None:
     """ValueError for JSON that is nested so deeply that to print or to write it would fail."""
     level = [value]
     for _ in range(_DEEPEST):
-        inside = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
-        level = [each for some in inside for each in some]
+        inside = [each for each in level if isinstance(each, dict | list)]
+        level = [part for each in inside for part in (each.values() if isinstance(each, dict) else each)]
         if not level:
             return
     raise ValueError(f"objects are nested more than {_DEEPEST} deep")

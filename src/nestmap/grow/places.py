@@ -20,7 +20,7 @@ from ..layout.descent import Placement, lengths
 from ..layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ..placement import RowTable
 from .extend import GrownTree, extend_tree, first_places
-from .rows import NewRows, meet_rows
+from .rows import NewRows, far_coordinates, meet_rows
 from .taken import TakenPlaces
 
 _OWN_MAP = 30  # rows of a new cluster that get a map of their own; fewer lie by their principal components
@@ -158,7 +158,7 @@ def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Arra
         shape = fit_map(X, tree, own, run).layout.positions
     else:
         assert fitted.coordinates is not None
-        z = fitted.coordinates(X, run.n_threads)
+        z = far_coordinates(fitted.coordinates, X, run.n_threads)
         z = z - z.mean(axis=0)
         _, _, axes = np.linalg.svd(z, full_matrices=False)
         shape = np.zeros((len(z), settings.n_components))

@@ -27,6 +27,11 @@ class NewRows:
     beside: Array | None = None  # then: the row of the map that is nearest along them
 
 
+def far_coordinates(see: Any, X: Any, n_threads: int) -> Array:
+    """Coordinates of rows that may be anywhere: of rows so far away that they are beyond all numbers, the ends."""
+    return np.asarray(np.clip(np.nan_to_num(see(X, n_threads)), -FARTHEST, FARTHEST))
+
+
 def meet_rows(fitted: FittedMap, X: Any, n_threads: int) -> NewRows:
     """What extending a map needs to know of rows.
 
@@ -34,7 +39,7 @@ def meet_rows(fitted: FittedMap, X: Any, n_threads: int) -> NewRows:
     of the nearest centroid.
     """
     hashes, layout = hash_points(X, n_threads), fitted.layout
-    z = None if fitted.coordinates is None else np.clip(fitted.coordinates(X, n_threads), -FARTHEST, FARTHEST)
+    z = None if fitted.coordinates is None else far_coordinates(fitted.coordinates, X, n_threads)
     if not (isinstance(layout, Islands) and isinstance(layout.leaf, RowPlacement) and layout.leaf.short is not None):
         return NewRows(X, hashes, fitted.tree.assign(X, n_threads, hashes), z)
     assert z is not None

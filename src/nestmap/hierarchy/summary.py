@@ -104,7 +104,7 @@ def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
     if len(options) == 1:
         return options[0]
     scores = [_score(hierarchy, k, measure_stability(hierarchy, k, n_threads)) for k in options]
-    return options[int(np.argmax(scores))]
+    return options[int(np.argmax(np.nan_to_num(scores)))]
 
 
 def _options(hierarchy: Hierarchy) -> list[int]:
@@ -139,14 +139,19 @@ def measure_stability(hierarchy: Hierarchy, k: int, n_threads: int = 1) -> float
         some = some[:: leaf.n_nodes // _SAMPLE][:_SAMPLE] if leaf.keys is None else np.argsort(leaf.keys)[:_SAMPLE]
     weights = leaf.sizes[some].astype(np.float64)
     with single_threaded_blas():
-        stays = _nearest_centroids(hierarchy, k, some, n_threads) == hierarchy.climb(some, k)
+        nearest = _nearest_centroids(hierarchy, k, some, n_threads)
+    if nearest is None:
+        return float("nan")
+    stays = nearest == hierarchy.climb(some, k)
     return float(weights[stays].sum() / weights.sum())
 
 
-def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: int) -> Array:
-    """The node of level k whose centroid is nearest to that of each leaf."""
+def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: int) -> Array | None:
+    """The node of level k whose centroid is nearest to that of each leaf; None if distances are not known."""
     centroids, leaf = hierarchy.levels[k].centroids, hierarchy.levels[0]
     if isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed":
+        if not np.isin(centroids.rows, leaf.centroids.rows).all():
+            return None  # that leaf was forgotten
         order = np.argsort(leaf.centroids.rows)  # medoids of upper levels are medoids of leaves
         columns = order[np.searchsorted(leaf.centroids.rows[order], centroids.rows)]
         return np.asarray(leaf.centroids.distances[np.ix_(leaves, columns)].argmin(axis=1))

@@ -9,8 +9,10 @@ import numpy as np
 
 from .._arrays import Array, blocks
 from .._files.container import read_container, write_container
-from .._files.values import Reader, Writer
+from .._files.values import Reader, Writer, check_text
 from ..errors import ModelFileError
+from ..explore.content import check_neighbors
+from ..explore.images import check_images
 from ..explore.trust import Trust
 from .record import VERSION
 
@@ -32,12 +34,16 @@ def read_trust(folder: Path, n_rows: int) -> Trust | None:
     path = folder / TRUST
     if not path.exists():
         return None
-    reader = Reader(read_container(path, "nestmap-trust", VERSION))
+    stored = read_container(path, "nestmap-trust", VERSION)
     try:
+        reader = Reader(stored)
         names = reader.get(reader.document, "scores", list)
-        scores = {str(name): reader.take(f"scores/{i}", ("f4",), (n_rows,)) for i, name in enumerate(names)}
-        neighbors = reader.decode({"array": "neighbors"})
-    except ModelFileError as error:
+        scores = {
+            check_text(str(name), "scores"): reader.take(f"scores/{i}", ("f4",), (n_rows,))
+            for i, name in enumerate(names)
+        }
+        neighbors = check_neighbors(reader.decode({"array": "neighbors"}), n_rows)
+    except ValueError as error:
         raise ModelFileError(f"{path}: {error}") from error
     return Trust(neighbors, scores)
 
@@ -72,6 +78,9 @@ def read_images(folder: Path, n_rows: int) -> Array | None:
     if not path.exists():
         return None
     pixels = read_container(path, "nestmap-images", VERSION).arrays.get("pixels")
-    if pixels is None or pixels.dtype != np.uint8 or len(pixels) != n_rows:
+    if pixels is None or pixels.dtype != np.uint8:
         raise ModelFileError(f"{path} does not hold a picture for each of the {n_rows} rows")
-    return pixels
+    try:
+        return check_images(pixels, n_rows)
+    except ValueError as error:
+        raise ModelFileError(f"{path}: {error}") from error

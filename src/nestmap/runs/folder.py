@@ -12,7 +12,7 @@ import numpy as np
 
 from .._arrays import Array
 from .._files.container import read_container, write_container
-from .._files.values import Reader, Writer
+from .._files.values import Part, Reader, Writer, check_text
 from .._work.pieces import flush_folder
 from .._work.records import write_json
 from .._work.replacing import replaced, temporary
@@ -25,7 +25,7 @@ from ..saved import load
 from . import naming
 from .extras import write_images, write_trust
 from .keeping import keep_what_people_made
-from .record import FORMAT, VERSION, read_record
+from .record import FORMAT, VERSION, check_map, read_record
 
 ROWS_FORMAT = "nestmap-rows"
 
@@ -64,18 +64,22 @@ class Run:
         wanted = dims or self.record["maps"][0]["dims"]
         if wanted not in files:
             raise ValueError(f"{self.path}: dims={dims}: the run has maps in {', '.join(map(str, files))} dimensions")
-        if Path(files[wanted]).name != files[wanted]:
-            raise ModelFileError(f"{self.path}: {files[wanted]!r} is no name of a file in the run")
-        model = load(self.path / files[wanted])
-        assert isinstance(model, HNNE)
+        path = self.path / files[wanted]
+        model = load(path)
+        if not isinstance(model, HNNE):
+            raise ModelFileError(f"{path}: is a model without a map")
+        try:
+            check_map(self.record, wanted, model.embedding_.shape, model.hierarchy_.level_sizes)
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from None
         return model
 
     def rows(self) -> RowsOfRun:
         """Names and metadata of the rows."""
         path = self.path / "rows.nestmap"
-        reader = Reader(read_container(path, ROWS_FORMAT, VERSION))
+        stored = read_container(path, ROWS_FORMAT, VERSION)
         try:
-            return _read_rows(reader, int(self.record["n_rows"]))
+            return _read_rows(Reader(stored), int(self.record["n_rows"]))
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from error
 
@@ -159,15 +163,18 @@ def _write_rows(path: Path, table: Table) -> None:
 def _read_rows(reader: Reader, n_rows: int) -> RowsOfRun:
     metadata: dict[str, Array] = {}
     for i, name in enumerate(kinds := reader.get(reader.document, "metadata", dict)):
+        check_text(name, "metadata")
         if reader.option(kinds, name, ("numbers", "texts")) == "texts":
-            metadata[name] = np.array(reader.take_texts(f"metadata/{i}", n_rows), dtype=object)
+            metadata[name] = np.array(reader.take_texts(f"metadata/{i}", n_rows, whole=True), dtype=object)
         else:
-            metadata[name] = reader.decode({"array": f"metadata/{i}"})
-    names = np.array(reader.take_texts("names", n_rows), dtype=object) if reader.has("names/ends") else None
+            metadata[name] = reader.take_column(f"metadata/{i}", n_rows)
+    names = None
+    if reader.has("names/ends"):
+        names = np.array(reader.take_texts("names", n_rows, whole=True), dtype=object)
     columns = tuple(reader.take_texts("columns")) if reader.has("columns/ends") else None
     words = None
     if reader.has("weights") and columns is not None:
-        words = Words(columns, reader.take("weights", ("f4",), (len(columns),)))
+        words = Words(columns, reader.take_numbers("weights", Part(("f4",)), (len(columns),)))
     return RowsOfRun(names, metadata, columns, words)
 
 

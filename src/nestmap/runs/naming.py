@@ -70,5 +70,5 @@ def write_names(path: Path, names: Mapping[int, Sequence[str]]) -> None:
 def read_names(path: Path, sizes: Sequence[int]) -> dict[int, list[str]]:
     """The names that are kept, by level; `sizes`: clusters of each level."""
     reader = Reader(read_container(path, NAMES_FORMAT, VERSION))
-    levels = [k for k in range(len(sizes)) if k in reader.get(reader.document, "levels", list)]
-    return {k: reader.take_texts(f"level{k}", sizes[k]) for k in levels}
+    known = reader.get(reader.document, "levels", list)
+    return {k: reader.take_texts(f"level{k}", sizes[k], whole=True) for k in range(len(sizes)) if k in known}

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._work.records import read_json
 from ..errors import ModelFileError
 
 FORMAT, VERSION = "nestmap-run", 1
+
+
+class _Kind(NamedTuple):
+    """What a value must be, in words and as a test."""
+
+    told: str
+    fits: Callable[[Any], bool]
+
+
+_LARGEST = 1e15
+_TEXT = _Kind("a text", lambda value: type(value) is str)
+_NAME = _Kind("the name of a file in the run", lambda value: type(value) is str and _is_plain(value))
+_COUNT = _Kind("a whole number", lambda value: type(value) is int and 0 <= value < _LARGEST)
+_SOME = _Kind("a whole number of at least 1", lambda value: type(value) is int and 1 <= value < _LARGEST)
+_NUMBER = _Kind("a number of at least 0", lambda value: type(value) in (int, float) and 0 <= value < _LARGEST)
+_DISTANCE = _Kind("a number or null", lambda value: value is None or type(value) in (int, float))
+_TEXT_OR_NONE = _Kind("a text or null", lambda value: value is None or type(value) is str)
+_BOOL = _Kind("true or false", lambda value: type(value) is bool)
+_CHOICE = _Kind("a text, true, false or null", lambda value: value is None or type(value) in (str, bool))
+_OBJECT = _Kind("an object", lambda value: type(value) is dict)
+_OBJECT_OR_NONE = _Kind("an object or null", lambda value: value is None or type(value) is dict)
+_CLUSTER = {"cluster": _COUNT, "rows": _SOME, "name?": _TEXT_OR_NONE}
+# What readers use of a record. An object has these keys (with a question mark: or not), a list has such entries;
+# "*" stands for any key.
+_RECORD: dict[str, Any] = {
+    "source": _TEXT, "file?": _TEXT, "created": _TEXT, "neighbors": _TEXT, "n_rows": _SOME, "n_columns?": _SOME,
+    "versions": {"nestmap": _TEXT}, "seconds": {"*": _NUMBER}, "parameters?": _OBJECT, "changed": _OBJECT,
+    "reading": {"key": _TEXT_OR_NONE, "named": _BOOL, "text": _CHOICE, "texts?": _TEXT_OR_NONE},
+    "metadata?": [_TEXT], "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
+    "levels": [{"level": _COUNT, "clusters": _SOME, "smallest": _SOME, "largest": _SOME, "median": _NUMBER}],
+    "label_level": _COUNT, "tree": [{**_CLUSTER, "n_children?": _COUNT, "children?": [_CLUSTER]}],
+    "largest?": [_CLUSTER], "quality?": _OBJECT_OR_NONE, "far_distance?": _DISTANCE,
+}  # fmt: skip
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -24,10 +57,58 @@ def read_record(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"{path} is not a run of nestmap: run.json does not say so")
     if record["version"] > VERSION:
         raise ModelFileError(f"{path} was written by a newer nestmap: pip install -U nestmap")
-    missing = {"levels", "maps", "tree", "n_rows", "reading", "source", "seconds", "versions"} - record.keys()
-    if missing:
-        raise ModelFileError(f"{path}: run.json is damaged: {min(missing)!r} is missing")
+    for wrong in (*_misfits(record, _RECORD), *_contradictions(record)):
+        raise ModelFileError(f"{path}: run.json is damaged: {wrong}")
     return record
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is that of a file in the same folder, on every system."""
+    return bool(name) and name.isprintable() and name not in (".", "..") and not set(name) & set('/\\:*?"<>|')
+
+
+def _misfits(value: Any, shape: Any, at: str = "") -> Iterator[str]:
+    """What does not have the shape that it must have, one sentence each."""
+    if isinstance(shape, _Kind):
+        if not shape.fits(value):
+            yield f"{at!r} is {repr(value)[:60]}, expected {shape.told}"
+    elif type(value) is not type(shape):
+        yield f"{at!r} is {repr(value)[:60]}, expected {'a list' if isinstance(shape, list) else 'an object'}"
+    elif isinstance(shape, list):
+        for i, each in enumerate(value):
+            yield from _misfits(each, shape[0], f"{at}[{i}]")
+    else:
+        for key, each in shape.items():
+            name = key.removesuffix("?")
+            inside = [*value] if name == "*" else [name]
+            for own in inside:
+                told = f"{at}.{own}" if at else own
+                if own in value:
+                    yield from _misfits(value[own], each, told)
+                elif name == key:
+                    yield f"{told!r} is missing"
+
+
+def _contradictions(record: Mapping[str, Any]) -> Iterator[str]:
+    """What cannot be, in a record whose parts are what they must be each by itself."""
+    levels, maps = record["levels"], record["maps"]
+    if not levels or [level["level"] for level in levels] != [*range(len(levels))]:
+        yield "'levels' are not numbered from 0"
+    if any(level["clusters"] > record["n_rows"] for level in levels):
+        yield f"a level has more clusters than the {record['n_rows']} rows"
+    if record["label_level"] >= len(levels):
+        yield f"'label_level' is {record['label_level']}, of {len(levels)} levels"
+    if not maps or len({each["dims"] for each in maps}) < len(maps):
+        yield "'maps' names none, or two of the same dimensions"
+
+
+def check_map(record: Mapping[str, Any], dims: int, shape: tuple[int, ...], level_sizes: Sequence[int]) -> None:
+    """Raise unless a map of this shape, on a tree of these levels, is the one in so many dimensions of a record."""
+    clusters = [level["clusters"] for level in record["levels"]]
+    if tuple(shape) != (record["n_rows"], dims):
+        raise ModelFileError(f"it maps {shape[0]} rows to {shape[1]}-D; run.json says {record['n_rows']} and {dims}")
+    if list(level_sizes) != clusters:
+        raise ModelFileError(f"its levels have {list(level_sizes)} clusters; run.json says {clusters}")
 
 
 def to_text(record: Mapping[str, Any]) -> str:
@@ -61,7 +142,7 @@ def to_text(record: Mapping[str, Any]) -> str:
         lines.append(f"labels (level {label}): {', '.join(map(_cluster, record['largest']))}{more}")
     if record.get("quality"):
         lines += ["quality:", *(f"  {name:20} {value}" for name, value in record["quality"].items())]
-    return "\n".join(lines)
+    return "\n".join(lines).encode("utf-8", "backslashreplace").decode()  # names of files may be no UTF-8
 
 
 def _cluster(node: Mapping[str, Any]) -> str:

@@ -100,9 +100,10 @@ def trace_coasts(positions: Array, labels: Array, n_clusters: int) -> Coasts:
     corner = positions.min(axis=0) - 1.5 * reach
     width = positions.max(axis=0) + 1.5 * reach - corner
     step = float(width.max()) / LINES
-    if not step > 0:  # a single place: a cell around it
-        reach, step = 1.0, 1.0
-        corner, width = corner - 1.5, width + 3.0
+    least = 1e-12 * float(np.abs(positions).max())
+    if not step > least:  # a single place, as far as its coordinates tell: a cell around it
+        reach = step = max(1.0, 1000 * least)
+        corner, width = corner - 1.5 * step, width + 3.0 * step
     reach = max(reach, 1.5 * step)
     corner, width = corner - 2 * step, width + 4 * step
     raster = _rasterise(positions, labels, corner, step, np.ceil(width / step).astype(int), reach)
