@@ -15,7 +15,8 @@ import sys
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +34,7 @@ from nestmap.explore import Explorer, SavedNames, Server, Store, explore, export
 from nestmap.explore.bundle import Page
 from nestmap.explore.names import tidy
 from nestmap.explore.server import is_loopback
+from nestmap.explore.visits import Visits
 
 N = 400
 X = digits()[:N]
@@ -461,6 +463,103 @@ def test_requests_that_are_none(server: Server) -> None:
     assert ask(server, "/data/meta.json")[0] == 200  # it is still there
 
 
+POST = b"POST /api/names HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+HOSTILE = [
+    (b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    (b"GET http://\xe2\x84\x80/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
+    (b"GET http://[::1/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    (b"GET http://localhost:port/app.js HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
+    (b"GET * HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    (b"GET ?v=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    (b"GET /%zz%%%e2%28%ff%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+    (b"GET /\xff\xfe\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+    (b"GET /data/\xff.bin HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+    (b"GET /?%ff=%00&v=%ff%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", 409),
+    (b"GET /api/search?q=%ff%00%ed%a0%80&most=%D9%A3 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    (b"GET /api/search?q=%ff%00%ed%a0%80&most=5 HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
+    (b"GET /api/search?q=%D9%A3%C2%B2 HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
+    (b"GET /\r\n\r\n", 400), (b"GET\r\n\r\n", 400), (b"\x00\xff\r\n\r\n", 400), (b"GET / HTTP/9\r\n\r\n", 400),
+    (b"GET / HTTP/2.0\r\n\r\n", 505), (b"GET / HTTP/1.\xb2\r\nHost: localhost\r\n\r\n", 400),
+    (b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n", 200), (b"HEAD /\r\n\r\n", 400), (b"POST /\r\n\r\n", 400),
+    (b"<script> / HTTP/1.1\r\nHost: localhost\r\n\r\n", 501),
+    (b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n", 501),
+    (b"GET / HTTP/1.1\r\nHost: [\r\n\r\n", 403), (b"GET / HTTP/1.1\r\nHost: \xff\x00\r\n\r\n", 403),
+    (b"GET / HTTP/1.1\r\nHost: localhost:99999999999999999999\r\n\r\n", 403),
+    (b"GET / HTTP/1.1\r\n: x\r\n \r\nHost: localhost\r\n\r\n", 200),
+    (GET + b"Cookie: " + b"a" * 70_000 + b"\r\n\r\n", 431), (GET + b"A: b\r\n" * 200 + b"\r\n", 431),
+    (GET + b"If-None-Match: \xff\x00,,,\r\nAccept-Encoding: \xff;q=\xb2\r\n\r\n", 200),
+    (GET + b"Content-Length: -1\r\n\r\n", 200), (GET + b"Connection: \xff\r\nExpect: 100-continue\r\n\r\n", 100),
+    (POST + b"Origin: http://[\r\nContent-Length: 2\r\n\r\n{}", 400),
+    (POST + b"Origin: http://\xe2\x84\x80\r\nContent-Length: 2\r\n\r\n{}", 403),
+    (POST + b"Origin: http://localhost\r\nContent-Length: -1\r\n\r\n{}", 411),
+    (POST + b"Origin: http://localhost\r\nContent-Length: \xb2\r\n\r\n{}", 411),
+    (POST + b"Origin: http://localhost\r\nContent-Length: 2\r\nContent-Length: 1\r\n\r\n{}", 411),
+    (POST + b'Origin: http://localhost\r\nContent-Length: 99\r\n\r\n{"level": 0, "index": 0, "name": "cut"}', 400),
+    (POST + b"Origin: http://localhost\r\nContent-Length: 0\r\n\r\n", 400),
+    (POST + b"Origin: http://localhost\r\nContent-Length: 5000\r\n\r\n" + b"9" * 5000, 400),
+    (POST + b'Origin: http://localhost\r\nContent-Length: 5\r\n\r\n"\xff\xfe"', 400),
+    (POST.replace(b"application/json", b"\xff;;=") + b"Origin: http://localhost\r\n\r\n", 415),
+]  # fmt: skip
+
+
+def test_hostile_requests_are_answered_and_nothing_is_printed(
+    server: Server, store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for text, status in HOSTILE:
+        answer = raw(server, text)
+        assert answer.startswith(b"HTTP/1.1 %d " % status), (text[:80], answer[:80])
+        if status >= 400:
+            assert b"Content-Security-Policy" in answer and b"text/plain" in answer, text[:80]
+    assert not (store.parent / "names.json").exists()
+    assert ask(server, "/data/meta.json")[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([
+    b"GET ", b"POST ", b"/", b"data/meta.json", b"api/names", b" HTTP/1.1", b"\r\n", b"Host: localhost\r\n",
+    b"http://", b"Origin: ", b"Content-Length: 3\r\n", b"\xff", b"\x00", b"?v=", b"\r\n\r\n", b";q=", b"[", b"%",
+    b"Accept-Encoding: ",
+])))  # fmt: skip
+def test_any_bytes_are_answered_or_closed(
+    server: Server, capfd: pytest.CaptureFixture[str], parts: list[bytes]
+) -> None:
+    answer = raw(server, b"".join(parts))
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 ")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip", "gzip"), ("GZIP;Q=0.5", "gzip"), ("br, x-gzip", "gzip"), ("*", "gzip"), ("gzip;q=1.000", "gzip"),
+        ("deflate, gzip;q=1.0, *;q=0.5", "gzip"), ("identity;q=0", "406"), ("identity;q=0, gzip;q=0.001", "gzip"),
+        ("gzip;q=0", ""), ("gzip ; q=0.000", ""), ("gzip;q=0, *", ""), ("", ""), ("br", ""), ("gzipped", ""),
+        ("identity, gzip;q=0.5", ""), ("gzip;q=0.5, *;q=1", ""), ("*;q=0", "406"), ("*;q=0, identity", ""),
+        ("gzip;q=nan", ""), ("gzip;q=-1", ""), ("gzip;q=7", ""), ("gzip;q=", ""), (",;,;q=0,", ""),
+    ],
+)  # fmt: skip
+def test_encodings_that_are_accepted(server: Server, store: Path, accepted: str, encoding: str) -> None:
+    status, headers, body = ask(server, "/data/m0/rows/0.bin", Accept_Encoding=accepted)
+    if encoding == "406":
+        assert status == 406 and b"refuses both" in body
+        return
+    assert (status, headers.get("content-encoding", ""), headers["vary"]) == (200, encoding, "Accept-Encoding")
+    packed = (store / "m0/rows/0.bin.gz").read_bytes()
+    assert body == (packed if encoding else gzip.decompress(packed))
+
+
+def test_a_body_that_waits_to_be_asked_for(server: Server) -> None:
+    body = b'{"level": 0, "index": 0, "name": "waited"}'
+    wanted = b"Origin: http://localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with socket.create_connection(("127.0.0.1", int(server.server_address[1])), timeout=10) as connection:
+        connection.sendall(POST + wanted)
+        assert connection.recv(9999).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(body)
+        assert connection.recv(9999).startswith(b"HTTP/1.1 200 ")
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
 def test_other_methods_are_refused(server: Server, method: str) -> None:
     assert ask(server, "/data/meta.json", method)[0] in (405, 501)
@@ -519,6 +618,45 @@ def test_files_damaged_while_it_runs(server: Server, store: Path) -> None:
     assert ask(server, "/data/names/1.json")[0] == 200
 
 
+def test_files_of_another_kind_while_it_runs(server: Server, store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each is named; nothing is printed."""
+    rename(server, {"level": 0, "index": 0, "name": "mine"})
+    for file, content, path in (
+        ("search/0.json", b'["name 1", "name', "/api/search?q=name"),
+        ("search/0.json", b'[7, "name"]', "/api/search?q=name"),
+        ("places/0.bin", b"abc", "/api/search?q=17"), ("places/0.bin", b"", "/api/search?q=17"),
+        ("names/0.json", b"[]", "/data/names/0.json"), ("names/0.json", b"7", "/data/names/0.json"),
+        ("rows/0.json", b"[]", "/api/search?q=name"), ("rows/0.json", b"[[]]", "/api/search?q=name"),
+    ):  # fmt: skip
+        whole = (store / f"{file}.gz").read_bytes()
+        (store / f"{file}.gz").write_bytes(gzip.compress(content))
+        status, _, body = ask(server, path)
+        assert status == 500 and file.encode() in body and b"delete" in body, (file, content, body)
+        (store / f"{file}.gz").write_bytes(whole)
+        assert ask(server, path)[0] == 200
+    (store / "m0/rows/0.bin.gz").write_bytes(b"no gzip")
+    assert ask(server, "/data/m0/rows/0.bin")[0] == 500
+    (store.parent / "names.json").write_text("{")  # by someone's editor
+    status, text = rename(server, {"level": 0, "index": 0, "name": "other"})
+    assert status == 500 and "delete it to go back" in text
+    (store.parent / "names.json").unlink()
+    (store.parent / "names.json").mkdir()
+    assert ask(server, "/data/names/0.json")[0] == 500
+    assert capfd.readouterr() == ("", "")
+
+
+def test_files_that_cannot_be_read_while_it_runs(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def unreadable(self: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_bytes", unreadable)
+    status, _, body = ask(server, "/data/m0/rows/0.bin")
+    assert status == 500 and b"Permission denied" in body
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_store_that_is_built_again_under_the_server(server: Server, store: Path) -> None:
     old = server.store.id
     assert ask(server, f"/data/meta.json?v={old}")[0] == 200
@@ -559,31 +697,171 @@ def test_a_store_that_changes_in_the_middle_of_an_answer(
     assert ask(server, f"/data/m0/rows/0.bin?v={server.store.id}")[0] == 200
 
 
-def test_connections_are_limited(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Server, "most_connections", 2)
-    server = Server(Store(store))
+# -- clients that say nothing, or take their time -----------------------------------------------------------------
+
+
+@contextmanager
+def serving(store: Path, **limits: float) -> Iterator[tuple[Server, tuple[str, int]]]:
+    """A server with other limits, and its address."""
+    server = type("Limited", (Server,), limits)(Store(store, SavedNames(store.parent / "names.json")))
     server.start()
-    address = ("127.0.0.1", int(server.server_address[1]))
     try:
-        with (
-            socket.create_connection(address, timeout=10) as one,
-            socket.create_connection(address, timeout=10) as two,
-        ):
-            for each in (one, two):  # both are being served: they get an answer, and stay
-                each.sendall(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                assert each.recv(100).startswith(b"HTTP/1.1 200")
-            with socket.create_connection(address, timeout=10) as three:
-                assert three.recv(100) == b""  # closed at once
-        answers = []
-        for _ in range(100):  # until the two have gone
-            try:
-                answers.append(ask(server, "/")[0])
-                break
-            except (OSError, http.client.HTTPException):
-                time.sleep(0.05)
-        assert answers == [200]
+        yield server, ("127.0.0.1", int(server.server_address[1]))
     finally:
         server.stop()
+    wait_until(lambda: len(server.visits) == 0)  # all threads have gone
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, "this takes too long"
+        time.sleep(0.01)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server closes a connection, within the time limit of the socket."""
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+HEAD = b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_two_hundred_idle_connections_keep_nobody_out(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with serving(store) as (server, address), ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(200)]
+        for each in idle[::2]:
+            each.sendall(b"GET / HT")  # half a request is none
+        assert [ask(server, path)[0] for path in ("/", "/data/meta.json", "/app.js") * 3] == [200] * 9
+        assert len(server.visits) <= 2 * Server.most_connections
+        assert is_closed(idle[0])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_longest_idle_connection_makes_way(store: Path) -> None:
+    with serving(store, most_connections=2) as (server, address), ExitStack() as stack:
+        one, two = (stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(2))
+        for each in (one, two, one):  # all get an answer, and stay
+            each.sendall(HEAD)
+            assert each.recv(9999).startswith(b"HTTP/1.1 200")
+            wait_until(lambda: not any(visit.is_asked for visit in server.visits._all.values()))
+        assert ask(server, "/")[0] == 200
+        assert is_closed(two)
+        one.sendall(HEAD)
+        assert one.recv(9999).startswith(b"HTTP/1.1 200")
+
+
+def test_connections_beyond_those_that_are_busy_are_closed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, go = threading.Semaphore(0), threading.Event()
+    original = Store.search
+
+    def slow(self: Store, text: str, most: int) -> dict[str, Any]:
+        entered.release()
+        go.wait(20)
+        return original(self, text, most)
+
+    monkeypatch.setattr(Store, "search", slow)
+    found: list[int] = []
+    with serving(store, most_connections=2) as (server, address):
+        busy = [threading.Thread(target=lambda: found.append(ask(server, "/api/search?q=1")[0])) for _ in range(2)]
+        for thread in busy:
+            thread.start()
+        assert all(entered.acquire(timeout=20) for _ in busy)
+        with socket.create_connection(address, timeout=10) as third:
+            assert is_closed(third)
+        go.set()
+        for thread in busy:
+            thread.join(20)
+        assert found == [200, 200]
+        wait_until(lambda: len(server.visits) == 0)
+        assert ask(server, "/")[0] == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: local", b"POST"])
+def test_requests_that_do_not_end_are_ended(store: Path, sent: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    """A letter now and then does not help."""
+    if sent == b"POST":
+        wanted = b"Origin: http://localhost\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n"
+        sent = b"POST /api/names HTTP/1.1\r\nHost: localhost\r\n" + wanted + b"\r\n{"
+    with serving(store, request_seconds=0.3) as (server, address):
+        with socket.create_connection(address, timeout=10) as slow:
+            slow.sendall(sent)
+            wait_until(lambda: len(server.visits) == 1)
+            with suppress(ConnectionError):
+                for _ in range(1000):
+                    time.sleep(0.02)
+                    if sent:
+                        slow.send(b"x")
+                    if len(server.visits) == 0:
+                        break
+            assert is_closed(slow) and len(server.visits) == 0
+        assert ask(server, "/")[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_connections_that_ask_for_nothing_more_are_ended(store: Path) -> None:
+    with serving(store, idle_seconds=0.2) as (_, address), socket.create_connection(address, timeout=10) as idle:
+        idle.sendall(HEAD)
+        assert idle.recv(9999).startswith(b"HTTP/1.1 200")
+        assert is_closed(idle)
+
+
+def test_answers_that_nobody_takes_are_ended(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page" / "app.js").write_bytes(bytes(30_000_000))  # more than the system keeps for a connection
+    with serving(store, answer_seconds=0.3, slowest=1e12) as (server, address):
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.settimeout(10)
+            slow.connect(address)
+            slow.sendall(b"GET /app.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert slow.recv(100).startswith(b"HTTP/1.1 200")
+            wait_until(lambda: len(server.visits) == 0)
+        assert ask(server, "/")[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_answers_that_are_taken_slowly_make_way_for_others(store: Path, tmp_path: Path) -> None:
+    visits = Visits(1)
+    visits.patience = 0.05
+    one, two = socket.socketpair()
+    three, four = socket.socketpair()
+    with one, two, three, four:
+        assert visits.admit(one, 60)
+        visits.of(one).work()
+        time.sleep(0.1)
+        assert not visits.admit(three, 60)  # it works: that is not the client's fault
+        visits.of(one).send(60)
+        assert not visits.admit(three, 60)  # it has just begun
+        time.sleep(0.1)
+        assert visits.admit(three, 60) and visits.of(one).is_ended and two.recv(1) == b""
+        assert not visits.admit(two, 60)  # the thread of the first has not gone yet
+        visits.leave(one)
+        assert visits.admit(two, 60) and len(visits) == 2
+
+
+def test_a_server_that_stops_closes_its_connections(store: Path) -> None:
+    with serving(store) as (server, address), socket.create_connection(address, timeout=10) as idle:
+        idle.sendall(HEAD)
+        assert idle.recv(9999).startswith(b"HTTP/1.1 200")
+        server.stop()
+        assert is_closed(idle)
+
+
+def test_a_system_without_more_threads(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with serving(store) as (server, address):
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", none)
+            with socket.create_connection(address, timeout=10) as refused:
+                assert is_closed(refused)
+        assert len(server.visits) == 0 and ask(server, "/")[0] == 200
 
 
 def test_many_tabs_at_once(server: Server) -> None:

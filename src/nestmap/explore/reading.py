@@ -8,6 +8,8 @@ import re
 import stat
 import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,29 @@ _LARGEST = 200_000_000  # bytes that a file of a store may unpack to
 _MOST_COUNTED = 100_000
 _FIRST_PICTURE = 8192  # nodes, as FIRST_PICTURE of the page
 MOST_HITS = 1000
+
+
+def unpack(packed: bytes, path: Path) -> bytes:
+    """The content of a gzip file of a store; raises for one that is damaged."""
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        data = unpacking.decompress(packed, _LARGEST)
+    except zlib.error as error:
+        raise ModelFileError(f"{path} is damaged ({error}): delete the store to build it anew") from error
+    if not unpacking.eof:
+        raise ModelFileError(f"{path} is cut off or too large: delete the store to build it anew")
+    return data
+
+
+@contextmanager
+def _sound(folder: Path, what: str) -> Iterator[None]:
+    """What a damaged file leads to, such as a list that is too short, says which file it is."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{folder}: {what} is damaged ({error}): delete the folder to build it anew") from error
 
 
 class Store:
@@ -93,9 +118,10 @@ class Store:
 
     def first_files(self) -> list[str]:
         """What the page asks for first: the record, and a level that is small enough for a first picture."""
-        levels = [k for k, level in enumerate(self.meta["levels"]) if level["n_nodes"] <= _FIRST_PICTURE][:1]
-        tiles = self.meta["maps"][0]["tiles"]
-        return ["meta.json", *(f"m0/{k}/{t}.bin" for k in levels for t in range(len(tiles[str(k)]["begin"])))]
+        with _sound(self.folder, "meta.json"):
+            levels = [k for k, level in enumerate(self.meta["levels"]) if level["n_nodes"] <= _FIRST_PICTURE][:1]
+            tiles = self.meta["maps"][0]["tiles"]
+            return ["meta.json", *(f"m0/{k}/{t}.bin" for k in levels for t in range(len(tiles[str(k)]["begin"])))]
 
     def is_changing(self, name: str) -> bool:
         """Whether readers may change what a file says."""
@@ -106,14 +132,7 @@ class Store:
         path = self.path(name)
         if path is None:
             raise ModelFileError(f"{self.folder}: {name} is missing: delete the folder to build it anew")
-        unpack = zlib.decompressobj(wbits=31)
-        try:
-            data = unpack.decompress(path.read_bytes(), _LARGEST)
-        except zlib.error as error:
-            raise ModelFileError(f"{path} is damaged ({error}): delete {self.folder} to build it anew") from error
-        if not unpack.eof:
-            raise ModelFileError(f"{path} is cut off or too large: delete {self.folder} to build it anew")
-        return data
+        return unpack(path.read_bytes(), path)
 
     def read_json(self, name: str) -> Any:
         try:
@@ -131,18 +150,20 @@ class Store:
         """Names of a level in tree order, with those that readers gave."""
         names = self.read_json(f"names/{level}.json")
         own = self.saved.read().get(level, {}) if self.saved is not None else {}
-        if own:
-            for place, cluster in enumerate(self.clusters(level).tolist()):
-                names[place] = own.get(cluster, names[place])
-        return list(names)
+        if not own:
+            return list(names)
+        with _sound(self.folder, f"names/{level}.json"):
+            pairs = zip(names, self.clusters(level).tolist(), strict=True)
+            return [own.get(cluster, name) for name, cluster in pairs]
 
     def _clusters(self, level: int) -> Array:
         """The hierarchy's numbers of the nodes of a level, in tree order."""
-        tiles = self.meta["maps"][0]["tiles"][str(level)]
-        parts = []
-        for t, (begin, end) in enumerate(zip(tiles["begin"], tiles["end"], strict=True)):
-            parts.append(np.frombuffer(self.read(f"m0/{level}/{t}.bin")[-4 * (end - begin) :], dtype="<u4"))
-        return np.concatenate(parts)
+        with _sound(self.folder, f"m0/{level}"):
+            tiles = self.meta["maps"][0]["tiles"][str(level)]
+            parts = []
+            for t, (begin, end) in enumerate(zip(tiles["begin"], tiles["end"], strict=True)):
+                parts.append(np.frombuffer(self.read(f"m0/{level}/{t}.bin")[-4 * (end - begin) :], dtype="<u4"))
+            return np.concatenate(parts)
 
     def rename(self, record: Any) -> dict[str, str]:
         """Keep a name that a reader gave; an empty one restores the name of the run."""
@@ -185,22 +206,25 @@ class Store:
             packed = self.read(f"search/{c}.json")
             if needle not in packed:  # texts as they are in the file: nothing is parsed in vain
                 continue
-            for i, text in enumerate(json.loads(packed)):
-                if wanted in text and (place := c * WIDE_CHUNK + i) not in known:
-                    total += 1
-                    if len(hits) < most:
-                        hits.append(place)
+            with _sound(self.folder, f"search/{c}.json"):
+                places = [c * WIDE_CHUNK + i for i, text in enumerate(json.loads(packed)) if wanted in text]
+            new = [place for place in places if place not in known]
+            total += len(new)
+            hits += new[: max(0, most - len(hits))]
             if total >= _MOST_COUNTED:
                 break
         return total
 
     def place_of(self, row: int) -> int:
         """Where one of the user's rows is in tree order."""
-        chunk = np.frombuffer(self.read(f"places/{row // WIDE_CHUNK}.bin"), dtype="<u4")
-        return int(chunk[row % WIDE_CHUNK])
+        name = f"places/{row // WIDE_CHUNK}.bin"
+        with _sound(self.folder, name):
+            return int(np.frombuffer(self.read(name), dtype="<u4")[row % WIDE_CHUNK])
 
     def label(self, place: int) -> str:
         """The name or the text of a row, or its number."""
-        row, *others = self.read_json(f"rows/{place // CHUNK}.json")[place % CHUNK]
-        has_label = self.meta["fields"][1:2] in (["name"], ["text"])
-        return others[0] if has_label and isinstance(others[0], str) and others[0] else f"row {row}"
+        name = f"rows/{place // CHUNK}.json"
+        with _sound(self.folder, name):
+            row, *others = self.read_json(name)[place % CHUNK]
+            has_label = self.meta["fields"][1:2] in (["name"], ["text"])
+            return others[0] if has_label and isinstance(others[0], str) and others[0] else f"row {row}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import hmac
 import json
@@ -14,14 +13,15 @@ from base64 import b64encode
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from .._version import __version__
 from ..errors import ModelFileError
+from .asked import chosen_encoding, host_name, is_loopback, origin_host
 from .bundle import Page
-from .reading import MOST_HITS, Store
+from .reading import MOST_HITS, Store, unpack
+from .visits import Visit, Visits
 
 _MOST_POSTED = 10_000  # bytes
 _REBUILT = "the run was built again since this page was opened, or is just being built: reload the page"
@@ -35,14 +35,6 @@ _TYPES = {
     "woff2": "font/woff2", "txt": "text/plain; charset=utf-8",
 }  # fmt: skip
 _NOTEBOOKS = "'self' http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +72,9 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
     most_connections = 128  # at once; a browser takes six
+    request_seconds = 10.0  # for a request, from the connection, and again for its body
+    idle_seconds = 20.0  # between an answer and the next request
+    answer_seconds, slowest = 30.0, 10_000.0  # for an answer, and beside that a second for each so many bytes
 
     def __init__(
         self, store: Store, host: str = "127.0.0.1", port: int = 0, *, token: bool = False,
@@ -89,26 +84,38 @@ class Server(ThreadingHTTPServer):
         self.local = is_loopback(host)
         self.token = secrets.token_urlsafe(24) if token or not self.local else None
         self.shown, self._showing = Shown.of(store, self.page, self._framed_by), threading.Lock()
+        self.visits = Visits(self.most_connections)
         if ":" in host:
             import socket
 
             self.address_family = socket.AF_INET6
         super().__init__((host.strip("[]"), port), Handler)
         self._thread: threading.Thread | None = None
-        self._room = threading.BoundedSemaphore(self.most_connections)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """A thread for each connection, up to a number of them."""
-        if self._room.acquire(blocking=False):
+        if not self.visits.admit(request, self.request_seconds):
+            self.shutdown_request(request)
+            return
+        try:
             super().process_request(request, client_address)
-        else:
+        except RuntimeError:  # the system gives no more threads
+            self.visits.leave(request)
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self.visits.leave(request)
+
+    def service_actions(self) -> None:
+        """A few times a second, and after each new connection."""
+        self.visits.end_late()
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.visits.end_all()
 
     @property
     def store(self) -> Store:
@@ -143,8 +150,8 @@ class Server(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A tab that was closed in the middle of an answer is no fault."""
-        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+        """A tab that was closed in the middle of an answer is no fault; files that cannot be read were answered."""
+        if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
@@ -172,14 +179,24 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = f"nestmap/{__version__}", ""
-    timeout = 60  # seconds that a connection may be idle
+    default_request_version = "HTTP/1.1"  # of answers to what is no request: with a status and all headers
+    timeout = 60  # seconds of one read or write; all of them together: `visit`
     wbufsize, disable_nagle_algorithm = 1 << 16, True  # head and body leave together, at once
     server: Server
     shown: Shown  # to this request
+    visit: Visit
 
     def setup(self) -> None:
         super().setup()
-        self.shown = self.server.shown
+        self.shown, self.visit = self.server.shown, self.server.visits.of(self.request)
+
+    def handle(self) -> None:
+        """Request after request, each with its time."""
+        self.close_connection = True
+        self.handle_one_request()
+        while not self.close_connection:
+            self.visit.listen(self.server.idle_seconds)
+            self.handle_one_request()
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -189,6 +206,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer(self._post)
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """For what the standard library refuses: as our own refusals, with their headers."""
+        self.close_connection = True
+        self._send(HTTPStatus(code), (message or HTTPStatus(code).phrase).encode("utf-8", "replace"), "txt")
+
     def _refuse_method(self) -> None:
         self.close_connection = True  # there may be a body, which nobody reads
         self._send(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET, HEAD and POST", "txt", {"Allow": "GET, HEAD, POST"})
@@ -196,6 +218,7 @@ class Handler(BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _refuse_method
 
     def _answer(self, work: Any) -> None:
+        self.visit.work()
         if self.command != "POST" and ("Transfer-Encoding" in self.headers or "Content-Length" in self.headers):
             self.close_connection = True  # a body that nobody reads must not be taken for the next request
         try:
@@ -206,7 +229,9 @@ class Handler(BaseHTTPRequestHandler):
             work(path, query)
         except Refused as error:
             self._send_error(error.status, str(error))
-        except ModelFileError as error:
+        except (ConnectionError, TimeoutError):
+            raise  # there is nobody to be answered
+        except (ModelFileError, OSError) as error:
             if self.shown.store.is_current:
                 self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
             else:  # files of the old store are gone
@@ -219,12 +244,15 @@ class Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1:
             raise Refused(HTTPStatus.BAD_REQUEST, "one Host header is needed")
-        if self.server.local and _host_name(hosts[0]) not in _LOCAL:
+        if self.server.local and host_name(hosts[0]) not in _LOCAL:
             raise Refused(HTTPStatus.FORBIDDEN, "this server answers to localhost only")
 
     def _route(self) -> tuple[str, dict[str, list[str]]]:
         """The path below the token, and the query."""
-        parts = urlsplit(self.path)
+        try:
+            parts = urlsplit(self.path[:4001])
+        except ValueError:
+            raise Refused(HTTPStatus.BAD_REQUEST, "this is no address") from None
         path = unquote(parts.path)
         if not path.startswith("/") or len(self.path) > 4000:
             raise Refused(HTTPStatus.BAD_REQUEST, "no path")
@@ -267,23 +295,41 @@ class Handler(BaseHTTPRequestHandler):
     def _post(self, path: str, query: dict[str, list[str]]) -> None:
         if path != "api/names":
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
-        origin = urlsplit(self.headers.get("Origin", "")).netloc
+        try:
+            origin = origin_host(self.headers.get("Origin", ""))
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
         if origin != self.headers["Host"] or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
             raise Refused(HTTPStatus.FORBIDDEN, "names are taken from the explorer's own page only")
         if self.headers.get_content_type() != "application/json":
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "names are taken as application/json")
-        length = self.headers.get("Content-Length", "")
-        if not re.fullmatch(r"[0-9]{1,9}", length) or "Transfer-Encoding" in self.headers:
-            raise Refused(HTTPStatus.LENGTH_REQUIRED, "a Content-Length is needed")
-        if int(length) > _MOST_POSTED:
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_MOST_POSTED} bytes")
+        body = self._body()
         try:
-            found = self.shown.store.rename(json.loads(self.rfile.read(int(length))))
+            found = self.shown.store.rename(json.loads(body))
+        except ModelFileError:
+            raise
         except (ValueError, RecursionError) as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
         except OSError as error:
-            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the name cannot be saved: {error.strerror}") from error
+            why = error.strerror or str(error)
+            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the name cannot be saved: {why}") from error
         self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
+
+    def _body(self) -> bytes:
+        """What was posted, all of it."""
+        lengths = self.headers.get_all("Content-Length") or [""]
+        if len(lengths) > 1 or not re.fullmatch(r"[0-9]{1,9}", lengths[0]) or "Transfer-Encoding" in self.headers:
+            raise Refused(HTTPStatus.LENGTH_REQUIRED, "one Content-Length is needed")
+        length = int(lengths[0])
+        if length > _MOST_POSTED:
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_MOST_POSTED} bytes")
+        self.wfile.flush()  # it may be waited for: "100 Continue"
+        self.visit.listen(self.server.request_seconds)
+        body = self.rfile.read(length)
+        self.visit.work()
+        if len(body) < length:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"{len(body)} of {length} bytes came")
+        return body
 
     def _check_current(self) -> None:
         """What was read until now is of one version."""
@@ -301,10 +347,13 @@ class Handler(BaseHTTPRequestHandler):
         lasting = is_versioned and not store.is_changing(name)
         cache = "private, max-age=31536000, immutable" if lasting else "private, no-cache"
         extra = {"Cache-Control": cache, "Vary": "Accept-Encoding"}
-        if "gzip" in self.headers.get("Accept-Encoding", ""):
+        encoding = chosen_encoding(self.headers.get_all("Accept-Encoding") or [])
+        if encoding is None:
+            raise Refused(HTTPStatus.NOT_ACCEPTABLE, "data is sent as gzip or as it is: Accept-Encoding refuses both")
+        if encoding == "gzip":
             extra["Content-Encoding"] = "gzip"
         else:
-            packed = gzip.decompress(packed)
+            packed = unpack(packed, store.folder / f"{name}.gz")
         self._send_cached(packed, name.rpartition(".")[2], extra)
 
     def _send_cached(self, body: bytes, kind: str, extra: dict[str, str] | None = None) -> None:
@@ -323,6 +372,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, text.encode("utf-8", "replace"), "txt")
 
     def _send(self, status: HTTPStatus, body: bytes, kind: str, extra: dict[str, str] | None = None) -> None:
+        self.visit.send(self.server.answer_seconds + len(body) / self.server.slowest)
         self.send_response(status)
         self.send_header("Content-Type", _TYPES.get(kind, "application/octet-stream"))
         if status != HTTPStatus.NOT_MODIFIED:
@@ -331,6 +381,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")  # the address holds the token
         given = {"Cross-Origin-Resource-Policy": "same-origin", **(extra or {"Cache-Control": "no-store"})}
+        if self.close_connection:
+            given["Connection"] = "close"
         for name, value in given.items():
             self.send_header(name, value)
         self.end_headers()
@@ -339,9 +391,3 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent: the address, which requests repeat, holds the token."""
-
-
-def _host_name(host: str) -> str:
-    """The name in a Host header, without the port; empty if it is none."""
-    match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?", host)
-    return match[1].strip("[]").lower().removesuffix(".") if match else ""
