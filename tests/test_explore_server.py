@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 from nestmap import HNNE, ModelFileError
 from nestmap._work.lock import locked
-from nestmap.explore import Explorer, SavedNames, Server, Store, explore, export, write_store
+from nestmap.explore import Explorer, SavedNames, Server, Store, explore, export, write_site, write_store
 from nestmap.explore.bundle import Page
 from nestmap.explore.names import tidy
 from nestmap.explore.server import is_loopback
@@ -949,6 +949,24 @@ def test_static_folder(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError, match="is not replaced"):
         export(other, fitted())
     assert (other / "thesis.txt").exists()
+
+
+def test_a_store_that_is_built_again_during_an_export(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of two versions make no page."""
+    opened, original = Store(store), Store.packed
+
+    def replaced_meanwhile(self: Store, name: str) -> bytes | None:
+        monkeypatch.setattr(Store, "packed", original)
+        write_store(store, fitted(), names=["other"] * N, metadata={"third": np.arange(N) % 3})
+        return original(self, name)
+
+    monkeypatch.setattr(Store, "packed", replaced_meanwhile)
+    with pytest.raises(ModelFileError, match="was built again meanwhile"):
+        write_site(tmp_path / "site", opened)
+    assert not (tmp_path / "site").exists()
+    assert write_site(tmp_path / "site", Store(store)).is_dir()
 
 
 def test_a_page_that_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,6 +73,8 @@ def write_site(target: Path, store: Store, progress: Progress | None = None) -> 
             progress.share(some.start / len(names))
             for name in names[some]:
                 _write_script(part / "data" / f"{name}.js", name, _packed(store, name), store.id)
+        if not store.is_current:
+            raise ModelFileError(f"{store.folder} was built again meanwhile: {target} would be of both; export again")
     progress.done()
     return target
 
