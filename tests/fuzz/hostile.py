@@ -49,6 +49,7 @@ def complaint(error: BaseException) -> str:
 def run_all(make: MakeCase, run: RunCase, seed: int, first: int, stop: int, seconds: float = 60) -> list[Violation]:
     """Violations of the cases first … stop - 1; a crash, or a case that takes too long, is one."""
     found: list[Violation] = []
+    make(seed, first)  # what cases are made of is made once, before processes part
     while first < stop:
         told = forked(run, (make(seed, number) for number in range(first, stop)), seconds)  # type: ignore[arg-type]
         found += told.violations

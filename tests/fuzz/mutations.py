@@ -86,6 +86,8 @@ def pick(rng: Rng, some: Any) -> Any:
 def change_json(rng: Rng, document: Any) -> str:
     """Change one thing in a JSON object; what was done."""
     paths = [path for path in paths_of(document) if path]
+    if not paths:
+        return "nothing"
     path = pick(rng, paths)
     home, key = at(document, path[:-1]), path[-1]
     kind = pick(rng, ("odd", "odd", "odd", "near", "swap", "drop", "rename", "more"))

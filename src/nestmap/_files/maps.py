@@ -92,6 +92,8 @@ def read_map(reader: Reader, record: Any, tree: FittedTree, n_features: int) -> 
     read = {"descent": _read_descent, "islands": _read_islands, "mosaic": _read_mosaic}[kind]
     layout = read(reader, record, hierarchy, positions, sizes)
     coordinates = _read_coordinates(reader, record.get("coordinates"), hierarchy, n_features, sizes["p"])
+    if coordinates is None and "c" in sizes:
+        raise ModelFileError("rows along some directions, where no map goes from rows to coordinates")
     return FittedMap(tree, layout, coordinates, reader.whole(record, "seed", 0, 2**64))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._arrays import Array
 from .._files.container import read_container, write_container
-from .._files.values import Part, Reader, Writer, check_text
+from .._files.values import Part, Reader, Writer
 from .._work.pieces import flush_folder
 from .._work.records import write_json
 from .._work.replacing import replaced, temporary
@@ -25,7 +25,7 @@ from ..saved import load
 from . import naming
 from .extras import write_images, write_trust
 from .keeping import keep_what_people_made
-from .record import FORMAT, VERSION, check_map, read_record
+from .record import FORMAT, VERSION, check_map, check_rows, read_record, whole_text
 
 ROWS_FORMAT = "nestmap-rows"
 
@@ -79,7 +79,9 @@ class Run:
         path = self.path / "rows.nestmap"
         stored = read_container(path, ROWS_FORMAT, VERSION)
         try:
-            return _read_rows(Reader(stored), int(self.record["n_rows"]))
+            rows = _read_rows(Reader(stored), int(self.record["n_rows"]))
+            check_rows(self.record, [*rows.metadata], None if rows.columns is None else len(rows.columns))
+            return rows
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from error
 
@@ -163,11 +165,11 @@ def _write_rows(path: Path, table: Table) -> None:
 def _read_rows(reader: Reader, n_rows: int) -> RowsOfRun:
     metadata: dict[str, Array] = {}
     for i, name in enumerate(kinds := reader.get(reader.document, "metadata", dict)):
-        check_text(name, "metadata")
+        own = whole_text(name)
         if reader.option(kinds, name, ("numbers", "texts")) == "texts":
-            metadata[name] = np.array(reader.take_texts(f"metadata/{i}", n_rows, whole=True), dtype=object)
+            metadata[own] = np.array(reader.take_texts(f"metadata/{i}", n_rows, whole=True), dtype=object)
         else:
-            metadata[name] = reader.take_column(f"metadata/{i}", n_rows)
+            metadata[own] = reader.take_column(f"metadata/{i}", n_rows)
     names = None
     if reader.has("names/ends"):
         names = np.array(reader.take_texts("names", n_rows, whole=True), dtype=object)

@@ -57,7 +57,8 @@ def read_record(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"{path} is not a run of nestmap: run.json does not say so")
     if record["version"] > VERSION:
         raise ModelFileError(f"{path} was written by a newer nestmap: pip install -U nestmap")
-    for wrong in (*_misfits(record, _RECORD), *_contradictions(record)):
+    wrong = next(_misfits(record, _RECORD), None) or next(_contradictions(record), None)
+    if wrong:
         raise ModelFileError(f"{path}: run.json is damaged: {wrong}")
     return record
 
@@ -102,6 +103,15 @@ def _contradictions(record: Mapping[str, Any]) -> Iterator[str]:
         yield "'maps' names none, or two of the same dimensions"
 
 
+def check_rows(record: Mapping[str, Any], metadata: Sequence[str], n_columns: int | None) -> None:
+    """Raise unless so many columns of data and these of metadata are those of a record."""
+    said = record.get("metadata")  # older runs do not say it
+    if said is not None and [whole_text(name) for name in said] != [*metadata]:
+        raise ModelFileError(f"it knows {repr([*metadata])[:80]} of the rows; run.json says {repr(said)[:80]}")
+    if record["reading"]["named"] and n_columns != record.get("n_columns", n_columns or 1):
+        raise ModelFileError(f"it names {n_columns or 'no'} columns; run.json says {record.get('n_columns')}")
+
+
 def check_map(record: Mapping[str, Any], dims: int, shape: tuple[int, ...], level_sizes: Sequence[int]) -> None:
     """Raise unless a map of this shape, on a tree of these levels, is the one in so many dimensions of a record."""
     clusters = [level["clusters"] for level in record["levels"]]
@@ -109,6 +119,11 @@ def check_map(record: Mapping[str, Any], dims: int, shape: tuple[int, ...], leve
         raise ModelFileError(f"it maps {shape[0]} rows to {shape[1]}-D; run.json says {record['n_rows']} and {dims}")
     if list(level_sizes) != clusters:
         raise ModelFileError(f"its levels have {list(level_sizes)} clusters; run.json says {clusters}")
+
+
+def whole_text(text: str) -> str:
+    """A text that can be written: without halves of characters, which names of files and columns may hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def to_text(record: Mapping[str, Any]) -> str:
@@ -142,7 +157,7 @@ def to_text(record: Mapping[str, Any]) -> str:
         lines.append(f"labels (level {label}): {', '.join(map(_cluster, record['largest']))}{more}")
     if record.get("quality"):
         lines += ["quality:", *(f"  {name:20} {value}" for name, value in record["quality"].items())]
-    return "\n".join(lines).encode("utf-8", "backslashreplace").decode()  # names of files may be no UTF-8
+    return whole_text("\n".join(lines))
 
 
 def _cluster(node: Mapping[str, Any]) -> str:
