@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable
 from functools import cache
 from threading import Thread, Timer
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits
 
-from nestmap import _parallel
+from nestmap import HNNE, _parallel
 from nestmap._native import builds
 
 BACKENDS = (*builds(), "off")
@@ -26,6 +27,13 @@ if "TEST_CORES" in os.environ:  # `make test-elsewhere` counts more cores than t
 settings.register_profile("same examples each time", derandomize=True, deadline=None)
 settings.register_profile("new", deadline=None, print_blob=True)  # `make test-elsewhere` looks at others
 settings.load_profile("same examples each time")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For `--dist loadgroup`: tests of a file run in one process, where they share models, browsers and clusters."""
+    for item in items:
+        name = item.path.name
+        item.add_marker(pytest.mark.xdist_group("dask" if name.startswith("test_distributed") else name))
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +48,12 @@ def digits() -> np.ndarray:
     X = load_digits().data.astype(np.float32)
     X.flags.writeable = False  # one array for all tests
     return X
+
+
+@cache
+def fitted_digits(n: int = 1797, **parameters: Any) -> HNNE:
+    """A model of the first n digits, one for all tests: none may change it."""
+    return HNNE(**parameters).fit(digits()[:n])
 
 
 def heed_ctrl_c() -> None:

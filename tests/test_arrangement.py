@@ -135,12 +135,13 @@ def test_frames_without_neighbours_stay() -> None:
 def test_leaves_are_fitted_in_pieces(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any size of the pieces gives the same map, any number of threads the same bits."""
     X = digits()
-    whole = HNNE(metric=metric, n_jobs=1).fit_transform(X)
-    np.testing.assert_array_equal(HNNE(metric=metric, n_jobs=3).fit_transform(X), whole)
+    one, three = (HNNE(metric=metric, layout="descent", n_jobs=n_jobs) for n_jobs in (1, 3))
+    whole = one.fit_transform(X)
+    np.testing.assert_array_equal(three.fit_transform(X), whole)
     monkeypatch.setattr(local, "_PIECE", 2000)
-    in_pieces = HNNE(metric=metric, n_jobs=1).fit_transform(X)
+    in_pieces = one.fit_transform(X)
     np.testing.assert_allclose(in_pieces, whole, atol=1e-5 * np.ptp(whole))
-    np.testing.assert_array_equal(HNNE(metric=metric, n_jobs=3).fit_transform(X), in_pieces)
+    np.testing.assert_array_equal(three.fit_transform(X), in_pieces)
 
 
 def test_runs_cover_all_groups() -> None:

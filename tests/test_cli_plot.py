@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_cli import here, run, table
+from test_cli import here, run, run_here, table
 
 from nestmap import HNNE
 from nestmap.describe import Facts
@@ -59,8 +59,9 @@ def test_one_command_from_a_csv_to_a_named_picture(tmp_path: Path) -> None:
     names = Run(tmp_path / "run").names()
     top = names[max(names)]
     assert any("cat" in name or "whiskers" in name for name in top), top
-    assert f'"{top[0]}"' in done.stdout and f'"{top[0]}"' in run("info", "run", folder=tmp_path).stdout
-    run("plot", "run", "-o", "map.pdf", "--color", "subject", "--theme", "dark", "--title", "Texts", folder=tmp_path)
+    assert f'"{top[0]}"' in done.stdout and f'"{top[0]}"' in run_here("info", "run", folder=tmp_path).stdout
+    options = ("--color", "subject", "--theme", "dark", "--title", "Texts")
+    run_here("plot", "run", "-o", "map.pdf", *options, folder=tmp_path)
     assert (tmp_path / "map.pdf").read_bytes()[:4] == b"%PDF"
 
 
@@ -68,7 +69,7 @@ def test_one_command_from_a_csv_to_a_named_picture(tmp_path: Path) -> None:
 def test_failures(tmp_path: Path) -> None:
     write_texts(tmp_path / "t.csv", 40)
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(40, 3)))
-    run("fit", "t.csv", "-o", "run", "--text", "text", "--quiet", folder=tmp_path)
+    run_here("fit", "t.csv", "-o", "run", "--text", "text", "--quiet", folder=tmp_path)
     for arguments, code, said in (
         (("plot", "run", "-o", "map.bmp"), 2, "must end in .png, .svg, .pdf"),
         (("plot", "run", "-o", "-"), 2, "must end in .png, .svg, .pdf"),
@@ -81,7 +82,7 @@ def test_failures(tmp_path: Path) -> None:
         (("plot", "run", "-o", "map.png", "--color", "recall"), 2, "--data FILE"),
         (("fit", "x.npy", "-o", "other", "--plot", "map.gif"), 2, "must end in .png, .svg, .pdf"),
     ):
-        assert said in run(*arguments, folder=tmp_path, code=code).stderr, arguments
+        assert said in run_here(*arguments, folder=tmp_path, code=code).stderr, arguments
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "t.csv", "x.npy"]  # no fit began
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, digits, fitted_digits
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier
@@ -45,8 +45,8 @@ def test_given_coordinates(d: int) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rules_are_what_they_say(backend: str) -> None:
     with using(backend):
-        by_centroid = HNNE().fit(TRAIN)
-        by_neighbor = HNNE(new_points="neighbor").fit(TRAIN)
+        by_centroid = HNNE(layout="descent").fit(TRAIN)
+        by_neighbor = HNNE(layout="descent", new_points="neighbor").fit(TRAIN)
         a, b = by_centroid.predict(NEW, level=0), by_neighbor.predict(NEW, level=0)
     D = cdist(NEW.astype(float), by_centroid.hierarchy_.levels[0].centroids.astype(float))
     np.testing.assert_allclose(D[np.arange(len(NEW)), a], D.min(axis=1), rtol=1e-6)
@@ -57,7 +57,7 @@ def test_rules_are_what_they_say(backend: str) -> None:
 
 
 def test_labels_of_new_rows_nest() -> None:
-    model = HNNE().fit(TRAIN)
+    model = fitted_digits(1500)
     tree = model.hierarchy_
     np.testing.assert_array_equal(model.predict(TRAIN), model.labels_)
     for k in range(tree.n_levels):
@@ -72,13 +72,13 @@ def test_new_rows_land_among_their_kind() -> None:
     from sklearn.datasets import load_digits
 
     y = load_digits().target
-    model = HNNE().fit(TRAIN)
+    model = fitted_digits(1500)
     accuracy = KNeighborsClassifier(1).fit(model.embedding_, y[:1500]).score(model.transform(NEW), y[1500:])
     assert accuracy > 0.9
 
 
 def test_far_away_rows_are_flagged() -> None:
-    model = HNNE().fit(TRAIN)
+    model = fitted_digits(1500)
     odd = np.vstack([NEW[:5], np.full((1, 64), 500.0, dtype=np.float32)])
     Y, distance = model.transform(odd, return_distance=True)
     assert Y.shape == (6, 2)
@@ -88,7 +88,7 @@ def test_far_away_rows_are_flagged() -> None:
 
 
 def test_other_dtypes_of_the_same_rows_are_recognised() -> None:
-    model = HNNE().fit(TRAIN)
+    model = fitted_digits(1500)
     np.testing.assert_array_equal(model.transform(TRAIN.astype(np.float64)), model.embedding_)
     np.testing.assert_array_equal(model.transform(TRAIN.astype(np.uint8)), model.embedding_)
     np.testing.assert_array_equal(model.transform(np.asfortranarray(TRAIN)), model.embedding_)

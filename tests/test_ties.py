@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from conftest import BACKENDS, digits
@@ -34,11 +36,16 @@ def test_the_order_of_the_rows_does_not_decide(metric: str, backend: str) -> Non
         assert_same_partitions(build_hierarchy(X, metric), build_hierarchy(X[order], metric), order)
 
 
+@cache
+def fitted_integers(metric: str) -> HNNE:
+    return HNNE(metric=metric).fit(integers(600, seed=2))
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, np.float32, np.int64])
 def test_the_type_of_the_rows_does_not_decide(dtype: type, metric: str) -> None:
-    X = integers(seed=2)
-    expected, found = HNNE(metric=metric).fit(X), HNNE(metric=metric).fit(X.astype(dtype))
+    X = integers(600, seed=2)
+    expected, found = fitted_integers(metric), HNNE(metric=metric).fit(X.astype(dtype))
     assert_same_partitions(expected.hierarchy_, found.hierarchy_, np.arange(len(X)))
     np.testing.assert_array_equal(expected.embedding_, found.embedding_)
 
@@ -113,7 +120,7 @@ def test_rows_that_float32_would_round_keep_their_neighbours() -> None:
 def test_new_rows_between_two_centroids() -> None:
     X = digits()
     order = np.random.default_rng(6).permutation(len(X))
-    a, b = HNNE().fit(X), HNNE().fit(X[order])
+    a, b = (HNNE(layout="descent").fit(rows) for rows in (X, X[order]))
     middle = (X[:-1] + X[1:])[:300] / 2
     for k in (0, -1):
         pairs = np.unique(np.stack([a.hierarchy_.labels(k)[order], b.hierarchy_.labels(k)]), axis=1)

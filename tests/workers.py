@@ -41,8 +41,14 @@ def clusters() -> Iterator[Any]:
         started[n][1].wait_for_workers(n, timeout=240)  # also for those that a test has killed
         return started[n][1]
 
-    # By default dask gives up a worker for good that died and is not back within 15 seconds: on a busy machine, all
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}):
+    # By default dask gives up a worker for good that died and is not back within 15 seconds: on a busy machine, all.
+    # Workers are forked from a process that has everything imported: it takes seconds, and tests kill many workers.
+    settings = {
+        "distributed.deploy.lost-worker-timeout": "10 minutes",
+        "distributed.worker.multiprocessing-method": "forkserver",
+    }
+    with dask.config.set(settings):
+        distributed.utils.get_mp_context().set_forkserver_preload(["distributed", "nestmap.distributed.fit"])
         yield start
     for cluster, client in started.values():
         client.close()
