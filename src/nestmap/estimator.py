@@ -24,7 +24,7 @@ from ._progress import Progress
 from ._run import Run
 from .distributed.inputs import is_dask
 from .errors import ModelFileError
-from .fitted import FittedMap, RowWork, fit_map, fit_tree
+from .fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids
 from .grow import LivingMap
 from .grow.like import OldMap, match_old
 from .layout import Audit, Islands, audit_layout
@@ -410,6 +410,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 "relayout needs the rows, which a model from a file, or one that has grown, does not carry: "
                 f"relayout(X, …) with all {self.hierarchy_.n_rows} of them"
             )
+        refuse_far_centroids(self.hierarchy_, X, n_threads)
         other._check_parameters(X.shape[0])
         seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
         settings = other._settings(X.shape[0], seed, self._known_start(parameters))

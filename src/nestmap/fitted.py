@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from ._arrays import Array
-from ._input.validate import work_dtype
+from ._input.validate import largest_value, work_dtype
 from ._points.duplicates import hash_points
 from ._points.point_set import NATIVE_METRICS, make_points, power_of_two
 from ._points.reduce import fit_reducer
@@ -18,17 +19,20 @@ from ._work.directory import WorkDir
 from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrangement, OldPlaces, make_local
 from .hierarchy.build import Finder, build_levels
 from .hierarchy.resume import Steps, identity
+from .hierarchy.tree import Hierarchy
 from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
 from .layout.descent import Anchored, Placement
 from .layout.islands.leaves import SHORT
 from .layout.similarity import align, fit_scale
 from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
-from .neighbors.blocked import BlockedIndex
+from .neighbors.blocked import BlockedIndex, MedoidDistances
 from .neighbors.choice import most_columns
 from .neighbors.join import Index, build_index
 from .placement import Assigned, FittedTree, RowTable
 from .preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
+
+_FARTHER = 1e30  # times the largest value of the rows: no centroid is there; rows that were forgotten are not so far
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +164,20 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run, work: Row
         layout = _onto(found, places)
     run.progress.done()
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
+
+
+def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:
+    """Raise where centroids of a file cannot be means of the rows: a layout, in units of the rows, would overflow."""
+    rows = largest_value(X.data if sparse.issparse(X) else X, n_threads)
+    for level in hierarchy.levels:
+        if isinstance(level.centroids, MedoidDistances):
+            return
+        own = level.centroids.data if sparse.issparse(level.centroids) else level.centroids
+        if (largest := largest_value(own, n_threads)) > _FARTHER * rows:
+            raise ValueError(
+                f"X: its values are up to {rows:g}, but centroids of the model up to {largest:g}: the file of the "
+                "model was changed; fit a new one"
+            )
 
 
 def _arrange(

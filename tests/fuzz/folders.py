@@ -88,7 +88,7 @@ def commands(run: Path, number: int) -> list[list[str]]:
         ["transform", str(run), str(data), "-o", f"{out}-new.csv"],
         ["export", str(run), "-o", f"{out}3.tsv", "--dims", "3"],
     ]  # fmt: skip
-    return [*quick, slow[number % len(slow)], slow[(number // len(slow) + 4) % len(slow)]]
+    return [*quick, slow[number % len(slow)], slow[(number + 1 + number // len(slow) % (len(slow) - 1)) % len(slow)]]
 
 
 def run_case(case: HostileCase) -> list[tuple[str, str]]:

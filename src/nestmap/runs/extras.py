@@ -78,7 +78,7 @@ def read_images(folder: Path, n_rows: int) -> Array | None:
     if not path.exists():
         return None
     pixels = read_container(path, "nestmap-images", VERSION).arrays.get("pixels")
-    if pixels is None or pixels.dtype != np.uint8:
+    if pixels is None or pixels.dtype != np.uint8 or pixels.shape[:1] != (n_rows,):
         raise ModelFileError(f"{path} does not hold a picture for each of the {n_rows} rows")
     try:
         return check_images(pixels, n_rows)

@@ -20,17 +20,17 @@ class _Kind(NamedTuple):
 
 
 _LARGEST = 1e15
-_TEXT = _Kind("a text", lambda value: type(value) is str)
-_NAME = _Kind("the name of a file in the run", lambda value: type(value) is str and _is_plain(value))
-_COUNT = _Kind("a whole number", lambda value: type(value) is int and 0 <= value < _LARGEST)
-_SOME = _Kind("a whole number of at least 1", lambda value: type(value) is int and 1 <= value < _LARGEST)
-_NUMBER = _Kind("a number of at least 0", lambda value: type(value) in (int, float) and 0 <= value < _LARGEST)
-_DISTANCE = _Kind("a number or null", lambda value: value is None or type(value) in (int, float))
-_TEXT_OR_NONE = _Kind("a text or null", lambda value: value is None or type(value) is str)
-_BOOL = _Kind("true or false", lambda value: type(value) is bool)
-_CHOICE = _Kind("a text, true, false or null", lambda value: value is None or type(value) in (str, bool))
-_OBJECT = _Kind("an object", lambda value: type(value) is dict)
-_OBJECT_OR_NONE = _Kind("an object or null", lambda value: value is None or type(value) is dict)
+_TEXT = _Kind("text", lambda value: type(value) is str)
+_NAME = _Kind("name of a file in the run", lambda value: type(value) is str and _is_plain(value))
+_COUNT = _Kind("whole number", lambda value: type(value) is int and 0 <= value < _LARGEST)
+_SOME = _Kind("whole number of at least 1", lambda value: type(value) is int and 1 <= value < _LARGEST)
+_NUMBER = _Kind("number of at least 0", lambda value: type(value) in (int, float) and 0 <= value < _LARGEST)
+_DISTANCE = _Kind("number or null", lambda value: value is None or type(value) in (int, float))
+_TEXT_OR_NONE = _Kind("text or null", lambda value: value is None or type(value) is str)
+_BOOL = _Kind("truth value", lambda value: type(value) is bool)
+_CHOICE = _Kind("text, truth value or null", lambda value: value is None or type(value) in (str, bool))
+_OBJECT = _Kind("object", lambda value: type(value) is dict)
+_OBJECT_OR_NONE = _Kind("object or null", lambda value: value is None or type(value) is dict)
 _CLUSTER = {"cluster": _COUNT, "rows": _SOME, "name?": _TEXT_OR_NONE}
 # What readers use of a record. An object has these keys (with a question mark: or not), a list has such entries;
 # "*" stands for any key.
@@ -72,9 +72,9 @@ def _misfits(value: Any, shape: Any, at: str = "") -> Iterator[str]:
     """What does not have the shape that it must have, one sentence each."""
     if isinstance(shape, _Kind):
         if not shape.fits(value):
-            yield f"{at!r} is {repr(value)[:60]}, expected {shape.told}"
+            yield f"{at!r} is {repr(value)[:60]}, which is no {shape.told}"
     elif type(value) is not type(shape):
-        yield f"{at!r} is {repr(value)[:60]}, expected {'a list' if isinstance(shape, list) else 'an object'}"
+        yield f"{at!r} is {repr(value)[:60]}, which is no {'list' if isinstance(shape, list) else 'object'}"
     elif isinstance(shape, list):
         for i, each in enumerate(value):
             yield from _misfits(each, shape[0], f"{at}[{i}]")
