@@ -32,6 +32,7 @@ inline auto array(const char* name) { return nb::arg(name).noconvert(); }
 void bind_rows(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_layout(nb::module_& m);
+void bind_tree(nb::module_& m);
 
 template <class A>
 int64_t length(const A& a) {

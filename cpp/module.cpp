@@ -26,4 +26,6 @@ NB_MODULE(NESTMAP_MODULE, m) {
     bind_search(m);
     // divide_regions, outside; small_frames, alignments; calibrate, spread, move
     bind_layout(m);
+    // communities, merge_order
+    bind_tree(m);
 }

@@ -195,3 +195,9 @@ def query(
     ids: I64,
     n_threads: int,
 ) -> tuple[int, int, int]: ...
+def communities(
+    starts: I64, ids: I32, weights: F64, volumes: F64, parents: I32, order: I32, resolution: float, labels: I32
+) -> None: ...
+def merge_order(
+    starts: I64, ids: I32, weights: F64, volumes: F64, parents: I32, first: I32, second: I32, similarities: F64
+) -> int: ...

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
+from . import communities as _communities
 from . import core, forces, frames, mosaic, twins
 
 
@@ -189,3 +190,26 @@ def better_places(
     else:
         native.better_places(*arguments, n_threads)
     return places, times
+
+
+def communities(
+    starts: Array, ids: Array, weights: Array, volumes: Array, parents: Array, order: Array, resolution: float
+) -> Array:
+    """Labels of a partition of high modularity (see the twin)."""
+    if (native := core()) is None:
+        return _communities.communities(starts, ids, weights, volumes, parents, order, resolution)
+    labels = np.empty(len(volumes), dtype=np.int32)
+    native.communities(starts, ids, weights, volumes, parents, order, resolution, labels)
+    return labels
+
+
+def merge_order(
+    starts: Array, ids: Array, weights: Array, volumes: Array, parents: Array
+) -> tuple[Array, Array, Array]:
+    """Pairs of nodes that merge, and how similar they were (see the twin)."""
+    if (native := core()) is None:
+        return _communities.merge_order(starts, ids, weights, volumes, parents)
+    first, second = np.empty(len(volumes), dtype=np.int32), np.empty(len(volumes), dtype=np.int32)
+    similarities = np.empty(len(volumes))
+    n = native.merge_order(starts, ids, weights, volumes, parents, first, second, similarities)
+    return first[:n], second[:n], similarities[:n]
