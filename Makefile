@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 # LANG, TERM, …) would hide what fails elsewhere. What pip needs to reach its index is left to the installation.
 EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
 
-.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz sanitize lint bench docs pictures clean
+.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz fuzz-files sanitize lint bench docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -51,6 +51,11 @@ locales:
 # Random small data and parameters. ARGS="--seed 7 --cases 50000" for others, "--case 123 --shrink" for one of them.
 fuzz: .venv/installed
 	$(BIN)/python -m tests.fuzz --cases 20000 --jobs 2 $(ARGS)
+
+# Model files and runs with something wrong in them. ARGS="--seed 8" for others.
+fuzz-files: .venv/installed
+	$(BIN)/python -m tests.fuzz.files --cases 3000 --seed 7 $(ARGS)
+	$(BIN)/python -m tests.fuzz.folders --cases 500 --seed 7 $(ARGS)
 
 lint: .venv/installed
 	$(EMPTIED) $(BIN)/ruff check .

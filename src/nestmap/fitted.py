@@ -173,7 +173,7 @@ def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:
         if isinstance(level.centroids, MedoidDistances):
             return
         own = level.centroids.data if sparse.issparse(level.centroids) else level.centroids
-        if (largest := largest_value(own, n_threads)) > _FARTHER * rows:
+        if (largest := largest_value(own, n_threads)) > _FARTHER * (rows or 1.0):
             raise ValueError(
                 f"X: its values are up to {rows:g}, but centroids of the model up to {largest:g}: the file of the "
                 "model was changed; fit a new one"
