@@ -5,6 +5,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 # Tests see nothing of this shell but these: a variable that happens to be set here (PYTHONUNBUFFERED, OMP_NUM_THREADS,
 # LANG, TERM, …) would hide what fails elsewhere. What pip needs to reach its index is left to the installation.
 EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
+# Two processes; a file's tests in one of them (tests/conftest.py), where they share what takes long to make.
+IN_TWO := -n 2 --dist loadgroup
 
 .PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz fuzz-files sanitize lint bench docs pictures clean
 
@@ -12,7 +14,7 @@ demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed chromium lint
-	$(EMPTIED) $(BIN)/python -m pytest -n 2 -m "not benchmarks"
+	$(EMPTIED) $(BIN)/python -m pytest $(IN_TWO) -m "not benchmarks"
 
 # The explorer's page, from TypeScript to src/nestmap/explore/page: the same bytes on every machine. Needs node and npm.
 page: explorer/node_modules/installed
@@ -30,16 +32,16 @@ chromium:
 
 # Without the tests that are marked slow: what to run between two changes.
 test-quick: .venv/installed
-	$(EMPTIED) $(BIN)/python -m pytest -n 2 -m "not slow and not benchmarks"
+	$(EMPTIED) $(BIN)/python -m pytest $(IN_TWO) -m "not slow and not benchmarks"
 
 # The code in benchmarks/, which users do not get.
 test-benchmarks: .venv/installed
-	$(EMPTIED) $(BIN)/python -m pytest -n 2 -m benchmarks
+	$(EMPTIED) $(BIN)/python -m pytest $(IN_TWO) -m benchmarks
 
 # The tests as on other machines (other CPUs, one core, not root, other locales, random order, …): five runs, about an hour.
 # ARGS="random one-core" chooses, ARGS="random+not-root" joins; `python tests/elsewhere.py --list` names them.
 test-elsewhere: .venv/installed locales
-	$(BIN)/python tests/elsewhere.py $(ARGS) -- -n 2
+	$(BIN)/python tests/elsewhere.py $(ARGS) -- $(IN_TWO)
 
 # The locale of another country, for test-elsewhere.
 locales:
