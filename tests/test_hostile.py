@@ -191,6 +191,15 @@ def test_centroids_that_are_no_means_of_the_rows_are_told(tmp_path: Path) -> Non
         nestmap.load(tmp_path / "m").relayout(files.MODELS["descent"][1])
 
 
+@pytest.mark.parametrize("name", ["descent", "mosaic"])
+def test_rows_that_lie_far_from_their_nodes_are_audited(name: str, tmp_path: Path) -> None:
+    """In a unit of the rows alone, nodes would be infinitely far away."""
+    spoilt = changed(name, spoil("map/positions", lambda positions: np.full_like(positions, 1e-320)))
+    (tmp_path / "m").write_bytes(spoilt)
+    audit = nestmap.load(tmp_path / "m").audit()
+    assert not audit
+
+
 @pytest.mark.parametrize("far", [0.0, 1e9, 1e39, 1e140])
 def test_a_single_place_has_a_coast_wherever_it_is(far: float) -> None:
     coasts = trace_coasts(np.full((7, 2), far), np.zeros(7, dtype=np.int64), 1)

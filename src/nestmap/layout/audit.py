@@ -68,12 +68,18 @@ def _in_words(a: LevelAudit) -> str:
 
 def audit_layout(hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int = 1) -> Audit:
     """Check every descendant of every node; O(n · levels · (levels + log n))."""
-    unit = power_of_two(layout.positions, n_threads)  # keeps squares of huge and tiny positions in range
-    if isinstance(layout, Mosaic):
-        return _audit_mosaic(hierarchy, layout, unit, n_threads)
     if isinstance(layout, Islands):
         return _audit_islands(hierarchy, layout, n_threads)
+    if isinstance(layout, Mosaic):
+        unit = _unit([layout.positions, *(regions.points for regions in layout.regions)], n_threads)
+        return _audit_mosaic(hierarchy, layout, unit, n_threads)
+    unit = _unit([layout.positions, *(placement.anchors for placement in layout.placements)], n_threads)
     return _audit_descent(hierarchy, layout, unit, n_threads)
+
+
+def _unit(places: list[Array], n_threads: int) -> float:
+    """A power of two that keeps squares of huge and tiny places in range: rows may lie far from their nodes."""
+    return min((power_of_two(some, n_threads) for some in places if some.any()), default=1.0)
 
 
 def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads: int) -> Audit:
