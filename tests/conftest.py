@@ -17,8 +17,10 @@ from hypothesis import settings
 from sklearn.datasets import load_digits
 
 from nestmap import HNNE, _parallel
-from nestmap._native import builds
+from nestmap._native import builds, core, using
 
+# Tests choose a build of the kernels by these: this is the one place that knows where the choice is made.
+__all__ = ["builds", "core", "using"]
 BACKENDS = (*builds(), "off")
 LIMIT = 240.0  # seconds that a test waits for another process or thread: a few would do, but machines may be slow
 if "TEST_CORES" in os.environ:  # `make test-elsewhere` counts more cores than there are

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import builds, core, using
 
 from nestmap import HNNE, RecallWarning
 from nestmap._input.memory import Budget
-from nestmap._native import builds, core, kernels, using
+from nestmap._native import kernels
 from nestmap._native import probe as twin
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer, reduce_rows

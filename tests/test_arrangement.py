@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, builds, digits, using
 from scipy import sparse
 from sklearn.datasets import load_digits
 
 from nestmap import HNNE, build_hierarchy
 from nestmap._arrays import blocks, runs
-from nestmap._native import builds, kernels, using
+from nestmap._native import kernels
 from nestmap.arrangement import local
 from nestmap.arrangement.local import make_local, nearest_orthogonal, turn_frames
 from nestmap.hierarchy.tree import Grouping

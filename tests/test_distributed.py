@@ -21,7 +21,6 @@ from workers import OPTIONS, RNG, ROWS, N, alone, approximate, client, clusters,
 
 import nestmap
 from nestmap import HNNE, MemoryBudgetError
-from nestmap._arrays import Array
 from nestmap._points.point_set import make_points
 from nestmap._points.reduce import fit_reducer
 from nestmap.distributed import borders, division, fit, pages, results, search, store, tasks
@@ -126,7 +125,7 @@ def test_frames(client: Any, alone: HNNE) -> None:
 
 
 @pytest.mark.slow
-def test_approximate_search(clusters: Any, approximate: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_approximate_search(clusters: Any, approximate: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for n_workers, chunks, per_item in (
         (2, 5000, 0),
@@ -149,7 +148,7 @@ def test_approximate_search(clusters: Any, approximate: Array, monkeypatch: pyte
 
 @pytest.mark.slow
 def test_a_second_attempt_if_guests_were_too_few(
-    client: Any, approximate: Array, monkeypatch: pytest.MonkeyPatch
+    client: Any, approximate: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shares: list[float] = []
 
@@ -239,7 +238,7 @@ def test_plan_of_more_rows_than_one_process_joins(parts: None, monkeypatch: pyte
     assert sum(many.moved.values()) > sum(few.moved.values()) + ROWS.nbytes
 
 
-def test_plan_of_an_approximate_search(approximate: Array) -> None:
+def test_plan_of_an_approximate_search(approximate: np.ndarray) -> None:
     X = da.from_array(approximate, chunks=(5000, 6))
     plan = HNNE(neighbors="approximate").plan(X)
     assert plan.method == "approximate" and plan.cluster.n_parts > 2 and "ask" not in plan.cluster.tasks

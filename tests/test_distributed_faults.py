@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import LIMIT
 from workers import OPTIONS, ROWS, alone, approximate, client, clusters, distributed, parts, pointers, same
 
 from nestmap import HNNE, MemoryBudgetError
-from nestmap._arrays import Array
 from nestmap.distributed import fit, merge, phases, places, search
 
 da = pytest.importorskip("dask.array")
@@ -76,7 +76,7 @@ def test_killed_workers_while_clusters_are_joined(
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["sort_block", "spread_block", "join_part"])
 def test_killed_workers_in_an_approximate_search(
-    client: Any, approximate: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
+    client: Any, approximate: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
     X, options = da.from_array(approximate, chunks=(5000, 6)), {"neighbors": "approximate", **OPTIONS}
     undisturbed = HNNE(**options).fit(X)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import BACKENDS
+from conftest import BACKENDS, using
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -14,7 +14,6 @@ from scipy import sparse
 from scipy.linalg import hadamard
 
 from nestmap import FINCH, HNNE
-from nestmap._native import using
 from nestmap.placement import RowTable
 from nestmap.preliminary import KINDS
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import BACKENDS, digits, fitted_digits
+from conftest import BACKENDS, digits, fitted_digits, using
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from nestmap import FINCH, HNNE, first_neighbors
-from nestmap._native import using
 
 # scikit-learn sets n_components to 1 in these
 ONE_COMPONENT = dict.fromkeys(

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from conftest import BACKENDS
+from conftest import BACKENDS, using
 from scipy.spatial.distance import cdist
 
 from nestmap import first_neighbors
-from nestmap._native import using
 from nestmap._points.point_set import PointSet, make_points
 from nestmap._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack
 

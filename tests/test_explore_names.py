@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import run_together
+from conftest import line_of, run_together
 from serving import ask, given_original, given_page, given_server, given_store, rename  # noqa: F401  # fixtures
 
 from nestmap import ModelFileError
@@ -130,10 +130,10 @@ def test_names_from_several_objects_and_processes_are_all_kept(tmp_path: Path) -
         "for i in range(25): saved.set(level, i, f'n{i}')\n"
     )
     commands = [[sys.executable, "-c", code, str(path), str(begin), str(level)] for level in (0, 1)]
-    others = [subprocess.Popen(command, stdout=subprocess.PIPE) for command in commands]
+    others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     try:
         for other in others:
-            assert other.stdout is not None and other.stdout.readline()
+            assert line_of(other)
         begin.touch()
         mine = [SavedNames(path), SavedNames(path)]
         for i in range(25):

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import core, digits
 
 from nestmap import FINCH, HNNE, ProgressEvent, plan
 from nestmap._costs import Job, expected_share, faster_ways, predict_costs
 from nestmap._forecast import Forecast, kind_of
-from nestmap._native import core
 from nestmap._progress import Progress
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}

@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from conftest import builds, using
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from nestmap import RecallWarning
-from nestmap._native import builds, using
 from nestmap.neighbors import NeighborGraph, approximate, neighbor_graph
 from nestmap.neighbors.graph import _with_copies
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, digits, using
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nestmap import FINCH, Hierarchy, build_hierarchy, first_neighbors
-from nestmap._native import using
 from nestmap.hierarchy.merge import Links, components, join_shortest, link_graph
 from nestmap.hierarchy.tree import Level
 from nestmap.neighbors import FirstNeighbors

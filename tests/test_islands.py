@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import builds, core, digits, using
 from scipy.spatial.distance import cdist
 
-from nestmap import HNNE, build_hierarchy
-from nestmap._native import builds, core, forces, kernels, using
+from nestmap import HNNE, ProgressEvent, build_hierarchy
+from nestmap._native import forces, kernels
 from nestmap._points.duplicates import hash_points
-from nestmap._progress import Progress, ProgressEvent
+from nestmap._progress import Progress
 from nestmap.arrangement import make_local
 from nestmap.layout import Descent, Islands, audit_layout
 from nestmap.layout.islands import graph, lay

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import LIMIT
-
-from nestmap._native import builds, core, using
+from conftest import LIMIT, builds, core, using
 
 N, DIMS, N_CELLS, LISTED, KEPT = 60, 16, 4, 3, 2
 pytestmark = pytest.mark.skipif(not builds(), reason="there is no compiled module")
@@ -446,7 +444,6 @@ def test_regions_of_any_extent_are_divided(extent: float) -> None:
 LIMITED = """
 import resource
 import numpy as np
-from nestmap._native import core
 
 def allow(room):
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import builds, using
 
 from nestmap import _native
-from nestmap._native import builds, kernels, twins, using
+from nestmap._native import kernels, twins
 from nestmap._points.point_set import make_points
 
 STUB = Path(inspect.getfile(_native)).with_name("_core_baseline.pyi")

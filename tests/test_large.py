@@ -16,9 +16,8 @@ import pytest
 import zarr
 from conftest import LIMIT, digits, fitted_digits, line_of
 
-from nestmap import HNNE, MemoryBudgetError
+from nestmap import HNNE, MemoryBudgetError, ProgressEvent
 from nestmap._input.memory import Budget, parse_size
-from nestmap._progress import ProgressEvent
 from nestmap.neighbors.choice import Search
 from nestmap.plan import Plan, plan_fit
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, using
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -20,7 +20,7 @@ from test_living import check_consistent, components_of_labels
 
 import nestmap
 from nestmap import HNNE
-from nestmap._native import forces, using
+from nestmap._native import forces
 from nestmap.arrangement import OldPlaces
 from nestmap.grow.like import keep_numbers, renumber
 from nestmap.hierarchy import build_hierarchy

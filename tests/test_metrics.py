@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, digits, using
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -19,7 +19,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from nestmap import HNNE, metrics
-from nestmap._native import using
 from nestmap.metrics._global import _random_triplets
 from nestmap.metrics._labels import _winner
 from nestmap.neighbors.scan import nearest_in_map, scan

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, builds, digits, using
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.neighbors import NearestNeighbors
 
 from nestmap import HNNE
-from nestmap._native import builds, kernels, mosaic, using
+from nestmap._native import kernels, mosaic
 from nestmap.arrangement import DistinctRows, Frames
 from nestmap.hierarchy.tree import Grouping, Level
 from nestmap.layout import Regions, audit_layout

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, digits, using
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from nestmap import first_neighbors
-from nestmap._native import twins, using
+from nestmap._native import twins
 from nestmap._points.point_set import make_points
 from nestmap.neighbors.join import Index, build_index, join_points
 

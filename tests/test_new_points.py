@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits, fitted_digits
+from conftest import BACKENDS, digits, fitted_digits, using
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier
 
 from nestmap import HNNE
-from nestmap._native import using
 from nestmap.placement import RULES
 from nestmap.preliminary import KINDS
 

@@ -9,7 +9,7 @@ from threading import get_ident
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, digits, using
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits, make_blobs
@@ -17,7 +17,6 @@ from sklearn.metrics import adjusted_mutual_info_score, pairwise_distances
 
 from nestmap import FINCH, HNNE, NativeMissingWarning, build_hierarchy, first_neighbors
 from nestmap import neighbors as search_module
-from nestmap._native import using
 from nestmap._parallel import map_blocks
 from nestmap._points.duplicates import hash_points
 from nestmap.hierarchy.medoids import find_medoids

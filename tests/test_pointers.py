@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from nestmap._arrays import Array
 from nestmap._points.point_set import make_points
 from nestmap._run import Run
 from nestmap.distributed import merge
@@ -42,7 +41,7 @@ class Here:
         return iter(enumerate(futures))
 
 
-def parted(folder: Path, X: Array, parts: Array, n_parts: int) -> tuple[Store, Division, Array]:
+def parted(folder: Path, X: np.ndarray, parts: np.ndarray, n_parts: int) -> tuple[Store, Division, np.ndarray]:
     """A store of rows that belong to these parts, two guests behind the rows of each; rows in the order of parts."""
     store = Store(str(folder), *X.shape, str(X.dtype))
     order = np.argsort(parts, kind="stable")
@@ -57,7 +56,9 @@ def parted(folder: Path, X: Array, parts: Array, n_parts: int) -> tuple[Store, D
     return store, division, order
 
 
-def merged(folder: Path, X: Array, ids: Array, parts: Array, n_parts: int, weights: Array) -> tuple[Any, Here]:
+def merged(
+    folder: Path, X: np.ndarray, ids: np.ndarray, parts: np.ndarray, n_parts: int, weights: np.ndarray
+) -> tuple[Any, Here]:
     """What tasks make of first neighbours."""
     store, division, order = parted(folder, X, parts, n_parts)
     places, here = np.empty(len(X), dtype=np.int64), Here()
@@ -66,7 +67,7 @@ def merged(folder: Path, X: Array, ids: Array, parts: Array, n_parts: int, weigh
     return job(weights, np.float32), here
 
 
-def check(folder: Path, X: Array, ids: Array, parts: Array, n_parts: int, weights: Array) -> Here:
+def check(folder: Path, X: np.ndarray, ids: np.ndarray, parts: np.ndarray, n_parts: int, weights: np.ndarray) -> Here:
     """Compare them with those of one machine."""
     found, here = merged(folder, X, ids, parts, n_parts, weights)
     members = components(link_graph(ids))

@@ -11,9 +11,9 @@ import time
 import pytest
 from conftest import LIMIT, line_of
 
-from nestmap import _progress
+from nestmap import ProgressEvent, _progress
 from nestmap._parallel import map_blocks
-from nestmap._progress import Progress, ProgressEvent
+from nestmap._progress import Progress
 
 
 class Clock:

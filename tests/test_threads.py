@@ -7,10 +7,9 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, run_together
+from conftest import BACKENDS, run_together, using
 
 from nestmap import HNNE, _native, first_neighbors
-from nestmap._native import using
 from nestmap._points.point_set import make_points
 from nestmap.metrics import trustworthiness
 from nestmap.neighbors.approximate import approximate_neighbors

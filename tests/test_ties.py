@@ -6,11 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import BACKENDS, digits
+from conftest import BACKENDS, digits, using
 from scipy import sparse
 
 from nestmap import HNNE, Hierarchy, build_hierarchy, first_neighbors
-from nestmap._native import using
 from nestmap._points.duplicates import hash_points
 
 

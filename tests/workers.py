@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import core
 from numpy.testing import assert_array_equal
 
 from nestmap import HNNE
-from nestmap._arrays import Array
-from nestmap._native import core
 from nestmap.distributed import fit, search
 from nestmap.neighbors import choice
 
@@ -96,7 +95,7 @@ def pointers(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def approximate(monkeypatch: pytest.MonkeyPatch) -> Array:
+def approximate(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     """Rows that are few, but searched in parts of which each is large enough for the approximate search."""
     if core() is None:
         pytest.skip("without kernels all searches are exact")
