@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from threading import Thread, Timer
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits
 
 from nestmap import HNNE, _parallel
 from nestmap._native import builds, core, using
@@ -43,6 +44,13 @@ def _own_random_numbers(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     """A test draws the same numbers from its module's RNG whichever tests run before it, in whichever process."""
     if hasattr(request.node, "module") and hasattr(request.node.module, "RNG"):
         monkeypatch.setattr(request.node.module, "RNG", np.random.default_rng(crc32(request.node.name.encode())))
+
+
+@pytest.fixture(scope="module")
+def one_blas_thread() -> Iterator[None]:
+    """For tests that multiply outside of the library, which limits BLAS itself: threads that wait for work spin."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @cache

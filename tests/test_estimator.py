@@ -34,7 +34,7 @@ QUICK: dict[str, Any] = {"layout": "descent"}
 CHECKED = [
     (HNNE(), {}), (HNNE(3, new_points="neighbor"), {}), (HNNE(1), {}), (HNNE(12), {}),
     (HNNE(4, arrangement="global", standardize=True), {}), (HNNE(layout="mosaic"), ONE_COMPONENT),
-    (HNNE(arrangement="global", inflate=True), ONE_COMPONENT), (HNNE(metric="cosine"), {}),
+    (HNNE(arrangement="global", inflate=True, **QUICK), ONE_COMPONENT), (HNNE(metric="cosine", **QUICK), {}),
     (HNNE(metric="manhattan", **QUICK), {}),
     (HNNE(metric="correlation", **QUICK), {"check_clustering": "two columns have no correlation but 1 and -1"}),
     (HNNE(metric="chebyshev", **QUICK), {}), (HNNE(metric="seuclidean", **QUICK), {}),

@@ -13,6 +13,7 @@ from nestmap import first_neighbors
 from nestmap._points.point_set import PointSet, make_points
 from nestmap._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 BELOW_FLOAT = 1e-35  # as in cpp/cells.hpp
 RNG = np.random.default_rng(8)
 

@@ -336,9 +336,9 @@ class TestForget:
 )
 def test_any_sequence_of_changes(steps: list[str], parameters: dict[str, object], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    X = digits()[rng.permutation(1797)[:400]]
-    model, rows = HNNE(**parameters).fit(X[:200]), X[:200]  # type: ignore[arg-type]
-    at = 200
+    X = digits()[rng.permutation(1797)[:300]]
+    model, rows = HNNE(**parameters).fit(X[:120]), X[:120]  # type: ignore[arg-type]
+    at = 120
     for step in steps:
         kept = model.embedding_
         if step == "extend":
@@ -348,7 +348,7 @@ def test_any_sequence_of_changes(steps: list[str], parameters: dict[str, object]
             far = rng.normal(size=(12, 64)) * 3 + rng.normal(size=64) * 40
             model, rows = model.extend(far), np.concatenate([rows, far])
         elif step == "forget":
-            gone = rng.choice(len(rows), 40, replace=False)
+            gone = rng.choice(len(rows), 15, replace=False)
             left = np.setdiff1d(np.arange(len(rows)), gone)
             model, rows, kept = model.forget(gone), rows[left], kept[left]
         elif step == "pickle":
