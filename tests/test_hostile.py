@@ -146,6 +146,13 @@ def test_links_must_be_those_of_the_tree(name: str, values: Any, tmp_path: Path)
     refused(tmp_path, changed("islands", spoil(name, values)), "each of 1 to|do not connect|expected 0 to|has shape")
 
 
+def test_a_metric_must_not_take_rows_beyond_all_numbers(tmp_path: Path) -> None:
+    spoilt = changed(
+        "mosaic", spoil("tree/metric/matrix", lambda matrix: np.where(matrix == matrix[0, 0], 1e155, matrix))
+    )
+    refused(tmp_path, spoilt, r"takes rows beyond 1e\+140")
+
+
 def test_axes_that_overflow_beside_an_empty_one(tmp_path: Path) -> None:
     """NumPy refuses such a shape with an error of its own."""
     entry = {"dtype": "F64", "shape": [0, 2**47, 2**47], "data_offsets": [0, 0]}

@@ -17,6 +17,10 @@ from .values import Reader, Writer, all_within, number
 
 _LONGEST = 40  # letters of a name
 _LARGEST = 1e300  # of what rows are multiplied by
+_FARTHEST, _SOME = (
+    1e140,
+    1000,
+)  # of rows that a metric has changed, so that squares are numbers; of how many it is seen
 
 
 def metric_record(writer: Writer, metric: Any) -> Any:
@@ -74,8 +78,8 @@ def check_rows(metric: Any, rows: Any, is_sparse: bool) -> None:
         raise ModelFileError(f"the metric {metric!r} does not take sparse rows")
     if isinstance(metric, str) and metric in NATIVE_METRICS:
         return
-    if isinstance(metric, RowMetric) and metric.matrix is None and rows.min() < 0:
-        raise ModelFileError(f"rows are negative, of which the metric {metric!r} takes square roots")
+    if isinstance(metric, RowMetric):
+        _check_changed(metric, rows)
     try:
         distances = pairwise(rows[:2], rows[:2], metric)
     except Exception as error:  # of SciPy or scikit-learn: there is no such metric, or not with such parameters
@@ -83,3 +87,14 @@ def check_rows(metric: Any, rows: Any, is_sparse: bool) -> None:
         raise ModelFileError(f"rows cannot be compared by the metric {repr(metric)[:80]} ({told})") from error
     if np.isnan(distances).any():
         raise ModelFileError(f"distances by the metric {repr(metric)[:80]} are NaN")
+
+
+def _check_changed(metric: RowMetric, rows: Any) -> None:
+    """Raise unless a metric changes rows to rows that can be laid out."""
+    if metric.matrix is None:
+        if rows.min() < 0:
+            raise ModelFileError(f"rows are negative, of which the metric {metric!r} takes square roots")
+        return
+    changed = metric.rows(rows[:: -(-rows.shape[0] // _SOME)])  # a wrong matrix changes all
+    if not all_within(changed, -_FARTHEST, _FARTHEST):
+        raise ModelFileError(f"the metric {metric!r} takes rows beyond {_FARTHEST:g}")
