@@ -444,6 +444,7 @@ def test_regions_of_any_extent_are_divided(extent: float) -> None:
 LIMITED = """
 import resource
 import numpy as np
+from nestmap._native import core
 
 def allow(room):
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
