@@ -12,7 +12,7 @@ namespace nestmap {
 namespace {
 
 constexpr int MOST_ROUNDS = 10;     // of moves and merges; two or three are the rule
-constexpr double LEAST_GAIN = 1e-9;  // of a move, in links: rounding errors must not move nodes back and forth
+constexpr double LEAST_GAIN = 1e-12;  // of a move, per volume of the node: rounding must not move it back and forth
 constexpr int64_t POLL_NODES = 1 << 14;
 
 // Ctrl-C in a loop that runs in the calling thread.
@@ -129,17 +129,18 @@ private:
             tally_.add(labels_[graph_.ids[e]], graph_.weights[e]);
         const int32_t own = labels_[node];
         const double pull = resolution_ * graph_.volumes[node];
+        const double least = LEAST_GAIN * graph_.volumes[node];
         double best = tally_[own] - pull * (volumes_[own] - graph_.volumes[node]);
         int32_t to = own;
         for (const int32_t c : tally_.seen) {
             if (c == own) continue;
             const double gain = tally_[c] - pull * volumes_[c];
-            if (gain > best + LEAST_GAIN) {
+            if (gain > best + least) {
                 best = gain;
                 to = c;
             }
         }
-        const bool alone = best < -LEAST_GAIN && sizes_[own] > 1;
+        const bool alone = best < -least && sizes_[own] > 1;
         return alone ? empty_.back() : to;  // there is an empty one: a community has two nodes
     }
 

@@ -29,6 +29,7 @@ from .grow import LivingMap
 from .grow.like import OldMap, match_old
 from .layout import Audit, Islands, audit_layout
 from .neighbors import accepts_sparse, check_metric, given_neighbors
+from .neighbors.given import given_lists
 from .parameters import MapParameters
 from .placement import RowTable, warn_of_far_rows
 from .plan import Plan, expect, make_run
@@ -53,6 +54,9 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         training rows.
     metric_params : dict or None
         Parameters of the metric: 'p' of 'minkowski', 'VI' of 'mahalanobis', 'V' of 'seuclidean', ….
+    hierarchy : {'first_neighbors', 'graph'}
+        What the levels above the leaves are: components of first neighbours of centroids (the paper's), or
+        communities of the rows' own neighbour graph, on several scales (docs/levels.md compares them).
     layout : {'auto', 'islands', 'descent', 'mosaic'}
         How much room clusters get: islands by t-SNE's forces, coarse to fine along the hierarchy (2-D only); balls
         around their centres (the paper's, the strongest promise); or regions that fill the picture, area by number
@@ -208,9 +212,13 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if search is not None:
             run = replace(run, rows=replace(run.rows, parts=search.n_parts))
             find = partial(search, metric, run)
+        if search is not None and self.hierarchy == "graph":
+            raise ValueError("hierarchy='graph': not on a dask cluster yet; use hierarchy='first_neighbors' there")
+        lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
         tree = fit_tree(
-            X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points, hashes=hashes, find=find
-        )
+            X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points, hashes=hashes, find=find,
+            kind=self.hierarchy, lists=lists,
+        )  # fmt: skip
         settings = self._settings(X.shape[0], self._draw_seed())
         if old is not None:
             tree = old.renumber(tree)

@@ -18,6 +18,7 @@ from ._run import Run
 from ._work.directory import WorkDir
 from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrangement, OldPlaces, make_local
 from .hierarchy.build import Finder, build_levels
+from .hierarchy.graph_levels import add_communities
 from .hierarchy.resume import Steps, identity
 from .hierarchy.tree import Hierarchy
 from .layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
@@ -98,10 +99,13 @@ def fit_tree(
     new_points: str = "centroid",
     hashes: Array | None = None,
     find: Finder | None = None,
+    kind: str = "first_neighbors",
+    lists: Array | None = None,
 ) -> FittedTree:
     """The hierarchy of validated rows, and what finds the cluster of a new one.
 
-    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`.
+    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`; `kind`: of the levels above the
+    leaves; `lists`: neighbours of the rows that the caller has, for kind="graph".
     """
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
@@ -112,8 +116,11 @@ def fit_tree(
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
         hierarchy = build_levels(
-            X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find
-        )
+            X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find,
+            only_leaves=kind == "graph",
+        )  # fmt: skip
+    if kind == "graph":
+        hierarchy = add_communities(hierarchy, X, hashes, run, lists)
     run.progress.note(str(hierarchy))
     index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
     return FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)

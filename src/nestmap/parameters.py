@@ -18,6 +18,7 @@ from ._input.validate import check_number, check_option
 from ._parallel import resolve_n_jobs
 from .arrangement import ARRANGEMENTS, MOST_LOCAL
 from .fitted import MapSettings
+from .hierarchy.tree import KINDS as HIERARCHIES
 from .layout import DETAILS, LAYOUTS
 from .layout.islands import MOST_ROWS
 from .neighbors.choice import METHODS, Search
@@ -36,6 +37,7 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
         *,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        hierarchy: str = "first_neighbors",
         layout: str = "auto",
         detail: str = "auto",
         tightness: float = 1.0,
@@ -58,6 +60,7 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
         self.n_components = n_components
         self.metric = metric
         self.metric_params = metric_params
+        self.hierarchy = hierarchy
         self.layout = layout
         self.detail = detail
         self.tightness = tightness
@@ -86,6 +89,7 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
             check_option("neighbors", self.neighbors, METHODS)
         Search(target_recall=self.target_recall)
         check_option("new_points", self.new_points, RULES)
+        check_option("hierarchy", self.hierarchy, HIERARCHIES)
         check_option("arrangement", self.arrangement, ARRANGEMENTS)
         check_option("layout", self.layout, LAYOUTS)
         check_option("detail", self.detail, DETAILS)

@@ -30,7 +30,8 @@ _NOT_KEPT = ("callback", "random_state", "like")  # of a session; a seed that is
 _NONE = type(None)
 _PARAMETERS: dict[str, tuple[type, ...]] = {
     "n_components": (int,), "n_clusters": (int, _NONE), "metric": (str,), "metric_params": (dict, _NONE),
-    "layout": (str,), "detail": (str,), "tightness": (int, float), "radius": (int, float), "arrangement": (str,),
+    "hierarchy": (str,), "layout": (str,), "detail": (str,), "tightness": (int, float), "radius": (int, float),
+    "arrangement": (str,),
     "preliminary": (str, np.ndarray), "inflate": (bool,), "neighbors": (str, np.ndarray),
     "target_recall": (int, float), "max_memory": (int, float, str, _NONE), "work_dir": (str, _NONE),
     "callback": (_NONE,), "random_state": (int, _NONE), "n_jobs": (int, _NONE), "verbose": (int, bool),

@@ -15,7 +15,7 @@ from ..errors import ModelFileError
 from ..fitted import index_rows
 from ..hierarchy.build import merge_items
 from ..hierarchy.merge import Links, components, link_graph
-from ..hierarchy.tree import Grouping, Hierarchy, Level
+from ..hierarchy.tree import KINDS, Grouping, Hierarchy, Level
 from ..neighbors import NeighborReport, centroid_kind
 from ..neighbors.blocked import BlockedIndex, MedoidDistances
 from ..placement import RULES, FittedTree, RowTable
@@ -49,6 +49,8 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
         "n_links": len(hierarchy.links),
         "far_distance": number(hierarchy.far_distance),
         "n_new": hierarchy.n_new,
+        "kind": hierarchy.kind,
+        "default_level": hierarchy.default_level(),
         "reports": [_report_record(report) for report in hierarchy.reports],
         "dtype": tree.dtype.name,
         "is_sparse": tree.is_sparse,
@@ -85,6 +87,8 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
         levels, metric, tuple(_read_report(reader, each) for each in reports), None,
         reader.number(record, "far_distance"), _read_links(reader, record, levels),
         reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0,  # older files do not know it
+        reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0],
+        reader.whole(record, "default_level", 0, len(levels) - 1) if "default_level" in record else None,
     )  # fmt: skip
     dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))
     index = None

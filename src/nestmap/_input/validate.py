@@ -160,8 +160,9 @@ def check_option(name: str, value: Any, options: tuple[str, ...]) -> None:
 
 def check_number(name: str, value: Any, low: float, high: float, *, integer: bool = False) -> None:
     """Raise unless low <= value <= high (and integral)."""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not is_number or (integer and int(value) != value) or not low <= value <= high:
+    kinds = int | np.integer if integer else int | float | np.integer | np.floating
+    is_number = isinstance(value, kinds) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
         kind = "a whole number" if integer else "a number"
         upper = f" and at most {high:g}" if np.isfinite(high) else ""
         raise ValueError(f"{name}={value!r}: must be {kind}, at least {low:g}{upper}")

@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import Array
 
 _MOST_ROUNDS = 10  # of moves and merges; two or three are the rule
-_LEAST_GAIN = 1e-9  # of a move, in links: rounding errors must not move nodes back and forth
+_LEAST_GAIN = 1e-12  # of a move, per volume of the node: rounding must not move it back and forth
 Neighbors = list[dict[int, float]]
 
 
@@ -22,10 +22,11 @@ def communities(
 ) -> Array:
     """A partition of high modularity: labels of the nodes, numbered by the lowest node of each community.
 
-    To join a community c gains a node i: links(i, c) - resolution * volume(i) * volume(c). Nodes move one by one to the
-    best community, in `order`, and the neighbours of those that moved are asked again; then whole communities move in
-    the same way; both in turn, until nothing moves (Louvain's method, run until it settles). Parts of a community that
-    are not connected become communities of their own. `resolution`: divided by the total volume. O(links) per round.
+    To join a community c gains a node i: links(i, c) - resolution * volume(i) * volume(c). Nodes move one by one to
+    the best community, in `order`, and the neighbours of those that moved are asked again; then whole communities
+    move in the same way; both in turn, until nothing moves (Louvain's method, run until it settles). Parts of a
+    community that are not connected become communities of their own. `resolution`: divided by the total volume.
+    O(links) per round.
     """
     graph = _inside_parents(starts, ids, weights, parents)
     labels = list(range(len(volumes)))
@@ -82,19 +83,24 @@ def _move(graph: Neighbors, volumes: list[float], resolution: float, labels: lis
 
 
 def _best(
-    node: int, links: dict[int, float], volumes: list[float], totals: list[float], resolution: float, labels: list[int]
+    node: int,
+    links: dict[int, float],
+    volumes: list[float],
+    totals: list[float],
+    resolution: float,
+    labels: list[int],
 ) -> int | None:
     """The community that a node gains the most from; None if it would rather be alone."""
     sums: dict[int, float] = {}
     for other, weight in links.items():
         sums[labels[other]] = sums.get(labels[other], 0.0) + weight
-    own, pull = labels[node], resolution * volumes[node]
+    own, pull, least = labels[node], resolution * volumes[node], _LEAST_GAIN * volumes[node]
     best, to = sums.get(own, 0.0) - pull * (totals[own] - volumes[node]), own
     for label, weight in sums.items():
         gain = weight - pull * totals[label]
-        if label != own and gain > best + _LEAST_GAIN:
+        if label != own and gain > best + least:
             best, to = gain, label
-    return None if best < -_LEAST_GAIN else to
+    return None if best < -least else to
 
 
 def _merge_communities(graph: Neighbors, volumes: list[float], resolution: float, labels: list[int]) -> bool:
@@ -147,8 +153,8 @@ def merge_order(
     """The dendrogram of all nodes: pairs that merge, by their lowest nodes, and how similar they were.
 
     The similarity of two clusters is links / (volume * volume) (Bonald et al., "Paris"). It never grows when clusters
-    merge, so chains of nearest neighbours find the whole dendrogram; sorted by falling similarity, the merges are those
-    of the most similar pair again and again. What no link connects stays apart. O(links log links).
+    merge, so chains of nearest neighbours find the whole dendrogram; sorted by falling similarity, the merges are
+    those of the most similar pair again and again. What no link connects stays apart. O(links log links).
     """
     links = _inside_parents(starts, ids, weights, parents)
     totals = [float(volume) for volume in volumes]

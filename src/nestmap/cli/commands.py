@@ -81,7 +81,9 @@ def _what_is_kept(target: Path, work: Path | None) -> str:
     if (target / "run.json").exists():
         return f"{target} is there; what should follow (--plot) is not"
     if work is None:
-        return "nothing was written; with --resume finished levels would be kept, and the next fit would go on from them"
+        return (
+            "nothing was written; with --resume finished levels would be kept, and the next fit would go on from them"
+        )
     n_levels = _n_finished(work)
     if not n_levels:
         return f"no level was finished; the same command starts again ({work} holds nothing yet)"

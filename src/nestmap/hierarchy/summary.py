@@ -59,7 +59,7 @@ class HierarchySummary:
         head = ("level", "clusters", "smallest", "median", "largest", "cohesion", "separation", "stability", "score")
         rows = [
             (f"{'*' * (s.level == self.default)}{s.level}", str(s.n_clusters), str(s.smallest), f"{s.median:g}",
-             str(s.largest), f"{s.cohesion:.4g}", f"{s.separation:.4g}", _share(s.stability), _share(s.score))
+             str(s.largest), _length(s.cohesion), _length(s.separation), _share(s.stability), _share(s.score))
             for s in self.levels
         ]  # fmt: skip
         widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
@@ -72,6 +72,10 @@ class HierarchySummary:
         except ImportError as error:
             raise ImportError("to_frame gives a pandas DataFrame: pip install pandas") from error
         return DataFrame([asdict(level) for level in self.levels]).set_index("level")
+
+
+def _length(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.4g}"
 
 
 def _share(value: float) -> str:
@@ -108,7 +112,12 @@ def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
 
 
 def _options(hierarchy: Hierarchy) -> list[int]:
-    """Levels to pick from: not level 0, nor those with more than 5 √n_rows clusters, unless there is no other."""
+    """Levels to pick from: not level 0, nor those with more than 5 √n_rows clusters, unless there is no other.
+
+    None of a tree that was built with a level for `labels_`.
+    """
+    if hierarchy.kind == "graph":
+        return []
     most = _MOST * np.sqrt(hierarchy.n_rows)
     found = [k for k in range(1, hierarchy.n_levels) if hierarchy.levels[k].n_nodes <= most]
     return found or [hierarchy.n_levels - 1]

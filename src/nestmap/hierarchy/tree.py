@@ -26,6 +26,8 @@ from .merge import Links, join_shortest
 from .summary import HierarchySummary, pick_level, summarize_levels
 from .typical import find_typical
 
+KINDS = ("first_neighbors", "graph")
+
 
 def _read_only(array: Any) -> Any:
     """The same array, not to be written through; the caller's own reference stays as it was."""
@@ -137,6 +139,10 @@ class Hierarchy:
     far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
     links: tuple[Links, ...] = field(default=(), repr=False)
     n_new: int = 0  # rows that came after the fit: the last ones
+    kind: str = (
+        "first_neighbors"  # what upper levels are: components of first neighbours, or communities of a 'graph'
+    )
+    default: int | None = None  # the level of `labels_`, where it was decided when the tree was built
 
     def __post_init__(self) -> None:
         links = tuple(Links(_read_only(each.ids), _read_only(each.ranks)) for each in self.links)
@@ -314,19 +320,19 @@ class Hierarchy:
         return self.levels[number + 1].members if number + 1 < self.n_levels else None
 
     def default_level(self) -> int:
-        """The level of `labels_`: clusters far apart for what holds them together, around their own centroids.
+        """The level of `labels_`.
 
-        `summary` has the figures; docs/levels.md the rule, and how it was measured.
+        Of communities, that at the default resolution. Of first neighbours, that whose clusters are far apart for
+        what holds them together, around their own centroids: `summary` has the figures, docs/levels.md the rule.
         """
-        if "_default_level" not in self.__dict__:
-            object.__setattr__(self, "_default_level", pick_level(self))
-        return int(self.__dict__["_default_level"])
+        if self.default is None:
+            object.__setattr__(self, "default", pick_level(self))
+        assert self.default is not None
+        return self.default
 
     def with_default_level(self, level: int) -> Hierarchy:
         """The same, with a level for `labels_` that was decided before: that of an older tree."""
-        other = replace(self)
-        object.__setattr__(other, "_default_level", level)
-        return other
+        return replace(self, default=level)
 
     def summary(self) -> HierarchySummary:
         """A table of the levels: clusters, their sizes, how tight they are, how far apart, and how stable.

@@ -56,6 +56,39 @@ def given_neighbors(given: Any, n: int) -> FirstNeighbors:
     return FirstNeighbors(ids.astype(np.int64), distances, report)
 
 
+def given_lists(given: Any, n: int) -> Array | None:
+    """All neighbours that the user brings, after `given_neighbors` has checked them: (n, k), nearest first.
+
+    -1 is none. None if a single one is given for each row.
+
+    Examples
+    --------
+    >>> given_lists([[0, 1, 2], [1, 0, 2], [2, 1, 0]], 3).tolist()
+    [[1, 2], [0, 2], [1, 0]]
+    """
+    if isinstance(given, FirstNeighbors):
+        return None
+    if sparse.issparse(given):
+        graph = sparse.coo_matrix(given)
+        rows, ids, order = graph.row, graph.col, graph.data.astype(np.float64)
+    else:
+        is_pair = isinstance(given, tuple | list) and len(given) in (2, 3) and getattr(given[0], "ndim", 0) == 2
+        lists = np.asarray(given[0] if is_pair else given)
+        if lists.ndim != 2:
+            return None
+        rows, ids = np.repeat(np.arange(n), lists.shape[1]), lists.ravel()
+        places = np.broadcast_to(np.arange(lists.shape[1], dtype=np.float64), lists.shape)
+        order = np.asarray(given[1] if is_pair else places, dtype=np.float64).ravel()
+    kept = (ids != rows) & (ids >= 0) & ~np.isnan(order)
+    rows, ids, order = rows[kept], ids[kept], order[kept]
+    sorted_rows = np.lexsort((ids, order, rows))
+    rows, ids = rows[sorted_rows], ids[sorted_rows]
+    place = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    found = np.full((n, int(place.max(initial=-1)) + 1), -1, dtype=np.int64)
+    found[rows, place] = ids
+    return found if found.shape[1] > 1 else None
+
+
 def _indices(given: Any, n: int) -> Array:
     try:
         ids = np.asarray(given)

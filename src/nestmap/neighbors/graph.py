@@ -130,20 +130,29 @@ def _warn_of_recall(report: NeighborReport) -> None:
 
 
 def build_graph(
-    X: Any, k: int, metric: Any, n_threads: int, *, method: str = "auto", target_recall: float = 0.95
+    X: Any,
+    k: int,
+    metric: Any,
+    n_threads: int,
+    *,
+    method: str = "auto",
+    target_recall: float = 0.95,
+    progress: Share | None = None,
 ) -> NeighborGraph:
     """The graph of validated rows under a metric that `check_metric` gave back."""
     metric = canonical_metric(metric)
     if isinstance(metric, RowMetric):
         rows = metric.rows(X, n_threads)
-        graph = build_graph(rows, k, "euclidean", n_threads, method=method, target_recall=target_recall)
+        graph = build_graph(
+            rows, k, "euclidean", n_threads, method=method, target_recall=target_recall, progress=progress
+        )
         return replace(graph, distances=graph.distances * metric.factor)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return NeighborGraph(*_all_distances(OtherSpace(X, metric), k, n_threads))
     hashes = hash_points(X, n_threads)
     points = make_points(X, metric, n_threads=n_threads, keys=hashes)
     ids, distances, report = nearest_points(
-        points, k, n_threads, method=method, target_recall=target_recall, hashes=hashes
+        points, k, n_threads, method=method, target_recall=target_recall, progress=progress, hashes=hashes
     )
     return NeighborGraph(ids, points.to_metric(distances), report)
 

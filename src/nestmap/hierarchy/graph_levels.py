@@ -1,0 +1,143 @@
+"""A hierarchy whose upper levels are communities of the rows' neighbour graph.
+
+Level 0 is the paper's (components of first neighbours); above it `community_tree` says which nodes belong together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from .._points.duplicates import first_equal
+from .._run import Run
+from ..neighbors import NeighborReport, centroid_kind, search
+from ..neighbors.graph import build_graph
+from .build import merge_items
+from .community_tree import CommunityLevels, build_communities
+from .link_graph import LinkGraph
+from .medoids import distances_between, merge_medoids
+from .merge import components, link_graph
+from .tree import Grouping, Hierarchy, Level
+
+N_NEIGHBORS = 15  # of each row: 10 make no better clusters
+_FEWER = 10  # at most one neighbour for so many rows: else all rows of a few would be neighbours
+_LEAST = 3
+TARGET_RECALL = 0.95  # of these neighbours
+
+
+def add_communities(hierarchy: Hierarchy, X: Any, hashes: Array, run: Run, lists: Array | None = None) -> Hierarchy:
+    """The hierarchy with communities in place of all levels above the leaves.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        Of the rows of X, with its leaves at least.
+    hashes : ndarray of shape (n_rows,), uint64
+        What `hash_points` gives for the rows.
+    lists : ndarray of shape (n_rows, k), optional
+        Neighbours of the rows, nearest first, that the caller has; -1 is none.
+    """
+    leaf = hierarchy.levels[0]
+    if leaf.n_nodes < 2:
+        return replace(hierarchy, kind="graph", default=0)
+    links, report = _link_leaves(hierarchy, X, hashes, run, lists)
+    run.progress.begin(f"communities of {leaf.n_nodes} leaves")
+    keys = np.arange(leaf.n_nodes) if leaf.keys is None else leaf.keys
+    ranks = np.empty(leaf.n_nodes, dtype=np.int64)
+    ranks[np.argsort(keys, kind="stable")] = np.arange(leaf.n_nodes)
+    found = build_communities(_connect(links, hierarchy, run), ranks, run.n_threads)
+    levels = _levels_above(leaf, found, hierarchy.metric, run)
+    above = () if found.above is None else (found.above,)
+    joined = (hierarchy.links[0], *(partition.links for partition in found.partitions), *above)
+    return replace(
+        hierarchy, levels=levels, links=joined, reports=(hierarchy.reports[0], report), kind="graph",
+        default=found.default,
+    )  # fmt: skip
+
+
+def _link_leaves(
+    hierarchy: Hierarchy, X: Any, hashes: Array, run: Run, lists: Array | None
+) -> tuple[LinkGraph, NeighborReport]:
+    """Links between leaves: those of their rows, of equal rows once with their number."""
+    leaf = hierarchy.levels[0]
+    if lists is not None:
+        return LinkGraph.between(leaf.members, leaf.n_nodes, lists), hierarchy.reports[0]
+    order = np.argsort(hashes, kind="stable")
+    first = first_equal(hashes[order], order)
+    distinct = None if first is None else np.flatnonzero(first == np.arange(len(first)))
+    counts = None if first is None else np.bincount(first, minlength=len(first))[distinct]
+    is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
+    rows = X if distinct is None else X[np.ix_(distinct, distinct)] if is_matrix else X[distinct]
+    k = min(N_NEIGHBORS, max(_LEAST, rows.shape[0] // _FEWER), rows.shape[0] - 1)
+    run.progress.begin(f"{k} neighbours of {rows.shape[0]} rows")
+    graph = build_graph(
+        rows, k, hierarchy.metric, run.n_threads, target_recall=TARGET_RECALL, progress=run.progress.share
+    )
+    labels = leaf.members if distinct is None else leaf.members[distinct]
+    return LinkGraph.between(labels, leaf.n_nodes, graph.ids, counts), graph.report
+
+
+def _connect(graph: LinkGraph, hierarchy: Hierarchy, run: Run) -> LinkGraph:
+    """The graph with single links between its parts: each joins the nearest by its centre, round by round.
+
+    Of two parts that join, those of their first parts are linked that are near each other. The largest leaf of a part
+    stands for it, of equal ones that with the lowest key.
+    """
+    leaf, metric = hierarchy.levels[0], hierarchy.metric
+    parts = graph.parts()
+    n = int(parts.max()) + 1
+    if n == 1:
+        return graph
+    centres, sizes, part_keys = _merge(leaf, parts, metric, run)
+    first = Level(centres, sizes, parts, np.nan, np.nan, part_keys)
+    keys = np.arange(leaf.n_nodes) if leaf.keys is None else leaf.keys
+    order = np.lexsort((keys, -leaf.sizes, parts))
+    heads = order[np.searchsorted(parts[order], np.arange(n))]
+    joined = np.arange(n)  # of each part
+    while (n := int(joined.max()) + 1) > 1:
+        centres, _, own_keys = _merge(first, joined, metric, run)
+        near = search(centres, metric, run.n_threads, run.nodes, keys=own_keys).neighbors.ids
+        pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
+        ends = np.array([_facing(first.centroids, joined, a, b, metric) for a, b in pairs.tolist()])
+        graph = graph.with_links(heads[ends[:, 0]], heads[ends[:, 1]])
+        joined = components(link_graph(near))[joined]
+    return graph
+
+
+def _facing(centres: Any, joined: Array, a: int, b: int, metric: Any) -> tuple[int, int]:
+    """A part of a and a part of b that are near each other."""
+    ours, theirs = np.flatnonzero(joined == a), np.flatnonzero(joined == b)
+    end = theirs[:1]
+    for _ in range(2):
+        begin = ours[[np.argmin(distances_between(centres, ours, end, metric)[:, 0])]]
+        end = theirs[[np.argmin(distances_between(centres, theirs, begin, metric)[:, 0])]]
+    return int(begin[0]), int(end[0])
+
+
+def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
+    """Centroids, sizes and keys of all levels, and how far their nodes are from each other."""
+    levels = [leaf]
+    for partition in found.partitions:
+        centroids, sizes, keys = _merge(levels[-1], partition.members, metric, run)
+        levels.append(Level(centroids, sizes, partition.members, np.nan, np.nan, keys))
+    for k in range(1, len(levels)):
+        near = search(levels[k].centroids, metric, run.n_threads, run.nodes, keys=levels[k].keys).neighbors
+        levels[k] = replace(levels[k], gap=float(np.mean(near.distances)))
+        if k > 1:
+            levels[k] = replace(levels[k], link=levels[k - 1].gap)
+    return tuple(levels)
+
+
+def _merge(level: Level, members: Array, metric: Any, run: Run) -> tuple[Any, Array, Array | None]:
+    """Centroids (or medoids), sizes and keys of groups of the nodes of a level."""
+    n_nodes, weights = int(members.max()) + 1, level.sizes.astype(np.float64)
+    group = Grouping.of(members, n_nodes)
+    if centroid_kind(metric) == "medoid":
+        centroids, sizes = merge_medoids(level.centroids, weights, group, metric, level.keys, run.n_threads)
+    else:
+        centroids, sizes = merge_items(level.centroids, weights, members, n_nodes, level.centroids.dtype, run)
+    keys = None if level.keys is None else np.add.reduceat(level.keys[group.order], group.starts[:-1])
+    return centroids, sizes.astype(np.int64), keys

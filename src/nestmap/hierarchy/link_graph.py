@@ -1,0 +1,161 @@
+"""Neighbour links between the nodes of a level: who is among whose nearest, counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._arrays import Array, brief_repr
+from .._native import kernels
+from .._parallel import map_blocks
+
+_VOTES, _TRIES = 16, 4  # partitions that decide what belongs together, and of which the best is taken then
+
+
+@dataclass(frozen=True, eq=False)
+class LinkGraph:
+    """A symmetric graph without loops: `weights` of links in both directions, `volumes` of all links of a node.
+
+    Links inside of a node count for its volume alone.
+    """
+
+    starts: Array  # (n + 1,) int64
+    ids: Array  # int32
+    weights: Array  # float64
+    volumes: Array  # (n,) float64
+
+    __repr__ = brief_repr
+
+    @classmethod
+    def between(cls, labels: Array, n_nodes: int, neighbors: Array, counts: Array | None = None) -> LinkGraph:
+        """Of nodes with rows: `labels` is the node of each row, `neighbors` (n, k) its nearest rows; -1 is none.
+
+        The nearest counts k, the next k - 1, and so on: whole numbers, whose sums are exact. `counts`: how many equal
+        rows each row stands for. Each of them has these links.
+        """
+        n, k = neighbors.shape
+        source, target = np.repeat(labels, k), neighbors.ravel()
+        weights = np.tile(np.arange(k, 0, -1, dtype=np.float64), n)
+        if counts is not None:
+            weights *= np.repeat(counts, k)
+        if (missing := target < 0).any():
+            source, target, weights = source[~missing], target[~missing], weights[~missing]
+        one_way = sparse.csr_matrix((weights, (source, labels[target])), shape=(n_nodes, n_nodes))
+        return cls.of_matrix(one_way + one_way.T)
+
+    @classmethod
+    def of_matrix(cls, matrix: Any) -> LinkGraph:
+        """From a symmetric matrix of links; its diagonal are links inside of nodes."""
+        links = sparse.csr_matrix(matrix)
+        links.sort_indices()
+        volumes = np.asarray(links.sum(axis=1)).ravel()
+        rows = np.repeat(np.arange(len(volumes)), np.diff(links.indptr))
+        others = links.indices != rows
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows[others], minlength=len(volumes)))])
+        return cls(starts.astype(np.int64), links.indices[others].astype(np.int32), links.data[others], volumes)
+
+    @property
+    def n(self) -> int:
+        return len(self.volumes)
+
+    @property
+    def total(self) -> float:
+        """The volume of all nodes."""
+        return float(self.volumes.sum())
+
+    @property
+    def sources(self) -> Array:
+        """The node that each entry of `ids` is a neighbour of."""
+        return np.repeat(np.arange(self.n), np.diff(self.starts))
+
+    @property
+    def inside(self) -> Array:
+        """Links inside of each node."""
+        return np.asarray(self.volumes - np.bincount(self.sources, weights=self.weights, minlength=self.n))
+
+    def matrix(self) -> Any:
+        """The links between nodes (CSR); it shares their memory."""
+        return sparse.csr_matrix((self.weights, self.ids, self.starts), shape=(self.n, self.n))
+
+    def contract(self, labels: Array, n_groups: int) -> LinkGraph:
+        """The graph of groups of nodes; O(links)."""
+        rows = np.concatenate([labels[self.sources], labels])
+        columns = np.concatenate([labels[self.ids], labels])
+        values = np.concatenate([self.weights, self.inside])
+        return LinkGraph.of_matrix(sparse.csr_matrix((values, (rows, columns)), shape=(n_groups, n_groups)))
+
+    def with_links(self, first: Array, second: Array) -> LinkGraph:
+        """With one more link in both directions between each of some pairs of nodes."""
+        ones = np.ones(len(first))
+        more = sparse.csr_matrix((ones, (first, second)), shape=(self.n, self.n))
+        return LinkGraph.of_matrix(self.matrix() + more + more.T + sparse.diags(self.inside))
+
+    def parts(self) -> Array:
+        """Which connected part each node belongs to, numbered by their lowest nodes."""
+        from .merge import components
+
+        return components(self.matrix())
+
+    def take(self, order: Array) -> LinkGraph:
+        """The same with its nodes in another order: node i is the old node order[i]."""
+        moved = self.matrix()[order][:, order] + sparse.diags(self.inside[order])
+        return LinkGraph.of_matrix(moved)
+
+
+def coverage(graph: LinkGraph, labels: Array) -> Array:
+    """Of each group of nodes the share of its links that stay inside; 1 is an island."""
+    n = int(labels.max()) + 1
+    leaving = labels[graph.sources] != labels[graph.ids]
+    lost = np.bincount(labels[graph.sources[leaving]], weights=graph.weights[leaving], minlength=n)
+    return np.asarray(1 - lost / np.bincount(labels, weights=graph.volumes, minlength=n))
+
+
+def modularity(graph: LinkGraph, labels: Array, resolution: float) -> float:
+    """Share of links inside of groups, less what volumes alone would give, times the resolution."""
+    volumes = np.bincount(labels, weights=graph.volumes) / graph.total
+    return float((coverage(graph, labels) * volumes).sum() - resolution * (volumes**2).sum())
+
+
+def find_communities(graph: LinkGraph, resolution: float, parents: Array | None = None, number: int = 0) -> Array:
+    """A partition of high modularity inside of parents: labels numbered by the lowest node.
+
+    `number`: of the order in which nodes are visited, the same each time; another one may end elsewhere.
+
+    Examples
+    --------
+    >>> pairs = np.array([[1, 2], [0, 2], [0, 1], [4, 5], [3, 5], [3, 4]])
+    >>> find_communities(LinkGraph.between(np.arange(6), 6, pairs), 1.0).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    above = np.zeros(graph.n, dtype=np.int32) if parents is None else parents.astype(np.int32)
+    order = np.random.default_rng(number).permutation(graph.n) if number else np.arange(graph.n)
+    found = kernels.communities(
+        graph.starts, graph.ids, graph.weights, graph.volumes, above, order.astype(np.int32),
+        resolution / graph.total,
+    )  # fmt: skip
+    return found.astype(np.int64)
+
+
+def agree_on_communities(graph: LinkGraph, resolution: float, n_threads: int = 1) -> Array:
+    """What many partitions agree on: it hardly changes with a few rows less, where single partitions do.
+
+    Links are weighed by the share of partitions that have both ends in one community, and the best partition of that
+    graph is taken.
+    """
+    found = _partitions(graph, resolution, _VOTES, n_threads)
+    source, target = graph.sources, graph.ids
+    votes = sum(((labels[source] == labels[target]).astype(np.int64) for labels in found), np.zeros(len(target)))
+    together = votes > 0
+    weights, ends = graph.weights[together] * votes[together], (source[together], target[together])
+    links = sparse.csr_matrix((weights, ends), shape=(graph.n, graph.n))
+    agreed = LinkGraph.of_matrix(links + sparse.diags(graph.inside * _VOTES))
+    found = _partitions(agreed, resolution, _TRIES, n_threads)
+    return found[int(np.argmax([modularity(agreed, labels, resolution) for labels in found]))]
+
+
+def _partitions(graph: LinkGraph, resolution: float, n: int, n_threads: int) -> list[Array]:
+    parts = [slice(i, i + 1) for i in range(n)]
+    return map_blocks(lambda part: find_communities(graph, resolution, number=part.start), parts, n_threads)
