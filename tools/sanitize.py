@@ -19,7 +19,7 @@ TESTS = {
     "address": [
         "tests/test_kernels.py", "tests/test_kernel_safety.py", "tests/test_neighbors.py", "tests/test_exactness.py",
         "tests/test_approximate.py", "tests/test_mosaic.py", "tests/test_arrangement.py", "tests/test_edge_cases.py",
-        "tests/test_graph.py", "tests/test_islands.py",
+        "tests/test_graph.py", "tests/test_islands.py", "tests/test_communities.py",
     ],
     "thread": ["tests/test_threads.py"],
 }  # fmt: skip
