@@ -23,6 +23,8 @@ from nestmap.neighbors.choice import Search, columns_for, decide, predicted_pair
 from nestmap.neighbors.join import join_points, make_cells
 from nestmap.plan import plan_fit
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
 
 def mixture(n: int, d: int, seed: int = 0, groups: int = 30) -> np.ndarray:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 
 from nestmap import first_neighbors
 from nestmap._native import twins
+from nestmap._points.duplicates import hash_points
 from nestmap._points.point_set import make_points
 from nestmap.neighbors.join import Index, build_index, join_points
 
@@ -290,3 +291,20 @@ def test_ctrl_c_reaches_the_native_loop() -> None:
     X = RNG.normal(size=(60_000, 64)).astype(np.float32)
     with pytest.raises(KeyboardInterrupt):
         join_points(make_points(X, "euclidean"), 2, progress=interrupt)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("kind", ["nearest", "random", "another"])
+def test_a_join_that_starts_from_guesses_finds_the_same(metric: str, kind: str) -> None:
+    X = np.concatenate([digits(), digits()[:50]])  # some rows are there twice
+    points = make_points(X, metric, n_threads=2, keys=hash_points(X, 1))
+    expected = join_points(points, 2)
+    n = len(X)
+    guesses = {
+        "nearest": expected.ids,
+        "random": (np.arange(n) + RNG.integers(1, n, n)) % n,
+        "another": (np.arange(n) + 1) % n,
+    }[kind]
+    found = join_points(points, 2, start=guesses)
+    np.testing.assert_array_equal(found.squared, expected.squared)
+    np.testing.assert_array_equal(found.ids, expected.ids)

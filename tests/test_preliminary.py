@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from nestmap import build_hierarchy
 from nestmap.preliminary import KINDS, LinearMap, eigen, fit_pca, make_preliminary, pca_source
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
 
 def same_up_to_sign(a: np.ndarray, b: np.ndarray) -> None:
     for x, y in zip(a.T, b.T, strict=True):

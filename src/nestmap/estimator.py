@@ -24,7 +24,7 @@ from ._progress import Progress
 from ._run import Run
 from .distributed.inputs import is_dask
 from .errors import ModelFileError
-from .fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids
+from .fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids, row_graph
 from .grow import LivingMap
 from .grow.like import OldMap, match_old
 from .layout import Audit, Islands, audit_layout
@@ -215,15 +215,19 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if search is not None and self.hierarchy == "graph":
             raise ValueError("hierarchy='graph': not on a dask cluster yet; use hierarchy='first_neighbors' there")
         lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
+        graph = None
+        if self.hierarchy == "graph":
+            hashes = hash_points(X, n_threads) if hashes is None else hashes
+            graph = row_graph(X, metric, hashes, run)
         tree = fit_tree(
             X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points, hashes=hashes, find=find,
-            kind=self.hierarchy, lists=lists,
+            kind=self.hierarchy, graph=graph, lists=lists,
         )  # fmt: skip
         settings = self._settings(X.shape[0], self._draw_seed())
         if old is not None:
             tree = old.renumber(tree)
             settings = old.settings(tree.hierarchy, settings)
-        return fit_map(X, tree, settings, run, work)
+        return fit_map(X, tree, settings, run, work, graph)
 
     def _old_map(self, X: Any, ids: Any, hashes: Array | None, n_threads: int) -> OldMap | None:
         """What `like` says of the rows of X."""

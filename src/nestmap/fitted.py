@@ -30,6 +30,7 @@ from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex, MedoidDistances
 from .neighbors.choice import most_columns
 from .neighbors.join import Index, build_index
+from .neighbors.row_graph import RowGraph, find_row_graph
 from .placement import Assigned, FittedTree, RowTable
 from .preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
 
@@ -100,12 +101,13 @@ def fit_tree(
     hashes: Array | None = None,
     find: Finder | None = None,
     kind: str = "first_neighbors",
+    graph: RowGraph | None = None,
     lists: Array | None = None,
 ) -> FittedTree:
     """The hierarchy of validated rows, and what finds the cluster of a new one.
 
     `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`; `kind`: of the levels above the
-    leaves; `lists`: neighbours of the rows that the caller has, for kind="graph".
+    leaves; `graph` of the rows, and `lists` of neighbours that the user has brought, for kind="graph".
     """
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
@@ -117,10 +119,10 @@ def fit_tree(
             saved = Steps(stack.enter_context(work))
         hierarchy = build_levels(
             X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find,
-            only_leaves=kind == "graph",
+            only_leaves=kind == "graph", start=None if graph is None else graph.nearest(X.shape[0]),
         )  # fmt: skip
     if kind == "graph":
-        hierarchy = add_communities(hierarchy, X, hashes, run, lists)
+        hierarchy = add_communities(hierarchy, graph, run, lists)
     run.progress.note(str(hierarchy))
     index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
     return FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)
@@ -135,6 +137,12 @@ def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | Bl
     return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
+def row_graph(X: Any, metric: Any, hashes: Array, run: Run) -> RowGraph | None:
+    """The neighbour graph of validated rows; `hashes`: of `hash_points`."""
+    run.progress.begin(f"neighbours of {X.shape[0]} rows")
+    return find_row_graph(X, metric, hashes, run.n_threads, run.progress.share)
+
+
 class RowWork(Protocol):
     """What a map needs of each row, where others than this process see to it; the same as they would get here."""
 
@@ -147,8 +155,18 @@ class RowWork(Protocol):
         """As `place_rows`."""
 
 
-def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run, work: RowWork | None = None) -> FittedMap:
-    """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy."""
+def fit_map(
+    X: Any,
+    tree: FittedTree,
+    settings: MapSettings,
+    run: Run,
+    work: RowWork | None = None,
+    graph: RowGraph | None = None,
+) -> FittedMap:
+    """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy.
+
+    `graph`: what `row_graph` gives for these rows, if the caller has it.
+    """
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
         return _fit_map_through(see, X, tree, settings, run)
     arrangement, preliminary = _arrange(X, tree, settings, run, work)
@@ -158,6 +176,8 @@ def fit_map(X: Any, tree: FittedTree, settings: MapSettings, run: Run, work: Row
     if settings.layout == "islands":
         options |= dict(row_keys=tree.table.in_order(), radius=settings.radius)
         options |= dict(detail=settings.detail, tightness=settings.tightness)
+        if settings.detail == "rows" and tree.hierarchy.kind == "graph":
+            options |= dict(graph=graph or row_graph(X, tree.hierarchy.metric, tree.table.in_order(), run))
         if places is not None and settings.scale is not None:
             layout = lay_alike(tree.hierarchy, arrangement, preliminary, X, places, scale=settings.scale, **options)
         else:

@@ -123,12 +123,14 @@ def build_levels(
     saved: SavedSteps | None = None,
     find: Finder | None = None,
     only_leaves: bool = False,
+    start: Array | None = None,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
     `dtype` is that of the centroids, `given` are first neighbours of the rows that the caller has (upper levels
     are searched), `hashes` what `hash_points` gives for the rows, `saved` finished steps of an earlier fit.
-    `find` is asked first for the neighbours of each level. `only_leaves`: level 0 alone.
+    `find` is asked first for the neighbours of each level. `only_leaves`: level 0 alone. `start`: of
+    `search`, for the rows.
     """
     items, weights, dtype = X, np.broadcast_to(1.0, X.shape[0]), dtype or work_dtype_of(X, run.n_threads)
     keys = hashes = hash_points(X, run.n_threads) if hashes is None else hashes
@@ -143,12 +145,12 @@ def build_levels(
             computed = True  # levels above belong to other clusters, should they be there
             check_unchanged(X)
             step = _join_items(  # nothing but the call holds what the search has found
-                k, items, weights, metric, _find_neighbors(k, items, metric, run, reducer, given, hashes, keys, find),
-                keys, dtype, run,
+                k, items, weights, metric,
+                _find_neighbors(k, items, metric, run, reducer, given, hashes, keys, find, start), keys, dtype, run,
             )  # fmt: skip
             if saved is not None:
                 saved.save(k, step)
-        given = hashes = None
+        given = hashes = start = None
         reducer = reducer or step.reducer
         steps.append(step)
         warn_of_recall(step.report)
@@ -178,6 +180,7 @@ def _find_neighbors(
     hashes: Array | None,
     keys: Array,
     find: Finder | None,
+    start: Array | None,
 ) -> Found:
     """First neighbours of the items below level k."""
     if find and given is None and (found := find(k, items, keys, hashes, reducer)) is not None:
@@ -187,7 +190,7 @@ def _find_neighbors(
         return Found(measure_links(given, items, metric, run.n_threads))
     if items.shape[0] == 1:
         return Found(FirstNeighbors(np.zeros(1, dtype=np.int64), np.full(1, np.nan), _single_row_report()))
-    found = search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys)
+    found = search(items, metric, run.n_threads, run.search(k), reducer, run.progress.share, hashes, keys, start)
     return found if k == 1 else replace(found, index=None)  # new rows ask the nodes of level 0 alone
 
 

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
-from .._points.duplicates import first_equal
 from .._run import Run
-from ..neighbors import NeighborReport, centroid_kind, search
-from ..neighbors.graph import build_graph
+from ..neighbors import centroid_kind, search
+from ..neighbors.row_graph import RowGraph
 from .build import merge_items
 from .community_tree import CommunityLevels, build_communities
 from .link_graph import LinkGraph
@@ -25,25 +24,24 @@ from .tree import Grouping, Hierarchy, Level
 N_NEIGHBORS = 15  # of each row: 10 make no better clusters
 _FEWER = 10  # at most one neighbour for so many rows: else all rows of a few would be neighbours
 _LEAST = 3
-TARGET_RECALL = 0.95  # of these neighbours
 
 
-def add_communities(hierarchy: Hierarchy, X: Any, hashes: Array, run: Run, lists: Array | None = None) -> Hierarchy:
+def add_communities(hierarchy: Hierarchy, graph: RowGraph | None, run: Run, lists: Array | None = None) -> Hierarchy:
     """The hierarchy with communities in place of all levels above the leaves.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-        Of the rows of X, with its leaves at least.
-    hashes : ndarray of shape (n_rows,), uint64
-        What `hash_points` gives for the rows.
+        Of some rows, with its leaves at least.
+    graph : RowGraph or None
+        Of the same rows; None if all are equal.
     lists : ndarray of shape (n_rows, k), optional
-        Neighbours of the rows, nearest first, that the caller has; -1 is none.
+        Neighbours of the rows, nearest first, that the user has brought: they count instead. -1 is none.
     """
     leaf = hierarchy.levels[0]
-    if leaf.n_nodes < 2:
+    if leaf.n_nodes < 2 or graph is None:
         return replace(hierarchy, kind="graph", default=0)
-    links, report = _link_leaves(hierarchy, X, hashes, run, lists)
+    links = _link_rows(leaf, graph) if lists is None else LinkGraph.between(leaf.members, leaf.n_nodes, lists)
     run.progress.begin(f"communities of {leaf.n_nodes} leaves")
     keys = np.arange(leaf.n_nodes) if leaf.keys is None else leaf.keys
     ranks = np.empty(leaf.n_nodes, dtype=np.int64)
@@ -53,31 +51,16 @@ def add_communities(hierarchy: Hierarchy, X: Any, hashes: Array, run: Run, lists
     above = () if found.above is None else (found.above,)
     joined = (hierarchy.links[0], *(partition.links for partition in found.partitions), *above)
     return replace(
-        hierarchy, levels=levels, links=joined, reports=(hierarchy.reports[0], report), kind="graph",
+        hierarchy, levels=levels, links=joined, reports=(hierarchy.reports[0], graph.report), kind="graph",
         default=found.default,
     )  # fmt: skip
 
 
-def _link_leaves(
-    hierarchy: Hierarchy, X: Any, hashes: Array, run: Run, lists: Array | None
-) -> tuple[LinkGraph, NeighborReport]:
+def _link_rows(leaf: Level, graph: RowGraph) -> LinkGraph:
     """Links between leaves: those of their rows, of equal rows once with their number."""
-    leaf = hierarchy.levels[0]
-    if lists is not None:
-        return LinkGraph.between(leaf.members, leaf.n_nodes, lists), hierarchy.reports[0]
-    order = np.argsort(hashes, kind="stable")
-    first = first_equal(hashes[order], order)
-    distinct = None if first is None else np.flatnonzero(first == np.arange(len(first)))
-    counts = None if first is None else np.bincount(first, minlength=len(first))[distinct]
-    is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
-    rows = X if distinct is None else X[np.ix_(distinct, distinct)] if is_matrix else X[distinct]
-    k = min(N_NEIGHBORS, max(_LEAST, rows.shape[0] // _FEWER), rows.shape[0] - 1)
-    run.progress.begin(f"{k} neighbours of {rows.shape[0]} rows")
-    graph = build_graph(
-        rows, k, hierarchy.metric, run.n_threads, target_recall=TARGET_RECALL, progress=run.progress.share
-    )
-    labels = leaf.members if distinct is None else leaf.members[distinct]
-    return LinkGraph.between(labels, leaf.n_nodes, graph.ids, counts), graph.report
+    labels = leaf.members if graph.rows is None else leaf.members[graph.rows]
+    k = min(N_NEIGHBORS, max(_LEAST, len(labels) // _FEWER))
+    return LinkGraph.between(labels, leaf.n_nodes, graph.ids[:, :k], graph.counts)
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, run: Run) -> LinkGraph:

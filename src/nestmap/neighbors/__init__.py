@@ -138,11 +138,12 @@ def search(
     progress: Share | None = None,
     hashes: Array | None = None,
     keys: Array | None = None,
+    start: Array | None = None,
 ) -> Found:
     """First neighbours of validated rows (or of centroids) under a metric that `check_metric` gave back.
 
     Of rows at the same distance the one with the lowest key is taken. `hashes`: what `hash_points` gives for the
-    rows; they are the keys unless others are given.
+    rows; they are the keys unless others are given; `start`: for each row another one that is probably the nearest.
     """
     metric, options = canonical_metric(metric), options or Search()
     if isinstance(metric, str) and metric == "precomputed":
@@ -150,14 +151,15 @@ def search(
     hashes = hash_points(X, n_threads) if hashes is None else hashes
     keys = hashes if keys is None else keys
     if isinstance(metric, RowMetric):
-        found = search(metric.rows(X, n_threads), "euclidean", n_threads, options, reducer, progress, hashes, keys)
+        rows = metric.rows(X, n_threads)
+        found = search(rows, "euclidean", n_threads, options, reducer, progress, hashes, keys, start)
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, keys, n_threads, progress))
     points = make_points(X, metric, n_threads=n_threads, keys=keys)
     chosen = decide(X, metric, options)
     if chosen.method == "exact":
-        joined = join_points(points, n_threads, reducer, progress, hashes, options.columns)
+        joined = join_points(points, n_threads, reducer, progress, hashes, options.columns, start)
         neighbors = joined.in_metric(points)
         if core() is None and options.method == "approximate":
             neighbors = replace(neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact()))

@@ -193,10 +193,12 @@ def join_points(
     progress: Share | None = None,
     hashes: Array | None = None,
     columns: int = MOST_COLUMNS,
+    start: Array | None = None,
 ) -> Joined:
     """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
 
-    `hashes`: what `hash_points` gives for these rows, if the caller has it; `columns`: most reduced columns.
+    `hashes`: what `hash_points` gives for these rows, if the caller has it; `columns`: most reduced columns; `start`:
+    another row for each row that is probably the nearest, for tight limits from the beginning.
     """
     clock = Clock()
     if core() is None:
@@ -215,7 +217,8 @@ def join_points(
         if distinct is not None:
             partition = Partition(distinct[partition.order], partition.starts, partition.centres)
         clock.stop("cells")
-        squared, ids, counts, head = _join(points, reducer, reduced, partition, n_threads, progress)
+        squared, ids = _limits(points, partition.order, start)
+        counts, head = _join(points, reducer, reduced, partition, squared, ids, n_threads, progress)
     found, found_ids = np.zeros(points.n), np.empty(points.n, dtype=np.int64)
     found[partition.order] = squared
     found_ids[partition.order] = ids
@@ -234,12 +237,16 @@ def _join(
     reducer: Reducer,
     reduced: ShortRows,
     partition: Partition,
+    squared: Array,
+    ids: Array,
     n_threads: int,
     progress: Share | None,
-) -> tuple[Array, Array, Array, int]:
-    """Own cells, then near cells, then all: each round starts from the limits of the one before."""
+) -> tuple[Array, int]:
+    """Own cells, then near cells, then all: each round starts from the limits of the one before.
+
+    Improves the distances and ids of what was found, and returns counts of pairs and the last head.
+    """
     n, n_cells = len(reduced.z), len(partition.starts) - 1
-    squared, ids = np.full(n, np.inf), np.full(n, -1, dtype=np.int64)
     done, counts = core().PairSet(n_cells), np.zeros(4, dtype=np.int64)
     head = min(_FIRST_HEAD, reduced.z.shape[1])
     for step, n_visit in enumerate((1, _NEAR_CELLS, n_cells)):
@@ -256,7 +263,15 @@ def _join(
         counts[:3] += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, share)
         if n_visit >= n_cells:
             break
-    return squared, ids, counts, head
+    return counts, head
+
+
+def _limits(points: PointSet, order: Array, start: Array | None) -> tuple[Array, Array]:
+    """Distances to beat or to reach, and whose they are, of the rows in cell order."""
+    if start is None:
+        return np.full(len(order), np.inf), np.full(len(order), -1, dtype=np.int64)
+    ids = start[order].astype(np.int64)
+    return kernels.pair_distances(points, order, ids), ids
 
 
 def _are_products_cheaper(points: PointSet, reduced: ShortRows, limits: Array, cost: float, near: bool) -> bool:

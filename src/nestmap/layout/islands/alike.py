@@ -18,6 +18,7 @@ from ..._native import kernels
 from ..._progress import Progress, part_of
 from ...arrangement import Arrangement, DistinctRows, OldPlaces
 from ...hierarchy.tree import Hierarchy
+from ...neighbors.row_graph import RowGraph
 from ...preliminary import Preliminary
 from ..descent import Placement, lengths, neighbors_in_map
 from ..similarity import align, spread
@@ -65,6 +66,7 @@ def lay_alike(
     first_equal: Array | None,
     n_threads: int,
     progress: Progress,
+    graph: RowGraph | None = None,
 ) -> Islands:
     """As `lay_islands`, from places in an older map of the same detail and tightness; the map lies on it.
 
@@ -73,7 +75,7 @@ def lay_alike(
     distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
     leaf: Placement | RowPlacement
     if detail == "rows":
-        items = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
+        items = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project, graph)
         some = slice(None) if distinct is None else distinct.rows
         lay, ties = scale * places.rows[some], ROW_TIE * places.known[some]
         progress.begin(f"islands: {len(lay)} rows from where they lay")

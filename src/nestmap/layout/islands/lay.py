@@ -14,6 +14,7 @@ from ..._parallel import Beside
 from ..._progress import Progress, Share, part_of
 from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
 from ...hierarchy.tree import Hierarchy
+from ...neighbors.row_graph import RowGraph
 from ...preliminary import Preliminary
 from ..descent import Anchored, Placement, PlaceRows, make_placement, place_rows, separate
 from ..similarity import Similarity, align
@@ -61,13 +62,17 @@ class Items:
     rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
     along: Projection | None = None  # leading directions of the data, if they are known
     hashes: Array | None = None  # of `hash_points`
+    graph: RowGraph | None = None  # of these items, if it is known
 
     def weigh(self, perplexity: float, n_threads: int, share: Share | None = None) -> Weighed:
         """The items by their rank, and in that order their masses and what attracts them."""
         n_neighbors = min(len(self.keys) - 1, int(REACH * perplexity))
-        ids, distances = level_graph(
-            self.data, self.metric, n_neighbors, n_threads, self.keys, share, self.along, self.hashes
-        )
+        if self.graph is not None:
+            ids, distances = self.graph.ids[:, :n_neighbors], self.graph.distances[:, :n_neighbors]
+        else:
+            ids, distances = level_graph(
+                self.data, self.metric, n_neighbors, n_threads, self.keys, share, self.along, self.hashes
+            )
         order = np.argsort(self.rank)
         masses = self.masses[order].astype(np.float64)
         return order, masses, weigh_neighbors(self.rank[ids[order]], distances[order], masses, perplexity, n_threads)
@@ -93,6 +98,7 @@ def lay_islands(
     places: OldPlaces | None = None,
     first_equal: Array | None = None,
     place: PlaceRows | None = None,
+    graph: RowGraph | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Islands:
@@ -118,6 +124,8 @@ def lay_islands(
         For each row the first row that equals it: they get one place. None if all rows differ.
     place : callable, optional
         Another `place_rows`, which gives the same (detail="leaves").
+    graph : RowGraph, optional
+        Of the rows, if it is known (detail="rows").
     """
     progress = progress or Progress(0)
     distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
@@ -125,7 +133,7 @@ def lay_islands(
     go_down = partial(_lay_nodes, hierarchy, arrangement, begin, start, ranks, detail, tightness, n_threads, progress)
     leaf: Placement | RowPlacement
     if detail == "rows":
-        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project)
+        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project, graph)
         leap = len(rows.keys) > FEW_ROWS
         perplexity, phases = row_phases(len(rows.keys), tightness, leap)
         # what attracts rows is found meanwhile: the first level, of few nodes, leaves threads idle
@@ -282,6 +290,7 @@ def row_items(
     distinct: DistinctRows | None,
     leaf_ranks: Array,
     along: Projection | None,
+    graph: RowGraph | None = None,
 ) -> Items:
     """The rows, of equal ones the first, which counts for all of them; many make do with the directions `along`."""
     above, masses = leaf_ranks[hierarchy.levels[0].members], np.ones(len(keys))
@@ -289,7 +298,7 @@ def row_items(
         some, masses = distinct.rows, distinct.counts
         X, keys, coordinates, above = X[some], keys[some], coordinates[some], above[some]
     along = along if len(keys) > FEW_ROWS else None
-    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above), along, hashes=keys)
+    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above), along, keys, graph)
 
 
 def improve(
