@@ -63,28 +63,28 @@ def arguments(kernel: str) -> dict[str, Any]:
         data = {"data": np.ones(5), "indices": np.arange(5), "indptr": np.array([0, 2, 4, 5]), "n_cols": 5}
         return data | {"scale": np.ones(3), "shift": np.zeros(1), "extra": np.zeros(3)}
     if kernel == "project":
-        return {"x": x, "mean": x[0].copy(), "basis": x[:3].copy(), "z": np.empty((N, 3)), **threads}
+        return {"x": x, "mean": x[0].copy(), "basis": x[:3].copy(), "z": np.zeros((N, 3)), **threads}
     if kernel == "group_means":
-        means = np.empty((3, DIMS))
+        means = np.zeros((3, DIMS))
         return {"x": x, "order": order, "starts": starts, "weights": np.ones(N), "means": means, **threads}
     if kernel == "hash_rows":
-        return {"x": x, "hash": np.empty(N, dtype=np.uint64), **threads}
+        return {"x": x, "hash": np.zeros(N, dtype=np.uint64), **threads}
     if kernel == "largest":
         return {"x": x.ravel(), **threads}
     if kernel == "count_within":
-        counts = {name: np.empty((N, 2), dtype=np.int64) for name in ("below", "upto")}
+        counts = {name: np.zeros((N, 2), dtype=np.int64) for name in ("below", "upto")}
         return {"values": x, "lower": np.zeros((N, 2)), "upper": np.ones((N, 2)), **counts}
     if kernel == "pair_distances":
-        return {"rows": rows_of(x), "i": order, "j": order[::-1].copy(), "distances": np.empty(N), "norm": "L2"}
+        return {"rows": rows_of(x), "i": order, "j": order[::-1].copy(), "distances": np.zeros(N), "norm": "L2"}
     if kernel == "divide_regions":
         regions = {"region_" + name.replace("corners", "points"): a for name, a in polygons().items()}
         groups = {"order": order, "starts": np.array([0, 20, N]), "offsets": rng.normal(size=(N, 2))}
         return regions | groups | {
-            "shares": np.ones(N), "rounds": 1, "want_polygons": True, "centres": np.empty((N, 2)), **threads
+            "shares": np.ones(N), "rounds": 1, "want_polygons": True, "centres": np.zeros((N, 2)), **threads
         }  # fmt: skip
     if kernel == "outside":
         return {
-            **polygons(), "ids": rng.integers(0, 2, N), "points": x[:, :2].copy(), "out": np.empty(N), **threads
+            **polygons(), "ids": rng.integers(0, 2, N), "points": x[:, :2].copy(), "out": np.zeros(N), **threads
         }  # fmt: skip
     if kernel == "small_frames":
         maps = np.zeros((3, 2, DIMS), dtype=np.float32)
@@ -93,10 +93,10 @@ def arguments(kernel: str) -> dict[str, Any]:
     if kernel == "alignments":
         maps = rng.normal(size=(N, 2, DIMS)).astype(np.float32)
         places = {"centres": x.astype(np.float32), "anchors": x[:, :2].copy(), "around": order.reshape(-1, 1)}
-        return {"maps": maps, **places, "out": np.empty((N, 2, 2)), **threads}
+        return {"maps": maps, **places, "out": np.zeros((N, 2, 2)), **threads}
     if kernel == "calibrate":
         near = np.sort(np.abs(x[:, :6]), axis=1).astype(np.float32)
-        return {"distances": near, "perplexity": 2.0, "weights": np.empty((N, 6), dtype=np.float32), **threads}
+        return {"distances": near, "perplexity": 2.0, "weights": np.zeros((N, 6), dtype=np.float32), **threads}
     places, grid = x[:, :2].astype(np.float32), {"x": -10.0, "y": -10.0, "spacing": 0.5}
     if kernel == "spread":
         charges = np.zeros((48, 48), dtype=np.float32)
@@ -111,6 +111,16 @@ def arguments(kernel: str) -> dict[str, Any]:
             "positions": places, **ones,
             "bounds": np.zeros((2, 2), dtype=np.float32), **threads,
         }  # fmt: skip
+    if kernel in ("communities", "merge_order"):
+        around = np.stack([np.roll(np.arange(N), 1), np.roll(np.arange(N), -1)], axis=1).astype(np.int32)
+        ring = {"starts": np.arange(0, 2 * N + 1, 2), "ids": around.ravel(), "weights": np.ones(2 * N)}
+        nodes = {"volumes": np.full(N, 2.0), "parents": np.zeros(N, dtype=np.int32)}
+        labels = {name: np.zeros(N, dtype=np.int32) for name in ("labels", "first", "second")}
+        if kernel == "communities":
+            return {**ring, **nodes, "order": order.astype(np.int32), "resolution": 0.01, "labels": labels["labels"]}
+        return {
+            **ring, **nodes, "first": labels["first"], "second": labels["second"], "similarities": np.zeros(N),
+        }  # fmt: skip
     strong = np.tile(order.astype(np.int32)[:, None], 3)
     if kernel == "strongest":
         graph = {"starts": np.arange(N + 1), "ids": strong[:, 0].copy(), "weights": np.ones(N, dtype=np.float32)}
@@ -121,10 +131,10 @@ def arguments(kernel: str) -> dict[str, Any]:
             "positions": places, "counts": np.ones(N, dtype=bool), "places": np.ones((N, 2), dtype=np.float32),
             "times": np.ones(N, dtype=np.float32), **threads,
         }  # fmt: skip
-    cells, near = core().Cells(**short_rows()), np.empty((N_CELLS, LISTED), dtype=np.int32)
+    cells, near = core().Cells(**short_rows()), np.zeros((N_CELLS, LISTED), dtype=np.int32)
     native, best = rows_of(short_rows()["z"]), {"distances": np.full(N, np.inf)}
     if kernel == "Cells.centres":
-        return {"self": cells, "out": np.empty((N_CELLS, 9), dtype=np.float32)}
+        return {"self": cells, "out": np.zeros((N_CELLS, 9), dtype=np.float32)}
     if kernel == "near_cells":
         return {"cells": cells, "near": near, **search}
     core().near_cells(cells, near, 1, None)
@@ -134,8 +144,8 @@ def arguments(kernel: str) -> dict[str, Any]:
     if kernel == "rank_lists":
         asked = {
             "positions": np.array([5, 7]),
-            "distances": np.empty((2, 1)),
-            "found": np.empty((2, 1), dtype=np.int64),
+            "distances": np.zeros((2, 1)),
+            "found": np.zeros((2, 1), dtype=np.int64),
         }
         return {"cells": cells, "rows": native, **full, **asked, **search}
     if kernel == "Graph":
@@ -164,7 +174,7 @@ KERNELS = (
     "Cells", "Cells.centres", "PairSet", "dense_rows", "csr_rows", "project", "group_means", "hash_rows", "largest",
     "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "calibrate",
     "spread", "move", "strongest", "better_places", "near_cells", "probe", "Graph", "Graph.improve", "Graph.n_fresh",
-    "rank_lists", "self_join", "query",
+    "rank_lists", "self_join", "query", "communities", "merge_order",
 )  # fmt: skip
 
 
