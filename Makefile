@@ -8,7 +8,7 @@ EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
 # Two processes; a file's tests in one of them (tests/conftest.py), where they share what takes long to make.
 IN_TWO := -n 2 --dist loadgroup
 
-.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz fuzz-files sanitize lint bench docs pictures clean
+.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz fuzz-files sanitize lint bench bench-clusters docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -72,6 +72,10 @@ sanitize: .venv/installed
 # the report goes to docs/. NESTMAP_DATA names a directory of data; ARGS go to `python -m benchmarks`.
 bench: .venv/installed
 	$(BIN)/python -m benchmarks --out docs $(ARGS)
+
+# Clusters beside those of Leiden, EVoC, HDBSCAN and others: docs/clusters.md. NESTMAP_DATA as above.
+bench-clusters: .venv/installed
+	$(BIN)/python -m benchmarks.clusters $(ARGS)
 
 # The site, in docs/_build/html; `make test` builds it too.
 docs: .venv/installed
