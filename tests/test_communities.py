@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_mutual_info_score, pairwise_distances
 
 import nestmap
-from nestmap import HNNE
+from nestmap import HNNE, Communities
 from nestmap._native import kernels, using
 from nestmap.hierarchy.community_tree import build_communities, merge_links
 from nestmap.hierarchy.link_graph import LinkGraph, agree_on_communities, coverage, find_communities, modularity
@@ -262,3 +262,37 @@ def test_equal_rows_and_parts_without_links() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(ValueError, match="hierarchy='grap' is not an option"):
         HNNE(hierarchy="grap").fit(digits()[:50])
+
+
+# -- the tree alone ------------------------------------------------------------------------------------
+
+
+def test_the_tree_alone_is_that_of_the_map(model: HNNE, tmp_path: Path) -> None:
+    alone = Communities().fit(digits())
+    np.testing.assert_array_equal(alone.labels_, model.labels_)
+    assert alone.n_clusters_ == list(model.hierarchy_.level_sizes)
+    np.testing.assert_array_equal(alone.predict(digits()), model.labels_)
+    np.testing.assert_array_equal(alone.predict(digits()[:9], n_clusters=10), model.labels(n_clusters=10)[:9])
+    assert (Communities(10).fit(digits()).labels_ == model.labels(n_clusters=10)).all()
+    alone.save(tmp_path / "alone.nestmap")
+    again = nestmap.load(tmp_path / "alone.nestmap")
+    assert isinstance(again, Communities)
+    np.testing.assert_array_equal(again.membership_, alone.membership_)
+    np.testing.assert_array_equal(again.labels_, alone.labels_)
+
+
+def test_membership_is_the_share_of_links_that_stay() -> None:
+    model = Communities().fit(digits())
+    ids = neighbor_graph(digits(), 15).ids
+    stays = model.labels_[ids] == model.labels_[:, None]
+    expected = (stays * np.arange(15, 0, -1)).sum(axis=1) / 120
+    np.testing.assert_allclose(model.membership_, expected, rtol=1e-6)
+    y, sure = load_digits().target, model.membership_ > 0.5
+    assert 0.9 < sure.mean() < 1
+    scores = [adjusted_mutual_info_score(y[rows], model.labels_[rows]) for rows in (sure, ~sure)]
+    assert scores[0] > scores[1]  # rows between clusters are those that clusters are wrong about
+    twice = Communities().fit(np.repeat(digits()[:200], 2, axis=0))
+    np.testing.assert_array_equal(twice.membership_[::2], twice.membership_[1::2])
+    given_graph = Communities(neighbors=ids).fit(digits())
+    np.testing.assert_array_equal(given_graph.membership_, model.membership_)
+    assert (Communities().fit(np.zeros((5, 2))).membership_ == 1).all()

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from nestmap import FINCH, HNNE, first_neighbors
+from nestmap import FINCH, HNNE, Communities, first_neighbors
 
 # scikit-learn sets n_components to 1 in these
 ONE_COMPONENT = dict.fromkeys(
@@ -41,7 +41,7 @@ CHECKED = [
     (HNNE(metric="mahalanobis", **QUICK), {}),
     (HNNE(metric="minkowski", metric_params={"p": 3}, **QUICK), {}), (HNNE(metric="precomputed"), NOT_PAIRWISE),
     (FINCH(), {}), (FINCH(metric="manhattan"), {}), (FINCH(metric="chebyshev"), {}),
-    (FINCH(metric="precomputed"), NOT_PAIRWISE),
+    (FINCH(metric="precomputed"), NOT_PAIRWISE), (Communities(), {}), (HNNE(hierarchy="graph"), {}),
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from ._progress import ProgressEvent
     from .changes import compare
-    from .cluster import FINCH
+    from .cluster import FINCH, Communities
     from .errors import (
         FarRowsWarning,
         FileFormatError,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FINCH",
     "HNNE",
+    "Communities",
     "FarRowsWarning",
     "FileFormatError",
     "Hierarchy",
@@ -48,7 +49,8 @@ __all__ = [
 
 # What is asked for is imported then: `nestmap --help` needs no scikit-learn.
 _HOMES = {
-    "FINCH": "cluster", "HNNE": "estimator", "FarRowsWarning": "errors", "FileFormatError": "errors",
+    "FINCH": "cluster", "Communities": "cluster", "HNNE": "estimator", "FarRowsWarning": "errors",
+    "FileFormatError": "errors",
     "Hierarchy": "hierarchy", "MemoryBudgetError": "errors", "ModelFileError": "errors",
     "NativeMissingWarning": "errors", "ProgressEvent": "_progress", "RecallWarning": "errors",
     "build_hierarchy": "hierarchy", "compare": "changes", "first_neighbors": "neighbors", "label_layers": "plots",

@@ -1,7 +1,8 @@
-"""FINCH: the hierarchy's partitions as a clustering estimator (Sarfraz et al., CVPR 2019)."""
+"""Clustering without a map: FINCH (Sarfraz et al., CVPR 2019), and communities of the neighbour graph."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,54 +17,28 @@ from ._input.memory import memory_budget
 from ._input.training import assign_fitted, read_new, read_training
 from ._input.validate import check_number
 from ._parallel import resolve_n_jobs
+from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
 from .errors import ModelFileError
-from .fitted import fit_tree
+from .fitted import fit_tree, row_graph
 from .hierarchy import Grouping
 from .hierarchy.build import merge_items
+from .hierarchy.graph_levels import membership
 from .hierarchy.medoids import find_medoids
 from .neighbors import accepts_sparse, centroid_kind, check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import Search
+from .neighbors.given import given_lists
+from .neighbors.report import FirstNeighbors
 from .placement import FittedTree
 from .plan import expect, make_run, plan_fit
 
+Extra = Callable[[Array], dict[str, Any]]  # from labels to more fitted attributes
 
-class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
-    """Clustering by first-neighbour relations, without parameters.
 
-    Parameters
-    ----------
-    n_clusters : int or None
-        None: `labels_` are those of the partition that a rule picks (`Hierarchy.default_level`).
-        A number from 1 to n_rows: exactly that many, between two partitions by
-        their first-neighbour links, the shortest first (`Hierarchy.labels`).
-    metric, metric_params, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
-        As in `nestmap.HNNE`.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_rows,)
-    cluster_centers_ : array or CSR matrix of shape (n_clusters, n_features)
-        Means of the rows of each cluster of `labels_`, or medoids where means make no sense; None for
-        metric='precomputed'.
-    medoid_indices_ : ndarray of shape (n_clusters,) or None
-        The rows that are the medoids, for metrics that have them.
-    partitions_ : ndarray of shape (n_rows, n_partitions)
-        All partitions, fine to coarse, down to the last with at least two clusters.
-    n_clusters_ : list of int
-        Clusters per partition.
-    hierarchy_ : Hierarchy
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> from nestmap.cluster import FINCH
-    >>> X, y = make_blobs(300, centers=3, cluster_std=0.3, random_state=0)
-    >>> len(set(FINCH(n_clusters=3).fit_predict(X)))
-    3
-    """
+class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """What `FINCH` and `Communities` share: a hierarchy, and labels from it."""
 
     @refuse_habits
     def __init__(
@@ -113,11 +88,15 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         )  # fmt: skip
         expect(plan, progress)
         run = make_run(plan, options, n_threads, progress, folder)
-        tree = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
+        tree, extra = self._build(X, metric, run, given)
         progress.done()
         labels = self._choose(tree)
-        self._assign(tree, features, labels, *_centers(X, labels, tree, run))
+        self._assign(tree, features | extra(labels), labels, *_centers(X, labels, tree, run))
         return self
+
+    def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
+        """The tree of validated rows, and what else is known of labels."""
+        raise NotImplementedError  # by FINCH and Communities
 
     def _choose(self, tree: FittedTree) -> Array:
         if self.n_clusters is None:
@@ -176,11 +155,14 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     def save(self, path: Any) -> None:
         """Write the fitted model to one file that `nestmap.load` reads, as `nestmap.HNNE.save` does."""
         check_is_fitted(self)
-        extra = {"labels": self.labels_, "centers": self.cluster_centers_, "medoids": self.medoid_indices_}
-        save_model(path, self, self._fitted, extra)
+        save_model(path, self, self._fitted, self._extra())
+
+    def _extra(self) -> dict[str, Any]:
+        """What a file keeps beside the tree."""
+        return {"labels": self.labels_, "centers": self.cluster_centers_, "medoids": self.medoid_indices_}
 
     @classmethod
-    def _restore(cls, saved: SavedModel) -> FINCH:
+    def _restore(cls, saved: SavedModel) -> Self:
         """The estimator that was saved."""
         assert isinstance(saved.fitted, FittedTree)
         n_rows, centers, medoids = (
@@ -206,6 +188,100 @@ class FINCH(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
         return tags
+
+
+class FINCH(TreeClustering):
+    """Clustering by first-neighbour relations, without parameters.
+
+    Parameters
+    ----------
+    n_clusters : int or None
+        None: `labels_` are those of the partition that a rule picks (`Hierarchy.default_level`).
+        A number from 1 to n_rows: exactly that many, between two partitions by
+        their first-neighbour links, the shortest first (`Hierarchy.labels`).
+    metric, metric_params, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
+        As in `nestmap.HNNE`.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,)
+    cluster_centers_ : array or CSR matrix of shape (n_clusters, n_features)
+        Means of the rows of each cluster of `labels_`, or medoids where means make no sense; None for
+        metric='precomputed'.
+    medoid_indices_ : ndarray of shape (n_clusters,) or None
+        The rows that are the medoids, for metrics that have them.
+    partitions_ : ndarray of shape (n_rows, n_partitions)
+        All partitions, fine to coarse, down to the last with at least two clusters.
+    n_clusters_ : list of int
+        Clusters per partition.
+    hierarchy_ : Hierarchy
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from nestmap.cluster import FINCH
+    >>> X, y = make_blobs(300, centers=3, cluster_std=0.3, random_state=0)
+    >>> len(set(FINCH(n_clusters=3).fit_predict(X)))
+    3
+    """
+
+    def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
+        return fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2), lambda labels: {}
+
+
+class Communities(TreeClustering):
+    """Clusters on several scales from the neighbour graph of the rows, without parameters and without a map.
+
+    The tree of `nestmap.HNNE(hierarchy="graph")` alone (docs/levels.md).
+
+    Parameters
+    ----------
+    n_clusters : int or None
+        None: `labels_` are the communities on the scale that stands out. A number from 1 to n_rows: exactly that
+        many.
+    metric, metric_params, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
+        As in `nestmap.HNNE`.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,)
+    membership_ : ndarray of shape (n_rows,), float32
+        How sure: the share of a row's links (to its 15 nearest rows, nearer ones count more) that stay in its
+        cluster.
+        `np.where(model.membership_ < 0.5, -1, model.labels_)` marks rows between clusters as noise.
+    cluster_centers_, medoid_indices_, partitions_, n_clusters_, hierarchy_
+        As in `FINCH`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from nestmap import Communities
+    >>> X, y = make_blobs(300, centers=3, cluster_std=0.3, random_state=0)
+    >>> model = Communities().fit(X)
+    >>> len(set(model.labels_)), model.membership_.min() > 0.9
+    (3, np.True_)
+    """
+
+    def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
+        hashes = hash_points(X, run.n_threads)
+        graph = row_graph(X, metric, hashes, run)
+        lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
+        tree = fit_tree(
+            X, metric, run, given=given, work_dir=self.work_dir, hashes=hashes, kind="graph", graph=graph, lists=lists
+        )
+        return tree, lambda labels: {"membership_": membership(labels, graph, lists)}
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file that `nestmap.load` reads, as `nestmap.HNNE.save` does."""
+        check_is_fitted(self)
+        save_model(path, self, self._fitted, {**self._extra(), "membership": self.membership_})
+
+    @classmethod
+    def _restore(cls, saved: SavedModel) -> Self:
+        model = super()._restore(saved)
+        n_rows = saved.fitted.hierarchy.n_rows if isinstance(saved.fitted, FittedTree) else 0
+        model.membership_ = check_array(saved.extra.get("membership"), "f", (n_rows,), "membership")
+        return model
 
 
 def _centers(X: Any, labels: Array, tree: FittedTree, run: Run) -> tuple[Any, Array | None]:

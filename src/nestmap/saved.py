@@ -7,12 +7,12 @@ from typing import Any
 
 from ._files.model import read_model
 from ._parallel import resolve_n_jobs
-from .cluster import FINCH
+from .cluster import FINCH, Communities, TreeClustering
 from .errors import ModelFileError
 from .estimator import HNNE
 
 
-def load(path: Any, *, mmap: bool = False) -> HNNE | FINCH:
+def load(path: Any, *, mmap: bool = False) -> HNNE | TreeClustering:
     """A fitted model from a file that `HNNE.save` or `FINCH.save` wrote.
 
     It transforms, predicts and labels with the same bits as the model that was saved. All checksums are compared, and
@@ -27,7 +27,7 @@ def load(path: Any, *, mmap: bool = False) -> HNNE | FINCH:
 
     Returns
     -------
-    HNNE or FINCH
+    HNNE, FINCH or Communities
         Without the training rows, which only `relayout` needs.
 
     Raises
@@ -48,7 +48,8 @@ def load(path: Any, *, mmap: bool = False) -> HNNE | FINCH:
     Hierarchy(150 rows -> 41 -> 10 -> 3 nodes, metric='euclidean')
     """
     saved = read_model(path, resolve_n_jobs(None), mmap)
-    estimator: type[HNNE | FINCH] = {"HNNE": HNNE, "FINCH": FINCH}[saved.estimator]
+    kinds: dict[str, type[HNNE | TreeClustering]] = {"HNNE": HNNE, "FINCH": FINCH, "Communities": Communities}
+    estimator = kinds[saved.estimator]
     unknown = saved.parameters.keys() - signature(estimator).parameters.keys()
     if unknown:
         raise ModelFileError(f"{path}: {saved.estimator} has no parameter {min(unknown)!r} in this version")

@@ -24,7 +24,7 @@ from .tree import put_rows, read_tree, take_rows, write_tree
 from .values import Reader, Writer, all_within, check_text
 
 KIND = "nestmap-model"
-ESTIMATORS = ("HNNE", "FINCH")
+ESTIMATORS = ("HNNE", "FINCH", "Communities")
 VERSION = 1  # of the format: a reader of this version reads all up to it
 _NOT_KEPT = ("callback", "random_state", "like")  # of a session; a seed that is a number is kept
 _NONE = type(None)

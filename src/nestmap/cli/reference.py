@@ -33,11 +33,11 @@ beside the numbers of clusters.
 What a run is made of: [files.md](files.md#runs). Formats of data: [files.md](files.md#data-files).
 
 Progress goes to standard error: a bar with the time left where a terminal is, plain lines in a log. Results go to
-standard output, at once. A run or an output file is written under another name and renamed when it is complete: Ctrl-C,
-SIGTERM or a full disk leave nothing half-written. `--resume` keeps finished levels of a long fit in RUN.work until
-the run is written. `--force` replaces a run: names that were typed in the explorer stay with clusters that are the
-same, and the old folder is kept as RUN.old if it holds names of other clusters or files of yours. Texts without one
-word that the run knows are far: distance inf, cluster -1. NESTMAP_TRACEBACK=1 shows where an error comes from.
+standard output, at once. A run or an output file is written under another name and renamed when it is complete:
+Ctrl-C, SIGTERM or a full disk leave nothing half-written. `--resume` keeps finished levels of a long fit in RUN.work
+until the run is written. `--force` replaces a run: names that were typed in the explorer stay with clusters that are
+the same, and the old folder is kept as RUN.old if it holds names of other clusters or files of yours. Texts without
+one word that the run knows are far: distance inf, cluster -1. NESTMAP_TRACEBACK=1 shows where an error comes from.
 """
 
 

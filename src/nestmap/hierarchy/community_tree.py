@@ -1,8 +1,9 @@
 """Levels above the leaves from the neighbour graph of the rows: communities on several scales.
 
 Leaves stay the paper's: components of first neighbours. Which leaves belong together is told by the links of their
-rows, not by their centroids. Communities at resolution `DEFAULT` are the level of `labels_`; finer levels lie inside
-of them, each at four times the resolution, coarser ones are communities of them. So all levels nest.
+rows, not by their centroids. Communities at the resolution where clusters stand out (`natural_scale`) are the
+level of `labels_`; finer levels lie inside of them, each at four times the resolution, coarser ones are communities
+of them. So all levels nest.
 
 Everything goes by the order of the leaves' keys, and links are counted in whole numbers: the same for any order of
 the rows and any number of threads.
@@ -17,12 +18,18 @@ import numpy as np
 
 from .._arrays import Array, brief_repr
 from .._native import kernels
-from .link_graph import LinkGraph, agree_on_communities, find_communities
+from .._parallel import map_blocks
+from .link_graph import LinkGraph, agree_on_communities, coverage, elect_communities, find_communities
 from .merge import Links, join_shortest
 
-DEFAULT = 0.7  # resolution of the level of `labels_`: docs/levels.md has the measurement
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
-ATOMS = STEP**4  # times DEFAULT: communities that coarser levels are made of; as good as leaves, and soon done
+ATOMS = 256.0  # resolution of the communities that coarser levels are made of; as good as leaves, and soon done
+CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions for `labels_`, from 1 / 16 to 1
+_FINE = (8.0, 16.0, 32.0, 64.0)  # at these, communities are cut out of the continuous: they show what that costs
+_LEAST_SCORE = 0.5  # of a scale that stands out: two islands have log(2) = 0.69, a cloud without clusters about 0.1
+_TRIES = 4  # partitions for each resolution: their mean does not depend on chance as each of them does
+_WORSE, _MOST_VOTES = 0.1, 16  # a score lower by that share has no vote; the best has most: no single one decides
+_LEAST_LOSS = 1e-4  # share of the links, for logarithms
 MOST_ON_TOP = 12  # nodes of the top level, where the data allow
 LEAST_ON_TOP = 3
 _STEP_UP, _LEAST_RESOLUTION = 2.0, 1 / 64  # on the way up, and where it ends
@@ -76,32 +83,84 @@ def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int]:
     """Labels of the leaves from fine to coarse, and which level (from 1) is at the default resolution."""
     if graph.n < LEAST_ON_TOP:
         return [], 0
-    atoms = find_communities(graph, DEFAULT * ATOMS)
+    atoms = find_communities(graph, ATOMS)
     middle = graph.contract(atoms, int(atoms.max()) + 1)
-    chosen = _default_communities(middle, n_threads)
-    coarse = [labels[atoms] for labels in _coarser(middle, chosen, n_threads)]
+    chosen, resolution = _default_communities(middle, n_threads)
+    coarse = [labels[atoms] for labels in _coarser(middle, chosen, resolution, n_threads)]
     finer: list[Array] = []  # coarse to fine
     parents = chosen
-    for step in (STEP, STEP**2, STEP**3):
-        parents = find_communities(middle, DEFAULT * step, parents=parents)
+    while (resolution := STEP * resolution) < ATOMS / 2:
+        parents = find_communities(middle, resolution, parents=parents)
         finer.append(parents[atoms])
     finer += _inside_atoms(graph, atoms)
     return _well_apart(finer[::-1], chosen[atoms], coarse, graph.n)
 
 
-def _default_communities(graph: LinkGraph, n_threads: int) -> Array:
-    """The clusters of `labels_`: at the default resolution, or where that has only one, at the first that has two."""
-    resolution = DEFAULT
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Where clusters stand out: a resolution, and partitions around it with the number of their votes."""
+
+    resolution: float
+    partitions: list[Array]
+    votes: Array
+
+    __repr__ = brief_repr
+
+
+def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
+    """The resolutions at which communities have the thinnest borders for their number; None where none stands out.
+
+    Pieces that are cut out of a continuous cloud lose links along their borders, the more the smaller they are: by a
+    power of their number, which fine communities show. Clusters lose less than that power says for theirs. The ratio
+    of both is 1 where there are no clusters of that size, and near 0 where clusters are islands. Resolutions with
+    about the largest (1 - ratio) * log(effective number of clusters) vote for what belongs together.
+    """
+    tried = [(resolution, number) for resolution in (*CANDIDATES, *_FINE) for number in range(_TRIES)]
+    parts = [slice(i, i + 1) for i in range(len(tried))]
+
+    def attempt(part: slice) -> Array:
+        resolution, number = tried[part.start]
+        return find_communities(graph, resolution, number=number)
+
+    found = map_blocks(attempt, parts, n_threads)
+    measured = np.array([_borders(graph, labels) for labels in found]).reshape(-1, _TRIES, 2).mean(axis=1)
+    numbers, losses = measured.T
+    n = len(CANDIDATES)
+    if np.ptp(numbers[n:]) == 0:
+        return None
+    slope, height = np.polyfit(numbers[n:], losses[n:], 1)
+    scores = (1 - np.exp(losses - (height + slope * numbers)))[:n] * numbers[:n]
+    if scores.max() < _LEAST_SCORE:
+        return None
+    votes = np.rint(_MOST_VOTES * np.maximum(0, 1 - (1 - scores / scores.max()) / _WORSE)).astype(np.int64)
+    resolution = float(np.exp(np.average(np.log(CANDIDATES), weights=votes)))
+    return Scale(resolution, found[: n * _TRIES], np.repeat(votes, _TRIES))
+
+
+def _borders(graph: LinkGraph, labels: Array) -> tuple[float, float]:
+    """Logarithms of the effective number of communities, and of the share of links that leave them."""
+    shares = np.bincount(labels, weights=graph.volumes) / graph.total
+    lost = 1 - float((coverage(graph, labels) * shares).sum())
+    return float(-np.log((shares**2).sum())), float(np.log(max(lost, _LEAST_LOSS)))
+
+
+def _default_communities(graph: LinkGraph, n_threads: int) -> tuple[Array, float]:
+    """The clusters of `labels_` and their resolution: where they stand out, or the first from 1 on that has two."""
+    if (scale := natural_scale(graph, n_threads)) is not None:
+        found = elect_communities(graph, scale.partitions, scale.votes, scale.resolution, n_threads)
+        if found.max() > 0:
+            return found, scale.resolution
+    resolution = 1.0
     while True:
         found = agree_on_communities(graph, resolution, n_threads)
         if found.max() > 0 or graph.n < 2:
-            return found
+            return found, resolution
         resolution *= 2
 
 
 def _inside_atoms(graph: LinkGraph, atoms: Array) -> list[Array]:
     """The atoms and what lies between them and the leaves, coarse to fine."""
-    found, parents, resolution = [atoms], atoms, DEFAULT * ATOMS
+    found, parents, resolution = [atoms], atoms, ATOMS
     while True:
         n_before = int(parents.max()) + 1
         resolution *= STEP
@@ -113,10 +172,10 @@ def _inside_atoms(graph: LinkGraph, atoms: Array) -> list[Array]:
         found.append(parents)
 
 
-def _coarser(graph: LinkGraph, labels: Array, n_threads: int) -> list[Array]:
+def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int) -> list[Array]:
     """Communities of communities, until a few are left."""
     found: list[Array] = []
-    resolution, n = DEFAULT, int(labels.max()) + 1
+    n = int(labels.max()) + 1
     while n > 2 * LEAST_ON_TOP:
         own, n_above = graph.contract(labels, n), n
         while n_above * _APART > n and resolution > _LEAST_RESOLUTION:

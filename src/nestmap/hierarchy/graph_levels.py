@@ -59,8 +59,33 @@ def add_communities(hierarchy: Hierarchy, graph: RowGraph | None, run: Run, list
 def _link_rows(leaf: Level, graph: RowGraph) -> LinkGraph:
     """Links between leaves: those of their rows, of equal rows once with their number."""
     labels = leaf.members if graph.rows is None else leaf.members[graph.rows]
-    k = min(N_NEIGHBORS, max(_LEAST, len(labels) // _FEWER))
-    return LinkGraph.between(labels, leaf.n_nodes, graph.ids[:, :k], graph.counts)
+    return LinkGraph.between(labels, leaf.n_nodes, _linked(graph), graph.counts)
+
+
+def _linked(graph: RowGraph) -> Array:
+    """The neighbours that a row has links to."""
+    return graph.ids[:, : min(N_NEIGHBORS, max(_LEAST, len(graph.ids) // _FEWER))]
+
+
+def membership(labels: Array, graph: RowGraph | None, lists: Array | None = None) -> Array:
+    """Of each row the share of its links that stay in its cluster, float32: 1 is deep inside.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+    graph, lists
+        As for `add_communities`.
+    """
+    if lists is None and graph is None:
+        return np.ones(len(labels), dtype=np.float32)
+    rows = None if lists is not None or graph is None else graph.rows
+    ids = lists if lists is not None or graph is None else _linked(graph)
+    assert ids is not None
+    own = labels if rows is None else labels[rows]
+    weights = np.arange(ids.shape[1], 0, -1) * (ids >= 0)
+    shares = ((own[ids] == own[:, None]) * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
+    found = np.asarray(shares, dtype=np.float32)
+    return found if rows is None or graph is None else np.asarray(found[graph.of_row()])
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, run: Run) -> LinkGraph:

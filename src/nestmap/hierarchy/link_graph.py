@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,18 +141,26 @@ def find_communities(graph: LinkGraph, resolution: float, parents: Array | None 
 
 
 def agree_on_communities(graph: LinkGraph, resolution: float, n_threads: int = 1) -> Array:
-    """What many partitions agree on: it hardly changes with a few rows less, where single partitions do.
-
-    Links are weighed by the share of partitions that have both ends in one community, and the best partition of that
-    graph is taken.
-    """
+    """What many partitions agree on: it hardly changes with a few rows less, where single partitions do."""
     found = _partitions(graph, resolution, _VOTES, n_threads)
+    return elect_communities(graph, found, np.ones(len(found), dtype=np.int64), resolution, n_threads)
+
+
+def elect_communities(
+    graph: LinkGraph, partitions: Sequence[Array], votes: Array, resolution: float, n_threads: int = 1
+) -> Array:
+    """The best partition of the graph whose links are weighed by the votes of partitions for them.
+
+    A partition votes for a link if both ends are in one community. `votes`: whole numbers, of each partition.
+    """
     source, target = graph.sources, graph.ids
-    votes = sum(((labels[source] == labels[target]).astype(np.int64) for labels in found), np.zeros(len(target)))
-    together = votes > 0
-    weights, ends = graph.weights[together] * votes[together], (source[together], target[together])
+    given = np.zeros(len(target), dtype=np.int64)
+    for labels, number in zip(partitions, votes.tolist(), strict=True):
+        given += number * (labels[source] == labels[target])
+    together = given > 0
+    weights, ends = graph.weights[together] * given[together], (source[together], target[together])
     links = sparse.csr_matrix((weights, ends), shape=(graph.n, graph.n))
-    agreed = LinkGraph.of_matrix(links + sparse.diags(graph.inside * _VOTES))
+    agreed = LinkGraph.of_matrix(links + sparse.diags(graph.inside * votes.sum()))
     found = _partitions(agreed, resolution, _TRIES, n_threads)
     return found[int(np.argmax([modularity(agreed, labels, resolution) for labels in found]))]
 

@@ -322,7 +322,7 @@ class Hierarchy:
     def default_level(self) -> int:
         """The level of `labels_`.
 
-        Of communities, that at the default resolution. Of first neighbours, that whose clusters are far apart for
+        Of communities, the scale that stands out. Of first neighbours, that whose clusters are far apart for
         what holds them together, around their own centroids: `summary` has the figures, docs/levels.md the rule.
         """
         if self.default is None:

@@ -32,9 +32,16 @@ class RowGraph:
     distances: Array  # (n, k) float32
     rows: Array | None  # which row each distinct row is the first of; None if all differ
     counts: Array | None  # of rows that equal it
+    first: Array | None  # of each row the first that equals it
     report: NeighborReport
 
     __repr__ = brief_repr
+
+    def of_row(self) -> Array:
+        """Which of the distinct rows each row is equal to."""
+        if self.rows is None or self.first is None:
+            return np.arange(len(self.ids))
+        return np.searchsorted(self.rows, self.first)
 
     def nearest(self, n_rows: int) -> Array:
         """For each of the rows that is not equal to one before, the row that was found nearest; others have none."""
@@ -68,17 +75,22 @@ def find_row_graph(
         X, metric = metric.rows(X, n_threads), "euclidean"
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         graph = build_graph(X, k, metric, n_threads, target_recall=TARGET_RECALL, progress=progress)
-        return _row_graph(graph.ids, graph.distances, rows, counts, graph.report)
+        return _row_graph(graph.ids, graph.distances, rows, counts, first, graph.report)
     points = make_points(X, metric, n_threads=n_threads, keys=hashes)
     ids, distances, report = nearest_points(
         points, k, n_threads, target_recall=TARGET_RECALL, progress=progress, hashes=hashes
     )
     if points.norm != "L1":
         np.sqrt(distances, out=distances)
-    return _row_graph(ids, distances, rows, counts, report)
+    return _row_graph(ids, distances, rows, counts, first, report)
 
 
 def _row_graph(
-    ids: Array, distances: Array, rows: Array | None, counts: Array | None, report: NeighborReport
+    ids: Array,
+    distances: Array,
+    rows: Array | None,
+    counts: Array | None,
+    first: Array | None,
+    report: NeighborReport,
 ) -> RowGraph:
-    return RowGraph(ids.astype(np.int32), distances.astype(np.float32), rows, counts, report)
+    return RowGraph(ids.astype(np.int32), distances.astype(np.float32), rows, counts, first, report)
