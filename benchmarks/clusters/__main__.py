@@ -89,7 +89,7 @@ def measure(name: str, python: Path) -> tuple[str, str]:
     cells = [
         Score.of(y, paper.labels_), levels[model.label_level_], max(levels, key=lambda each: each.ami),
         scores["leiden 1"], _best(scores, "leiden"), _best(scores, "evoc"), scores["hdbscan"], scores["k-means"],
-        scores.get("ward", "–"), scores["genie"],
+        scores.get("ward", "–"), scores.get("genie", "–"),
     ]  # fmt: skip
     clusters = f"| {name} | {len(X):,} | {len(np.unique(y))} | " + " | ".join(map(str, cells)) + " |"
     rand = [paper.labels_, model.labels_, others["leiden 1"]]

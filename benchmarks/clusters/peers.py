@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 RESOLUTIONS = (0.1, 0.3, 1.0, 3.0)
-MOST_FOR_WARD = 10_000  # rows
+MOST_FOR_WARD, MOST_FOR_GENIE = 10_000, 25_000  # rows: more take many minutes
 
 
 def leiden(X: Any, metric: str) -> Iterator[tuple[str, Any]]:
@@ -58,8 +58,9 @@ def with_number(X: Any, n_classes: int) -> Iterator[tuple[str, Any]]:
     import genieclust
     from sklearn.cluster import AgglomerativeClustering, KMeans
 
-    yield "k-means", KMeans(n_classes, random_state=0, n_init=10).fit_predict(X)
-    yield "genie", genieclust.Genie(n_clusters=n_classes).fit_predict(X)
+    yield "k-means", KMeans(n_classes, random_state=0).fit_predict(X)
+    if len(X) <= MOST_FOR_GENIE:
+        yield "genie", genieclust.Genie(n_clusters=n_classes).fit_predict(X)
     if len(X) <= MOST_FOR_WARD:
         yield "ward", AgglomerativeClustering(n_classes).fit_predict(X)
 
