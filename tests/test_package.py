@@ -33,7 +33,8 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
-        "FINCH", "FarRowsWarning", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError", "ModelFileError",
+        "FINCH", "Communities", "FarRowsWarning", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError",
+        "ModelFileError",
         "NativeMissingWarning", "ProgressEvent", "RecallWarning", "__version__", "build_hierarchy",
         "compare", "first_neighbors", "label_layers", "load", "plot", "plot_changes", "plot_layouts", "plot_tree",
     }  # fmt: skip
