@@ -19,8 +19,8 @@ from sklearn.metrics import adjusted_mutual_info_score, pairwise_distances
 import nestmap
 from nestmap import HNNE, Communities
 from nestmap._native import kernels, using
-from nestmap.hierarchy.community_tree import build_communities, merge_links
-from nestmap.hierarchy.link_graph import LinkGraph, agree_on_communities, coverage, find_communities, modularity
+from nestmap.hierarchy.community_tree import build_communities, merge_links, natural_scale
+from nestmap.hierarchy.link_graph import LinkGraph, agree_on_communities, borders, find_communities, modularity
 from nestmap.hierarchy.merge import join_shortest
 from nestmap.neighbors import neighbor_graph
 
@@ -96,7 +96,7 @@ def test_links_of_rows_are_counted_by_rank_and_by_equal_rows() -> None:
     graph = LinkGraph.between(np.array([0, 0, 1, 1]), 2, neighbors, np.array([1, 1, 1, 3]))
     assert graph.matrix().toarray().tolist() == [[0, 5], [5, 0]]  # rows 0, 1: 1 each; row 3, of three equal ones: 3
     assert graph.volumes.tolist() == [2 * 4 + 5, 2 * 8 + 5]
-    assert coverage(graph, np.array([0, 1])).tolist() == [1 - 5 / 13, 1 - 5 / 21]
+    assert borders(graph, np.array([0, 1])) == (10 / 34, (13**2 + 21**2) / 34**2)
 
 
 def test_contraction_keeps_volumes_and_modularity() -> None:
@@ -147,6 +147,15 @@ def test_levels_nest_and_do_not_depend_on_threads_or_order() -> None:
         labels, others = ours.members[labels], theirs.members[others]
         pairs = {*zip(labels[order].tolist(), others.tolist(), strict=True)}
         assert len(pairs) == labels.max() + 1 == others.max() + 1
+
+
+def test_a_scale_stands_out_where_there_are_clusters() -> None:
+    blobs = np.concatenate([RNG.normal(10 * i, 1, size=(200, 5)) for i in range(4)])
+    cloud = RNG.normal(size=(800, 5))
+    assert Communities().fit(blobs).labels_.max() + 1 == 4
+    for X, stands_out in ((blobs, True), (cloud, False)):
+        graph = LinkGraph.between(np.arange(800), 800, neighbor_graph(X, 15).ids)
+        assert (natural_scale(graph) is not None) == stands_out
 
 
 # -- the tree of an estimator --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ the rows and any number of threads.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from .._arrays import Array, brief_repr
 from .._native import kernels
 from .._parallel import map_blocks
-from .link_graph import LinkGraph, agree_on_communities, coverage, elect_communities, find_communities
+from .link_graph import LinkGraph, agree_on_communities, borders, elect_communities, find_communities
 from .merge import Links, join_shortest
 
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
@@ -123,25 +124,36 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
         return find_communities(graph, resolution, number=number)
 
     found = map_blocks(attempt, parts, n_threads)
-    measured = np.array([_borders(graph, labels) for labels in found]).reshape(-1, _TRIES, 2).mean(axis=1)
-    numbers, losses = measured.T
+    measured = [_borders(graph, found[i : i + _TRIES]) for i in range(0, len(found), _TRIES)]
     n = len(CANDIDATES)
-    if np.ptp(numbers[n:]) == 0:
+    fit = _line([number for number, _ in measured[n:]], [loss for _, loss in measured[n:]])
+    if fit is None:
         return None
-    slope, height = np.polyfit(numbers[n:], losses[n:], 1)
-    scores = (1 - np.exp(losses - (height + slope * numbers)))[:n] * numbers[:n]
-    if scores.max() < _LEAST_SCORE:
+    scores = [round((1 - math.exp(loss - (fit[0] + fit[1] * number))) * number, 6) for number, loss in measured[:n]]
+    if max(scores) < _LEAST_SCORE:
         return None
-    votes = np.rint(_MOST_VOTES * np.maximum(0, 1 - (1 - scores / scores.max()) / _WORSE)).astype(np.int64)
-    resolution = float(np.exp(np.average(np.log(CANDIDATES), weights=votes)))
-    return Scale(resolution, found[: n * _TRIES], np.repeat(votes, _TRIES))
+    votes = [round(_MOST_VOTES * max(0.0, 1 - (1 - score / max(scores)) / _WORSE)) for score in scores]
+    half_octaves = sum(number * vote for number, vote in enumerate(votes)) / sum(votes)
+    resolution = round(CANDIDATES[0] * 2 ** (half_octaves / 2), 9)
+    return Scale(resolution, found[: n * _TRIES], np.repeat(np.array(votes, dtype=np.int64), _TRIES))
 
 
-def _borders(graph: LinkGraph, labels: Array) -> tuple[float, float]:
-    """Logarithms of the effective number of communities, and of the share of links that leave them."""
-    shares = np.bincount(labels, weights=graph.volumes) / graph.total
-    lost = 1 - float((coverage(graph, labels) * shares).sum())
-    return float(-np.log((shares**2).sum())), float(np.log(max(lost, _LEAST_LOSS)))
+def _borders(graph: LinkGraph, partitions: list[Array]) -> tuple[float, float]:
+    """Logarithms of the effective number of communities and of the share of links that leave them: means of some."""
+    found = [borders(graph, labels) for labels in partitions]
+    numbers = [-math.log(concentration) for _, concentration in found]
+    losses = [math.log(max(lost, _LEAST_LOSS)) for lost, _ in found]
+    return math.fsum(numbers) / len(found), math.fsum(losses) / len(found)
+
+
+def _line(x: list[float], y: list[float]) -> tuple[float, float] | None:
+    """Height and slope of the line through some points by least squares; None if they have one x."""
+    middle, height = math.fsum(x) / len(x), math.fsum(y) / len(y)
+    spread = math.fsum((each - middle) ** 2 for each in x)
+    if spread < _LEAST_LOSS:
+        return None
+    slope = math.fsum((a - middle) * (b - height) for a, b in zip(x, y, strict=True)) / spread
+    return height - slope * middle, slope
 
 
 def _default_communities(graph: LinkGraph, n_threads: int) -> tuple[Array, float]:

@@ -106,18 +106,21 @@ class LinkGraph:
         return LinkGraph.of_matrix(moved)
 
 
-def coverage(graph: LinkGraph, labels: Array) -> Array:
-    """Of each group of nodes the share of its links that stay inside; 1 is an island."""
-    n = int(labels.max()) + 1
-    leaving = labels[graph.sources] != labels[graph.ids]
-    lost = np.bincount(labels[graph.sources[leaving]], weights=graph.weights[leaving], minlength=n)
-    return np.asarray(1 - lost / np.bincount(labels, weights=graph.volumes, minlength=n))
-
-
 def modularity(graph: LinkGraph, labels: Array, resolution: float) -> float:
     """Share of links inside of groups, less what volumes alone would give, times the resolution."""
-    volumes = np.bincount(labels, weights=graph.volumes) / graph.total
-    return float((coverage(graph, labels) * volumes).sum() - resolution * (volumes**2).sum())
+    lost, concentration = borders(graph, labels)
+    return 1 - lost - resolution * concentration
+
+
+def borders(graph: LinkGraph, labels: Array) -> tuple[float, float]:
+    """Share of links that leave their group, and the sum of the squared shares of groups in all links.
+
+    Sums of whole numbers, without rounding: the same bits on every machine.
+    """
+    leaving = graph.weights[labels[graph.sources] != labels[graph.ids]].sum()
+    volumes = np.bincount(labels, weights=graph.volumes).astype(np.int64).tolist()
+    total = int(graph.total)
+    return int(leaving) / total, sum(volume * volume for volume in volumes) / (total * total)
 
 
 def find_communities(graph: LinkGraph, resolution: float, parents: Array | None = None, number: int = 0) -> Array:
