@@ -176,8 +176,9 @@ def fit_map(
     if settings.layout == "islands":
         options |= dict(row_keys=tree.table.in_order(), radius=settings.radius)
         options |= dict(detail=settings.detail, tightness=settings.tightness)
-        if settings.detail == "rows" and tree.hierarchy.kind == "graph":
-            options |= dict(graph=graph or row_graph(X, tree.hierarchy.metric, tree.table.in_order(), run))
+        metric = tree.hierarchy.metric
+        if settings.detail == "rows" and tree.hierarchy.kind == "graph" and metric in NATIVE_METRICS:
+            options |= dict(graph=graph or row_graph(X, metric, tree.table.in_order(), run))
         if places is not None and settings.scale is not None:
             layout = lay_alike(tree.hierarchy, arrangement, preliminary, X, places, scale=settings.scale, **options)
         else:

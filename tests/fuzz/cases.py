@@ -201,6 +201,7 @@ def make_parameters(rng: Rng, is_sparse: bool, n: int) -> dict[str, Any]:
     choose("radius", 1 / 3, 0.2, 0.5, 0.05, share=0.5)
     choose("neighbors", "auto", "exact", "approximate", *(["given"] if n > 1 else []), share=0.2)
     choose("new_points", "centroid", "neighbor")
+    choose("hierarchy", "first_neighbors", "graph", share=0.5)
     choose("standardize", False, True, share=0.15)
     choose("inflate", False, True, share=0.5)
     found["inflate"] &= found["arrangement"] == "global" and found["n_components"] in (2, 3)

@@ -136,7 +136,7 @@ def check_levels(fitted: Fitted) -> Iterator[Finding]:
             yield "levels: sizes are not those of the labels", f"level {k}"
         if k and np.unique([found[k - 1], labels], axis=1).shape[1] != len(np.unique(found[k - 1])):
             yield "levels: not nested", f"level {k}"
-        if k and tree.level_sizes[k] < 3:
+        if k and tree.level_sizes[k] < (2 if tree.kind == "graph" else 3):
             yield "levels: fewer than three nodes above level 0", f"{tree.level_sizes}"
 
 

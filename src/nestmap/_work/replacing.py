@@ -104,15 +104,16 @@ def _host() -> str:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove parts of this target whose process is dead; `.old` only while the target is there."""
-    with suppress(OSError):  # a folder that cannot be listed: names are unique all the same
-        for left in os.scandir(target.parent):
+    with suppress(OSError), os.scandir(target.parent) as entries:  # one that cannot be listed: names are unique
+        for left in entries:
             found = _OWNER.fullmatch(left.name.removeprefix(target.name))
             if not found or not left.name.startswith(target.name) or left.is_symlink():
                 continue
             if found[4] == "old" and not target.exists():
                 continue  # killed between two renames: this is the only copy
-            if _is_abandoned(Path(left.path), *found.group(1, 2, 3)):
-                _remove(Path(left.path))
+            with suppress(FileNotFoundError):  # someone is just done with it
+                if _is_abandoned(Path(left.path), *found.group(1, 2, 3)):
+                    _remove(Path(left.path))
 
 
 def _is_abandoned(path: Path, host: str, pid: str, token: str) -> bool:

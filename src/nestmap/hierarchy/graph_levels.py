@@ -5,12 +5,15 @@ Level 0 is the paper's (components of first neighbours); above it `community_tre
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
+from .._native import kernels
+from .._points.point_set import NATIVE_METRICS, make_points
 from .._run import Run
 from ..neighbors import centroid_kind, search
 from ..neighbors.row_graph import RowGraph
@@ -24,6 +27,7 @@ from .tree import Grouping, Hierarchy, Level
 N_NEIGHBORS = 15  # of each row: 10 make no better clusters
 _FEWER = 10  # at most one neighbour for so many rows: else all rows of a few would be neighbours
 _LEAST = 3
+Distances = Callable[[Array, Any], Array]
 
 
 def add_communities(hierarchy: Hierarchy, graph: RowGraph | None, run: Run, lists: Array | None = None) -> Hierarchy:
@@ -105,24 +109,33 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, run: Run) -> LinkGraph:
     order = np.lexsort((keys, -leaf.sizes, parts))
     heads = order[np.searchsorted(parts[order], np.arange(n))]
     joined = np.arange(n)  # of each part
+    distances = _distances_between(centres, metric, run)
     while (n := int(joined.max()) + 1) > 1:
-        centres, _, own_keys = _merge(first, joined, metric, run)
-        near = search(centres, metric, run.n_threads, run.nodes, keys=own_keys).neighbors.ids
+        middles, _, own_keys = _merge(first, joined, metric, run)
+        near = search(middles, metric, run.n_threads, run.nodes, keys=own_keys).neighbors.ids
         pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
-        ends = np.array([_facing(first.centroids, joined, a, b, metric) for a, b in pairs.tolist()])
+        ends = np.array([_facing(distances, joined, a, b) for a, b in pairs.tolist()])
         graph = graph.with_links(heads[ends[:, 0]], heads[ends[:, 1]])
         joined = components(link_graph(near))[joined]
     return graph
 
 
-def _facing(centres: Any, joined: Array, a: int, b: int, metric: Any) -> tuple[int, int]:
+def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, int]:
     """A part of a and a part of b that are near each other."""
     ours, theirs = np.flatnonzero(joined == a), np.flatnonzero(joined == b)
-    end = theirs[:1]
+    end = theirs[0]
     for _ in range(2):
-        begin = ours[[np.argmin(distances_between(centres, ours, end, metric)[:, 0])]]
-        end = theirs[[np.argmin(distances_between(centres, theirs, begin, metric)[:, 0])]]
-    return int(begin[0]), int(end[0])
+        begin = ours[np.argmin(distances(ours, end))]
+        end = theirs[np.argmin(distances(theirs, begin))]
+    return int(begin), int(end)
+
+
+def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
+    """Distances of some centres to one of them, or what grows with them."""
+    if metric not in NATIVE_METRICS:
+        return lambda some, one: distances_between(centres, some, np.array([one]), metric)[:, 0]
+    points = make_points(centres, metric, n_threads=run.n_threads)
+    return lambda some, one: kernels.pair_distances(points, some, np.full(len(some), one))
 
 
 def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -164,6 +164,7 @@ def elect_communities(
     weights, ends = graph.weights[together] * given[together], (source[together], target[together])
     links = sparse.csr_matrix((weights, ends), shape=(graph.n, graph.n))
     agreed = LinkGraph.of_matrix(links + sparse.diags(graph.inside * votes.sum()))
+    agreed = replace(agreed, volumes=np.maximum(agreed.volumes, 1))  # nodes that are alone in all partitions
     found = _partitions(agreed, resolution, _TRIES, n_threads)
     return found[int(np.argmax([modularity(agreed, labels, resolution) for labels in found]))]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,13 @@ from .choice import hard_columns
 from .metric import check_metric
 from .report import Clock, NeighborReport
 from .row_metric import RowMetric
-from .scan import nearest_ids, nearest_rows
+from .scan import nearest_ids
 from .spaces import OtherSpace, space_of
 
 METHODS = ("auto", "exact", "approximate")
 _FEW = 4096  # rows up to which all distances are the faster way
-_TIED = 8  # equal distances that are told apart by keys
+_TIED = 8  # equal distances that are told apart by keys at once
+_MOST_TIED = 20_000_000  # distances that are measured for rows with longer runs of equal ones: some seconds
 _COLUMNS = 112  # reduced columns that the search makes use of: more cost more than they find
 
 
@@ -148,7 +150,9 @@ def build_graph(
         )
         return replace(graph, distances=graph.distances * metric.factor)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
-        return NeighborGraph(*_all_distances(OtherSpace(X, metric), k, n_threads))
+        is_matrix = isinstance(metric, str) and metric == "precomputed"
+        keys = None if is_matrix else hash_points(X, n_threads)
+        return NeighborGraph(*_all_distances(OtherSpace(X, metric), keys, k, n_threads, progress))
     hashes = hash_points(X, n_threads)
     points = make_points(X, metric, n_threads=n_threads, keys=hashes)
     ids, distances, report = nearest_points(
@@ -232,21 +236,44 @@ def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Arr
 
 
 def _exact(points: PointSet, k: int, n_threads: int, progress: Share | None) -> tuple[Array, Array, NeighborReport]:
-    """By all distances; of equal ones the lowest key comes first, as far as a few more than k can tell."""
-    clock, n = Clock(), points.n
-    wanted = min(n - 1, k + _TIED)
-    ids = nearest_ids(space_of(points), np.arange(n), wanted, n_threads, progress)
-    distances = kernels.pair_distances(points, np.repeat(np.arange(n), wanted), ids.ravel()).reshape(ids.shape)
-    keys = ids if points.keys is None else points.keys[ids]
-    order = np.lexsort((keys, distances), axis=1)[:, :k]
-    report = _report_exact(n, clock)
-    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1), report
-
-
-def _all_distances(space: Any, k: int, n_threads: int) -> tuple[Array, Array, NeighborReport]:
+    """By all distances, as kernels give them."""
     clock = Clock()
-    ids, distances = nearest_rows(space, np.arange(space.n), k, n_threads)
+    ids, distances = _nearest(
+        space_of(points), partial(kernels.pair_distances, points), points.keys, k, n_threads, progress
+    )
+    return ids, distances, _report_exact(points.n, clock)
+
+
+def _all_distances(
+    space: Any, keys: Array | None, k: int, n_threads: int, progress: Share | None
+) -> tuple[Array, Array, NeighborReport]:
+    clock = Clock()
+    ids, distances = _nearest(space, space.exact, keys, k, n_threads, progress)
     return ids, distances, _report_exact(space.n, clock)
+
+
+def _nearest(
+    space: Any,
+    measure: Callable[[Array, Array], Array],
+    keys: Array | None,
+    k: int,
+    n_threads: int,
+    progress: Share | None,
+) -> tuple[Array, Array]:
+    """The k nearest of all rows, and their distances by `measure`; of equal distances the lowest key comes first."""
+    n, rows = space.n, np.arange(space.n)
+    wanted = min(n - 1, k + _TIED)
+    ids = nearest_ids(space, rows, wanted, n_threads, progress)
+    distances = measure(np.repeat(rows, wanted), ids.ravel()).reshape(ids.shape)
+    order = np.lexsort((ids if keys is None else keys[ids], distances), axis=1)
+    ids, distances = np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1)
+    if wanted < n - 1:  # a run of equal distances that goes on beyond what was looked at
+        for row in np.flatnonzero(distances[:, k - 1] == distances[:, -1])[: _MOST_TIED // n]:
+            others = np.delete(rows, row)
+            away = measure(np.full(n - 1, row), others)
+            best = np.lexsort((others if keys is None else keys[others], away))[:k]
+            ids[row, :k], distances[row, :k] = others[best], away[best]
+    return ids[:, :k], distances[:, :k]
 
 
 def _report_exact(n: int, clock: Clock) -> NeighborReport:

@@ -25,7 +25,7 @@ class RowGraph:
     """The nearest other rows of each row, of equal rows the first alone, nearest first.
 
     `ids` are numbers of distinct rows. `distances` are in the metric's own geometry up to a factor: of cosine and
-    correlation those of the rows on a sphere.
+    correlation those of the rows on a sphere. Those of metrics without kernels, by which no forces act, are 0.
     """
 
     ids: Array  # (n, k) int32
@@ -75,7 +75,7 @@ def find_row_graph(
         X, metric = metric.rows(X, n_threads), "euclidean"
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         graph = build_graph(X, k, metric, n_threads, target_recall=TARGET_RECALL, progress=progress)
-        return _row_graph(graph.ids, graph.distances, rows, counts, first, graph.report)
+        return _row_graph(graph.ids, np.zeros(graph.ids.shape), rows, counts, first, graph.report)
     points = make_points(X, metric, n_threads=n_threads, keys=hashes)
     ids, distances, report = nearest_points(
         points, k, n_threads, target_recall=TARGET_RECALL, progress=progress, hashes=hashes
