@@ -305,3 +305,15 @@ def test_membership_is_the_share_of_links_that_stay() -> None:
     given_graph = Communities(neighbors=ids).fit(digits())
     np.testing.assert_array_equal(given_graph.membership_, model.membership_)
     assert (Communities().fit(np.zeros((5, 2))).membership_ == 1).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "hamming", "correlation"])
+@pytest.mark.parametrize("kind", ["one-hot", "small integers"])
+def test_ties_are_decided_by_values(metric: str, kind: str) -> None:
+    X = np.eye(12)[RNG.integers(0, 12, 90)] if kind == "one-hot" else RNG.integers(0, 4, (120, 3)).astype(float)
+    order = RNG.permutation(len(X))
+    ours, theirs = (Communities(metric=metric).fit(rows).hierarchy_ for rows in (X, X[order]))
+    assert ours.level_sizes == theirs.level_sizes
+    for level in range(ours.n_levels):
+        pairs = zip(ours.labels(level)[order].tolist(), theirs.labels(level).tolist(), strict=True)
+        assert len({*pairs}) == ours.level_sizes[level]
