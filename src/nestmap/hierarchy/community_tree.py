@@ -5,8 +5,8 @@ rows, not by their centroids. Communities at the resolution where clusters stand
 level of `labels_`; finer levels lie inside of them, each at four times the resolution, coarser ones are communities
 of them. So all levels nest.
 
-Everything goes by the order of the leaves' keys, and links are counted in whole numbers: the same for any order of
-the rows and any number of threads.
+Everything goes by an order of the leaves that their values decide, and links are counted in whole numbers: the same
+for any order and unit of the rows, and for any number of threads.
 """
 
 from __future__ import annotations

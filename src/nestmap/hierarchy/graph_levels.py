@@ -47,10 +47,8 @@ def add_communities(hierarchy: Hierarchy, graph: RowGraph | None, run: Run, list
         return replace(hierarchy, kind="graph", default=0)
     links = _link_rows(leaf, graph) if lists is None else LinkGraph.between(leaf.members, leaf.n_nodes, lists)
     run.progress.begin(f"communities of {leaf.n_nodes} leaves")
-    keys = np.arange(leaf.n_nodes) if leaf.keys is None else leaf.keys
-    ranks = np.empty(leaf.n_nodes, dtype=np.int64)
-    ranks[np.argsort(keys, kind="stable")] = np.arange(leaf.n_nodes)
-    found = build_communities(_connect(links, hierarchy, run), ranks, run.n_threads)
+    ranks = _leaf_ranks(hierarchy)
+    found = build_communities(_connect(links, hierarchy, ranks, run), ranks, run.n_threads)
     levels = _levels_above(leaf, found, hierarchy.metric, run)
     above = () if found.above is None else (found.above,)
     joined = (hierarchy.links[0], *(partition.links for partition in found.partitions), *above)
@@ -58,6 +56,18 @@ def add_communities(hierarchy: Hierarchy, graph: RowGraph | None, run: Run, list
         hierarchy, levels=levels, links=joined, reports=(hierarchy.reports[0], graph.report), kind="graph",
         default=found.default,
     )  # fmt: skip
+
+
+def _leaf_ranks(hierarchy: Hierarchy) -> Array:
+    """Places of the leaves in an order that depends on neither the order nor the unit of the rows: the leaf with the
+    shortest first-neighbour link comes first.
+    """
+    leaf = hierarchy.levels[0]
+    shortest = np.full(leaf.n_nodes, leaf.members.size + 1)
+    np.minimum.at(shortest, leaf.members, hierarchy.links[0].ranks)
+    ranks = np.empty(leaf.n_nodes, dtype=np.int64)
+    ranks[np.argsort(shortest, kind="stable")] = np.arange(leaf.n_nodes)
+    return ranks
 
 
 def _link_rows(leaf: Level, graph: RowGraph) -> LinkGraph:
@@ -92,11 +102,11 @@ def membership(labels: Array, graph: RowGraph | None, lists: Array | None = None
     return found if rows is None or graph is None else np.asarray(found[graph.of_row()])
 
 
-def _connect(graph: LinkGraph, hierarchy: Hierarchy, run: Run) -> LinkGraph:
+def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
     """The graph with single links between its parts: each joins the nearest by its centre, round by round.
 
     Of two parts that join, those of their first parts are linked that are near each other. The largest leaf of a part
-    stands for it, of equal ones that with the lowest key.
+    stands for it, of equal ones that with the lowest rank.
     """
     leaf, metric = hierarchy.levels[0], hierarchy.metric
     parts = graph.parts()
@@ -105,8 +115,7 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, run: Run) -> LinkGraph:
         return graph
     centres, sizes, part_keys = _merge(leaf, parts, metric, run)
     first = Level(centres, sizes, parts, np.nan, np.nan, part_keys)
-    keys = np.arange(leaf.n_nodes) if leaf.keys is None else leaf.keys
-    order = np.lexsort((keys, -leaf.sizes, parts))
+    order = np.lexsort((ranks, -leaf.sizes, parts))
     heads = order[np.searchsorted(parts[order], np.arange(n))]
     joined = np.arange(n)  # of each part
     distances = _distances_between(centres, metric, run)
