@@ -10,18 +10,18 @@ import pytest
 from conftest import builds, core, digits, using
 from scipy.spatial.distance import cdist
 
-from nestmap import HNNE, ProgressEvent, build_hierarchy
+from nestmap import HNNE, ProgressEvent, build_hierarchy, fitted
 from nestmap._native import forces, kernels
-from nestmap._points.duplicates import hash_points
 from nestmap._progress import Progress
-from nestmap.arrangement import make_local
 from nestmap.layout import Descent, Islands, audit_layout
-from nestmap.layout.islands import graph, lay
+from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
-from nestmap.layout.islands.graph import level_graph, weigh_neighbors
-from nestmap.layout.islands.lay import Items, first_level, improve, node_ranks, spread_out
+from nestmap.layout.islands.graph import contract, weigh_neighbors
+from nestmap.layout.islands.items import Items, node_ranks
+from nestmap.layout.islands.lay import first_level, improve, spread_out
 from nestmap.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
 from nestmap.metrics import trustworthiness
+from nestmap.neighbors import item_graph, neighbor_graph
 from nestmap.preliminary import make_preliminary
 
 RNG = np.random.default_rng(0)
@@ -49,46 +49,12 @@ def grid_repulsion(y: np.ndarray, masses: np.ndarray, grid: Grid) -> tuple[np.nd
     return -0.5 * forces.slopes(potential, y, grid.x, grid.y, grid.spacing), z
 
 
+def nearest(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    found = neighbor_graph(X, k)
+    return found.ids.astype(np.int32), found.distances.astype(np.float32)
+
+
 class TestWeights:
-    def test_neighbours_are_the_nearest(self) -> None:
-        X = digits()[:400]
-        ids, distances = level_graph(X, "euclidean", 7, 2, np.arange(400, dtype=np.uint64))
-        D = cdist(X, X)
-        np.fill_diagonal(D, np.inf)
-        D *= 2.0**-5  # largest value 16
-        np.testing.assert_allclose(distances, np.sort(D, axis=1)[:, :7], rtol=1e-6)
-        np.testing.assert_allclose(np.take_along_axis(D, ids.astype(int), axis=1), distances, rtol=1e-6)
-
-    def test_cosine_does_not_see_the_length_of_rows(self) -> None:
-        X, keys = digits()[:200] + 0.1, np.arange(200, dtype=np.uint64)
-        a = level_graph(X, "cosine", 5, 1, keys)
-        b = level_graph(X * RNG.uniform(1, 9, (200, 1)), "cosine", 5, 1, keys)
-        np.testing.assert_allclose(a[1], b[1], atol=1e-6)
-
-    @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
-    def test_directions_that_are_known_serve_the_search(self, metric: str) -> None:
-        X = RNG.normal(size=(4200, 12)) * np.linspace(3, 0.3, 12) + 1  # more rows than are compared with all
-        keys = hash_points(X, 1)
-        along = make_local(X, build_hierarchy(X, metric), 2, np.arange(4200), 1).project
-        for known in (None, along):  # manhattan has no use for directions
-            ids, distances = level_graph(X, metric, 8, 2, keys, along=known, hashes=keys)
-            D = cdist(X[:50], X, "cityblock" if metric == "manhattan" else metric)
-            true = np.sort(D, axis=1)[:, 1:9]
-            found = np.take_along_axis(D, ids[:50].astype(int), axis=1)
-            assert (found <= true[:, -1:]).mean() > 0.85
-            assert np.corrcoef(found.ravel(), distances[:50].ravel())[0, 1] > 0.97  # squared, for cosine
-
-    def test_a_few_nodes_find_nearly_all_of_their_neighbours(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        X = np.random.default_rng(0).normal(size=(4500, 40)) * np.linspace(2, 0.5, 40)
-        D, found = cdist(X[:100], X), []
-        for most in (0, 20_000):
-            monkeypatch.setattr(graph, "_FEW_NODES", most)
-            ids, _ = level_graph(X, "euclidean", 20, 2, np.arange(4500, dtype=np.uint64))
-            near = np.take_along_axis(D, ids[:100].astype(int), axis=1)
-            found.append((near <= np.sort(D, axis=1)[:, 20:21]).mean())
-        assert found[1] > 0.97
-        assert found[0] < 0.9 or core() is None  # that is the gain
-
     @pytest.mark.parametrize("backend", BACKENDS)
     @pytest.mark.parametrize("perplexity", [1.5, 5.0, 10.0])
     def test_calibrated_to_the_perplexity(self, backend: str, perplexity: float) -> None:
@@ -109,13 +75,34 @@ class TestWeights:
     def test_a_node_counts_as_the_rows_that_it_stands_for(self) -> None:
         """p_ij is symmetric, and mass times what pulls at a row adds up to the mass."""
         X, masses = digits()[:200], RNG.integers(1, 9, 200).astype(float)
-        ids, distances = level_graph(X, "euclidean", 15, 1, np.arange(200, dtype=np.uint64))
+        ids, distances = nearest(X, 15)
         a = weigh_neighbors(ids, distances, masses, 5.0, 1)
         P = np.zeros((200, 200))
         P[np.repeat(np.arange(200), np.diff(a.starts)), a.ids] = a.weights
         P *= masses[:, None]
         np.testing.assert_allclose(P, P.T, rtol=1e-4, atol=1e-6)
         assert P.sum() == pytest.approx(masses.sum(), rel=1e-5) and (P.diagonal() == 0).all()
+
+    def test_nodes_attract_each_other_as_their_members_do(self) -> None:
+        """Sums over members; symmetric; and as much for each row, on average, as rows have."""
+        X, masses, labels = digits()[:300], RNG.integers(1, 5, 300).astype(float), RNG.integers(0, 9, 300)
+        rows = weigh_neighbors(*nearest(X, 15), masses, 5.0, 1)
+        nodes, sizes = contract(rows, masses, labels, 9), np.bincount(labels, masses)
+        P, C = np.zeros((300, 300)), np.zeros((9, 9))
+        P[np.repeat(np.arange(300), np.diff(rows.starts)), rows.ids] = rows.weights
+        C[np.repeat(np.arange(9), np.diff(nodes.starts)), nodes.ids] = nodes.weights
+        S = np.eye(9)[labels]
+        plain = S.T @ (masses[:, None] * P) @ S * (1 - np.eye(9))
+        scale = np.sqrt(sizes / np.maximum(plain.sum(axis=1), 1e-9))
+        expected = plain * scale * scale[:, None]
+        np.testing.assert_allclose(sizes[:, None] * C, expected * sizes.sum() / expected.sum(), rtol=1e-4, atol=1e-6)
+        assert (np.diff(nodes.starts) > 0).all()
+
+    def test_nodes_that_nothing_attracts(self) -> None:
+        X = np.concatenate([RNG.normal(size=(40, 3)), RNG.normal(size=(40, 3)) + 1e3])
+        nodes = contract(weigh_neighbors(*nearest(X, 5), np.ones(80), 2.0, 1), np.ones(80), np.arange(80) // 40, 2)
+        assert (nodes.weights == 0).all() and (np.diff(nodes.starts) > 0).all()
+        assert np.isfinite(nodes.rates()).all()
 
 
 class TestForces:
@@ -268,7 +255,7 @@ def exact_optimise(y, masses, attraction, phases):
 
 class TestOptimise:
     def graph(self, X: np.ndarray):
-        ids, distances = level_graph(X, "euclidean", 30, 1, np.arange(len(X), dtype=np.uint64))
+        ids, distances = nearest(X, 30)
         return weigh_neighbors(ids, distances, np.ones(len(X)), 10.0, 1)
 
     @staticmethod
@@ -320,7 +307,7 @@ class TestMap:
 
     def test_auto_goes_down_to_the_rows_where_they_are_few(self) -> None:
         model = HNNE()
-        assert model._detail(lay.MOST_ROWS) == "rows" and model._detail(lay.MOST_ROWS + 1) == "leaves"
+        assert model._detail(item_graph.MOST_ROWS) == "rows" and model._detail(item_graph.MOST_ROWS + 1) == "leaves"
 
     @pytest.mark.parametrize("detail", ["leaves", "rows"])
     def test_same_bits_for_any_number_of_threads(self, detail: str) -> None:
@@ -434,47 +421,34 @@ class TestLevels:
 
     def test_levels_of_very_many_nodes_lie_as_they_are_arranged(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
-        monkeypatch.setattr(lay, "MOST_NODES", 100)
+        monkeypatch.setattr(fitted, "MOST_NODES", 100)
+        monkeypatch.setattr(fitted, "MOST_ROWS", 100)
         stages: list[str] = []
-        model = HNNE(detail="leaves", callback=lambda event: stages.append(event.stage)).fit(digits())
+        model = HNNE(
+            hierarchy="first_neighbors", detail="leaves", callback=lambda event: stages.append(event.stage)
+        ).fit(digits())
         told = [s for s in dict.fromkeys(stages) if "islands" in s]
         assert told == ["islands: 21 nodes of level 2", "islands: 88 nodes of level 1"]
         assert model.audit().ok and trustworthiness(digits(), model.embedding_) > 0.98
 
-    def test_leaves_that_rows_do_not_refine_end_at_the_small_perplexity(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        seen: list[float] = []
-
-        def improve(items, positions, perplexity, *rest, **options):
-            seen.append(perplexity)
-            return positions
-
-        monkeypatch.setattr(lay, "improve", improve)
-        model = HNNE(detail="leaves").fit(digits())  # 401 leaves: they are the first level
-        assert seen == [lay.FIRST_PERPLEXITY, lay.PERPLEXITY]
-        seen.clear()
-        model.relayout(detail="rows")
-        assert seen == [lay.FEW_ROWS_PERPLEXITY]
-
     def test_rows_draw_together_before_they_spread(self) -> None:
-        for n in (100, lay.FEW_ROWS, 25_000, 70_000, 10**6):
-            phases = lay.row_phases(n, 3.0)[1]
+        for n in (100, item_graph.FEW_ROWS, 25_000, 70_000, 10**6):
+            phases = lay.row_phases(n, 3.0)
             pulls = [phase.exaggeration for phase in phases]
             assert pulls[0] == 6.0 and pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * lay.LOOSER
             assert lay.ROW_STEPS[1] <= sum(phase.n_steps for phase in phases) <= lay.ROW_STEPS[0]
 
     def test_many_rows_leap_in_the_same_number_of_steps(self) -> None:
         for n in (25_000, 70_000, 10**6):
-            perplexity, phases = lay.row_phases(n, 3.0, leap=True)
+            phases = lay.row_phases(n, 3.0, leap=True)
             pulls = [phase.exaggeration for phase in phases]
             assert pulls == sorted(pulls, reverse=True) and pulls[-1] == pytest.approx(3 * lay.LOOSER)
-            steps, plain = (sum(p.n_steps for p in some) for some in (phases, lay.row_phases(n, 3.0)[1]))
-            assert steps == plain and perplexity == lay.ROWS_PERPLEXITY
+            steps, plain = (sum(p.n_steps for p in some) for some in (phases, lay.row_phases(n, 3.0)))
+            assert steps == plain
 
     def test_rows_that_begin_in_a_wrong_cluster_leap_to_their_own(self) -> None:
         X = np.concatenate([RNG.normal(size=(200, 5)), RNG.normal(size=(200, 5)) + 30])
-        ids, distances = level_graph(X, "euclidean", 16, 1, np.arange(400, dtype=np.uint64))
+        ids, distances = nearest(X, 16)
         attraction = weigh_neighbors(ids, distances, np.ones(400), 8.0, 1)
         begin = RNG.normal(size=(400, 2)) + np.repeat([[0.0, 0.0], [40.0, 0.0]], 200, axis=0)
         begin[:10, 0] += 40
@@ -484,7 +458,7 @@ class TestLevels:
         assert (stayed > 20).any() and (leapt < 20).all()
 
     @pytest.mark.parametrize("build", builds())
-    def test_leaps_and_neighbours_found_meanwhile_are_the_same_for_any_number_of_threads(
+    def test_leaps_are_the_same_for_any_number_of_threads(
         self, build: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(lay, "FEW_ROWS", 1000)
@@ -495,21 +469,8 @@ class TestLevels:
         np.testing.assert_array_equal(*maps)
         assert trustworthiness(X, maps[0], n_sample=500) > 0.97
 
-    def test_what_fails_while_rows_are_searched_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lay, "FIRST_NODES", 300)
-        level = lay.level_graph
-
-        def fail(data, *arguments):
-            if len(data) > 300:
-                raise MemoryError("no room")
-            return level(data, *arguments)
-
-        monkeypatch.setattr(lay, "level_graph", fail)
-        with pytest.raises(MemoryError, match="no room"):
-            HNNE(n_jobs=2, detail="rows").fit(digits())
-
     def test_the_last_steps_leave_room_where_there_are_many_rows(self) -> None:
-        last = [lay.row_phases(n, 1.0)[1][-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]
+        last = [lay.row_phases(n, 1.0)[-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]
         assert last == pytest.approx([1, 1, (1 + lay.LOOSER) / 2, lay.LOOSER, lay.LOOSER])
         assert [lay.node_phases(k, 2.0)[0].exaggeration for k in (0, 1)] == [2 * lay.LOOSER, 2]
 
@@ -656,13 +617,11 @@ class TestParameters:
         assert rows.stages["islands"] > leaves.stages["islands"] > descent.stages["layout"]
 
 
-def test_to_find_neighbours_is_a_part_of_the_stage() -> None:
-    """Progress that told of steps only stood still for half of the time, and then promised too much."""
+def test_steps_are_told_one_by_one() -> None:
     X, told = digits()[:500], list[float]()
-    items = Items(X, "euclidean", np.arange(500, dtype=np.uint64), np.ones(500), np.arange(500))
+    attraction = weigh_neighbors(*nearest(X, 20), np.ones(500), 10.0, 1)
+    items = Items(0, np.arange(500), np.ones(500), np.zeros(500, dtype=np.int64), attraction)
     progress = Progress(0)
     progress.share = told.append  # type: ignore[method-assign]
-    improve(items, X[:, 2:4], 10, (Phase(20),), 1, progress)
-    steps = told[-20:]
-    assert told == sorted(told) and told[-1] == 1 and len(told) > 20
-    assert steps[0] > 0.5 and np.allclose(np.diff(steps), steps[1] - steps[0])
+    improve(items, X[:, 2:4], (Phase(20),), 1, progress)
+    assert len(told) == 20 and told[-1] == 1 and np.allclose(np.diff(told), told[0])

@@ -14,9 +14,9 @@ import numpy as np
 
 from ._native import core
 from ._points.point_set import NATIVE_METRICS
-from .layout.islands import MOST_NODES
 from .neighbors.approximate import longest_list
 from .neighbors.choice import pair_share
+from .neighbors.item_graph import MOST_NODES
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number

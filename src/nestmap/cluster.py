@@ -17,11 +17,10 @@ from ._input.memory import memory_budget
 from ._input.training import assign_fitted, read_new, read_training
 from ._input.validate import check_number
 from ._parallel import resolve_n_jobs
-from ._points.duplicates import hash_points
 from ._progress import Progress
 from ._run import Run
 from .errors import ModelFileError
-from .fitted import fit_tree, row_graph
+from .fitted import fit_tree
 from .hierarchy import Grouping
 from .hierarchy.build import merge_items
 from .hierarchy.graph_levels import membership
@@ -226,7 +225,8 @@ class FINCH(TreeClustering):
     """
 
     def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
-        return fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2), lambda labels: {}
+        tree, _ = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
+        return tree, lambda labels: {}
 
 
 class Communities(TreeClustering):
@@ -263,13 +263,9 @@ class Communities(TreeClustering):
     """
 
     def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
-        hashes = hash_points(X, run.n_threads)
-        graph = row_graph(X, metric, hashes, run)
         lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
-        tree = fit_tree(
-            X, metric, run, given=given, work_dir=self.work_dir, hashes=hashes, kind="graph", graph=graph, lists=lists
-        )
-        return tree, lambda labels: {"membership_": membership(labels, graph, lists)}
+        tree, graph = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, kind="graph", lists=lists)
+        return tree, lambda labels: {"membership_": membership(labels, tree.hierarchy, graph, lists)}
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file that `nestmap.load` reads, as `nestmap.HNNE.save` does."""

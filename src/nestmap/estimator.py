@@ -24,7 +24,7 @@ from ._progress import Progress
 from ._run import Run
 from .distributed.inputs import is_dask
 from .errors import ModelFileError
-from .fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids, row_graph
+from .fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids
 from .grow import LivingMap
 from .grow.like import OldMap, match_old
 from .layout import Audit, Islands, audit_layout
@@ -54,14 +54,14 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         training rows.
     metric_params : dict or None
         Parameters of the metric: 'p' of 'minkowski', 'VI' of 'mahalanobis', 'V' of 'seuclidean', ….
-    hierarchy : {'first_neighbors', 'graph'}
-        What the levels above the leaves are: components of first neighbours of centroids (the paper's), or
-        communities of the rows' own neighbour graph, on several scales (docs/levels.md compares them).
+    hierarchy : {'graph', 'first_neighbors'}
+        What the levels above the leaves are: communities of the rows' own neighbour graph, on several scales, or
+        components of first neighbours of centroids (the paper's). docs/clusters.md compares them.
     layout : {'auto', 'islands', 'descent', 'mosaic'}
         How much room clusters get: islands by t-SNE's forces, coarse to fine along the hierarchy (2-D only); balls
         around their centres (the paper's, the strongest promise); or regions that fill the picture, area by number
         of rows (2-D only). 'auto': islands in 2-D, else descent. docs/layouts.md compares them. The paper's own map
-        is layout='descent', arrangement='global'.
+        is hierarchy='first_neighbors', layout='descent', arrangement='global'.
     detail : {'auto', 'leaves', 'rows'}
         For the islands. The finest that forces act on: leaves, whose rows lie around them in balls as in the
         descent, or rows. 'auto': rows up to 100,000 of them.
@@ -212,16 +212,10 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if search is not None:
             run = replace(run, rows=replace(run.rows, parts=search.n_parts))
             find = partial(search, metric, run)
-        if search is not None and self.hierarchy == "graph":
-            raise ValueError("hierarchy='graph': not on a dask cluster yet; use hierarchy='first_neighbors' there")
         lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
-        graph = None
-        if self.hierarchy == "graph":
-            hashes = hash_points(X, n_threads) if hashes is None else hashes
-            graph = row_graph(X, metric, hashes, run)
-        tree = fit_tree(
+        tree, graph = fit_tree(
             X, metric, run, given=given, work_dir=self.work_dir, new_points=self.new_points, hashes=hashes, find=find,
-            kind=self.hierarchy, graph=graph, lists=lists,
+            kind=self.hierarchy, lists=lists,
         )  # fmt: skip
         settings = self._settings(X.shape[0], self._draw_seed())
         if old is not None:
@@ -512,8 +506,8 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _restore(cls, saved: SavedModel) -> HNNE:
         """The estimator that was saved."""
         assert isinstance(saved.fitted, FittedMap)
-        model = cls(**saved.parameters)
         hierarchy, level = saved.fitted.tree.hierarchy, saved.extra.get("label_level")
+        model = cls(**{"hierarchy": hierarchy.kind, **saved.parameters})  # older files do not say it
         if not isinstance(level, int) or not 0 <= level < hierarchy.n_levels:
             raise ModelFileError(f"label_level={level!r}: there are levels 0 to {hierarchy.n_levels - 1}")
         if saved.fitted.layout.positions.shape[1] != model.n_components:

@@ -29,8 +29,9 @@ from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex, MedoidDistances
 from .neighbors.choice import most_columns
+from .neighbors.item_graph import MOST_NODES, MOST_ROWS, ItemGraph, find_node_graph, find_row_graph
 from .neighbors.join import Index, build_index
-from .neighbors.row_graph import RowGraph, find_row_graph
+from .neighbors.row_metric import RowMetric
 from .placement import Assigned, FittedTree, RowTable
 from .preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
 
@@ -101,17 +102,19 @@ def fit_tree(
     hashes: Array | None = None,
     find: Finder | None = None,
     kind: str = "first_neighbors",
-    graph: RowGraph | None = None,
     lists: Array | None = None,
-) -> FittedTree:
-    """The hierarchy of validated rows, and what finds the cluster of a new one.
+) -> tuple[FittedTree, ItemGraph | None]:
+    """The hierarchy of validated rows with what finds the cluster of a new one, and the graph that it was made from.
 
     `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`; `kind`: of the levels above the
-    leaves; `graph` of the rows, and `lists` of neighbours that the user has brought, for kind="graph".
+    leaves; `lists`: neighbours that the user has brought, for kind="graph".
     """
+    own = None
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, run.n_threads)
+    if kind == "graph" and lists is None and _has_row_graph(X, metric):
+        own = row_graph(X, metric, hashes, run)
     with ExitStack() as stack:
         saved = None
         if work_dir is not None:
@@ -119,13 +122,16 @@ def fit_tree(
             saved = Steps(stack.enter_context(work))
         hierarchy = build_levels(
             X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find,
-            only_leaves=kind == "graph", start=None if graph is None else graph.nearest(X.shape[0]),
+            most_nodes=MOST_NODES if kind == "graph" else 0, start=None if own is None else own.nearest(X.shape[0]),
         )  # fmt: skip
     if kind == "graph":
-        hierarchy = add_communities(hierarchy, graph, run, lists)
+        if own is None and lists is None:
+            own = node_graph(hierarchy, metric, run)
+        hierarchy = add_communities(hierarchy, own, run, lists)
     run.progress.note(str(hierarchy))
     index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
-    return FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)
+    tree = FittedTree(hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index)
+    return tree, own
 
 
 def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | BlockedIndex:
@@ -137,10 +143,24 @@ def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | Bl
     return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
-def row_graph(X: Any, metric: Any, hashes: Array, run: Run) -> RowGraph | None:
+def _has_row_graph(X: Any, metric: Any) -> bool:
+    """Whether the graph of a fit is that of its rows. Too many make do with nodes, unless distances are given."""
+    return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
+
+
+def row_graph(X: Any, metric: Any, hashes: Array, run: Run) -> ItemGraph | None:
     """The neighbour graph of validated rows; `hashes`: of `hash_points`."""
     run.progress.begin(f"neighbours of {X.shape[0]} rows")
     return find_row_graph(X, metric, hashes, run.n_threads, run.progress.share)
+
+
+def node_graph(hierarchy: Hierarchy, metric: Any, run: Run) -> ItemGraph | None:
+    """The neighbour graph of the nodes of the lowest level that has few enough."""
+    k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
+    level = hierarchy.levels[k]
+    keys = np.arange(level.n_nodes, dtype=np.uint64) if level.keys is None else level.keys
+    run.progress.begin(f"neighbours of {level.n_nodes} nodes of level {k}")
+    return find_node_graph(k, level.centroids, level.sizes, metric, keys, run.n_threads, run.progress.share)
 
 
 class RowWork(Protocol):
@@ -161,14 +181,14 @@ def fit_map(
     settings: MapSettings,
     run: Run,
     work: RowWork | None = None,
-    graph: RowGraph | None = None,
+    graph: ItemGraph | None = None,
 ) -> FittedMap:
     """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their hierarchy.
 
-    `graph`: what `row_graph` gives for these rows, if the caller has it.
+    `graph`: of the fit, if the caller has it.
     """
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
-        return _fit_map_through(see, X, tree, settings, run)
+        return _fit_map_through(see, X, tree, settings, run, graph)
     arrangement, preliminary = _arrange(X, tree, settings, run, work)
     first_equal, places = tree.table.first_equal(), settings.places
     options: dict[str, Any] = dict(first_equal=first_equal, n_threads=run.n_threads, progress=run.progress)
@@ -176,14 +196,14 @@ def fit_map(
     if settings.layout == "islands":
         options |= dict(row_keys=tree.table.in_order(), radius=settings.radius)
         options |= dict(detail=settings.detail, tightness=settings.tightness)
-        metric = tree.hierarchy.metric
-        if settings.detail == "rows" and tree.hierarchy.kind == "graph" and metric in NATIVE_METRICS:
-            options |= dict(graph=graph or row_graph(X, metric, tree.table.in_order(), run))
+        graph = _graph_of_forces(X, tree, settings, run, graph)
         if places is not None and settings.scale is not None:
-            layout = lay_alike(tree.hierarchy, arrangement, preliminary, X, places, scale=settings.scale, **options)
+            layout = lay_alike(
+                tree.hierarchy, arrangement, preliminary, graph, places, scale=settings.scale, **options
+            )
         else:
             options |= dict(start=settings.start, places=places, place=work and work.place)
-            layout = lay_islands(tree.hierarchy, arrangement, preliminary, X, **options)
+            layout = lay_islands(tree.hierarchy, arrangement, preliminary, graph, **options)
     elif settings.layout == "mosaic":
         layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
     else:
@@ -192,6 +212,20 @@ def fit_map(
         layout = _onto(found, places)
     run.progress.done()
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
+
+
+def _graph_of_forces(
+    X: Any, tree: FittedTree, settings: MapSettings, run: Run, graph: ItemGraph | None
+) -> ItemGraph | None:
+    """The graph that forces act along: that of the tree, unless it is of nodes and rows are wanted."""
+    metric, rows = tree.hierarchy.metric, settings.detail == "rows"
+    is_native = isinstance(metric, str) and metric in NATIVE_METRICS
+    if graph is not None and is_native and (graph.level < 0 or not rows):
+        return graph
+    metric = metric if is_native else "euclidean"  # rows as they are
+    if rows or _has_row_graph(X, metric):
+        return row_graph(X, metric, tree.table.in_order(), run)
+    return node_graph(tree.hierarchy, metric, run)
 
 
 def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:
@@ -259,10 +293,13 @@ def _onto(layout: Descent | Mosaic, places: OldPlaces | None) -> Descent | Mosai
     return layout.moved(*fit_scale(layout.positions[places.known], places.rows[places.known]))
 
 
-def _fit_map_through(see: Any, X: Any, tree: FittedTree, settings: MapSettings, run: Run) -> FittedMap:
+def _fit_map_through(
+    see: Any, X: Any, tree: FittedTree, settings: MapSettings, run: Run, graph: ItemGraph | None
+) -> FittedMap:
     """The same for rows that are laid out as another map sees them: distances without rows, or changed rows."""
     rows = see(X, run.n_threads)
     seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run))
-    fitted = fit_map(rows, seen, settings, run)
+    same = isinstance(tree.hierarchy.metric, RowMetric)  # of distances alone, the rows are others
+    fitted = fit_map(rows, seen, settings, run, graph=graph if same else None)
     coordinates = None if fitted.coordinates is None else Through(see, fitted.coordinates)
     return replace(fitted, tree=tree, coordinates=coordinates, X=X)

@@ -20,8 +20,8 @@ from .arrangement import ARRANGEMENTS, MOST_LOCAL
 from .fitted import MapSettings
 from .hierarchy.tree import KINDS as HIERARCHIES
 from .layout import DETAILS, LAYOUTS
-from .layout.islands import MOST_ROWS
 from .neighbors.choice import METHODS, Search
+from .neighbors.item_graph import MOST_ROWS
 from .placement import RULES
 from .plan import Plan, plan_fit
 from .preliminary import KINDS, check_coordinates
@@ -37,7 +37,7 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
         *,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        hierarchy: str = "first_neighbors",
+        hierarchy: str = "graph",
         layout: str = "auto",
         detail: str = "auto",
         tightness: float = 1.0,

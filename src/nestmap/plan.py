@@ -19,10 +19,10 @@ from ._progress import Progress, in_seconds
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
 from .errors import MemoryBudgetError
-from .layout.islands import MOST_NODES
 from .neighbors.approximate import FIRST_LENGTH, LENGTHS, LISTED, PACKED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
 from .neighbors.choice import Search, columns_for, decide, most_columns
+from .neighbors.item_graph import MOST_NODES
 from .neighbors.row_metric import RowMetric
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22

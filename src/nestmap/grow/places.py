@@ -154,7 +154,7 @@ def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Arra
     """How the rows of a group lie relative to each other, around 0."""
     if X.shape[0] >= _OWN_MAP:
         own = replace(settings, preliminary="pca_centroids", detail="rows", start=None)
-        tree = fit_tree(X, fitted.tree.hierarchy.metric, run)
+        tree, _ = fit_tree(X, fitted.tree.hierarchy.metric, run)
         shape = fit_map(X, tree, own, run).layout.positions
     else:
         assert fitted.coordinates is not None

@@ -122,15 +122,15 @@ def build_levels(
     min_nodes: int = 3,
     saved: SavedSteps | None = None,
     find: Finder | None = None,
-    only_leaves: bool = False,
+    most_nodes: int = 0,
     start: Array | None = None,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
     `dtype` is that of the centroids, `given` are first neighbours of the rows that the caller has (upper levels
     are searched), `hashes` what `hash_points` gives for the rows, `saved` finished steps of an earlier fit.
-    `find` is asked first for the neighbours of each level. `only_leaves`: level 0 alone. `start`: of
-    `search`, for the rows.
+    `find` is asked first for the neighbours of each level. `most_nodes`: levels end at the first that has no more.
+    `start`: of `search`, for the rows.
     """
     items, weights, dtype = X, np.broadcast_to(1.0, X.shape[0]), dtype or work_dtype_of(X, run.n_threads)
     keys = hashes = hash_points(X, run.n_threads) if hashes is None else hashes
@@ -163,7 +163,7 @@ def build_levels(
         if k == 0 or len(step.sizes) >= min_nodes:  # steps above the top only tell how its nodes join
             levels.append(Level(step.centroids, step.sizes, step.members, step.link, np.nan, keys))
         items, weights = step.centroids, step.sizes.astype(np.float64)
-        if len(step.sizes) == 1 or only_leaves:
+        if len(step.sizes) <= max(1, most_nodes):
             break
     index = steps[1].index if len(steps) > 1 else None
     reports, links = tuple(s.report for s in steps), tuple(s.links for s in steps)

@@ -16,7 +16,7 @@ from .._native import kernels
 from .._points.point_set import NATIVE_METRICS, make_points
 from .._run import Run
 from ..neighbors import centroid_kind, search
-from ..neighbors.row_graph import RowGraph
+from ..neighbors.item_graph import ItemGraph
 from .build import merge_items
 from .community_tree import CommunityLevels, build_communities
 from .link_graph import LinkGraph
@@ -24,65 +24,77 @@ from .medoids import distances_between, merge_medoids
 from .merge import components, link_graph
 from .tree import Grouping, Hierarchy, Level
 
-N_NEIGHBORS = 15  # of each row: 10 make no better clusters
-_FEWER = 10  # at most one neighbour for so many rows: else all rows of a few would be neighbours
+N_NEIGHBORS, _OF_NODES = 15, 10  # that count, of each row: 10 make no better clusters; and of each node
+_FEWER = 10  # at most one neighbour for so many items: else all of a few would be neighbours
 _LEAST = 3
 Distances = Callable[[Array, Any], Array]
 
 
-def add_communities(hierarchy: Hierarchy, graph: RowGraph | None, run: Run, lists: Array | None = None) -> Hierarchy:
-    """The hierarchy with communities in place of all levels above the leaves.
+def add_communities(hierarchy: Hierarchy, graph: ItemGraph | None, run: Run, lists: Array | None = None) -> Hierarchy:
+    """The hierarchy with communities above its levels.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-        Of some rows, with its leaves at least.
-    graph : RowGraph or None
-        Of the same rows; None if all are equal.
+        Of some rows: its leaves, and more levels of first neighbours where these are too many for a graph.
+    graph : ItemGraph or None
+        Of the same rows, or of the nodes of the last of these levels; None if all rows are equal.
     lists : ndarray of shape (n_rows, k), optional
         Neighbours of the rows, nearest first, that the user has brought: they count instead. -1 is none.
     """
-    leaf = hierarchy.levels[0]
-    if leaf.n_nodes < 2 or graph is None:
-        return replace(hierarchy, kind="graph", default=0)
-    links = _link_rows(leaf, graph) if lists is None else LinkGraph.between(leaf.members, leaf.n_nodes, lists)
-    run.progress.begin(f"communities of {leaf.n_nodes} leaves")
-    ranks = _leaf_ranks(hierarchy)
+    n_below, last = hierarchy.n_levels, hierarchy.levels[-1]
+    links = _links(hierarchy, graph, lists)
+    if last.n_nodes < 2 or links is None:
+        return replace(hierarchy, kind="graph", default=n_below - 1)
+    run.progress.begin(f"communities of {last.n_nodes} nodes")
+    ranks = _ranks(hierarchy)
     found = build_communities(_connect(links, hierarchy, ranks, run), ranks, run.n_threads)
-    levels = _levels_above(leaf, found, hierarchy.metric, run)
+    levels = _levels_above(last, found, hierarchy.metric, run)
     above = () if found.above is None else (found.above,)
-    joined = (hierarchy.links[0], *(partition.links for partition in found.partitions), *above)
+    joined = (*hierarchy.links[:n_below], *(partition.links for partition in found.partitions), *above)
+    reports = (*hierarchy.reports[:n_below], *(() if graph is None else (graph.report,)))
     return replace(
-        hierarchy, levels=levels, links=joined, reports=(hierarchy.reports[0], graph.report), kind="graph",
-        default=found.default,
+        hierarchy, levels=(*hierarchy.levels[:-1], *levels), links=joined, reports=reports, kind="graph",
+        default=n_below - 1 + found.default,
     )  # fmt: skip
 
 
-def _leaf_ranks(hierarchy: Hierarchy) -> Array:
-    """Places of the leaves in an order that depends on neither the order nor the unit of the rows: the leaf with the
-    shortest first-neighbour link comes first.
+def _ranks(hierarchy: Hierarchy) -> Array:
+    """Places of the nodes of the last level in an order that depends on neither the order nor the unit of the rows:
+    the node with the shortest first-neighbour link comes first.
     """
-    leaf = hierarchy.levels[0]
-    shortest = np.full(leaf.n_nodes, leaf.members.size + 1)
-    np.minimum.at(shortest, leaf.members, hierarchy.links[0].ranks)
-    ranks = np.empty(leaf.n_nodes, dtype=np.int64)
-    ranks[np.argsort(shortest, kind="stable")] = np.arange(leaf.n_nodes)
+    level = hierarchy.levels[-1]
+    shortest = np.full(level.n_nodes, level.members.size + 1)
+    np.minimum.at(shortest, level.members, hierarchy.links[hierarchy.n_levels - 1].ranks)
+    ranks = np.empty(level.n_nodes, dtype=np.int64)
+    ranks[np.argsort(shortest, kind="stable")] = np.arange(level.n_nodes)
     return ranks
 
 
-def _link_rows(leaf: Level, graph: RowGraph) -> LinkGraph:
-    """Links between leaves: those of their rows, of equal rows once with their number."""
-    labels = leaf.members if graph.rows is None else leaf.members[graph.rows]
-    return LinkGraph.between(labels, leaf.n_nodes, _linked(graph), graph.counts)
+def _links(hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None) -> LinkGraph | None:
+    """Links between the nodes of the last level: those of their rows, of equal rows once with their number."""
+    labels, n_nodes = hierarchy.labels(hierarchy.n_levels - 1), hierarchy.levels[-1].n_nodes
+    if lists is not None:
+        return LinkGraph.between(labels, n_nodes, lists)
+    if graph is None:
+        return None
+    if graph.level >= 0:
+        labels = np.arange(n_nodes)
+    elif graph.rows is not None:
+        labels = labels[graph.rows]
+    return LinkGraph.between(labels, n_nodes, _linked(graph), graph.counts)
 
 
-def _linked(graph: RowGraph) -> Array:
-    """The neighbours that a row has links to."""
-    return graph.ids[:, : min(N_NEIGHBORS, max(_LEAST, len(graph.ids) // _FEWER))]
+def _linked(graph: ItemGraph) -> Array:
+    """The neighbours that an item has links to."""
+    most = N_NEIGHBORS if graph.level < 0 else _OF_NODES
+    return graph.ids[:, : min(most, max(_LEAST, len(graph.ids) // _FEWER))]
 
 
-def membership(labels: Array, graph: RowGraph | None, lists: Array | None = None) -> Array:
+def membership(labels: Array, hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None = None) -> Array:
     """Of each row the share of its links that stay in its cluster, float32: 1 is deep inside.
+
+    Where the graph is of nodes, the rows of a node share theirs.
 
     Parameters
     ----------
@@ -90,16 +102,23 @@ def membership(labels: Array, graph: RowGraph | None, lists: Array | None = None
     graph, lists
         As for `add_communities`.
     """
-    if lists is None and graph is None:
+    if lists is not None:
+        return _shares(labels, lists)
+    if graph is None:
         return np.ones(len(labels), dtype=np.float32)
-    rows = None if lists is not None or graph is None else graph.rows
-    ids = lists if lists is not None or graph is None else _linked(graph)
-    assert ids is not None
-    own = labels if rows is None else labels[rows]
+    if graph.level < 0:
+        return _shares(labels if graph.rows is None else labels[graph.rows], _linked(graph))[graph.of_row()]
+    own = hierarchy.labels(graph.level)
+    of_node = np.empty(len(graph.ids), dtype=labels.dtype)
+    of_node[own] = labels
+    return _shares(of_node, _linked(graph))[own]
+
+
+def _shares(labels: Array, ids: Array) -> Array:
+    """Of items with these labels and links, the share that stays; the nearest count more."""
     weights = np.arange(ids.shape[1], 0, -1) * (ids >= 0)
-    shares = ((own[ids] == own[:, None]) * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
-    found = np.asarray(shares, dtype=np.float32)
-    return found if rows is None or graph is None else np.asarray(found[graph.of_row()])
+    inside = ((labels[ids] == labels[:, None]) * weights).sum(axis=1)
+    return np.asarray(inside / np.maximum(weights.sum(axis=1), 1), dtype=np.float32)
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
@@ -108,7 +127,7 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     Of two parts that join, those of their first parts are linked that are near each other. The largest leaf of a part
     stands for it, of equal ones that with the lowest rank.
     """
-    leaf, metric = hierarchy.levels[0], hierarchy.metric
+    leaf, metric = hierarchy.levels[-1], hierarchy.metric
     parts = graph.parts()
     n = int(parts.max()) + 1
     if n == 1:
@@ -149,13 +168,14 @@ def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
 
 def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
     """Centroids, sizes and keys of all levels, and how far their nodes are from each other."""
-    levels = [leaf]
+    levels, reducer = [leaf], None
     for partition in found.partitions:
         centroids, sizes, keys = _merge(levels[-1], partition.members, metric, run)
         levels.append(Level(centroids, sizes, partition.members, np.nan, np.nan, keys))
     for k in range(1, len(levels)):
-        near = search(levels[k].centroids, metric, run.n_threads, run.nodes, keys=levels[k].keys).neighbors
-        levels[k] = replace(levels[k], gap=float(np.mean(near.distances)))
+        near = search(levels[k].centroids, metric, run.n_threads, run.nodes, reducer, keys=levels[k].keys)
+        reducer = reducer or near.reducer
+        levels[k] = replace(levels[k], gap=float(np.mean(near.neighbors.distances)))
         if k > 1:
             levels[k] = replace(levels[k], link=levels[k - 1].gap)
     return tuple(levels)

@@ -6,7 +6,7 @@ decides the large picture. Each level below starts around its parents, nearly ri
 
 from .alike import lay_alike
 from .coasts import Coasts
-from .lay import DETAILS, MOST_NODES, MOST_ROWS, lay_islands
+from .lay import DETAILS, lay_islands
 from .layout import Islands
 
-__all__ = ["DETAILS", "MOST_NODES", "MOST_ROWS", "Coasts", "Islands", "lay_alike", "lay_islands"]
+__all__ = ["DETAILS", "Coasts", "Islands", "lay_alike", "lay_islands"]

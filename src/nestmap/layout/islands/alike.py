@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -18,26 +17,12 @@ from ..._native import kernels
 from ..._progress import Progress, part_of
 from ...arrangement import Arrangement, DistinctRows, OldPlaces
 from ...hierarchy.tree import Hierarchy
-from ...neighbors.row_graph import RowGraph
+from ...neighbors.item_graph import ItemGraph
 from ...preliminary import Preliminary
 from ..descent import Placement, lengths, neighbors_in_map
 from ..similarity import align, spread
-from .lay import (
-    BALL,
-    MOST_NODES,
-    PERPLEXITY,
-    Items,
-    first_level,
-    jitter,
-    node_items,
-    node_phases,
-    node_ranks,
-    onto_old,
-    place_members,
-    row_items,
-    row_phases,
-    snap,
-)
+from .items import Items, base_items, node_items, node_ranks
+from .lay import BALL, first_level, jitter, node_phases, onto_old, place_members, row_phases, snap
 from .layout import Islands
 from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_rows
@@ -55,7 +40,7 @@ def lay_alike(
     hierarchy: Hierarchy,
     arrangement: Arrangement,
     preliminary: Preliminary,
-    X: Any,
+    graph: ItemGraph | None,
     places: OldPlaces,
     *,
     scale: float,
@@ -66,30 +51,29 @@ def lay_alike(
     first_equal: Array | None,
     n_threads: int,
     progress: Progress,
-    graph: RowGraph | None = None,
 ) -> Islands:
     """As `lay_islands`, from places in an older map of the same detail and tightness; the map lies on it.
 
     `scale`: of the old map to t-SNE's units for the new rows.
     """
     distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
+    base = base_items(hierarchy, graph, preliminary.rows, ranks, row_keys, distinct, n_threads)
     leaf: Placement | RowPlacement
     if detail == "rows":
-        items = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project, graph)
         some = slice(None) if distinct is None else distinct.rows
         lay, ties = scale * places.rows[some], ROW_TIE * places.known[some]
         progress.begin(f"islands: {len(lay)} rows from where they lay")
-        found = settle(items, lay, ties, *row_phases(len(lay), tightness), n_threads, progress)
+        found = settle(base, lay, ties, row_phases(len(lay), tightness), n_threads, progress)
         found = found if distinct is None else found[distinct.of_row]
         onto = onto_old(found, places, -1)
         first, positions = _means(hierarchy, -1, onto.turned(found)), onto(found)
         leaf = _fit_leaves(hierarchy, arrangement, positions, distinct, n_threads)
     else:
-        k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
-        ties, items = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes, node_items(hierarchy, k, ranks)
+        k = max(base.level, 0)
+        ties, items = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes, node_items(hierarchy, k, ranks, base)
         progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
         phases = node_phases(k, tightness)
-        found = settle(items, scale * places.nodes[k], ties, PERPLEXITY, phases, n_threads, progress)
+        found = settle(items, scale * places.nodes[k], ties, phases, n_threads, progress)
         onto = onto_old(found, places, k)
         first, positions = _means(hierarchy, k, onto.turned(found)), onto(found)
         for below in reversed(range(k + 1)):
@@ -126,17 +110,15 @@ def settle(
     items: Items,
     places: Array,
     ties: Array,
-    perplexity: float,
     phases: tuple[Phase, ...],
     n_threads: int,
     progress: Progress,
 ) -> Array:
     """Positions of items after some steps from where they lay, in t-SNE's units; float64."""
     centred = places - places.mean(axis=0)
-    if len(places) < 3:
+    attraction, order = items.attraction, items.order
+    if len(places) < 3 or attraction is None:
         return np.asarray(centred)
-    finding, moving = items.shares(phases, progress)
-    order, masses, attraction = items.weigh(perplexity, n_threads, finding)
     begin, ties = snap(centred)[order], ties[order].astype(np.float32)
     homes, known, everybody = begin.astype(np.float32), ties > 0, np.ones(len(begin), dtype=bool)
     neighbors = Neighbors.of(attraction, n_threads)
@@ -153,8 +135,8 @@ def settle(
         else:
             ties = ties * np.float32(share_kept(begin[known], homes[known], allowance))
         end = done + sum(phase.n_steps for phase in part) / total
-        told, done = part_of(moving, done, end), end
-        begin = optimise(begin, masses, attraction, part, n_threads, told, Homes(homes, ties))
+        told, done = part_of(progress.share, done, end), end
+        begin = optimise(begin, items.masses, attraction, part, n_threads, told, Homes(homes, ties))
     return np.asarray(begin, dtype=np.float64)[items.rank]
 
 

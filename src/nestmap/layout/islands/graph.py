@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..._arrays import Array
 from ..._native import kernels
-from ..._points.point_set import NATIVE_METRICS, make_points
-from ..._points.reduce import Reducer
-from ..._progress import Share
-from ...arrangement import Projection
-from ...neighbors.approximate import Rounds
-from ...neighbors.graph import nearest_points
 
 REACH = 2.0  # neighbours of a node, in perplexities: t-SNE's 3 take longer and give no better map
-_COLUMNS = 128  # reduced, of the search
-_ROUNDS = Rounds(1)  # nine of ten neighbours will do: forces of many nodes hardly change with the others
-# Nearly all neighbours of a few nodes, in no time: on USPS one or two more rows of a thousand lie with their kind.
-_FEW_NODES, _FEW_ROUNDS = 20_000, Rounds(3, spare=25)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,35 +30,6 @@ class Attraction:
         return np.asarray(1 / np.maximum(pull, 1), dtype=np.float32)
 
 
-def level_graph(
-    data: Any,
-    metric: Any,
-    k: int,
-    n_threads: int,
-    keys: Array,
-    progress: Share | None = None,
-    along: Projection | None = None,
-    hashes: Array | None = None,
-) -> tuple[Array, Array]:
-    """The k nearest other rows of each row: ids (n, k) int32 and distances (n, k) float32, nearest first.
-
-    In units of `PointSet`, which keep squares in range. By the metrics with kernels as those see the rows, by any
-    other as they are, euclidean. Of equal distances that of the lowest key comes first. `along`: leading directions
-    of the data, if they are known; `hashes`: of `hash_points`.
-    """
-    metric = metric if isinstance(metric, str) and metric in NATIVE_METRICS else "euclidean"
-    along = along if along is not None and along.points.metric == metric else None
-    points = make_points(data, metric, n_threads=n_threads, keys=keys, unit=along.points.unit if along else None)
-    rounds = _FEW_ROUNDS if points.n <= _FEW_NODES else _ROUNDS
-    ids, distances, _ = nearest_points(
-        points, k, n_threads, columns=_COLUMNS, rounds=rounds, progress=progress,
-        reducer=Reducer(along.mean, along.directions, "L2") if along else None, hashes=hashes,
-    )  # fmt: skip
-    if points.norm != "L1":
-        np.sqrt(distances, out=distances)
-    return ids.astype(np.int32), distances.astype(np.float32)
-
-
 def weigh_neighbors(ids: Array, distances: Array, masses: Array, perplexity: float, n_threads: int) -> Attraction:
     """Calibrated and symmetrised weights of a neighbour graph; O(n k).
 
@@ -84,3 +44,32 @@ def weigh_neighbors(ids: Array, distances: Array, masses: Array, perplexity: flo
     both.sort_indices()
     both.data /= np.repeat(masses / masses.mean(), np.diff(both.indptr))
     return Attraction(both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False), both.data)
+
+
+def contract(attraction: Attraction, masses: Array, labels: Array, n_nodes: int) -> Attraction:
+    """What attracts groups of items: the sums of what attracts their members; O(edges).
+
+    Groups whose members are mostly among themselves are drawn to others as much as the rest: weights are scaled by
+    the root of both ends' shares, and add up to about 1. A group that nothing attracts has a weight of 0 to itself.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (n_items,)
+        Rows that each item stands for.
+    labels : ndarray of shape (n_items,)
+    """
+    n = len(labels)
+    pulls = attraction.weights.astype(np.float64) * np.repeat(masses, np.diff(attraction.starts))
+    items = sparse.csr_matrix((pulls, attraction.ids, attraction.starts), shape=(n, n))
+    below = sparse.csr_matrix((np.ones(n), labels, np.arange(n + 1)), shape=(n, n_nodes))
+    nodes = below.T.tocsr() @ (items @ below)  # products add up in the order of the items
+    nodes = nodes + sparse.identity(n_nodes, format="csr")  # every row has an entry
+    nodes.sort_indices()
+    sources = np.repeat(np.arange(n_nodes), np.diff(nodes.indptr))
+    nodes.data[sources == nodes.indices] = 0
+    sizes, outside = np.bincount(labels, weights=masses, minlength=n_nodes), np.asarray(nodes.sum(axis=1)).ravel()
+    scale = np.sqrt(np.divide(sizes, outside, out=np.zeros(n_nodes), where=outside > 0))
+    nodes.data *= scale[sources] * scale[nodes.indices]
+    total = nodes.data.sum()
+    weights = nodes.data * (sizes.sum() / total if total > 0 else 0.0) / sizes[sources]
+    return Attraction(nodes.indptr.astype(np.int64), nodes.indices.astype(np.int32), weights.astype(np.float32))

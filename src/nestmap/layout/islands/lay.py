@@ -2,93 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from ..._arrays import Array
-from ..._parallel import Beside
 from ..._progress import Progress, Share, part_of
-from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces, Projection
+from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
 from ...hierarchy.tree import Hierarchy
-from ...neighbors.row_graph import RowGraph
+from ...neighbors.item_graph import FEW_ROWS, ItemGraph
 from ...preliminary import Preliminary
 from ..descent import Anchored, Placement, PlaceRows, make_placement, place_rows, separate
 from ..similarity import Similarity, align
 from .forces import EVENLY
-from .graph import REACH, Attraction, level_graph, weigh_neighbors
+from .graph import Attraction
+from .items import Items, base_items, node_items, node_ranks
 from .layout import Islands
 from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_rows
 from .optimise import Phase, optimise
 
 FIRST_NODES = 3000  # at most, of the level that decides the large picture
-FIRST_PERPLEXITY, PERPLEXITY = 30.0, 10.0
 # Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
-FIRST_PHASES = (Phase(100, 2.0, rate=1.0), Phase(200, rate=1.0))
+FIRST_PHASES = (Phase(100, 2.0, rate=0.5), Phase(200, rate=0.5))
 NODE_STEPS = 50
-FEW_ROWS = 20_000  # get four times the steps and the larger perplexity, in a second or two
-FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY, ROW_STEPS = 15.0, 8.0, (300, 80)
+ROW_STEPS = (300, 80)  # of a few rows, in a second or two, and of many
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 _CLOSER_LEAPT = 1.5  # the same for rows that leap: there is less to draw together
 # Times the attraction in the last steps: room between rows of different clusters. A few rows fill the map without it.
 LOOSER, _LOOSE = 0.8, 0.9  # at last; many rows: before that
 _TIGHT_ROWS, _LOOSE_ROWS = 2000, 8000  # up to and from which the factor is 1 and LOOSER
-MOST_NODES = 600_000  # of a level that is optimised; what is below lies as it is arranged
-MOST_ROWS = 100_000  # up to which detail="auto" goes down to the rows: of 200,000 words, leaves made the better map
 _WORTH = 2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
 BALL = 0.45  # of the distance to the nearest other node: where children start
 _SPREAD = 45.0 / 70_000**0.5  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
 _SNAP = 1 / 32  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
 _JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
 
-# Items by their rank, and in that order their masses and what attracts them.
-Weighed = tuple[Array, Array, Attraction]
 DETAILS = ("auto", "leaves", "rows")
-
-
-@dataclass(frozen=True, eq=False)
-class Items:
-    """The nodes of a level, or the rows, as the optimisation sees them."""
-
-    data: Any
-    metric: Any
-    keys: Array  # uint64: decide between equal distances
-    masses: Array  # rows that each of them stands for
-    rank: Array  # of each item: by its ancestors first, so that what is near in the tree is near in memory
-    along: Projection | None = None  # leading directions of the data, if they are known
-    hashes: Array | None = None  # of `hash_points`
-    graph: RowGraph | None = None  # of these items, if it is known
-
-    def weigh(self, perplexity: float, n_threads: int, share: Share | None = None) -> Weighed:
-        """The items by their rank, and in that order their masses and what attracts them."""
-        n_neighbors = min(len(self.keys) - 1, int(REACH * perplexity))
-        if self.graph is not None:
-            ids, distances = self.graph.ids[:, :n_neighbors], self.graph.distances[:, :n_neighbors]
-        else:
-            ids, distances = level_graph(
-                self.data, self.metric, n_neighbors, n_threads, self.keys, share, self.along, self.hashes
-            )
-        order = np.argsort(self.rank)
-        masses = self.masses[order].astype(np.float64)
-        return order, masses, weigh_neighbors(self.rank[ids[order]], distances[order], masses, perplexity, n_threads)
-
-    def shares(self, phases: tuple[Phase, ...], progress: Progress) -> tuple[Share | None, Share | None]:
-        """What `weigh` and the steps tell of their progress, as parts of one stage."""
-        graph = 50 + min(self.data.shape[1], 1000) / 10  # steps that take as long as to find neighbours, about
-        part = graph / (graph + sum(phase.n_steps for phase in phases))
-        return part_of(progress.share, 0, part), part_of(progress.share, part, 1)
 
 
 def lay_islands(
     hierarchy: Hierarchy,
     arrangement: Arrangement,
     preliminary: Preliminary,
-    X: Any,
+    graph: ItemGraph | None,
     *,
     row_keys: Array,
     radius: float = 1 / 3,
@@ -98,7 +56,6 @@ def lay_islands(
     places: OldPlaces | None = None,
     first_equal: Array | None = None,
     place: PlaceRows | None = None,
-    graph: RowGraph | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Islands:
@@ -108,7 +65,8 @@ def lay_islands(
     ----------
     preliminary : Preliminary
         Says where the nodes of the first level begin: the lowest one with at most 3000 nodes.
-    X : rows that the layout is made from
+    graph : ItemGraph or None
+        Neighbours of the rows, or (detail="leaves") of the nodes of a level; None if all rows are equal.
     row_keys : ndarray of shape (n_rows,), uint64
         Hashes of the rows: they decide in which order items are added up.
     radius : float
@@ -124,32 +82,26 @@ def lay_islands(
         For each row the first row that equals it: they get one place. None if all rows differ.
     place : callable, optional
         Another `place_rows`, which gives the same (detail="leaves").
-    graph : RowGraph, optional
-        Of the rows, if it is known (detail="rows").
     """
     progress = progress or Progress(0)
     distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
+    base = base_items(hierarchy, graph, preliminary.rows, ranks, row_keys, distinct, n_threads)
     begin = preliminary.nodes[first_level(hierarchy)]
-    go_down = partial(_lay_nodes, hierarchy, arrangement, begin, start, ranks, detail, tightness, n_threads, progress)
+    start, positions = _lay_nodes(
+        hierarchy, arrangement, begin, start, base, ranks, detail, tightness, n_threads, progress
+    )
     leaf: Placement | RowPlacement
     if detail == "rows":
-        rows = row_items(hierarchy, X, row_keys, preliminary.rows, distinct, ranks[0], arrangement.project, graph)
-        leap = len(rows.keys) > FEW_ROWS
-        perplexity, phases = row_phases(len(rows.keys), tightness, leap)
-        # what attracts rows is found meanwhile: the first level, of few nodes, leaves threads idle
-        beside = n_threads if len(rows.keys) > FIRST_NODES else 1
-        with Beside(partial(rows.weigh, perplexity, n_threads), beside) as weighing:
-            start, positions = go_down()
-            _, positions, frames = place_members(hierarchy, 0, arrangement, positions, BALL, distinct, n_threads)
-            progress.begin(f"islands: {len(rows.keys)} rows")
-            own = positions if distinct is None else positions[distinct.rows]
-            own = improve(rows, own, perplexity, phases, n_threads, progress, weigh=weighing.result, leap=leap)
+        _, positions, frames = place_members(hierarchy, 0, arrangement, positions, BALL, distinct, n_threads)
+        own = positions if distinct is None else positions[distinct.rows]
+        progress.begin(f"islands: {len(own)} rows")
+        leap = len(own) > FEW_ROWS
+        own = improve(base, own, row_phases(len(own), tightness, leap), n_threads, progress, leap=leap)
         positions = own if distinct is None else own[distinct.of_row]
         onto = onto_old(positions, places, -1)
         positions = onto(positions)
         leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
     else:
-        start, positions = go_down()
         onto = onto_old(positions, places, 0)
         leaves = Anchored(hierarchy, 0, arrangement, onto(positions), radius, 1.0, distinct, n_threads)
         leaf, positions = (place or place_rows)(leaves)
@@ -165,6 +117,7 @@ def _lay_nodes(
     arrangement: Arrangement,
     begin: Array,
     start: Array | None,
+    base: Items,
     ranks: list[Array],
     detail: str,
     tightness: float,
@@ -173,21 +126,22 @@ def _lay_nodes(
 ) -> tuple[Array, Array]:
     """From the first level, which begins at `begin` unless its `start` is known, to the leaves: where both lie."""
     first = first_level(hierarchy)
-    items = node_items(hierarchy, first, ranks)
+    items = node_items(hierarchy, first, ranks, base)
     if start is None:
-        progress.begin(f"islands: {len(items.keys)} nodes of level {first}")
-        start = improve(items, begin, FIRST_PERPLEXITY, FIRST_PHASES, n_threads, progress)
+        progress.begin(f"islands: {len(begin)} nodes of level {first}")
+        start = improve(items, begin, FIRST_PHASES, n_threads, progress)
     positions = start
     if tightness != 1:
         phases: tuple[Phase, ...] = (Phase(NODE_STEPS, tightness),)
-        positions = improve(items, start, FIRST_PERPLEXITY, phases, n_threads, progress, rescale=False)
+        positions = improve(items, start, phases, n_threads, progress, rescale=False)
     done = len(positions)
     for k in reversed(range(first + 1)):
         level = hierarchy.levels[k]
-        if _is_worth(k, first, level.n_nodes, done, detail):
+        if k >= base.level and _is_worth(k, first, level.n_nodes, done, detail):
             progress.begin(f"islands: {level.n_nodes} nodes of level {k}")
             done, phases = level.n_nodes, node_phases(k, tightness)
-            positions = improve(node_items(hierarchy, k, ranks), positions, PERPLEXITY, phases, n_threads, progress)
+            items = node_items(hierarchy, k, ranks, base)
+            positions = improve(items, positions, phases, n_threads, progress)
         if k:
             _, positions, _ = place_members(hierarchy, k, arrangement, positions, BALL, None, n_threads)
     return start, positions
@@ -226,7 +180,7 @@ def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
         return False
     if k == first:
         return k == 0
-    return (_WORTH if k else 1) * done <= n_nodes <= MOST_NODES
+    return (_WORTH if k else 1) * done <= n_nodes
 
 
 def first_level(hierarchy: Hierarchy) -> int:
@@ -240,90 +194,40 @@ def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
     return (Phase(NODE_STEPS, tightness if k else LOOSER * tightness),)
 
 
-def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[float, tuple[Phase, ...]]:
-    """Perplexity and steps for n rows: fewer steps the more rows there are. `leap`: rows leap in the first ones."""
+def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[Phase, ...]:
+    """Steps for n rows: fewer the more rows there are. `leap`: rows leap in the first ones."""
     most, least = ROW_STEPS
     steps = round(min(most, max(least, most * (FEW_ROWS / n) ** 2)))
     if n <= FEW_ROWS:
         between = np.log(n / _TIGHT_ROWS) / np.log(_LOOSE_ROWS / _TIGHT_ROWS)
         last = float(np.interp(between, [0, 1], [1.0, LOOSER]))
         close = Phase(steps // 6, _CLOSER * tightness)
-        return FEW_ROWS_PERPLEXITY, (close, Phase(steps - steps // 6, last * tightness))
+        return (close, Phase(steps - steps // 6, last * tightness))
     third = steps // 3
     close = Phase(steps // 6, _CLOSER_LEAPT, _FAST) if leap else Phase(third, _CLOSER, _FAST)
     phases = (close, Phase(steps - third - close.n_steps, _LOOSE, _FAST), Phase(third, LOOSER))
-    return ROWS_PERPLEXITY, tuple(replace(phase, exaggeration=tightness * phase.exaggeration) for phase in phases)
-
-
-def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
-    """Per level the place of each node in an order that does not depend on the order or the unit of the rows."""
-    ranks: list[Array] = []
-    for k in reversed(range(hierarchy.n_levels)):
-        keys = _keys(hierarchy, k)
-        above = ranks[-1][hierarchy.levels[k + 1].members] if ranks else np.zeros_like(keys)
-        ranks.append(_rank(keys, preliminary.nodes[k], above))
-    return ranks[::-1]
-
-
-def _rank(keys: Array, coordinates: Array, above: Array) -> Array:
-    """By the rank of the parent, then from left to right; of the same place, by key."""
-    rank = np.empty(len(keys), dtype=np.int32)
-    rank[np.lexsort((keys, coordinates[:, 0], above))] = np.arange(len(keys), dtype=np.int32)
-    return rank
-
-
-def _keys(hierarchy: Hierarchy, k: int) -> Array:
-    keys = hierarchy.levels[k].keys
-    return np.arange(hierarchy.levels[k].n_nodes, dtype=np.uint64) if keys is None else keys
-
-
-def node_items(hierarchy: Hierarchy, k: int, ranks: list[Array]) -> Items:
-    level = hierarchy.levels[k]
-    return Items(level.centroids, hierarchy.metric, _keys(hierarchy, k), level.sizes, ranks[k])
-
-
-def row_items(
-    hierarchy: Hierarchy,
-    X: Any,
-    keys: Array,
-    coordinates: Array,
-    distinct: DistinctRows | None,
-    leaf_ranks: Array,
-    along: Projection | None,
-    graph: RowGraph | None = None,
-) -> Items:
-    """The rows, of equal ones the first, which counts for all of them; many make do with the directions `along`."""
-    above, masses = leaf_ranks[hierarchy.levels[0].members], np.ones(len(keys))
-    if distinct is not None:
-        some, masses = distinct.rows, distinct.counts
-        X, keys, coordinates, above = X[some], keys[some], coordinates[some], above[some]
-    along = along if len(keys) > FEW_ROWS else None
-    return Items(X, hierarchy.metric, keys, masses, _rank(keys, coordinates, above), along, keys, graph)
+    return tuple(replace(phase, exaggeration=tightness * phase.exaggeration) for phase in phases)
 
 
 def improve(
     items: Items,
     positions: Array,
-    perplexity: float,
     phases: tuple[Phase, ...],
     n_threads: int,
     progress: Progress,
     rescale: bool = True,
-    weigh: Callable[[Share | None], Weighed] | None = None,
     leap: bool = False,
 ) -> Array:
     """Positions of one level after gradient descent on its neighbour graph; float64.
 
-    `weigh`: gives what `Items.weigh` would, if that is under way; `leap`: items may leap in the first phase.
+    `leap`: items may leap in the first phase.
     """
     n = len(positions)
-    if n < 3:
+    if n < 3 or items.attraction is None:
         return spread_out(positions, n)
-    finding, moving = items.shares(phases, progress)
-    order, masses, attraction = weigh(finding) if weigh else items.weigh(perplexity, n_threads, finding)
     begin = snap(spread_out(positions, n) if rescale else positions) + jitter(items.rank)
     go = _leap_and_optimise if leap else optimise
-    found = go(begin[order], masses, attraction, phases, n_threads, moving)
+    found = go(begin[items.order], items.masses, items.attraction, phases, n_threads, progress.share)
     return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
 

@@ -1,0 +1,119 @@
+"""The neighbour graph of one fit, found once: for the tree of communities and for the forces of the islands.
+
+Its items are the rows, or, where these are too many, the nodes of the lowest level that has few enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, brief_repr
+from .._points.duplicates import first_equal
+from .._points.point_set import NATIVE_METRICS, canonical_metric, make_points
+from .._progress import Share
+from .graph import build_graph, nearest_points
+from .report import NeighborReport
+from .row_metric import RowMetric
+
+MOST_ROWS = 100_000  # of a graph of rows: of 200,000 words, leaves made the better map
+MOST_NODES = 600_000  # of a graph of nodes
+TARGET_RECALL = 0.95  # of all neighbours of rows
+_OF_NODES = 0.9  # the same of nodes: sums over many of them hardly change with the others
+FEW_ROWS = 20_000  # get 30 neighbours, others 16: twice the perplexities of the islands
+_WIDTHS, _NODE_WIDTH = (30, 16), 20
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGraph:
+    """The nearest other items of each item, nearest first; of equal rows the first alone is an item.
+
+    `distances` are in the metric's own geometry up to a factor: of cosine and correlation those of the rows on a
+    sphere. Those of metrics without kernels, by which no forces act, are 0.
+    """
+
+    ids: Array  # (n, k) int32
+    distances: Array  # (n, k) float32
+    report: NeighborReport
+    level: int = -1  # whose nodes the items are; -1: rows
+    counts: Array | None = None  # rows that each item stands for; None: one each
+    rows: Array | None = None  # of rows: which row each item is; None if all rows differ
+    first: Array | None = None  # of each row the first that equals it
+
+    __repr__ = brief_repr
+
+    def of_row(self) -> Array:
+        """Of a graph of rows: which item each row is equal to."""
+        if self.rows is None or self.first is None:
+            return np.arange(len(self.ids))
+        return np.searchsorted(self.rows, self.first)
+
+    def nearest(self, n_rows: int) -> Array:
+        """Of a graph of rows: the row that was found nearest; rows that equal one before have none."""
+        if self.rows is None:
+            return self.ids[:, 0].astype(np.int64)
+        found = np.full(n_rows, -1, dtype=np.int64)
+        found[self.rows] = self.rows[self.ids[:, 0]]
+        return found
+
+
+def find_row_graph(
+    X: Any, metric: Any, hashes: Array, n_threads: int, progress: Share | None = None
+) -> ItemGraph | None:
+    """The graph of validated rows; None if all are equal.
+
+    `hashes`: what `hash_points` gives for the rows.
+    """
+    order = np.argsort(hashes, kind="stable")
+    first = first_equal(hashes[order], order)
+    rows, counts = None, None
+    if first is not None:
+        rows = np.flatnonzero(first == np.arange(len(first)))
+        counts = np.bincount(first, minlength=len(first))[rows]
+        is_matrix = isinstance(metric, str) and metric == "precomputed"
+        X, hashes = (X[np.ix_(rows, rows)] if is_matrix else X[rows]), hashes[rows]
+    n = X.shape[0]
+    if n < 2:
+        return None
+    k = min(_WIDTHS[n > FEW_ROWS], n - 1)
+    found = _nearest(X, metric, k, hashes, TARGET_RECALL, n_threads, progress, hashes)
+    return ItemGraph(*found, counts=counts, rows=rows, first=first)
+
+
+def find_node_graph(
+    level: int, centroids: Any, sizes: Array, metric: Any, keys: Array, n_threads: int, progress: Share | None = None
+) -> ItemGraph | None:
+    """The graph of the nodes of a level, by their centroids; None for a single one."""
+    n = centroids.shape[0]
+    if n < 2:
+        return None
+    found = _nearest(centroids, metric, min(_NODE_WIDTH, n - 1), keys, _OF_NODES, n_threads, progress)
+    return ItemGraph(*found, level=level, counts=sizes)
+
+
+def _nearest(
+    X: Any,
+    metric: Any,
+    k: int,
+    keys: Array,
+    target_recall: float,
+    n_threads: int,
+    progress: Share | None,
+    hashes: Array | None = None,
+) -> tuple[Array, Array, NeighborReport]:
+    """Ids and distances of the k nearest others, and a report. Of equal distances that of the lowest key is first."""
+    metric = canonical_metric(metric)
+    if isinstance(metric, RowMetric):
+        X, metric = metric.rows(X, n_threads), "euclidean"
+    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
+        graph = build_graph(X, k, metric, n_threads, target_recall=target_recall, progress=progress)
+        return graph.ids.astype(np.int32), np.zeros(graph.ids.shape, dtype=np.float32), graph.report
+    points = make_points(X, metric, n_threads=n_threads, keys=keys)
+    ids, distances, report = nearest_points(
+        points, k, n_threads, target_recall=target_recall, progress=progress, hashes=hashes
+    )
+    if points.norm != "L1":
+        np.sqrt(distances, out=distances)
+    return ids.astype(np.int32), distances.astype(np.float32), report
