@@ -27,7 +27,8 @@ from .errors import ModelFileError
 from .fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids
 from .grow import LivingMap
 from .grow.like import OldMap, match_old
-from .layout import Audit, Islands, audit_layout
+from .hierarchy import HierarchySummary
+from .layout import Audit, Islands, audit_layout, summarize_map
 from .neighbors import accepts_sparse, check_metric, given_neighbors
 from .neighbors.given import given_lists
 from .parameters import MapParameters
@@ -472,10 +473,30 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every level.
 
         Islands promise it for leaves only; on all levels the audit measures which share of the rows lies nearest to
-        the centre of its own cluster (`LevelAudit.share_own`).
+        the centre of its own cluster (`LevelAudit.share_own`), and how whole clusters are (`LevelAudit.whole`,
+        `n_split`; docs/levels.md).
         """
         check_is_fitted(self)
         return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
+
+    def summary(self) -> HierarchySummary:
+        """The table of `hierarchy_.summary()`, and how whole the clusters of each level are on the map.
+
+        `whole` is the share of the rows that lie in the largest piece of their cluster, `split` the number of
+        clusters that do not lie in one place (docs/levels.md). Descent and mosaic have balls or regions for that,
+        which `audit` checks: there the table is without these columns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> table = HNNE().fit(load_digits().data).summary()
+        >>> str(table).splitlines()[0]
+        'level  clusters  smallest  median  largest  cohesion  separation  stability  score  whole  split'
+        >>> all(0 < level.whole <= 1 for level in table)
+        True
+        """
+        check_is_fitted(self)
+        return summarize_map(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file that `nestmap.load` reads; docs/files.md describes it.

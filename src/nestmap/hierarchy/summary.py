@@ -20,6 +20,10 @@ _SAMPLE = 2000  # leaves that stability is measured on
 _MEASURED = 20_000  # clusters of a level whose stability is measured: more would take seconds
 _DOUBT = 0.75  # a contrast of n clusters is lowered by the factor exp(-0.75 / sqrt(n))
 _MOST = 5.0  # times the square root of the number of rows: levels with more clusters are not picked
+_HEAD = (
+    "level", "clusters", "smallest", "median", "largest", "cohesion", "separation", "stability", "score",
+    "whole", "split",
+)  # fmt: skip
 _SQUARED = ("cosine", "correlation", "sqeuclidean")  # these distances grow as squares of lengths
 
 
@@ -36,15 +40,21 @@ class LevelSummary:
     separation: float  # mean distance from a cluster's centroid to the nearest other one; nan for one cluster
     stability: float  # share of the rows whose leaf is nearest to the centroid of its own cluster; nan beyond 20,000
     score: float  # what `labels_` is picked by; nan for levels that it is not picked from
+    whole: float = float("nan")  # share of the rows in the largest piece of their cluster on a map; nan: unknown
+    n_split: int = 0  # clusters that do not lie in one place of the map
 
 
 @dataclass(frozen=True)
 class HierarchySummary:
-    """The levels of a hierarchy, fine to coarse; `default` is the level of `labels_`, with a star in the table."""
+    """The levels of a hierarchy, fine to coarse; `default` is the level of `labels_`, with a star in the table.
+
+    `measured_on` tells what `whole` was measured on: 'rows', 'leaves', or '' where it was not.
+    """
 
     n_rows: int
     default: int
     levels: tuple[LevelSummary, ...]
+    measured_on: str = ""
 
     def __iter__(self) -> Iterator[LevelSummary]:
         return iter(self.levels)
@@ -56,14 +66,10 @@ class HierarchySummary:
         return self.levels[level]
 
     def __repr__(self) -> str:
-        head = ("level", "clusters", "smallest", "median", "largest", "cohesion", "separation", "stability", "score")
-        rows = [
-            (f"{'*' * (s.level == self.default)}{s.level}", str(s.n_clusters), str(s.smallest), f"{s.median:g}",
-             str(s.largest), _length(s.cohesion), _length(s.separation), _share(s.stability), _share(s.score))
-            for s in self.levels
-        ]  # fmt: skip
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        return "\n".join("  ".join(f"{c:>{w}}" for c, w in zip(r, widths, strict=True)) for r in (head, *rows))
+        table = [_HEAD, *(_cells(level, level.level == self.default) for level in self.levels)]
+        rows = [row if self.measured_on else row[:-2] for row in table]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(f"{c:>{w}}" for c, w in zip(r, widths, strict=True)) for r in rows)
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame."""
@@ -71,7 +77,17 @@ class HierarchySummary:
             from pandas import DataFrame
         except ImportError as error:
             raise ImportError("to_frame gives a pandas DataFrame: pip install pandas") from error
-        return DataFrame([asdict(level) for level in self.levels]).set_index("level")
+        table = DataFrame([asdict(level) for level in self.levels]).set_index("level")
+        return table if self.measured_on else table.drop(columns=["whole", "n_split"])
+
+
+def _cells(s: LevelSummary, is_default: bool) -> tuple[str, ...]:
+    """A line of the table; the last two are about the map."""
+    return (
+        f"{'*' * is_default}{s.level}", str(s.n_clusters), str(s.smallest), f"{s.median:g}", str(s.largest),
+        _length(s.cohesion), _length(s.separation), _share(s.stability), _share(s.score),
+        _share(s.whole), "–" if np.isnan(s.whole) else str(s.n_split),
+    )  # fmt: skip
 
 
 def _length(value: float) -> str:

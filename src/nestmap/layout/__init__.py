@@ -4,6 +4,7 @@ from .audit import Audit, LevelAudit, audit_layout
 from .descent import Descent, descend
 from .islands import DETAILS, Coasts, Islands, lay_alike, lay_islands
 from .mosaic import Mosaic, lay_mosaic
+from .pieces import summarize_map
 from .regions import Regions
 
 LAYOUTS = ("auto", "islands", "descent", "mosaic")
@@ -11,5 +12,5 @@ Layout = Descent | Islands | Mosaic
 
 __all__ = [
     "DETAILS", "LAYOUTS", "Audit", "Coasts", "Descent", "Islands", "Layout", "LevelAudit", "Mosaic", "Regions",
-    "audit_layout", "descend", "lay_alike", "lay_islands", "lay_mosaic",
+    "audit_layout", "descend", "lay_alike", "lay_islands", "lay_mosaic", "summarize_map",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -13,6 +13,7 @@ from ..hierarchy.tree import Hierarchy
 from .descent import Descent, Placement, lengths
 from .islands import Islands
 from .mosaic import Mosaic
+from .pieces import find_pieces, piece_unit
 from .regions import Regions
 
 _TOLERANCE = 1e-9
@@ -31,6 +32,8 @@ class LevelAudit:
     n_crossing: int  # rows that lie nearer to another anchor of the level, or inside another region
     n_rows: int
     promised: bool = True  # False: measured, but no promise of the layout
+    whole: float = float("nan")  # share of the rows in the largest piece of their cluster on the map; nan: unknown
+    n_split: int = 0  # clusters that do not lie in one place of the map
 
     @property
     def share_own(self) -> float:
@@ -40,10 +43,14 @@ class LevelAudit:
 
 @dataclass(frozen=True)
 class Audit:
-    """Truthy if every descendant lies inside its ball or region, at every level that the layout promises it for."""
+    """Truthy if every descendant lies inside its ball or region, at every level that the layout promises it for.
+
+    `measured_on`: what `LevelAudit.whole` was measured on, 'rows' or 'leaves'; '' where a promise stands for it.
+    """
 
     promise: str
     levels: tuple[LevelAudit, ...]
+    measured_on: str = ""
 
     @property
     def ok(self) -> bool:
@@ -54,7 +61,10 @@ class Audit:
 
     def __str__(self) -> str:
         verdict = ("holds" if self.ok else "is violated") if any(a.promised for a in self.levels) else "measured"
-        return "\n".join([f"{self.promise}: {verdict}", *map(_in_words, self.levels)])
+        lines = [f"{self.promise}: {verdict}", *(_in_words(a) + _whole_in_words(a) for a in self.levels)]
+        if self.measured_on == "leaves":
+            lines.append("  pieces are those of leaves, each at the mean place of its rows")
+        return "\n".join(lines)
 
 
 def _in_words(a: LevelAudit) -> str:
@@ -66,8 +76,24 @@ def _in_words(a: LevelAudit) -> str:
     )
 
 
+def _whole_in_words(a: LevelAudit) -> str:
+    if np.isnan(a.whole):
+        return ""
+    clusters = "1 cluster" if a.n_split == 1 else f"{a.n_split} clusters"
+    return f"; {a.whole:.2%} in the largest piece of their cluster, {clusters} not in one place"
+
+
 def audit_layout(hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int = 1) -> Audit:
-    """Check every descendant of every node; O(n · levels · (levels + log n))."""
+    """Check every descendant of every node, and how whole clusters are; O(n · levels · (levels + log n))."""
+    found = _check_promise(hierarchy, layout, n_threads)
+    levels, unit = list(found.levels), piece_unit(hierarchy.n_rows, layout)
+    for pieces in find_pieces(hierarchy, layout.positions, n_threads, unit=unit):
+        k = pieces.level
+        levels[k] = replace(levels[k], whole=pieces.whole, n_split=pieces.n_split)
+    return replace(found, levels=tuple(levels), measured_on=unit)
+
+
+def _check_promise(hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int) -> Audit:
     if isinstance(layout, Islands):
         return _audit_islands(hierarchy, layout, n_threads)
     if isinstance(layout, Mosaic):

@@ -24,7 +24,7 @@ def model_html(model: Any) -> str:
     shape = f"{tree.n_rows:,} rows, {model.n_features_in_:,} columns"
     parts = [
         f"<b>{escape(repr_short(model))}</b><br>{shape}",
-        levels_table(tree.summary()),
+        levels_table(model.summary()),
         f"<small>neighbours: {escape(str(model.neighbor_report_))}</small>",
     ]
     side = "".join(f'<div style="margin-bottom:8px">{part}</div>' for part in parts)
