@@ -12,6 +12,7 @@ export interface MapMeta {
   layout: string;
   bounds: [number, number, number, number];
   tiles: Record<string, Tiles>;
+  pieces: Set<number>; // levels with clusters that do not lie in one place
 }
 
 export interface CategoryColumn {
@@ -123,6 +124,7 @@ function readMap(raw: unknown): MapMeta {
     layout: text(data.layout, "descent"),
     bounds: [x0, y0, x1, y1],
     tiles: (data.tiles ?? {}) as Record<string, Tiles>,
+    pieces: new Set(list(data.piece_levels).map(Number)), // older stores do not say
   };
 }
 

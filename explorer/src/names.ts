@@ -1,5 +1,5 @@
 // Which names a view could show: those of the level in focus, and larger ones of a coarser level.
-import { toScreen, type Size, type View } from "./camera";
+import { middle, toScreen, type Size, type View } from "./camera";
 import { coarserLevel } from "./choose";
 import { fontSize, placeLabels, wrapName, type Candidate, type Placed } from "./labels";
 import type { Level, NodeId, Tree } from "./tree";
@@ -73,10 +73,13 @@ export class Names {
     if (!data) return [];
     const out: Candidate[] = [];
     const largest = data.size.reduce((a, b) => Math.max(a, b), 1);
+    const split = this.tree.split(level, this.map);
+    const [cx, cy] = middle(this.tree.meta.maps[this.map]!.bounds);
     for (let i = 0; i < data.n; i++) {
-      const [x, y] = toScreen(view, size, data.x[i]!, data.y[i]!);
+      const piece = split?.get(i); // the name goes on the largest
+      const [x, y] = piece ? toScreen(view, size, cx + piece.x, cy + piece.y) : toScreen(view, size, data.x[i]!, data.y[i]!);
       if (!(x > -60 && y > -30 && x < size.width + 60 && y < size.height + 30)) continue;
-      const radius = data.radius[i]! * view.scale;
+      const radius = (piece ?? { radius: data.radius[i]! }).radius * view.scale;
       if (large && (radius > 0.55 * Math.min(size.width, size.height) || radius < 40)) continue;
       if (!large && radius < 9) continue;
       out.push(this.candidate(data, i, x, y, large, narrow, largest));

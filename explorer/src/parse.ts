@@ -25,6 +25,14 @@ export interface Outline {
   rings: Float32Array[]; // x, y, x, y, … relative to the centre of the map
 }
 
+/** A cluster that does not lie in one place: in how many (0: scattered), and where its largest piece is. */
+export interface Split {
+  places: number;
+  x: number; // relative to the centre of the map
+  y: number;
+  radius: number;
+}
+
 class Reader {
   private at = 0;
   constructor(private readonly buffer: ArrayBuffer, private readonly name: string) {}
@@ -81,6 +89,15 @@ export function parseOutlines(buffer: ArrayBuffer, name = "outlines"): Outline[]
   }
   read.end();
   return outlines;
+}
+
+/** By the number of the cluster in its level. */
+export function parsePieces(buffer: ArrayBuffer, name = "pieces"): Map<number, Split> {
+  const read = new Reader(buffer, name);
+  const n = read.ints(1)[0]!;
+  const [node, places, x, y, radius] = [read.ints(n), read.ints(n), read.floats(n), read.floats(n), read.floats(n)];
+  read.end();
+  return new Map(Array.from(node, (index, i) => [index, { places: places[i]!, x: x[i]!, y: y[i]!, radius: radius[i]! }]));
 }
 
 export function parseJson(buffer: ArrayBuffer): unknown {

@@ -2,7 +2,7 @@
 import type { Cache } from "./cache";
 import { bareNames } from "./labels";
 import type { Meta } from "./meta";
-import { parseJson, parseOutlines, type Outline } from "./parse";
+import { parseJson, parseOutlines, parsePieces, type Outline, type Split } from "./parse";
 import { lastAtMost } from "./ranges";
 import type { TileFiles } from "./tiles";
 
@@ -55,6 +55,7 @@ export class Tree {
   private readonly names = new Map<number, string[]>();
   private readonly bare = new Map<number, string[]>(); // as the map shows them
   private readonly outlines = new Map<string, Outline[]>(); // by file
+  private readonly pieces = new Map<string, ReadonlyMap<number, Split>>(); // by file
   private readonly asked = new Set<string>();
   private readonly gaps = new Map<number, number>();
 
@@ -207,6 +208,24 @@ export class Tree {
       this.outlines.set(name, value);
     });
     return here;
+  }
+
+  /** Clusters of a level that do not lie in one place of a map; asks for them if they are not here. */
+  split(level: number, map: number): ReadonlyMap<number, Split> | undefined {
+    const name = `m${map}/pieces/${level}.bin`;
+    const here = this.pieces.get(name);
+    if (!here) this.askOnce(name, this.meta.maps[map]!.pieces.has(level), parsePieces, (value) => {
+      this.pieces.set(name, value);
+    });
+    return here;
+  }
+
+  /** In how many places of the map a cluster lies, 0 if it is scattered; null where nothing is known or it is in one. */
+  async places({ level, index }: NodeId, map = 0): Promise<number | null> {
+    if (!this.meta.maps[map]!.pieces.has(level)) return null;
+    const name = `m${map}/pieces/${level}.bin`;
+    const split = this.split(level, map) ?? (await this.cache.load({ name, parse: parsePieces }));
+    return split.get(index)?.places ?? null;
   }
 
   async panel({ level, index }: NodeId): Promise<Panel | null> {

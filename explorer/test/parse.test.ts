@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { cell, line } from "../src/csv";
 import { StoreError, readMeta } from "../src/meta";
-import { parseNodes, parseOutlines, parseRows } from "../src/parse";
+import { inPlaces } from "../src/ui/dom";
+import { parseNodes, parseOutlines, parsePieces, parseRows } from "../src/parse";
 
 test("a tile of rows", () => {
   const buffer = new ArrayBuffer(4 * 8);
@@ -28,6 +29,17 @@ test("outlines: nodes without rings, with several", () => {
   assert.deepEqual([...outlines[2]!.rings[0]!], [5, 5, 6, 5, 6, 6]);
 });
 
+test("pieces: clusters that do not lie in one place, by their number", () => {
+  const head = new Uint32Array([2, 4, 9, 3, 0]);
+  const places = new Float32Array([1.5, -2, 0.25, 8, 0.5, 1]);
+  const buffer = new Uint8Array([...new Uint8Array(head.buffer), ...new Uint8Array(places.buffer)]).buffer;
+  const split = parsePieces(buffer);
+  assert.deepEqual(split.get(4), { places: 3, x: 1.5, y: 0.25, radius: 0.5 });
+  assert.deepEqual([split.size, split.get(9)!.places, split.get(0)], [2, 0, undefined]);
+  assert.throws(() => parsePieces(buffer.slice(0, 40)), StoreError);
+  assert.deepEqual([inPlaces(3), inPlaces(0), inPlaces(1), inPlaces(null), inPlaces(undefined)], [" in 3 places", ", scattered", "", "", ""]);
+});
+
 test("meta that is not one is refused with a reason", () => {
   assert.throws(() => readMeta(null), StoreError);
   assert.throws(() => readMeta({ format: "nestmap-explorer", version: 1 }), /version 1/);
@@ -37,6 +49,7 @@ test("meta that is not one is refused with a reason", () => {
 test("one row in one place still has an area", () => {
   const meta = readMeta({ format: "nestmap-explorer", version: 2, n_rows: 1, levels: [], maps: [{ bounds: [2, 2, 2, 2], tiles: { rows: {} } }] });
   assert.deepEqual(meta.maps[0]!.bounds, [1, 1, 3, 3]);
+  assert.equal(meta.maps[0]!.pieces.size, 0); // stores before there were pieces
 });
 
 test("CSV quotes, and defuses formulas", () => {

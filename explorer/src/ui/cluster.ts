@@ -1,7 +1,7 @@
 // The open cluster: its size, what distinguishes it, typical and odd rows, its children, its name to edit.
 import type { App } from "../app";
 import type { Node, NodeId, Panel } from "../tree";
-import { byId, count, cut, el, percent, swatch } from "./dom";
+import { byId, count, cut, el, inPlaces, percent, swatch } from "./dom";
 import { nodeLabel, rowButton, waits } from "./rowbits";
 import { VirtualList } from "./virtual";
 
@@ -23,10 +23,10 @@ export class ClusterSection {
     if (!id) return this.showAll();
     const { tree } = this.app.shared;
     try {
-      const [node, panel] = await Promise.all([tree.node(id), tree.panel(id).catch(() => null)]);
+      const [node, panel, places] = await Promise.all([tree.node(id), tree.panel(id).catch(() => null), tree.places(id).catch(() => null)]);
       const children = await this.children(node);
       if (turn !== this.turn) return;
-      this.render(node, panel, children);
+      this.render(node, panel, places, children);
     } catch (error) {
       if (turn === this.turn) this.section.replaceChildren(el("h2", {}, tree.title(id)), el("p", { class: "quiet" }, String((error as Error).message)));
     }
@@ -65,14 +65,14 @@ export class ClusterSection {
     this.section.replaceChildren(...parts);
   }
 
-  private render(node: Node, panel: Panel | null, children: { id: NodeId; size: number }[]): void {
+  private render(node: Node, panel: Panel | null, places: number | null, children: { id: NodeId; size: number }[]): void {
     const { app } = this;
     const { meta, painter, tree } = app.shared;
     this.lists = [];
     const select = () => app.select([[node.firstRow, node.firstRow + node.size]]);
     const parts: (HTMLElement | null)[] = [
       this.heading(node),
-      el("p", { class: "facts" }, swatch(painter.ofNode(node)), `${count(node.size, "row")} · ${percent(node.size / Math.max(meta.nRows, 1))} of all · level ${node.level}`),
+      el("p", { class: "facts" }, swatch(painter.ofNode(node)), `${count(node.size, "row")}${inPlaces(places)} · ${percent(node.size / Math.max(meta.nRows, 1))} of all · level ${node.level}`),
       el("div", { class: "actions" },
         el("button", { onclick: () => app.flyTo(node) }, "Fly to"),
         el("button", { onclick: select }, "Select rows"),

@@ -43,6 +43,9 @@ const whole = new Intl.NumberFormat("en");
 const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 
 export const count = (n: number, thing: string): string => `${whole.format(n)} ${thing}${n === 1 ? "" : "s"}`;
+/** " in 3 places", ", scattered", or nothing for a cluster that lies in one. */
+export const inPlaces = (places: number | null | undefined): string =>
+  places === 0 ? ", scattered" : (places ?? 1) > 1 ? ` in ${places} places` : "";
 export const number = (n: number): string => (Number.isInteger(n) && Math.abs(n) < 1e15 ? whole.format(n) : short.format(n));
 export const percent = (share: number): string => (share > 0 && share < 0.001 ? "< 0.1%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`);
 

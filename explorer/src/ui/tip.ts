@@ -1,7 +1,7 @@
 // What is under the pointer: a row with its fields and thumbnail, or a cluster with its size.
 import type { App } from "../app";
 import type { Hit, MapView } from "../view";
-import { byId, count, cut, el } from "./dom";
+import { byId, count, cut, el, inPlaces } from "./dom";
 import { fields, thumbnail } from "./rowbits";
 
 const MOST_FIELDS = 7;
@@ -10,11 +10,13 @@ export class Tip {
   private readonly box = byId("tip");
   private hit: Hit | null = null;
   private at: [number, number] = [0, 0];
+  private map = 0;
 
   constructor(private readonly app: App) {}
 
   show(view: MapView, hit: Hit | null, px: number, py: number): void {
     this.hit = hit;
+    this.map = view.index;
     const frame = view.overlayCanvas.getBoundingClientRect();
     this.at = [frame.left + px, frame.top + py];
     this.render();
@@ -52,6 +54,8 @@ export class Tip {
     const { tree, tiles } = this.app.shared;
     const found = tiles.find(0, id.level, id.index);
     const size = found?.tile.nodes?.size[found.at];
-    return [el("div", {}, el("strong", {}, cut(tree.title(id), 160)), el("p", { class: "quiet" }, `${size === undefined ? "" : `${count(size, "row")} · `}level ${id.level}`))];
+    const places = inPlaces(tree.split(id.level, this.map)?.get(id.index)?.places);
+    const told = size === undefined ? "" : `${count(size, "row")}${places} · `;
+    return [el("div", {}, el("strong", {}, cut(tree.title(id), 160)), el("p", { class: "quiet" }, `${told}level ${id.level}`))];
   }
 }

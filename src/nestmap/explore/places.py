@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array
+from ..layout.pieces import Pieces
 from .order import ROWS, TreeOrder
 
 _SHARE = 0.9  # of a node's rows that its radius covers
@@ -41,20 +42,18 @@ def make_tiles(tree: TreeOrder, level: int, positions: Array) -> Tiles:
     return Tiles(cuts, low + (high - low) / 2, np.hstack([low, high]))
 
 
-def centres(tree: TreeOrder, level: int, positions: Array) -> Array:
-    """The mean place of the rows below each node."""
-    starts = tree.starts(level)
+def centres(starts: Array, positions: Array) -> Array:
+    """The mean place of the rows of each group: of group g, positions[starts[g]:starts[g + 1]]."""
     middle = positions[0]  # sums of differences keep more digits than sums of coordinates
     sums = np.add.reduceat(positions - middle, starts[:-1], axis=0)
     return np.asarray(middle + sums / np.diff(starts)[:, None])
 
 
-def radii(tree: TreeOrder, level: int, positions: Array, middle: Array) -> Array:
-    """The distance from its centre within which 90% of a node's rows lie.
+def radii(starts: Array, positions: Array, middle: Array) -> Array:
+    """The distance from its centre within which 90% of a group's rows lie.
 
-    One sort for all nodes: distances as float32 bits, which sort like the numbers, below the number of the node.
+    One sort for all groups: distances as float32 bits, which sort like the numbers, below the number of the group.
     """
-    starts = tree.starts(level)
     sizes = np.diff(starts)
     away = np.hypot(*(positions - np.repeat(middle, sizes, axis=0)).T).astype(np.float32)
     keys = np.repeat(np.arange(len(sizes), dtype=np.uint64) << np.uint64(32), sizes)
@@ -62,3 +61,28 @@ def radii(tree: TreeOrder, level: int, positions: Array, middle: Array) -> Array
     keys.sort()
     last = starts[:-1] + np.ceil(_SHARE * sizes).astype(np.int64) - 1
     return np.asarray((keys[last] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitNodes:
+    """Nodes of a level that do not lie in one place, in tree order."""
+
+    nodes: Array
+    places: Array  # how many; 0: scattered
+    centres: Array  # (n, 2): of the largest piece of each
+    radii: Array  # hold 90% of the rows of that piece
+
+
+def find_split(tree: TreeOrder, pieces: Pieces, of_row: Array, positions: Array) -> SplitNodes:
+    """The nodes that do not lie in one place; `of_row` (the piece of each row) and `positions` are in tree order."""
+    clusters = tree.clusters[pieces.level]
+    nodes = np.flatnonzero(pieces.n_places[clusters] != 1)
+    largest = pieces.largest[clusters[nodes]]
+    if not len(nodes):
+        return SplitNodes(nodes, largest, np.empty((0, 2)), np.empty(0))
+    wanted = np.zeros(len(pieces.rows), dtype=bool)
+    wanted[largest] = True
+    own = positions[wanted[of_row]]  # of one node after the other
+    starts = np.concatenate([[0], np.cumsum(pieces.rows[largest])])
+    middle = centres(starts, own)
+    return SplitNodes(nodes, pieces.n_places[clusters[nodes]], middle, radii(starts, own, middle))

@@ -19,13 +19,14 @@ from .._progress import Progress
 from .._work.replacing import replaced
 from ..describe.tables import Column
 from ..hierarchy import Hierarchy
+from ..layout.pieces import find_pieces, piece_unit
 from ..plots.outlines import get_outlines
 from .colors import Scale, make_scales
 from .content import Content, as_cells, check_content, clean
 from .images import make_sheet, pixel_range
 from .order import ROWS, TreeOrder
 from .panels import LevelPanels, check_names, count_some, describe_level, feature_columns, named_levels
-from .places import Tiles, centres, make_tiles, radii
+from .places import Tiles, centres, find_split, make_tiles, radii
 from .sink import Sink, check_replaced
 
 FORMAT, VERSION = "nestmap-explorer", 2
@@ -83,10 +84,11 @@ def write_store(
     check_names(cluster_names, hierarchy, content)
     columns = feature_columns(model, X)
     rows = None if X is None else as_rows(load_rows(X))
+    n_threads = resolve_n_jobs(n_jobs)
     with replaced(target) as part:
-        sink = Sink(part, resolve_n_jobs(n_jobs))
+        sink = Sink(part, n_threads)
         try:
-            _Writing(sink, model, content, progress).run(maps, rows, columns, cluster_names, title, source)
+            _Writing(sink, model, content, progress, n_threads).run(maps, rows, columns, cluster_names, title, source)
         finally:
             sink.close()
     return target
@@ -94,21 +96,33 @@ def write_store(
 
 @dataclass(frozen=True, eq=False)
 class _Map:
-    """One map of the rows: its name, how it was laid out, where the rows lie, and what clusters are outlined by."""
+    """One map of the rows: its name, how it was laid out, where the rows lie, and what clusters are outlined by.
+
+    `unit`: what pieces of clusters are made of.
+    """
 
     name: str
     layout: str
     positions: Array
     outlined: Any
+    unit: str
+
+    @property
+    def middle(self) -> Array:
+        """The centre of its bounds."""
+        low, high = np.array(self.bounds).reshape(2, 2)
+        return np.asarray((low + high) / 2)
 
     @property
     def bounds(self) -> list[float]:
         return [*self.positions.min(axis=0).tolist(), *self.positions.max(axis=0).tolist()]
 
-    def record(self, tiles: Mapping[int, Tiles]) -> dict[str, Any]:
+    def record(self, tiles: Mapping[int, Tiles], piece_levels: list[int]) -> dict[str, Any]:
         """Its entry in meta.json."""
-        columns = {_word(level): own.record() for level, own in tiles.items()}
-        return {"name": self.name, "layout": self.layout, "bounds": self.bounds, "tiles": columns}
+        return {
+            "name": self.name, "layout": self.layout, "bounds": self.bounds,
+            "tiles": {_word(level): own.record() for level, own in tiles.items()}, "piece_levels": piece_levels,
+        }  # fmt: skip
 
 
 def _check_maps(model: Any, compare: Any) -> list[_Map]:
@@ -132,7 +146,8 @@ def _check_maps(model: Any, compare: Any) -> list[_Map]:
         # regions and balls of another tree are not those of our clusters: coasts are traced around their rows
         is_ours = _same_tree(getattr(each, "hierarchy_", None), model.hierarchy_)
         outlined = each if is_ours else SimpleNamespace(hierarchy_=model.hierarchy_, embedding_=positions)
-        found.append(_Map(name, layout, positions, outlined))
+        unit = piece_unit(n_rows, getattr(each, "layout_", None))
+        found.append(_Map(name, layout, positions, outlined, unit))
     return found
 
 
@@ -147,8 +162,9 @@ def _same_tree(one: Hierarchy | None, other: Hierarchy) -> bool:
 class _Writing:
     """One store while it is written: the tree order, and what was found so far."""
 
-    def __init__(self, sink: Sink, model: Any, content: Content, progress: Progress) -> None:
+    def __init__(self, sink: Sink, model: Any, content: Content, progress: Progress, n_threads: int) -> None:
         self.sink, self.model, self.content, self.progress = sink, model, content, progress
+        self.n_threads = n_threads
         self.hierarchy: Hierarchy = model.hierarchy_
         progress.begin("sorting the tree")
         self.tree = TreeOrder.of(self.hierarchy)
@@ -177,13 +193,14 @@ class _Writing:
             for level in outlined:
                 self.progress.begin(f"outlines of level {level} in the map {each.name!r}")
                 self._write_outlines(number, each, level)
+        pieced = [self._write_pieces(number, each, named) for number, each in enumerate(maps)]
         self._write_rows()
         self.progress.done()
         self.sink.put_json("meta.json", {
             "format": FORMAT, "version": VERSION, "source": source, "title": clean(title),
             "n_rows": self.content.n_rows, "label_level": int(self.model.label_level_),
             "levels": [{"n_nodes": self.tree.size(k)} for k in range(self.hierarchy.n_levels)],
-            "maps": [each.record(own) for each, own in zip(maps, tiles, strict=True)],
+            "maps": [each.record(*own) for each, own in zip(maps, zip(tiles, pieced, strict=True), strict=True)],
             "columns": [scale.record for scale in scales], "fields": self.content.fields, "named_levels": named,
             "outlined_levels": outlined, "panel_levels": named, **self._extras(), "chunk": CHUNK,
             "searchable": bool(self.content.searched), "can_save": False,
@@ -203,10 +220,11 @@ class _Writing:
         for level in self.levels:
             self.progress.share((level + 1) / len(self.levels))
             found[level] = tiles = make_tiles(tree, level, positions)
-            places = positions if level == ROWS else centres(tree, level, positions)
+            starts = tree.starts(level)
+            places = positions if level == ROWS else centres(starts, positions)
             counts = np.diff(tiles.cuts)
             x, y = (places - np.repeat(tiles.origins, counts, axis=0)).T.astype(np.float32)
-            others = self._items(level, radii(tree, level, positions, places) if level != ROWS else None)
+            others = self._items(level, radii(starts, positions, places) if level != ROWS else None)
             for t, (begin, end) in enumerate(zip(tiles.cuts[:-1].tolist(), tiles.cuts[1:].tolist(), strict=True)):
                 arrays = [
                     each[begin : end + 1] if len(each) > len(places) else each[begin:end] for each in (x, y, *others)
@@ -246,14 +264,33 @@ class _Writing:
     def _write_outlines(self, number: int, of: _Map, level: int) -> None:
         outlines = get_outlines(of.outlined, level)
         rings = [outlines[i] for i in self.tree.clusters[level].tolist()]
-        bounds = of.bounds
-        middle = np.array([(bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2])
+        middle = of.middle
         points = [ring - middle for own in rings for ring in own]
         self.sink.put_arrays(
             f"m{number}/outlines/{level}.bin",
             np.array([len(rings), *(len(own) for own in rings), *(len(ring) for ring in points)], dtype=np.uint32),
             np.concatenate([np.empty((0, 2)), *points]).astype(np.float32),
         )
+
+    def _write_pieces(self, number: int, of: _Map, levels: list[int]) -> list[int]:
+        """Clusters that do not lie in one place of a map; the levels on which that is known and there are some."""
+        if not of.unit:
+            return []
+        self.progress.begin(f"pieces of clusters in the map {of.name!r}")
+        order, leaves = self.tree.rows, self.hierarchy.levels[0].members
+        positions, found = of.positions[order], []
+        points = order if of.unit == "rows" else leaves[order]
+        for pieces in find_pieces(self.hierarchy, of.positions, self.n_threads, unit=of.unit):
+            if pieces.level not in levels or not pieces.n_split:
+                continue
+            split = find_split(self.tree, pieces, pieces.of_point[points], positions)
+            self.sink.put_arrays(
+                f"m{number}/pieces/{pieces.level}.bin",
+                np.array([len(split.nodes), *split.nodes, *split.places], dtype=np.uint32),
+                *(split.centres - of.middle).T.astype(np.float32), split.radii.astype(np.float32),
+            )  # fmt: skip
+            found.append(pieces.level)
+        return found
 
     def _write_rows(self) -> None:
         """What is known of the rows, in chunks of tree order."""

@@ -13,12 +13,14 @@ import numpy as np
 from .._arrays import Array
 from .._files.container import read_container, write_container
 from .._files.values import Part, Reader, Writer
+from .._parallel import resolve_n_jobs
 from .._work.pieces import flush_folder
 from .._work.records import write_json
 from .._work.replacing import replaced, temporary
 from ..errors import ModelFileError
 from ..estimator import HNNE
 from ..explore.trust import Trust
+from ..layout.pieces import find_pieces, piece_unit
 from ..readers import Table
 from ..readers.text import Words
 from ..saved import load
@@ -181,14 +183,18 @@ def _read_rows(reader: Reader, n_rows: int) -> RowsOfRun:
 
 
 def describe_levels(model: HNNE) -> list[dict[str, Any]]:
-    """Clusters of each level, and their sizes."""
-    found = []
+    """Clusters of each level, their sizes, and how whole they are on the map where that is measured."""
+    found: list[dict[str, Any]] = []
     for k, level in enumerate(model.hierarchy_.levels):
         sizes = np.sort(level.sizes)[::-1]
         found.append({
             "level": k, "clusters": len(sizes), "largest": int(sizes[0]), "median": float(np.median(sizes)),
             "smallest": int(sizes[-1]),
         })  # fmt: skip
+    layout, n_threads = model.layout_, resolve_n_jobs(model.n_jobs)
+    unit = piece_unit(model.hierarchy_.n_rows, layout)
+    for pieces in find_pieces(model.hierarchy_, layout.positions, n_threads, unit=unit):
+        found[pieces.level].update(whole=round(pieces.whole, 4), split=pieces.n_split, measured_on=unit)
     return found
 
 

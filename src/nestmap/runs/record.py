@@ -32,6 +32,10 @@ _CHOICE = _Kind("text, truth value or null", lambda value: value is None or type
 _OBJECT = _Kind("object", lambda value: type(value) is dict)
 _OBJECT_OR_NONE = _Kind("object or null", lambda value: value is None or type(value) is dict)
 _CLUSTER = {"cluster": _COUNT, "rows": _SOME, "name?": _TEXT_OR_NONE}
+_LEVEL = {
+    "level": _COUNT, "clusters": _SOME, "smallest": _SOME, "largest": _SOME, "median": _NUMBER, "whole?": _NUMBER,
+    "split?": _COUNT, "measured_on?": _TEXT,
+}  # fmt: skip
 # What readers use of a record. An object has these keys (with a question mark: or not), a list has such entries;
 # "*" stands for any key.
 _RECORD: dict[str, Any] = {
@@ -39,7 +43,7 @@ _RECORD: dict[str, Any] = {
     "versions": {"nestmap": _TEXT}, "seconds": {"*": _NUMBER}, "parameters?": _OBJECT, "changed": _OBJECT,
     "reading": {"key": _TEXT_OR_NONE, "named": _BOOL, "text": _CHOICE, "texts?": _TEXT_OR_NONE},
     "metadata?": [_TEXT], "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
-    "levels": [{"level": _COUNT, "clusters": _SOME, "smallest": _SOME, "largest": _SOME, "median": _NUMBER}],
+    "levels": [_LEVEL],
     "label_level": _COUNT, "tree": [{**_CLUSTER, "n_children?": _COUNT, "children?": [_CLUSTER]}],
     "largest?": [_CLUSTER], "quality?": _OBJECT_OR_NONE, "far_distance?": _DISTANCE,
 }  # fmt: skip
@@ -142,7 +146,7 @@ def to_text(record: Mapping[str, Any]) -> str:
         mark = "  <- labels" if level["level"] == label else ""
         lines.append(
             f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to {level['largest']:,} "
-            f"rows, median {level['median']:,.0f}{mark}"
+            f"rows, median {level['median']:,.0f}{_whole(level)}{mark}"
         )
     below = ", and of the level below" if len(levels) > 1 else ""
     lines.append(f"largest clusters of level {len(levels) - 1}{below}:")
@@ -158,6 +162,14 @@ def to_text(record: Mapping[str, Any]) -> str:
     if record.get("quality"):
         lines += ["quality:", *(f"  {name:20} {value}" for name, value in record["quality"].items())]
     return whole_text("\n".join(lines))
+
+
+def _whole(level: Mapping[str, Any]) -> str:
+    """'; whole 0.97, 3 not in one place', where that was measured."""
+    if "whole" not in level or "split" not in level:
+        return ""
+    leaves = " (of leaves)" if level.get("measured_on") == "leaves" else ""
+    return f"; whole {level['whole']:.3f}{leaves}, {level['split']:,} not in one place"
 
 
 def _cluster(node: Mapping[str, Any]) -> str:
