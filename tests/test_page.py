@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
@@ -253,6 +254,43 @@ def exported(tab: Tab) -> list[dict[str, str]]:
     with tab.page.expect_download() as download:
         tab.page.click("#export")
     return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
+
+
+def test_a_cluster_in_several_places_says_so_with_its_name_on_the_largest(browser: Any, tmp_path: Path) -> None:
+    """The largest cluster of a level: a third of its rows far above all others, the rest below."""
+    model = copy.copy(HNNE(hierarchy="first_neighbors").fit(X))
+    level, labels = model.hierarchy_.n_levels - 1, model.labels(-1)
+    rows = np.flatnonzero(labels == np.bincount(labels).argmax())
+    apart = np.stack([40.0 * labels, np.zeros(N)], axis=1)
+    model.embedding_ = apart + np.random.default_rng(0).normal(size=(N, 2)) * 5
+    model.embedding_[rows[: len(rows) // 3]] += [0, 200]
+    serving = Server(Store(write_store(tmp_path / "store", model)))
+    serving.start()
+    tab = Tab(browser).open(serving.url)
+    tab.js(f"nestmap.setLevel({level})")
+    tab.idle()
+    tab.wait(f"nestmap.shared.tree.split({level}, 0) !== undefined")
+    tab.idle()
+    name = tab.js(f"nestmap.main.names.shown.find(n => n.key === '{level}.0')")  # siblings come by size
+    view, size = tab.js("nestmap.main.view"), tab.js("nestmap.main.size")
+    x, y = model.embedding_[rows[len(rows) // 3 :]].mean(axis=0)
+    expected = (
+        size["width"] / 2 + (x - view["x"]) * view["scale"],
+        size["height"] / 2 - (y - view["y"]) * view["scale"],
+    )
+    np.testing.assert_allclose([name["x"], name["y"]], expected, atol=1)
+    left, top = tab.js("(r => [r.left, r.top])(nestmap.main.overlayCanvas.getBoundingClientRect())")
+    tab.page.mouse.move(left + name["x"], top + name["y"] + name["shift"] * (name["height"] + 5))
+    tab.wait("!document.getElementById('tip').hidden")
+    assert f"{len(rows)} rows in 2 places · level {level}" in tab.text("#tip")
+    tab.js(f"nestmap.openCluster({{level: {level}, index: 0}}, false)")
+    tab.wait("document.querySelector('#cluster .facts')?.textContent.includes('places')")
+    assert f"{len(rows)} rows in 2 places · " in tab.text("#cluster .facts")
+    tab.js(f"nestmap.openCluster({{level: {level}, index: 1}}, false)")
+    tab.idle()
+    assert "place" not in tab.text("#cluster .facts")
+    tab.close()
+    serving.stop()
 
 
 def test_rows_of_a_cluster_are_exported(tab: Tab) -> None:
