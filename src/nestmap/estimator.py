@@ -421,7 +421,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         other._check_parameters(X.shape[0])
         seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
         settings = other._settings(X.shape[0], seed, self._known_start(parameters))
-        fitted = fit_map(X, self._fitted.tree, settings, Run(n_threads, progress))
+        fitted = fit_map(X, self._fitted.tree, settings, Run(n_threads, progress), graph=self._fitted.graph)
         other._assign(fitted, {name: value for name, value in vars(self).items() if name in _FEATURES})
         return other
 

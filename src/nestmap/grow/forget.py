@@ -38,7 +38,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     else:
         regions = tuple(region.take(own) for region, own in zip(layout.regions, chosen, strict=True))
         layout = replace(layout, regions=regions, leaf=replace(_take(layout.leaf, chosen[0]), regions=regions[0]))
-    return replace(fitted, tree=tree, layout=replace(layout, positions=positions), X=None)
+    return replace(fitted, tree=tree, layout=replace(layout, positions=positions), X=None, graph=None)
 
 
 def _thin_levels(levels: tuple[Level, ...], kept: Array) -> tuple[tuple[Level, ...], list[Array]]:
