@@ -90,12 +90,15 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
     reports = reader.get(record, "reports", list)
     if not reports:
         raise ModelFileError("'reports' do not tell how neighbours were found")
+    kind = (
+        reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0]
+    )  # here and below: not in older files
+    is_decided = kind == "graph" or "default_level" in record
     hierarchy = Hierarchy(
         levels, metric, tuple(_read_report(reader, each) for each in reports), None,
         reader.number(record, "far_distance"), _read_links(reader, record, levels),
-        reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0,  # older files do not know it
-        reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0],
-        reader.whole(record, "default_level", 0, len(levels) - 1) if "default_level" in record else None,
+        reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0, kind,
+        reader.whole(record, "default_level", 0, len(levels) - 1) if is_decided else None,
         _read_strengths(reader, record.get("strengths"), levels),
     )  # fmt: skip
     dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))

@@ -5,7 +5,7 @@ Kept as whole numbers of one byte; a table tells the same per cluster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +143,9 @@ class ClusterTable:
 
     level: int
     clusters: tuple[ClusterFigures, ...]
+
+    def __iter__(self) -> Iterator[ClusterFigures]:
+        return iter(self.clusters)
 
     def __len__(self) -> int:
         return len(self.clusters)

@@ -220,11 +220,9 @@ class Hierarchy:
         >>> from sklearn.datasets import make_blobs
         >>> from nestmap import Communities
         >>> X, y = make_blobs(300, centers=3, cluster_std=0.3, random_state=0)
-        >>> Communities().fit(X).hierarchy_.clusters()
-        cluster    size  inside  agreement
-              0     100   1.000      1.000
-              1     100   1.000      1.000
-              2     100   1.000      1.000
+        >>> table = Communities().fit(X).hierarchy_.clusters()
+        >>> [(cluster.size, round(cluster.inside, 2)) for cluster in table]
+        [(100, 1.0), (100, 1.0), (100, 1.0)]
         """
         return tabulate(self, self.default_level() if level is None else self.check_level(level))
 
