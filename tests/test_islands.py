@@ -458,7 +458,9 @@ class TestLevels:
         assert (stayed > 20).any() and (leapt < 20).all()
 
     @pytest.mark.parametrize("build", builds())
-    def test_leaps_are_the_same_for_any_number_of_threads(self, build: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_leaps_are_the_same_for_any_number_of_threads(
+        self, build: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(lay, "FEW_ROWS", 1000)
         monkeypatch.setattr(lay, "FIRST_NODES", 300)
         X = np.concatenate([digits()] * 3) + RNG.normal(size=(3 * 1797, 64))

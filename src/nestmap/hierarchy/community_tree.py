@@ -26,9 +26,10 @@ from .merge import Links, join_shortest
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
 ATOMS = 256.0  # resolution of the communities that coarser levels are made of; as good as leaves, and soon done
 CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions for `labels_`, from 1 / 16 to 1
-_FINE = (8.0, 16.0, 32.0, 64.0)  # at these, communities are cut out of the continuous: they show what that costs
+_FINE = (8.0, 16.0, 32.0)  # at these, communities are cut out of the continuous: they show what that costs
+_PIECES = 64.0  # the next: coarse communities are made of its pieces, which is faster and more stable than of atoms
 _LEAST_SCORE = 0.5  # of a scale that stands out: two islands have log(2) = 0.69, a cloud without clusters about 0.1
-_TRIES = 4  # partitions for each resolution: their mean does not depend on chance as each of them does
+_TRIES, _FEW_TRIES = 4, 2  # partitions for each resolution: their mean does not depend on chance as each does
 _WORSE, _MOST_VOTES = 0.1, 16  # a score lower by that share has no vote; the best has most: no single one decides
 _LEAST_LOSS = 1e-4  # share of the links, for logarithms
 MOST_ON_TOP = 12  # nodes of the top level, where the data allow
@@ -122,15 +123,14 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
     of both is 1 where there are no clusters of that size, and near 0 where clusters are islands. Resolutions with
     about the largest (1 - ratio) * log(effective number of clusters) vote for what belongs together.
     """
-    tried = [(resolution, number) for resolution in (*CANDIDATES, *_FINE) for number in range(_TRIES)]
-    parts = [slice(i, i + 1) for i in range(len(tried))]
-
-    def attempt(part: slice) -> Array:
-        resolution, number = tried[part.start]
-        return find_communities(graph, resolution, number=number)
-
-    found = map_blocks(attempt, parts, n_threads)
-    measured = [_borders(graph, found[i : i + _TRIES]) for i in range(0, len(found), _TRIES)]
+    tried = [(graph, _PIECES, number) for number in range(_TRIES)]
+    tried += [(graph, resolution, number) for resolution in _FINE for number in range(_FEW_TRIES)]
+    cut = _attempts(tried, n_threads)
+    pieces, fine = cut[:_TRIES], cut[_TRIES:]
+    small = [graph.contract(labels, int(labels.max()) + 1) for labels in pieces]
+    coarse = _attempts([(own, resolution, 0) for resolution in CANDIDATES for own in small], n_threads)
+    found = [labels[pieces[i % _TRIES]] for i, labels in enumerate(coarse)]
+    measured = _means(graph, found, _TRIES) + _means(graph, fine, _FEW_TRIES) + _means(graph, pieces, _TRIES)
     n = len(CANDIDATES)
     fit = _line([number for number, _ in measured[n:]], [loss for _, loss in measured[n:]])
     if fit is None:
@@ -141,7 +141,22 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
     votes = [round(_MOST_VOTES * max(0.0, 1 - (1 - score / max(scores)) / _WORSE)) for score in scores]
     half_octaves = sum(number * vote for number, vote in enumerate(votes)) / sum(votes)
     resolution = round(CANDIDATES[0] * 2 ** (half_octaves / 2), 9)
-    return Scale(resolution, found[: n * _TRIES], np.repeat(np.array(votes, dtype=np.int64), _TRIES))
+    return Scale(resolution, found, np.repeat(np.array(votes, dtype=np.int64), _TRIES))
+
+
+def _attempts(tried: list[tuple[LinkGraph, float, int]], n_threads: int) -> list[Array]:
+    """Communities of graphs at resolutions, in orders of these numbers."""
+
+    def attempt(part: slice) -> Array:
+        graph, resolution, number = tried[part.start]
+        return find_communities(graph, resolution, number=number)
+
+    return map_blocks(attempt, [slice(i, i + 1) for i in range(len(tried))], n_threads)
+
+
+def _means(graph: LinkGraph, partitions: list[Array], n: int) -> list[tuple[float, float]]:
+    """`_borders` of each n of them."""
+    return [_borders(graph, partitions[i : i + n]) for i in range(0, len(partitions), n)]
 
 
 def _borders(graph: LinkGraph, partitions: list[Array]) -> tuple[float, float]:

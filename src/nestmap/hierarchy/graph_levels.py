@@ -192,17 +192,11 @@ def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
 
 
 def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
-    """Centroids, sizes and keys of all levels, and how far their nodes are from each other."""
-    levels, reducer = [leaf], None
+    """The level and those above it: centroids, sizes and keys. How far apart nodes are is measured when asked for."""
+    levels = [leaf]
     for partition in found.partitions:
         centroids, sizes, keys = _merge(levels[-1], partition.members, metric, run)
         levels.append(Level(centroids, sizes, partition.members, np.nan, np.nan, keys, partition.agreement))
-    for k in range(1, len(levels)):
-        near = search(levels[k].centroids, metric, run.n_threads, run.nodes, reducer, keys=levels[k].keys)
-        reducer = reducer or near.reducer
-        levels[k] = replace(levels[k], gap=float(np.mean(near.neighbors.distances)))
-        if k > 1:
-            levels[k] = replace(levels[k], link=levels[k - 1].gap)
     return tuple(levels)
 
 

@@ -13,7 +13,7 @@ from .._arrays import Array, brief_repr
 from .._native import kernels
 from .._parallel import map_blocks
 
-_VOTES, _TRIES = 16, 4  # partitions that decide what belongs together, and of which the best is taken then
+_VOTES, _TRIES = 32, 4  # partitions that decide what belongs together, and of which the best is taken then
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from .._arrays import Array, blocks
 from .._parallel import single_threaded_blas
 from .._points.point_set import NATIVE_METRICS, make_points
+from ..neighbors import search
 from ..neighbors.metric import pairwise
 
 if TYPE_CHECKING:
@@ -108,9 +109,21 @@ def _share(value: float) -> str:
 
 def summarize_levels(hierarchy: Hierarchy, n_threads: int = 1) -> HierarchySummary:
     """The table of all levels."""
-    options = _options(hierarchy)
+    options, hierarchy = _options(hierarchy), _with_gaps(hierarchy, n_threads)
     rows = [_summarize(hierarchy, k, k in options, n_threads) for k in range(hierarchy.n_levels)]
     return HierarchySummary(hierarchy.n_rows, hierarchy.default_level(), tuple(rows))
+
+
+def _with_gaps(hierarchy: Hierarchy, n_threads: int) -> Hierarchy:
+    """The same, with mean distances to the nearest other centroid where the fit did not need them."""
+    levels = list(hierarchy.levels)
+    for k, level in enumerate(levels):
+        if np.isnan(level.gap) and 1 < level.n_nodes <= _MEASURED:
+            near = search(level.centroids, hierarchy.metric, n_threads, keys=level.keys).neighbors
+            levels[k] = replace(level, gap=float(np.mean(near.distances)))
+        if k and np.isnan(level.link):
+            levels[k] = replace(levels[k], link=levels[k - 1].gap)
+    return replace(hierarchy, levels=tuple(levels))
 
 
 def _summarize(hierarchy: Hierarchy, k: int, is_option: bool, n_threads: int) -> LevelSummary:

@@ -22,7 +22,7 @@ MOST_ROWS = 100_000  # of a graph of rows: of 200,000 words, leaves made the bet
 MOST_NODES = 600_000  # of a graph of nodes
 TARGET_RECALL = 0.95  # of all neighbours of rows
 _OF_NODES = 0.9  # the same of nodes: sums over many of them hardly change with the others
-FEW_ROWS = 20_000  # get 30 neighbours, others 16: twice the perplexities of the islands
+FEW_ROWS = 20_000  # get 30 neighbours, others 16: what forces act along. The tree takes 15 of them
 _WIDTHS, _NODE_WIDTH = (30, 16), 20
 
 
