@@ -112,7 +112,7 @@ def test_groups_are_found() -> None:
     graph = groups_in_a_ring(6, 7)
     expected = np.repeat(np.arange(6), 7)
     np.testing.assert_array_equal(find_communities(graph, 1.0), expected)
-    np.testing.assert_array_equal(agree_on_communities(graph, 1.0, 2), expected)
+    np.testing.assert_array_equal(agree_on_communities(graph, 1.0, 2).labels, expected)
     merged = join_shortest(merge_links(graph, np.zeros(graph.n, dtype=np.int64)), 6)
     np.testing.assert_array_equal(merged, expected)
 

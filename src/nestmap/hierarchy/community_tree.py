@@ -20,7 +20,7 @@ import numpy as np
 from .._arrays import Array, brief_repr
 from .._native import kernels
 from .._parallel import map_blocks
-from .link_graph import LinkGraph, agree_on_communities, borders, elect_communities, find_communities
+from .link_graph import Elected, LinkGraph, agree_on_communities, borders, elect_communities, find_communities
 from .merge import Links, join_shortest
 
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
@@ -44,6 +44,7 @@ class Partition:
 
     members: Array
     links: Links
+    agreement: Array | None = None  # how far the partitions that voted for it agree on each node; None: no votes
 
     __repr__ = brief_repr
 
@@ -67,35 +68,40 @@ def build_communities(graph: LinkGraph, ranks: Array, n_threads: int = 1) -> Com
     """
     order = np.argsort(ranks)
     ordered = graph.take(order)
-    scales, default = _scales(ordered, n_threads)
+    scales, default, agreements = _scales(ordered, n_threads)
     partitions = []
     below, current = np.arange(graph.n), ordered
-    for labels in scales:
+    for k, labels in enumerate(scales, start=1):
         members = _between(below, labels)
-        partitions.append((members, merge_links(current, members)))
+        agreement = agreements[k - default] if k >= default else None
+        partitions.append(Partition(members, merge_links(current, members), agreement))
         current = ordered.contract(labels, int(labels.max()) + 1)
         below = labels
     whole = np.zeros(current.n, dtype=np.int64)
-    partitions.append((whole, merge_links(current, whole)))
+    partitions.append(Partition(whole, merge_links(current, whole)))
     *found, last = _renumbered(partitions, ranks)
     return CommunityLevels(tuple(found), last.links if current.n > 1 else None, default)
 
 
-def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int]:
-    """Labels of the leaves from fine to coarse, and which level (from 1) is at the default resolution."""
+def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int, list[Array | None]]:
+    """Labels of the leaves from fine to coarse, which level (from 1) is at the default resolution, and how far votes
+    agree on the nodes of that level and of those above.
+    """
     if graph.n < LEAST_ON_TOP:
-        return [], 0
+        return [], 0, []
     atoms = find_communities(graph, ATOMS)
     middle = graph.contract(atoms, int(atoms.max()) + 1)
-    chosen, resolution = _default_communities(middle, n_threads)
-    coarse = [labels[atoms] for labels in _coarser(middle, chosen, resolution, n_threads)]
+    elected, resolution = _default_communities(middle, n_threads)
+    chosen, above = elected.labels, _coarser(middle, elected.labels, resolution, n_threads)
+    coarse = [each.labels[atoms] for each in above]
     finer: list[Array] = []  # coarse to fine
     parents = chosen
     while (resolution := STEP * resolution) < ATOMS / 2:
         parents = find_communities(middle, resolution, parents=parents)
         finer.append(parents[atoms])
     finer += _inside_atoms(graph, atoms)
-    return _well_apart(finer[::-1], chosen[atoms], coarse, graph.n)
+    found, default = _well_apart(finer[::-1], chosen[atoms], coarse, graph.n)
+    return found, default, [each.agreement for each in (elected, *above)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,16 +177,16 @@ def _line(x: list[float], y: list[float]) -> tuple[float, float] | None:
     return height - slope * middle, slope
 
 
-def _default_communities(graph: LinkGraph, n_threads: int) -> tuple[Array, float]:
+def _default_communities(graph: LinkGraph, n_threads: int) -> tuple[Elected, float]:
     """The clusters of `labels_` and their resolution: where they stand out, or the first from 1 on that has two."""
     if (scale := natural_scale(graph, n_threads)) is not None:
         found = elect_communities(graph, scale.partitions, scale.votes, scale.resolution, n_threads)
-        if found.max() > 0:
+        if found.labels.max() > 0:
             return found, scale.resolution
     resolution = 1.0
     while True:
         found = agree_on_communities(graph, resolution, n_threads)
-        if found.max() > 0 or graph.n < 2:
+        if found.labels.max() > 0 or graph.n < 2:
             return found, resolution
         resolution *= 2
 
@@ -199,23 +205,23 @@ def _inside_atoms(graph: LinkGraph, atoms: Array) -> list[Array]:
         found.append(parents)
 
 
-def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int) -> list[Array]:
+def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int) -> list[Elected]:
     """Communities of communities, until a few are left."""
-    found: list[Array] = []
+    found: list[Elected] = []
     n = int(labels.max()) + 1
     while n > 2 * LEAST_ON_TOP:
         own, n_above = graph.contract(labels, n), n
         while n_above * _APART > n and resolution > _LEAST_RESOLUTION:
             resolution /= _STEP_UP
             above = agree_on_communities(own, resolution, n_threads)
-            n_above = int(above.max()) + 1
+            n_above = int(above.labels.max()) + 1
         if n_above * _APART > n or n_above < LEAST_ON_TOP:
             if n <= MOST_ON_TOP:  # few enough, and the data do not say how to join them
                 return found
-            above = _cut(own, max(LEAST_ON_TOP, round(n / STEP)))
-            n_above = int(above.max()) + 1
-        labels, n = above[labels], n_above
-        found.append(labels)
+            above = Elected(_cut(own, max(LEAST_ON_TOP, round(n / STEP))))
+            n_above = int(above.labels.max()) + 1
+        labels, n = above.labels[labels], n_above
+        found.append(Elected(labels, above.agreement))
     return found
 
 
@@ -261,16 +267,18 @@ def merge_links(graph: LinkGraph, members: Array) -> Links:
     return Links(ids.astype(np.int32), ranks.astype(np.int32))
 
 
-def _renumbered(partitions: list[tuple[Array, Links]], ranks: Array) -> list[Partition]:
+def _renumbered(partitions: list[Partition], ranks: Array) -> list[Partition]:
     """From the order of ranks back to that of the leaves; nodes are numbered by their lowest leaves."""
     place: Any = ranks  # of each item of the level below, in the order that was worked in
     found = []
-    for members, links in partitions:
+    for partition in partitions:
+        members, links, agreement = partition.members, partition.links, partition.agreement
         back = np.argsort(place)
         own = members[place]
         number = np.empty(int(members.max()) + 1, dtype=np.int64)
         seen, first = np.unique(own, return_index=True)
         number[seen[np.argsort(first)]] = np.arange(len(seen))
-        found.append(Partition(number[own], Links(back[links.ids[place]].astype(np.int32), links.ranks[place])))
+        moved = Links(back[links.ids[place]].astype(np.int32), links.ranks[place])
         place = np.argsort(number)
+        found.append(Partition(number[own], moved, None if agreement is None else agreement[place]))
     return found
