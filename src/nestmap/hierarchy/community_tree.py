@@ -29,7 +29,7 @@ CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions for `lab
 _FINE = (8.0, 16.0, 32.0)  # at these, communities are cut out of the continuous: they show what that costs
 _PIECES = 64.0  # the next: coarse communities are made of its pieces, which is faster and more stable than of atoms
 _LEAST_SCORE = 0.5  # of a scale that stands out: two islands have log(2) = 0.69, a cloud without clusters about 0.1
-_TRIES, _FEW_TRIES = 4, 2  # partitions for each resolution: their mean does not depend on chance as each does
+_TRIES, _FEW_TRIES = 8, 2  # partitions for each resolution: their mean does not depend on chance as each does
 _WORSE, _MOST_VOTES = 0.1, 16  # a score lower by that share has no vote; the best has most: no single one decides
 _LEAST_LOSS = 1e-4  # share of the links, for logarithms
 MOST_ON_TOP = 12  # nodes of the top level, where the data allow
