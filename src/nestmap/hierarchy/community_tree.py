@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .._arrays import Array, brief_repr
 from .._native import kernels
 from .._parallel import map_blocks
 from .link_graph import Elected, LinkGraph, agree_on_communities, borders, elect_communities, find_communities
-from .merge import Links, join_shortest
+from .merge import Links
 
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
 ATOMS = 256.0  # resolution of the communities that coarser levels are made of; as good as leaves, and soon done
@@ -35,6 +36,7 @@ _LEAST_LOSS = 1e-4  # share of the links, for logarithms
 MOST_ON_TOP = 12  # nodes of the top level, where the data allow
 LEAST_ON_TOP = 3
 _STEP_UP, _LEAST_RESOLUTION = 2.0, 1 / 64  # on the way up, and where it ends
+_EVEN = 0.6  # of the number of clusters of a coarser level: their effective number, by volume, at least
 _APART = 2.0  # a level has at least so many times fewer nodes than the one below
 
 
@@ -215,19 +217,51 @@ def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int)
             resolution /= _STEP_UP
             above = agree_on_communities(own, resolution, n_threads)
             n_above = int(above.labels.max()) + 1
-        if n_above * _APART > n or n_above < LEAST_ON_TOP:
+        if n_above * _APART > n or n_above < LEAST_ON_TOP or not _is_even(own, above.labels):
             if n <= MOST_ON_TOP:  # few enough, and the data do not say how to join them
                 return found
-            above = Elected(_cut(own, max(LEAST_ON_TOP, round(n / STEP))))
+            above = Elected(join_smallest(own, max(LEAST_ON_TOP, round(n / STEP))))
             n_above = int(above.labels.max()) + 1
         labels, n = above.labels[labels], n_above
         found.append(Elected(labels, above.agreement))
     return found
 
 
-def _cut(graph: LinkGraph, n_clusters: int) -> Array:
-    """The merge order cut where so many clusters are left."""
-    return join_shortest(merge_links(graph, np.zeros(graph.n, dtype=np.int64)), n_clusters)
+def _is_even(graph: LinkGraph, labels: Array) -> bool:
+    """Whether clusters have about the same volume: not nearly all of it in one of them, and the rest far away."""
+    return 1 / borders(graph, labels)[1] >= _EVEN * (int(labels.max()) + 1)
+
+
+def join_smallest(graph: LinkGraph, n_clusters: int) -> Array:
+    """The smallest cluster joins the one that it has the most links to for its volume, until so many are left.
+
+    The graph is connected.
+
+    Examples
+    --------
+    >>> chain = np.array([[1], [0], [1], [2], [3]])
+    >>> join_smallest(LinkGraph.between(np.arange(5), 5, chain), 2).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    links: list[dict[int, float]] = [{} for _ in range(graph.n)]
+    for a, b, weight in zip(graph.sources.tolist(), graph.ids.tolist(), graph.weights.tolist(), strict=True):
+        links[a][b] = weight
+    volumes, owner = graph.volumes.tolist(), np.arange(graph.n)
+    queue = [(volume, node) for node, volume in enumerate(volumes)]
+    heapify(queue)
+    for _ in range(graph.n - n_clusters):
+        while volumes[queue[0][1]] != queue[0][0]:  # it has grown, or is gone
+            heappop(queue)
+        _, small = heappop(queue)
+        into = max(links[small], key=lambda node: (links[small][node] / volumes[node], -node))
+        for node, weight in links[small].items():
+            del links[node][small]
+            if node != into:
+                links[into][node] = links[node][into] = links[into].get(node, 0) + weight
+        volumes[into] += volumes[small]
+        volumes[small], owner[owner == small] = -1.0, into
+        heappush(queue, (volumes[into], into))
+    return np.unique(owner, return_inverse=True)[1]
 
 
 def _well_apart(finer: list[Array], chosen: Array, coarse: list[Array], n_leaves: int) -> tuple[list[Array], int]:
