@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ._arrays import Array
+from ._input.source import check_unchanged
 from ._input.validate import largest_value, work_dtype
 from ._points.duplicates import hash_points
 from ._points.point_set import NATIVE_METRICS, make_points, power_of_two
@@ -113,13 +114,13 @@ def fit_tree(
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, run.n_threads)
-    if kind == "graph" and lists is None and _has_row_graph(X, metric):
-        own = row_graph(X, metric, hashes, run)
     with ExitStack() as stack:
         saved = None
-        if work_dir is not None:
+        if work_dir is not None:  # before any long work: it may be that of another fit
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
+        if kind == "graph" and lists is None and _has_row_graph(X, metric):
+            own = row_graph(X, metric, hashes, run)
         hierarchy = build_levels(
             X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find,
             most_nodes=MOST_NODES if kind == "graph" else 0, start=None if own is None else own.nearest(X.shape[0]),
@@ -187,6 +188,7 @@ def fit_map(
 
     `graph`: of the fit, if the caller has it.
     """
+    check_unchanged(X)
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
         return _fit_map_through(see, X, tree, settings, run, graph)
     arrangement, preliminary = _arrange(X, tree, settings, run, work)
