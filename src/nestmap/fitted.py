@@ -149,18 +149,18 @@ def _has_row_graph(X: Any, metric: Any) -> bool:
     return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
 
 
-def row_graph(X: Any, metric: Any, hashes: Array, run: Run) -> ItemGraph | None:
-    """The neighbour graph of validated rows; `hashes`: of `hash_points`."""
-    run.progress.begin(f"neighbours of {X.shape[0]} rows")
+def row_graph(X: Any, metric: Any, hashes: Array, run: Run, whose: str = "") -> ItemGraph | None:
+    """The neighbour graph of validated rows; `hashes`: of `hash_points`, `whose`: stages it belongs to."""
+    run.progress.begin(f"{whose}neighbours of {X.shape[0]} rows")
     return find_row_graph(X, metric, hashes, run.n_threads, run.progress.share)
 
 
-def node_graph(hierarchy: Hierarchy, metric: Any, run: Run) -> ItemGraph | None:
+def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> ItemGraph | None:
     """The neighbour graph of the nodes of the lowest level that has few enough."""
     k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
     level = hierarchy.levels[k]
     keys = np.arange(level.n_nodes, dtype=np.uint64) if level.keys is None else level.keys
-    run.progress.begin(f"neighbours of {level.n_nodes} nodes of level {k}")
+    run.progress.begin(f"{whose}neighbours of {level.n_nodes} nodes of level {k}")
     return find_node_graph(k, level.centroids, level.sizes, metric, keys, run.n_threads, run.progress.share)
 
 
@@ -226,8 +226,8 @@ def _graph_of_forces(
         return graph
     metric = metric if is_native else "euclidean"  # rows as they are
     if rows or _has_row_graph(X, metric):
-        return row_graph(X, metric, tree.table.in_order(), run)
-    return node_graph(tree.hierarchy, metric, run)
+        return row_graph(X, metric, tree.table.in_order(), run, "islands: ")
+    return node_graph(tree.hierarchy, metric, run, "islands: ")
 
 
 def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:

@@ -54,6 +54,13 @@ def given_neighbors(given: Any, n: int) -> FirstNeighbors:
     return FirstNeighbors(ids.astype(np.int64), distances, report)
 
 
+def brings_lists(given: Any) -> bool:
+    """Whether neighbours that the user brings, if any, are several for a row."""
+    if isinstance(given, tuple | list):
+        return len(given) > 0 and np.ndim(given[0]) > 0
+    return getattr(given, "ndim", 1) == 2
+
+
 def given_lists(given: Any, n: int) -> Array | None:
     """All neighbours that the user brings, after `given_neighbors` has checked them: (n, k), nearest first.
 
