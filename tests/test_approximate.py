@@ -443,6 +443,8 @@ def test_the_estimator_reports_its_approximation() -> None:
         and report.n_sampled >= 500
         and report.n_listed >= 8
     )
-    assert len(model.hierarchy_.reports) >= model.hierarchy_.n_levels
+    assert [each.n_rows for each in model.hierarchy_.reports] == [22_000, 22_000]  # first neighbours, and the graph
+    paper = HNNE(neighbors="approximate", target_recall=0.7, hierarchy="first_neighbors", layout="descent").fit(X)
+    assert len(paper.hierarchy_.reports) >= paper.hierarchy_.n_levels
     np.testing.assert_array_equal(model.transform(X[:50]), model.embedding_[:50])
     assert model.predict(X[:50] + np.float32(1e-3)).shape == (50,)

@@ -166,7 +166,7 @@ def test_local_maps_are_more_faithful() -> None:
     local = HNNE(layout="descent").fit(X)
     paper = local.relayout(arrangement="global")
     assert trustworthiness(X, local.embedding_) > trustworthiness(X, paper.embedding_) + 0.003
-    assert neighborhood_recall(X, local.embedding_) > neighborhood_recall(X, paper.embedding_) + 0.04
+    assert neighborhood_recall(X, local.embedding_) > neighborhood_recall(X, paper.embedding_) + 0.03
     assert knn_accuracy(local.embedding_, y) > knn_accuracy(paper.embedding_, y)
 
 

@@ -372,7 +372,7 @@ class TestRuns:
             patch.setattr("nestmap.estimator.fit_map", stop)
             here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--resume", "--quiet", code=130)
             said = capsys.readouterr().err
-            assert "levels are finished and kept in" in said and "the same command, with --resume, goes on" in said
+            assert "1 level is finished and kept in" in said and "the same command, with --resume, goes on" in said
             here("fit", tmp_path / "x.npy", "-o", tmp_path / "other", "--quiet", code=130)
             assert "nothing was written; with --resume" in capsys.readouterr().err
         assert sorted(os.listdir(tmp_path)) == ["run.work", "x.npy"]

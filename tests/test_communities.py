@@ -189,12 +189,12 @@ def test_a_scale_stands_out_where_there_are_clusters() -> None:
 
 @pytest.fixture(scope="module")
 def model() -> HNNE:
-    return HNNE(hierarchy="graph").fit(digits())
+    return HNNE().fit(digits())
 
 
 def test_clusters_are_better_than_the_papers(model: HNNE) -> None:
     y = load_digits().target
-    paper = HNNE(layout="descent").fit(digits())
+    paper = HNNE(hierarchy="first_neighbors", layout="descent").fit(digits())
     assert adjusted_mutual_info_score(y, model.labels_) > adjusted_mutual_info_score(y, paper.labels_) + 0.05
     assert (model.hierarchy_.labels(0) == paper.hierarchy_.labels(0)).all()  # leaves stay the paper's
 

@@ -17,7 +17,22 @@ import pandas as pd
 import pytest
 from conftest import LIMIT
 from numpy.testing import assert_array_equal
-from workers import OPTIONS, RNG, ROWS, N, alone, approximate, client, clusters, parts, pointers, same
+from workers import (
+    OPTIONS,
+    PAPER,
+    RNG,
+    ROWS,
+    N,
+    alone,
+    alone_as_paper,
+    approximate,
+    client,
+    clusters,
+    many,
+    parts,
+    pointers,
+    same,
+)  # fmt: skip
 
 import nestmap
 from nestmap import HNNE, MemoryBudgetError
@@ -37,29 +52,44 @@ dd = pytest.importorskip("dask.dataframe")
 @pytest.mark.parametrize(
     "n_workers, chunks", [(1, (700, 10)), (2, (500, 10)), (2, (N, 10)), (4, ((1, 1700, 1299), (10,))), (4, (77, 4))]
 )
-def test_the_bits_of_one_machine(clusters: Any, parts: None, alone: HNNE, n_workers: int, chunks: Any) -> None:
+def test_the_bits_of_one_machine(
+    clusters: Any, parts: None, alone: HNNE, alone_as_paper: HNNE, n_workers: int, chunks: Any
+) -> None:
     with clusters(n_workers).as_current():
         model = HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=chunks))
-    assert "parts on a cluster" in model.neighbor_report_.note and model.neighbor_report_.exact
-    assert int(model.neighbor_report_.note.split()[0]) > 4
-    assert "parts on a cluster" in model.hierarchy_.reports[1].note  # too many nodes for one part
-    assert "parts on a cluster" not in model.hierarchy_.reports[2].note
+        paper = HNNE(**PAPER).fit(da.from_array(ROWS, chunks=chunks))
+    for each in (model, paper):
+        assert "parts on a cluster" in each.neighbor_report_.note and each.neighbor_report_.exact
+        assert int(each.neighbor_report_.note.split()[0]) > 4
     same(model, alone)
+    assert "parts on a cluster" in paper.hierarchy_.reports[1].note  # too many nodes for one part
+    assert "parts on a cluster" not in paper.hierarchy_.reports[2].note
+    same(paper, alone_as_paper)
+
+
+@pytest.mark.slow
+def test_communities_of_very_many_rows(client: Any, parts: None, many: None) -> None:
+    """Levels of first neighbours, until a level has few enough nodes for a graph."""
+    for options in (OPTIONS, {"detail": "leaves"}):
+        model = HNNE(**options).fit(da.from_array(ROWS, chunks=(500, 10)))
+        assert "parts on a cluster" in model.hierarchy_.reports[1].note and model.hierarchy_.kind == "graph"
+        assert model.hierarchy_.reports[-1].n_rows <= 100 < model.hierarchy_.level_sizes[1]
+        same(model, HNNE(**options).fit(ROWS))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_workers, chunks", [(1, 700), (2, 500), (4, 77)])
 def test_components_and_centroids_by_tasks(
-    clusters: Any, pointers: None, alone: HNNE, n_workers: int, chunks: int
+    clusters: Any, pointers: None, alone_as_paper: HNNE, n_workers: int, chunks: int
 ) -> None:
     stages = []
     with clusters(n_workers).as_current():
         X = da.from_array(ROWS, chunks=(chunks, 10))
-        model = HNNE(callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
-    same(model, alone)
+        model = HNNE(callback=lambda event: stages.append(event.stage), **PAPER).fit(X)
+    same(model, alone_as_paper)
     assert [stage for stage in stages if stage == f"level 0: pointers of {N} items, round 2"]
     assert [stage for stage in stages if stage.startswith("level 1: centroids")]  # whose items are nodes
-    assert_array_equal(model.hierarchy_.levels[0].sizes, alone.hierarchy_.levels[0].sizes)
+    assert_array_equal(model.hierarchy_.levels[0].sizes, alone_as_paper.hierarchy_.levels[0].sizes)
 
 
 @pytest.mark.slow

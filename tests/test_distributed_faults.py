@@ -16,7 +16,20 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import LIMIT
-from workers import OPTIONS, ROWS, alone, approximate, client, clusters, distributed, parts, pointers, same
+from workers import (
+    OPTIONS,
+    PAPER,
+    ROWS,
+    alone,
+    alone_as_paper,
+    approximate,
+    client,
+    clusters,
+    distributed,
+    parts,
+    pointers,
+    same,
+)  # fmt: skip
 
 from nestmap import HNNE, MemoryBudgetError
 from nestmap.distributed import fit, merge, phases, places, search
@@ -212,21 +225,24 @@ def test_nothing_is_left_behind(client: Any, parts: None, tmp_path: Path, monkey
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "options, stage, fixture", [(OPTIONS, "communities", "alone"), (PAPER, "level 1", "alone_as_paper")]
+)
 def test_work_dir_resumes(
-    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Any, parts: None, request: Any, tmp_path: Path, options: Any, stage: str, fixture: str
 ) -> None:
-    X, stages = da.from_array(ROWS, chunks=(500, 10)), []
+    X, stages, alone = da.from_array(ROWS, chunks=(500, 10)), [], request.getfixturevalue(fixture)
 
     def fail(event: Any) -> None:
-        if event.stage.startswith("level 1"):
+        if event.stage.startswith(stage):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        HNNE(work_dir=tmp_path / "work", callback=fail, **OPTIONS).fit(X)
-    model = HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X)
+        HNNE(work_dir=tmp_path / "work", callback=fail, **options).fit(X)
+    model = HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **options).fit(X)
     same(model, alone)
     assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
-    same(HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(ROWS), alone)  # one machine goes on from it, too
+    same(HNNE(work_dir=tmp_path / "work", **options).fit(ROWS), alone)  # one machine goes on from it, too
     assert not [*(tmp_path / "work").glob("cluster*")]
 
 
@@ -243,7 +259,8 @@ def test_work_dir_resumes_after_the_whole_cluster_died(
     with processes.client() as other, other.as_current():
         other.wait_for_workers(1, timeout=240)
         with pytest.raises(Exception, match="lost the connection to the scheduler"):
-            HNNE(work_dir=tmp_path / "work", callback=kill, **OPTIONS).fit(X)
+            HNNE(work_dir=tmp_path / "work", callback=kill, **PAPER).fit(X)
+    # any fit goes on from the leaves, whatever is above them
     same(HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X), alone)
     assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
     assert not [*(tmp_path / "work").glob("cluster*")]

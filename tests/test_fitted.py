@@ -127,9 +127,12 @@ class TestPlanDecides:
         monkeypatch.setattr(choice, "_FEW", 100)
         monkeypatch.setattr(choice, "predicted_pairs", lambda *a, **k: calls.append(1) or predict(*a, **k))
         X = digits()[:500]
-        model = HNNE().fit(X)
+        model = HNNE(hierarchy="first_neighbors").fit(X)
         n_nodes = [report.n_rows for report in model.hierarchy_.reports]
-        assert len(calls) == sum(n > 100 for n in n_nodes)
+        assert len(calls) == sum(n > 100 for n in n_nodes) == 2
+        calls.clear()
+        HNNE().fit(X)  # communities are less than 100
+        assert len(calls) == 1
 
     def test_free_memory_does_not_change_the_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         X = np.zeros((300_000, 500), dtype=np.float32)

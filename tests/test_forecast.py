@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from conftest import core, digits
 
-from nestmap import FINCH, HNNE, ProgressEvent, plan
-from nestmap._costs import Job, expected_share, faster_ways, predict_costs
+from nestmap import FINCH, HNNE, Communities, ProgressEvent, _costs, fitted, plan
+from nestmap._costs import Graphs, Job, expected_share, faster_ways, predict_costs
 from nestmap._forecast import Forecast, kind_of
 from nestmap._progress import Progress
+from nestmap.layout.islands import lay
+from nestmap.neighbors import neighbor_graph
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}
 STAGES = [
@@ -68,14 +70,62 @@ def test_unknown_stages_have_no_estimate() -> None:
 
 
 def test_stages_of_a_fit_are_all_predicted() -> None:
-    for options in ({}, {"layout": "descent"}, {"layout": "mosaic"}, {"n_components": 3}):
+    paper: dict[str, Any] = {"hierarchy": "first_neighbors"}
+    lists = neighbor_graph(digits(), 15).ids
+    for options in (
+        {}, {"layout": "descent"}, {"layout": "mosaic"}, {"n_components": 3}, {"detail": "leaves"}, paper,
+        {**paper, "layout": "descent"}, {"neighbors": lists}, {"neighbors": lists[:, 0]}, {"metric": "chebyshev"},
+        {"metric": "hellinger"}, {"neighbors": lists, **paper},
+    ):  # fmt: skip
+        events: list[ProgressEvent] = []
+        model = HNNE(callback=events.append, **options).fit(digits())
+        kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
+        predicted = [*model.plan(digits()).stage_seconds]
+        assert kinds == predicted, options
+        assert ("graph" in kinds) == (options.get("hierarchy") is None and options.get("neighbors") is not lists)
+        left = [event.fit_left for event in events]
+        assert all(each is not None and each >= 0 for each in left)
+
+
+def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (_costs, fitted):
+        monkeypatch.setattr(module, "MOST_ROWS", 100)
+        monkeypatch.setattr(module, "MOST_NODES", 100)
+    monkeypatch.setattr(lay, "FIRST_NODES", 30)
+    paper = {"hierarchy": "first_neighbors"}
+    for options in ({"detail": "leaves"}, {"detail": "rows"}, {"detail": "leaves", **paper}, {"layout": "descent"}):
         events: list[ProgressEvent] = []
         model = HNNE(callback=events.append, **options).fit(digits())  # type: ignore[arg-type]
         kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
-        predicted = [*model.plan(digits()).stage_seconds]
-        assert {*kinds} <= {*predicted} and kinds == [kind for kind in predicted if kind in kinds]
-        left = [event.fit_left for event in events]
-        assert all(each is not None and each >= 0 for each in left)
+        assert kinds == [*model.plan(digits()).stage_seconds], options
+
+
+def test_graphs_that_a_fit_searches() -> None:
+    few, many = 100_000, 100_001
+    assert Graphs.of(few, "cosine", "graph", False, "rows") == Graphs("rows", "")  # the forces take that of the tree
+    assert Graphs.of(many, "cosine", "graph", False, "leaves") == Graphs("nodes", "")
+    assert Graphs.of(many, "cosine", "graph", False, "rows") == Graphs("nodes", "rows")
+    assert Graphs.of(few, "cosine", "graph", True, "rows") == Graphs("", "rows")
+    assert Graphs.of(few, "cosine", "graph", True, None) == Graphs("", "")
+    assert Graphs.of(many, "cosine", "first_neighbors", False, "leaves") == Graphs("", "nodes")
+    assert Graphs.of(few, "chebyshev", "graph", False, "rows") == Graphs("rows", "rows")
+    assert Graphs.of(many, "precomputed", "graph", False, None) == Graphs("rows", "")
+
+
+def test_graphs_take_memory_and_time() -> None:
+    def of(n: int, **options: Any) -> Any:
+        return HNNE(n_jobs=1, max_memory="20GB", **options).plan(np.zeros((n, 50), dtype=np.float32))
+
+    paper = {"hierarchy": "first_neighbors", "layout": "descent"}
+    for n, items in ((60_000, 60_000), (1_000_000, 250_000), (8_000_000, 600_000)):
+        with_graph, without = of(n, layout="descent"), of(n, **paper)
+        assert {"graph", "communities"} <= {*with_graph.stages} and "graph" not in without.stages
+        assert 1000 < (with_graph.stages["graph"] - without.stages["centroids"]) / items < 3000
+        assert min(with_graph.stage_seconds[kind] for kind in ("graph", "communities")) > 5e-6 * items
+        assert with_graph.memory >= without.memory
+    events: list[ProgressEvent] = []
+    Communities(callback=events.append).fit(digits())
+    assert all(event.fit_left is not None for event in events)
 
 
 def test_plans_tell_seconds() -> None:
@@ -111,7 +161,8 @@ def test_costs_go_with_what_they_depend_on() -> None:
 )  # fmt: skip
 def test_millions_of_rows_are_predicted(n: int, n_features: int, columns: int, share: float, seconds: float) -> None:
     """Against what docs/large.md measured on two cores, which constants were fitted to; shares are rounded."""
-    costs = predict_costs(Job(n, n_features, "approximate", columns, "islands", share=share), 2)
+    job = Job(n, n_features, "approximate", columns, "islands", share=share, graphs=Graphs("nodes"), communities=True)
+    costs = predict_costs(job, 2)
     assert 0.6 < sum(costs.values()) / seconds < 1.5
 
 

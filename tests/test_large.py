@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -119,15 +120,16 @@ def test_a_deleted_file_stays_readable_and_a_shrunk_one_is_refused(tmp_path: Pat
     X = np.load(path, mmap_mode="r")
     path.unlink()
     same_map(HNNE().fit(X), reference)
-    np.save(path, images())
-    X = np.load(path, mmap_mode="r")
 
     def shrink(event: ProgressEvent) -> None:
-        if event.stage.startswith("level 1"):
+        if event.stage.startswith(("level 1", "communities")):
             os.truncate(path, 4096)
 
-    with pytest.raises(OSError, match="has shrunk to 4096 bytes"):
-        HNNE(callback=shrink).fit(X)
+    for hierarchy in ("graph", "first_neighbors"):
+        np.save(path, images())
+        X = np.load(path, mmap_mode="r")
+        with pytest.raises(OSError, match="has shrunk to 4096 bytes"):
+            HNNE(hierarchy=hierarchy, callback=shrink).fit(X)
 
 
 # --- memory ----------------------------------------------------------------------------------------
@@ -205,29 +207,55 @@ CHILD = textwrap.dedent(
         if event.stage.startswith(sys.argv[3]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    HNNE(work_dir=sys.argv[2], layout="descent", callback=die).fit(np.load(sys.argv[1], mmap_mode="r"))
+    X = np.load(sys.argv[1], mmap_mode="r")
+    HNNE(work_dir=sys.argv[2], layout="descent", hierarchy=sys.argv[4], callback=die).fit(X)
     """
 )
 
 
-def killed_at(stage: str, rows: Path, work: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", CHILD, str(rows), str(work), stage], check=False, timeout=LIMIT)
+def killed_at(stage: str, rows: Path, work: Path, hierarchy: str = "graph") -> None:
+    command = [sys.executable, "-c", CHILD, str(rows), str(work), stage, hierarchy]
+    done = subprocess.run(command, check=False, timeout=LIMIT)
     assert done.returncode == -signal.SIGKILL
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", range(5))
-def test_a_killed_fit_goes_on_with_the_same_bits(tmp_path: Path, level: int, quick: HNNE) -> None:
+def test_a_killed_fit_goes_on_with_the_same_bits(tmp_path: Path, level: int) -> None:
     rows, work = tmp_path / "rows.npy", tmp_path / "work"
     np.save(rows, images())
-    killed_at(f"level {level}: first", rows, work)
+    killed_at(f"level {level}: first", rows, work, "first_neighbors")
     assert len(list(work.glob("level-*"))) == level, "finished levels, and nothing else"
     stages: list[str] = []
-    model = HNNE(work_dir=work, layout="descent", callback=lambda event: stages.append(event.stage)).fit(rows)
+    options = {"layout": "descent", "hierarchy": "first_neighbors"}
+    model = HNNE(**options, work_dir=work, callback=lambda event: stages.append(event.stage)).fit(rows)
+    quick = fitted_digits(**options)
     same_map(model, quick)
     assert not any(stage.startswith(f"level {level - 1}:") for stage in stages), "is not done again"
     np.testing.assert_array_equal(model.transform(digits()[:5] + 1), quick.transform(digits()[:5] + 1))
     assert model.neighbor_report_.method == "exact"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage, n_kept", [("neighbours of", 0), ("level 0: first", 0), ("communities", 1)])
+def test_a_killed_fit_of_communities_goes_on(tmp_path: Path, stage: str, n_kept: int, quick: HNNE) -> None:
+    rows, work = tmp_path / "rows.npy", tmp_path / "work"
+    np.save(rows, images())
+    killed_at(stage, rows, work)
+    assert len(list(work.glob("level-*"))) == n_kept
+    stages: list[str] = []
+    same_map(HNNE(work_dir=work, layout="descent", callback=lambda e: stages.append(e.stage)).fit(rows), quick)
+    assert any(each.startswith("level 0") for each in stages) == (n_kept == 0)
+    paper = HNNE(work_dir=work, layout="descent", hierarchy="first_neighbors").fit(rows)  # from the same leaves
+    same_map(paper, fitted_digits(layout="descent", hierarchy="first_neighbors"))
+
+
+def test_a_work_dir_of_other_data_is_refused_before_the_work(tmp_path: Path) -> None:
+    HNNE(work_dir=tmp_path, layout="descent").fit(digits())
+    stages: list[str] = []
+    with pytest.raises(ValueError, match="data checksum"):
+        HNNE(work_dir=tmp_path, callback=lambda event: stages.append(event.stage)).fit(digits() + 1)
+    assert {stage.split()[0] for stage in stages} == {"reading"}
 
 
 @pytest.mark.slow
@@ -281,12 +309,13 @@ def test_a_callback_hears_of_every_stage_and_can_stop_the_fit() -> None:
         own = [event.share for event in events if event.stage == stage]
         assert own[0] == 0 and own[-1] == 1 and own == sorted(own)
 
-    def stop(event: ProgressEvent) -> None:
-        if event.stage.startswith("level 1"):
+    def stop(event: ProgressEvent, chosen: str) -> None:
+        if event.stage.startswith(chosen):
             raise InterruptedError("enough")
 
-    with pytest.raises(InterruptedError, match="enough"):
-        HNNE(callback=stop).fit(digits())
+    for chosen in ("neighbours of", "level 0", "communities", "islands"):
+        with pytest.raises(InterruptedError, match="enough"):
+            HNNE(callback=partial(stop, chosen=chosen)).fit(digits())
 
 
 @pytest.mark.slow

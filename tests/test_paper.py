@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from conftest import digits
@@ -17,6 +19,7 @@ from nestmap.preliminary import make_preliminary
 
 DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2)
 RADIUS = 0.2
+PAPER: dict[str, Any] = {"hierarchy": "first_neighbors", "layout": "descent", "arrangement": "global"}
 
 
 def inflate_one_by_one(points: np.ndarray) -> np.ndarray:
@@ -87,7 +90,7 @@ def groups_of_two_leaves() -> np.ndarray:
 
 def test_a_whole_map_with_inflation() -> None:
     X = groups_of_two_leaves()
-    model = HNNE(layout="descent", arrangement="global", inflate=True, preliminary=X, radius=RADIUS).fit(X)
+    model = HNNE(**PAPER, inflate=True, preliminary=X, radius=RADIUS).fit(X)
     assert model.hierarchy_.level_sizes == (6, 3)
     for g, nearest in enumerate((1000.0, 1000.0, 2000.0)):
         top = X[5 * g : 5 * g + 5].mean(axis=0)
@@ -100,7 +103,7 @@ def test_a_whole_map_with_inflation() -> None:
 
 def test_a_whole_map_without_inflation() -> None:
     X = groups_of_two_leaves()
-    model = HNNE(layout="descent", arrangement="global", preliminary=X, radius=RADIUS).fit(X)
+    model = HNNE(**PAPER, preliminary=X, radius=RADIUS).fit(X)
     for g, nearest in enumerate((1000.0, 1000.0, 2000.0)):
         top = X[5 * g : 5 * g + 5].mean(axis=0)
         way = np.array([60 + 4 / 3, 20]) / np.hypot(60 + 4 / 3, 20)
@@ -113,7 +116,7 @@ def test_a_whole_map_without_inflation() -> None:
 
 
 def test_maps_are_inflated_on_request_only() -> None:
-    model = HNNE(layout="descent", arrangement="global").fit(digits())
+    model = HNNE(**PAPER).fit(digits())
     np.testing.assert_array_equal(model.relayout(inflate=False).embedding_, model.embedding_)
     inflated = model.relayout(inflate=True)
     assert not np.allclose(inflated.embedding_, model.embedding_)
@@ -124,7 +127,7 @@ def test_maps_are_inflated_on_request_only() -> None:
 def test_new_rows_are_inflated_like_those_of_the_fit(d: int) -> None:
     """A leaf's map is affine: what lies half-way between two of its rows lands half-way between their positions."""
     X = digits().astype(np.float64)
-    model = HNNE(d, layout="descent", arrangement="global", inflate=True, radius=0.2).fit(X)
+    model = HNNE(d, **PAPER, inflate=True, radius=0.2).fit(X)
     leaf = model.hierarchy_.levels[0].grouping
     pairs = np.stack([leaf.order[leaf.starts[:-1]], leaf.order[leaf.starts[:-1] + 1]])
     half_way = X[pairs].mean(axis=0)

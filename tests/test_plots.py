@@ -38,6 +38,7 @@ def _close_figures() -> Any:
 
 @cache
 def model() -> nestmap.HNNE:
+    """Of 401, 162, 57, 12 (`labels_`) and 5 clusters."""
     return nestmap.HNNE().fit(digits())
 
 
@@ -113,7 +114,7 @@ def test_by_default_rows_have_the_colours_of_labels() -> None:
     np.testing.assert_array_equal(drawn.get_offsets()[order], model().embedding_[mine])
     colors = color_levels(model().hierarchy_, model().label_level_, THEMES["light"])[model().label_level_]
     np.testing.assert_allclose(drawn.get_facecolors()[order][:, :3], colors[model().labels_[mine]])
-    assert set(texts(axes)) <= {str(i) for i in range(21)} and len(texts(axes)) > 15
+    assert set(texts(axes)) <= {str(i) for i in range(12)} and len(texts(axes)) > 9
 
 
 @pytest.mark.parametrize("level", [0, 1, -1])
@@ -199,7 +200,7 @@ def test_quality_of_many_rows_is_measured_on_some(monkeypatch: pytest.MonkeyPatc
 
 
 def test_names_at_two_levels_do_not_overlap() -> None:
-    axes = nestmap.plot(model(), metadata={"digit": CLASSES})
+    axes = nestmap.plot(model(), 2, metadata={"digit": CLASSES})
     axes.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in axes.texts]
     sizes = {text.get_fontsize() for text in axes.texts}
@@ -248,7 +249,7 @@ def test_names_stand_inland_on_the_part_with_the_most_rows() -> None:
 
 def test_scattered_clusters_are_named_only_where_finer_names_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = model().hierarchy_
-    coarse, fine = [f"group {i}" for i in range(7)], [f"part {i}" for i in range(tree.level_sizes[2])]
+    coarse, fine = ([f"{name} {i}" for i in range(tree.level_sizes[k])] for name, k in (("group", 3), ("part", 2)))
     monkeypatch.setattr("nestmap.plots.text._SCATTERED", 2.0)  # so all are
     assert set(texts(nestmap.plot(model(), labels={3: coarse, 2: fine}))) <= set(fine)
     fine[0] = ""
@@ -262,9 +263,9 @@ def test_given_names() -> None:
     assert "digit 0" in texts(nestmap.plot(model(), labels=told[0]))
     both = nestmap.plot(model(), labels=told)
     assert len({text.get_fontsize() for text in both.texts}) == 2
-    seven = [f"group {i}" for i in range(7)]
-    assert set(texts(nestmap.plot(model(), color=3, labels=seven))) <= set(seven)
-    assert "group 0" in texts(nestmap.plot(model(), labels={3: seven}))
+    five = [f"group {i}" for i in range(5)]
+    assert set(texts(nestmap.plot(model(), color=4, labels=five))) <= set(five)
+    assert "group 0" in texts(nestmap.plot(model(), labels={4: five}))
     assert texts(nestmap.plot(model(), labels=False)) == []
     assert "0" in texts(nestmap.plot(model(), labels="digit", metadata={"digit": CLASSES, "other": digits()[:, 3]}))
     assert "0" in texts(nestmap.plot(model(), labels=CLASSES))
@@ -273,9 +274,9 @@ def test_given_names() -> None:
 @pytest.mark.parametrize("layout", ["mosaic", "descent"])
 @pytest.mark.parametrize("theme", THEMES)
 def test_other_layouts(layout: str, theme: str) -> None:
-    axes = nestmap.plot(model().relayout(layout=layout), theme=theme)
+    axes = nestmap.plot(model().relayout(layout=layout), 2, theme=theme)
     paths = [len(c.get_paths()) for c in axes.collections]
-    assert 21 in paths and 7 in paths
+    assert 57 in paths and 12 in paths
     assert matplotlib.colors.to_hex(axes.figure.get_facecolor()) == THEMES[theme].background
 
 
@@ -396,7 +397,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
     ({"color": "a", "metadata": {"b": CLASSES}}, "metadata has 'b'"),
     ({"color": 9}, "level=9"),
     ({"color": [1, 2]}, "needs one value for each of the 1797 rows"),
-    ({"labels": ["a"]}, "labels: level 2 has 21 clusters, got 1 names"),
+    ({"labels": ["a"]}, "labels: level 3 has 12 clusters, got 1 names"),
     ({"labels": "a"}, "labels='a'"),
     ({"theme": "blue"}, "theme='blue'"),
     ({"size": -1}, "size"),

@@ -484,7 +484,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("csr", sparse.csr_matrix(digits()[:400]), "euclidean"),
         ("manhattan", digits()[:400], "manhattan"),
     ):
-        HNNE(work_dir=base / name, metric=metric).fit(X)
+        HNNE(work_dir=base / name, metric=metric, hierarchy="first_neighbors").fit(X)
     return {path.name: path for path in base.iterdir()}
 
 

@@ -10,8 +10,9 @@ import pytest
 from conftest import core
 from numpy.testing import assert_array_equal
 
-from nestmap import HNNE
+from nestmap import HNNE, fitted
 from nestmap.distributed import fit, search
+from nestmap.layout.islands import lay
 from nestmap.neighbors import choice
 
 dask = pytest.importorskip("dask")
@@ -24,6 +25,7 @@ ROWS[200:230] = ROWS[7]  # copies, far from each other in the array
 ROWS[2900] = ROWS[11]
 ROWS[1000:1400] = np.round(ROWS[1000:1400])  # ties
 OPTIONS: dict[str, Any] = {"layout": "descent"}  # the quickest
+PAPER: dict[str, Any] = {**OPTIONS, "hierarchy": "first_neighbors"}  # all levels are searched
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,19 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def alone() -> HNNE:
     return HNNE(**OPTIONS).fit(ROWS)
+
+
+@pytest.fixture(scope="module")
+def alone_as_paper() -> HNNE:
+    return HNNE(**PAPER).fit(ROWS)
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small data take the way of large data: rows and leaves are too many for a neighbour graph."""
+    monkeypatch.setattr(fitted, "MOST_ROWS", 100)
+    monkeypatch.setattr(fitted, "MOST_NODES", 100)
+    monkeypatch.setattr(lay, "FIRST_NODES", 30)
 
 
 def same(model: HNNE, alone: HNNE) -> None:

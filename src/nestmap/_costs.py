@@ -16,7 +16,8 @@ from ._native import core
 from ._points.point_set import NATIVE_METRICS
 from .neighbors.approximate import longest_list
 from .neighbors.choice import pair_share
-from .neighbors.item_graph import MOST_NODES
+from .neighbors.item_graph import MOST_NODES, MOST_ROWS
+from .neighbors.row_metric import RowMetric
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
@@ -25,6 +26,33 @@ _SOME, _USUAL = 100_000, -0.6  # rows up to which no trial tells the fall: that 
 _FLOPS, _SINGLE_FLOPS = 2.5e10, 6e10  # of matrix products in float64 and float32, on one core
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
+GRAPH_COLUMNS = 112  # reduced columns per item in the search of a neighbour graph, about
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Neighbour graphs that a fit searches, for the tree and for the forces of the islands, which may share one.
+
+    Each is one of 'rows', of 'nodes', or '' if there is none.
+    """
+
+    tree: str = ""
+    forces: str = ""
+
+    @classmethod
+    def of(cls, n: int, metric: Any, kind: str, lists: bool, detail: str | None) -> Graphs:
+        """Of n rows. `kind`: of the tree; `lists`: of neighbours are given; `detail`: of islands, None for others."""
+        usual = "rows" if n <= MOST_ROWS else "nodes"
+        is_name = isinstance(metric, str)
+        tree = "rows" if is_name and metric == "precomputed" else usual
+        if kind != "graph" or lists:
+            tree = ""
+        if detail is None:
+            return cls(tree)
+        is_known = isinstance(metric, RowMetric) or (is_name and metric in NATIVE_METRICS)
+        if is_known and (tree == "rows" or (tree and detail != "rows")):
+            return cls(tree)
+        return cls(tree, "rows" if detail == "rows" else usual)
 
 
 @dataclass(frozen=True)
@@ -39,6 +67,8 @@ class Job:
     detail: str = "leaves"
     share: float = 1.0
     is_callable: bool = False
+    graphs: Graphs = Graphs()
+    communities: bool = False  # above the leaves
 
 
 def expected_share(X: Any, metric: Any, n: int, predicted: float = np.nan) -> float:
@@ -57,26 +87,60 @@ def expected_share(X: Any, metric: Any, n: int, predicted: float = np.nan) -> fl
 
 def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
     """Seconds of each kind of stage, in their order."""
-    values = job.n * job.n_features
-    search = _search_cost(job)
-    costs = {
-        "reading": 2e-9 * values, "neighbours": search, "centroids": 1.5e-9 * values,
-        "upper levels": 0.02 + 0.1 * min(search, 2e-8 * values + 1e-4 * job.n),
-    }  # fmt: skip
+    costs = _tree_costs(job)
     if job.layout:
+        values = job.n * job.n_features
         costs |= {"preliminary": 0.02 + 1e-9 * values, "arrangement": 2e-9 * values}
     if job.layout == "islands":
-        leaves = _LEAVES * job.n
-        # leaves that are too many, or that rows follow, are passed over: the level above is optimised
-        nodes = leaves if leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
-        costs["nodes"] = 2e-4 * min(3000.0, leaves) + 5e-5 * nodes + 7e-6 * job.n
-        if job.detail == "rows":
-            steps, step = min(300.0, max(80.0, 300 * (20_000 / job.n) ** 2)), 4.2e-7 if job.n <= 20_000 else 2.2e-7
-            costs["rows"] = 0.3 + (step * steps + 1.5e-5) * job.n + 2e-8 * values
+        costs |= _island_costs(job)
     elif job.layout:
         costs["layout"] = 2e-6 * job.n if job.layout == "descent" else 1.5e-5 * job.n
     speedup = max(1, n_threads) ** 0.9 / (1 if core() is not None else _TWIN)
     return {kind: cost / speedup for kind, cost in costs.items()}
+
+
+def _tree_costs(job: Job) -> dict[str, float]:
+    """The tree on one core. A graph of rows is found before first neighbours, one of nodes when these are known."""
+    values, search = job.n * job.n_features, _search_cost(job)
+    costs = {"reading": 2e-9 * values}
+    if job.graphs.tree == "rows":
+        costs["graph"] = search if job.method == "brute force" else _graph_cost(job, "rows")
+    costs |= {"neighbours": search, "centroids": 1.5e-9 * values}
+    if not job.communities or _LEAVES * job.n > MOST_NODES:
+        costs["upper levels"] = 0.02 + 0.1 * min(search, 2e-8 * values + 1e-4 * job.n)
+    if job.graphs.tree == "nodes":
+        costs["graph"] = _graph_cost(job, "nodes")
+    if job.communities:
+        of_rows = job.graphs.tree != "nodes"
+        costs["communities"] = 0.02 + (1.8e-5 * job.n if of_rows else 3e-5 * n_items("nodes", job.n, _LEAVES))
+    return costs
+
+
+def _island_costs(job: Job) -> dict[str, float]:
+    """The islands on one core."""
+    costs, leaves = {}, _LEAVES * job.n
+    if job.graphs.forces:
+        costs["island graph"] = _graph_cost(job, job.graphs.forces)
+    # leaves that are too many, or that rows follow, are passed over: the level above is optimised
+    nodes = leaves if leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
+    costs["nodes"] = 0.05 + 1.5e-4 * min(3000.0, leaves) + 4e-5 * nodes + 1e-6 * job.n
+    if job.detail == "rows":
+        steps, step = min(300.0, max(80.0, 300 * (20_000 / job.n) ** 2)), 3.3e-7 if job.n <= 20_000 else 2.2e-7
+        costs["rows"] = 0.1 + step * steps * job.n
+    return costs
+
+
+def n_items(graph: str, n: int, leaves: float) -> float:
+    """Items of a graph of n rows with so many leaves per row."""
+    return {"": 0.0, "rows": float(n), "nodes": min(leaves * n, float(MOST_NODES))}[graph]
+
+
+def _graph_cost(job: Job, graph: str) -> float:
+    """Of a neighbour graph, on one core."""
+    n, columns = n_items(graph, job.n, _LEAVES), min(GRAPH_COLUMNS, job.n_features)
+    rounds = 1 + 1.7 * job.share * sqrt(job.share) if job.n > FEW else 1.0
+    each = 1.7e-5 if graph == "rows" else 1.2e-5
+    return 0.02 + 2.0 * n * job.n_features * columns / _FLOPS + each * n * rounds
 
 
 def _search_cost(job: Job) -> float:
@@ -97,6 +161,12 @@ def _search_cost(job: Job) -> float:
     return reduction + float(cells) + job.share * float(n) ** 2 / 2 * each
 
 
+def _without_rows(job: Job) -> Graphs:
+    """The graphs of the same job with detail='leaves'."""
+    own, usual = job.graphs, "rows" if job.n <= MOST_ROWS else "nodes"
+    return replace(own, forces="" if own.tree == usual == "nodes" else own.forces and usual)
+
+
 def faster_ways(job: Job, n_threads: int) -> dict[str, float]:
     """Parameters that would make a fit faster by a third at least, and the seconds that it would take."""
     total = sum(predict_costs(job, n_threads).values())
@@ -104,9 +174,9 @@ def faster_ways(job: Job, n_threads: int) -> dict[str, float]:
     if job.method == "exact" and job.n > FEW and core() is not None:
         ways["neighbors='approximate'"] = replace(job, method="approximate")
     if job.layout == "islands" and job.detail == "rows":
-        ways["detail='leaves'"] = replace(job, detail="leaves")
+        ways["detail='leaves'"] = replace(job, detail="leaves", graphs=_without_rows(job))
     if job.layout == "islands":
-        ways["layout='descent'"] = replace(job, layout="descent")
+        ways["layout='descent'"] = replace(job, layout="descent", graphs=replace(job.graphs, forces=""))
     if job.method == "brute force":
         ways["metric='euclidean', 'cosine' or 'manhattan'"] = replace(job, method="exact", columns=64)
     found = {name: sum(predict_costs(way, n_threads).values()) for name, way in ways.items()}

@@ -19,11 +19,15 @@ def kind_of(stage: str) -> str:
     --------
     >>> kind_of("level 0: first neighbours of 9 rows"), kind_of("level 2: centroids"), kind_of("islands: 9 rows")
     ('neighbours', 'upper levels', 'rows')
+    >>> kind_of("neighbours of 9 rows"), kind_of("islands: neighbours of 9 rows"), kind_of("communities of 4 nodes")
+    ('graph', 'island graph', 'communities')
     """
     if stage.startswith("level 0"):
         return "neighbours" if "first" in stage else "centroids"
     if stage.startswith("level"):
         return "upper levels"
+    if "neighbours of" in stage:
+        return "island graph" if stage.startswith("islands") else "graph"
     if stage.startswith("islands"):
         return "rows" if stage.endswith("rows") else "nodes"
     return stage.split()[0].rstrip(":")

@@ -28,7 +28,7 @@ from .hierarchy.medoids import find_medoids
 from .neighbors import accepts_sparse, centroid_kind, check_metric, given_neighbors
 from .neighbors.blocked import BlockedIndex
 from .neighbors.choice import Search
-from .neighbors.given import given_lists
+from .neighbors.given import brings_lists, given_lists
 from .neighbors.report import FirstNeighbors
 from .placement import FittedTree
 from .plan import expect, make_run, plan_fit
@@ -38,6 +38,8 @@ Extra = Callable[[Array], dict[str, Any]]  # from labels to more fitted attribut
 
 class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """What `FINCH` and `Communities` share: a hierarchy, and labels from it."""
+
+    _hierarchy = "first_neighbors"  # as `nestmap.HNNE` calls it
 
     @refuse_habits
     def __init__(
@@ -82,7 +84,7 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
         metric = check_metric(self.metric, X, self.metric_params)
         plan = plan_fit(
             X, metric, options, n_components=0, local=False, given=given is not None, budget=budget,
-            n_threads=n_threads,
+            n_threads=n_threads, kind=self._hierarchy, lists=brings_lists(self.neighbors),
         )  # fmt: skip
         expect(plan, progress)
         run = make_run(plan, options, n_threads, progress, folder)
@@ -281,6 +283,8 @@ class Communities(TreeClustering):
     (3, np.True_)
     """
 
+    _hierarchy = "graph"
+
     @refuse_habits
     def __init__(
         self,
@@ -309,7 +313,7 @@ class Communities(TreeClustering):
 
     def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
         lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
-        tree, graph = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, kind="graph", lists=lists)
+        tree, graph = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, kind=self._hierarchy, lists=lists)
         hierarchy = tree.hierarchy
 
         def measure(labels: Array) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ._arrays import Array
+from ._input.source import check_unchanged
 from ._input.validate import largest_value, work_dtype
 from ._points.duplicates import hash_points
 from ._points.point_set import NATIVE_METRICS, make_points, power_of_two
@@ -117,13 +118,13 @@ def fit_tree(
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, run.n_threads)
-    if kind == "graph" and lists is None and _has_row_graph(X, metric):
-        own = row_graph(X, metric, hashes, run)
     with ExitStack() as stack:
         saved = None
-        if work_dir is not None:
+        if work_dir is not None:  # before any long work: it may be that of another fit
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
+        if kind == "graph" and lists is None and _has_row_graph(X, metric):
+            own = row_graph(X, metric, hashes, run)
         hierarchy = build_levels(
             X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find,
             most_nodes=MOST_NODES if kind == "graph" else 0, start=None if own is None else own.nearest(X.shape[0]),
@@ -152,18 +153,18 @@ def _has_row_graph(X: Any, metric: Any) -> bool:
     return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
 
 
-def row_graph(X: Any, metric: Any, hashes: Array, run: Run) -> ItemGraph | None:
-    """The neighbour graph of validated rows; `hashes`: of `hash_points`."""
-    run.progress.begin(f"neighbours of {X.shape[0]} rows")
+def row_graph(X: Any, metric: Any, hashes: Array, run: Run, whose: str = "") -> ItemGraph | None:
+    """The neighbour graph of validated rows; `hashes`: of `hash_points`, `whose`: stages it belongs to."""
+    run.progress.begin(f"{whose}neighbours of {X.shape[0]} rows")
     return find_row_graph(X, metric, hashes, run.n_threads, run.progress.share)
 
 
-def node_graph(hierarchy: Hierarchy, metric: Any, run: Run) -> ItemGraph | None:
+def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> ItemGraph | None:
     """The neighbour graph of the nodes of the lowest level that has few enough."""
     k = next((k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1)
     level = hierarchy.levels[k]
     keys = np.arange(level.n_nodes, dtype=np.uint64) if level.keys is None else level.keys
-    run.progress.begin(f"neighbours of {level.n_nodes} nodes of level {k}")
+    run.progress.begin(f"{whose}neighbours of {level.n_nodes} nodes of level {k}")
     return find_node_graph(k, level.centroids, level.sizes, metric, keys, run.n_threads, run.progress.share)
 
 
@@ -191,6 +192,7 @@ def fit_map(
 
     `graph`: of the fit, if the caller has it.
     """
+    check_unchanged(X)
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
         return _fit_map_through(see, X, tree, settings, run, graph)
     arrangement, preliminary = _arrange(X, tree, settings, run, work)
@@ -228,8 +230,8 @@ def _graph_of_forces(
         return graph
     metric = metric if is_native else "euclidean"  # rows as they are
     if rows or _has_row_graph(X, metric):
-        return row_graph(X, metric, tree.table.in_order(), run)
-    return node_graph(tree.hierarchy, metric, run)
+        return row_graph(X, metric, tree.table.in_order(), run, "islands: ")
+    return node_graph(tree.hierarchy, metric, run, "islands: ")
 
 
 def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:

@@ -21,6 +21,7 @@ from .fitted import MapSettings
 from .hierarchy.tree import KINDS as HIERARCHIES
 from .layout import DETAILS, LAYOUTS
 from .neighbors.choice import METHODS, Search
+from .neighbors.given import brings_lists
 from .neighbors.item_graph import MOST_ROWS
 from .placement import RULES
 from .plan import Plan, plan_fit
@@ -126,7 +127,7 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
             X, metric, self._options(), n_components=self.n_components, local=self._is_local(),
             detail=self._detail(n_rows or X.shape[0]) if self._layout() == "islands" else None,
             given=not isinstance(self.neighbors, str), budget=budget, n_rows=n_rows, layout=self._layout(),
-            n_threads=resolve_n_jobs(self.n_jobs),
+            n_threads=resolve_n_jobs(self.n_jobs), kind=self.hierarchy, lists=brings_lists(self.neighbors),
         )  # fmt: skip
 
     def _options(self) -> Search:

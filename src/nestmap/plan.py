@@ -10,7 +10,7 @@ from typing import Any
 
 from scipy import sparse
 
-from ._costs import Job, expected_share, faster_ways, predict_costs
+from ._costs import GRAPH_COLUMNS, Graphs, Job, expected_share, faster_ways, n_items, predict_costs
 from ._input.memory import Budget, format_size
 from ._input.validate import work_dtype
 from ._points.point_set import NATIVE_METRICS
@@ -22,15 +22,15 @@ from .errors import MemoryBudgetError
 from .neighbors.approximate import FIRST_LENGTH, LENGTHS, LISTED, PACKED, graph_bytes, longest_list
 from .neighbors.cells import fine_size
 from .neighbors.choice import Search, columns_for, decide, most_columns
-from .neighbors.item_graph import MOST_NODES
 from .neighbors.row_metric import RowMetric
 
 _LEAVES = 0.25  # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
 _CHOICES = (384, 256, 128, 64, 48, 32, 16)
-_PER_NODE = (
-    30 * 8 + 2 * 50 * 12 + 200
-)  # bytes of the islands: neighbours, weights both ways while they are added, grid
+_PER_ITEM = 30 * 8  # bytes of a neighbour graph
+_PER_NODE = 2 * 50 * 12 + 200  # of the islands: weights both ways while they are added, grid
+_PER_LINK, _LINKS, _PER_COMMUNITY = 60, 15, 1500  # of communities: links while they are added, and what leaves take
+_OF_ROWS = ("short rows", "directions", "first neighbours")  # stages of the search of the rows
 _LONG = 10.0  # seconds: of fits that take longer even a silent one speaks, once
 ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
 
@@ -154,11 +154,13 @@ def plan_fit(
     detail: str | None = None,
     layout: str = "",
     n_threads: int = 1,
+    kind: str = "first_neighbors",
+    lists: bool = False,
 ) -> Plan:
     """Method and memory of a fit on validated rows; reads at most 20,000 of them.
 
     `n_components`: of the map, 0 for none. `n_rows`: of the fit, where X is only a sample of them. `detail`: of
-    the islands; None for other layouts. `layout`: '' for none.
+    the islands; None for other layouts. `layout`: '' for none. `kind`: of the tree; `lists`: whole lists are given.
 
     Reduced columns decide what an approximate search finds. They follow from the data and from a max_memory that
     was given; the memory that happens to be free must not change the map.
@@ -171,9 +173,9 @@ def plan_fit(
         table = int(X.data.nbytes + X.indices.nbytes)  # of centroids: at most the values of all rows
     else:
         table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
-    longest = longest_list(n)
+    longest, graphs = longest_list(n), Graphs.of(n, metric, kind, lists, detail)
     plans = [
-        _estimate(n, n_features, method, columns, n_listed, n_components, local, table, disk, detail)
+        _estimate(n, n_features, method, columns, n_listed, n_components, local, table, disk, detail, graphs, kind)
         for disk in ((False,) if sparse.issparse(X) else (False, True))
         for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
         for n_listed in LENGTHS
@@ -190,7 +192,7 @@ def plan_fit(
     plan = replace(fitting[0], budget=budget.size, smallest=smallest, exact_pairs=exact_pairs)
     job = Job(
         n, n_features if not sparse.issparse(X) else max(1, X.nnz // X.shape[0]), method, plan.columns, layout,
-        detail or "leaves", expected_share(X, metric, n, exact_pairs), callable(metric),
+        detail or "leaves", expected_share(X, metric, n, exact_pairs), callable(metric), graphs, kind == "graph",
     )  # fmt: skip
     return replace(plan, stage_seconds=predict_costs(job, n_threads), faster=faster_ways(job, n_threads))
 
@@ -249,6 +251,8 @@ def _estimate(
     table: int,
     on_disk: bool,
     detail: str | None,
+    graphs: Graphs,
+    kind: str,
 ) -> Plan:
     """Bytes per stage, from what the stages keep per row (docs/scale.md)."""
     short = 4.5 * columns + 4  # a short row, its tails and size
@@ -271,13 +275,33 @@ def _estimate(
         "layout": n * (kept + 16 + 8 * d * 4) + leaves * 4 * p * (d + 3) + (0 if on_disk else table),
     }
     if detail is not None:
-        nodes = n if detail == "rows" else min(leaves, MOST_NODES)
-        stages["islands"] = stages["layout"] + nodes * _PER_NODE
+        items = n_items("rows" if detail == "rows" else graphs.tree or graphs.forces, n, _LEAVES)
+        stages["islands"] = stages["layout"] + items * (_PER_NODE + _PER_ITEM)
+    stages |= _graph_stages(n, n_features, stages["centroids"], graphs, kind == "graph")
     if d == 0:
         del stages["layout"]
     if method in ("given", "brute force"):
-        stages = {k: v for k, v in stages.items() if k in ("centroids", "layout", "islands")}
+        stages = {k: v for k, v in stages.items() if k not in _OF_ROWS}
+    graph = n_items(graphs.tree, n, _LEAVES) * _PER_ITEM  # kept to the end
+    later = ("centroids", "communities", "layout")
+    stages = {
+        k: v + (graph if k in later or (k in _OF_ROWS and graphs.tree == "rows") else 0) for k, v in stages.items()
+    }
     whole = {k: int(v) + _FIXED for k, v in stages.items()}
     return Plan(
         n, n_features, method, columns, max(whole.values()), 0, table if on_disk else 0, 0, whole, n_listed=n_listed
     )
+
+
+def _graph_stages(n: int, n_features: int, centroids: float, graphs: Graphs, communities: bool) -> dict[str, float]:
+    """Bytes of the search of neighbour graphs, and of communities; `centroids`: of the nodes that they are of."""
+    found: dict[str, float] = {}
+    if graphs.tree or graphs.forces:
+        items = max(n_items(graph, n, _LEAVES) for graph in (graphs.tree, graphs.forces))
+        short, panels = 5 * min(GRAPH_COLUMNS, -(-n_features // 16) * 16) + 4 * MOVED + 44, 4 * 66 * 1.2
+        each = short + graph_bytes(LENGTHS[0]) + 2 * _PER_ITEM  # lists, and neighbours in float64
+        found["graph"] = centroids + items * each + min(items, PACKED) * panels
+    if communities:
+        items = n_items(graphs.tree or "rows", n, _LEAVES)
+        found["communities"] = centroids + items * _LINKS * _PER_LINK + n_items("nodes", n, _LEAVES) * _PER_COMMUNITY
+    return found

@@ -46,14 +46,19 @@ def given_neighbors(given: Any, n: int) -> FirstNeighbors:
         ids = _indices(given, n)
     if ids.ndim == 2:
         ids, note = _from_lists(ids, None)
-    rows = np.arange(n)
-    bad = np.flatnonzero((ids < 0) | (ids >= n) | (ids == rows))
-    if len(bad):
-        what = "itself" if ids[bad[0]] == bad[0] else f"row {ids[bad[0]]}, which does not exist"
-        raise ValueError(f"neighbors: row {bad[0]} names {what} as its nearest other row")
+    _refuse_unknown(ids[:, None], 0, n)
+    if len(own := np.flatnonzero(ids == np.arange(n))):
+        raise ValueError(f"neighbors: row {own[0]} names itself as its nearest other row")
     nan = float("nan")
     report = NeighborReport("given", False, n, n, "none", recall=nan, target=nan, note=note)
     return FirstNeighbors(ids.astype(np.int64), distances, report)
+
+
+def brings_lists(given: Any) -> bool:
+    """Whether neighbours that the user brings, if any, are several for a row."""
+    if isinstance(given, tuple | list):
+        return len(given) > 0 and np.ndim(given[0]) > 0
+    return getattr(given, "ndim", 1) == 2
 
 
 def given_lists(given: Any, n: int) -> Array | None:
@@ -120,6 +125,7 @@ def _from_lists(ids: Array, distances: Array | None) -> tuple[Array, str]:
             f"neighbors: indices have shape {ids.shape}, distances {distances.shape}; they must be the same"
         )
     n, k = ids.shape
+    _refuse_unknown(ids, -1, n)
     usable = (ids != np.arange(n)[:, None]) & (ids != -1)  # -1: UMAP found none
     if distances is None:
         order = np.broadcast_to(np.arange(k, dtype=np.float64), ids.shape)
@@ -161,6 +167,13 @@ def _refuse(wrong: Array, what: str) -> None:
         raise ValueError(
             f"neighbors: {len(wrong)} distances are {what}, such as {wrong[0]:g}; they must be at least 0"
         )
+
+
+def _refuse_unknown(ids: Array, least: int, n: int) -> None:
+    """Raise for lists that name rows which are not there."""
+    rows, places = np.nonzero((ids < least) | (ids >= n))
+    if len(rows):
+        raise ValueError(f"neighbors: row {rows[0]} names row {ids[rows[0], places[0]]}, which does not exist")
 
 
 def _refuse_lonely(has_one: Array) -> None:
