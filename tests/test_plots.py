@@ -38,7 +38,7 @@ def _close_figures() -> Any:
 
 @cache
 def model() -> nestmap.HNNE:
-    """Of 401, 162, 57, 12 (`labels_`) and 5 clusters."""
+    """Of 401, 155, 49 and 12 (`labels_`) clusters."""
     return nestmap.HNNE().fit(digits())
 
 
@@ -263,9 +263,9 @@ def test_given_names() -> None:
     assert "digit 0" in texts(nestmap.plot(model(), labels=told[0]))
     both = nestmap.plot(model(), labels=told)
     assert len({text.get_fontsize() for text in both.texts}) == 2
-    five = [f"group {i}" for i in range(5)]
-    assert set(texts(nestmap.plot(model(), color=4, labels=five))) <= set(five)
-    assert "group 0" in texts(nestmap.plot(model(), labels={4: five}))
+    twelve = [f"group {i}" for i in range(12)]
+    assert set(texts(nestmap.plot(model(), color=3, labels=twelve))) <= set(twelve)
+    assert "group 0" in texts(nestmap.plot(model(), labels={3: twelve}))
     assert texts(nestmap.plot(model(), labels=False)) == []
     assert "0" in texts(nestmap.plot(model(), labels="digit", metadata={"digit": CLASSES, "other": digits()[:, 3]}))
     assert "0" in texts(nestmap.plot(model(), labels=CLASSES))
@@ -276,7 +276,7 @@ def test_given_names() -> None:
 def test_other_layouts(layout: str, theme: str) -> None:
     axes = nestmap.plot(model().relayout(layout=layout), 2, theme=theme)
     paths = [len(c.get_paths()) for c in axes.collections]
-    assert 57 in paths and 12 in paths
+    assert 49 in paths and 12 in paths
     assert matplotlib.colors.to_hex(axes.figure.get_facecolor()) == THEMES[theme].background
 
 

@@ -29,7 +29,7 @@ def label_layers(
     ----------
     model : HNNE, FINCH or Hierarchy
     levels : sequence of int, optional
-        Default: from the level of `labels_` to the top.
+        Default: from the level of `labels_` to the top; two at least.
     metadata, texts, names : optional
         What clusters are named by, as in `Hierarchy.describe`.
     unlabelled : str
@@ -48,7 +48,7 @@ def label_layers(
     >>> model = nestmap.HNNE().fit(digits.data)
     >>> layers = nestmap.label_layers(model, metadata={"digit": digits.target})
     >>> [len(set(layer)) for layer in layers], str(layers[0][0])
-    ([21, 7], 'digit 0')
+    ([49, 12], 'digit 0')
     >>> plot = datamapplot.create_interactive_plot(model.embedding_, *layers)  # doctest: +SKIP
     """
     tree: Hierarchy = getattr(model, "hierarchy_", model)
@@ -57,7 +57,7 @@ def label_layers(
         raise ValueError("label_layers: give metadata=, texts= or names=, which clusters are named by")
     if levels is None:
         first = model.label_level_ if hasattr(model, "label_level_") else tree.default_level()
-        levels = range(first, tree.n_levels)
+        levels = range(min(first, max(0, tree.n_levels - 2)), tree.n_levels)
     chosen = sorted({tree.check_level(level) for level in levels})
     found = []
     for level, told in describe_levels(tree, chosen, facts).items():
