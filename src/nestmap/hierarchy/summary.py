@@ -85,9 +85,9 @@ class HierarchySummary:
         return table.drop(columns=["n_split" if name == "split" else name for name in self._unknown()])
 
     def _unknown(self) -> tuple[str, ...]:
-        """Columns that say nothing: no communities, or no map."""
-        sure = all(np.isnan(level.sure) for level in self.levels)
-        return (*(("sure",) if sure else ()), *(() if self.measured_on else ("whole", "split")))
+        """Columns that say nothing: `score` of communities, `sure` of first neighbours, the last two without a map."""
+        empty = [name for name in ("score", "sure") if all(np.isnan(getattr(level, name)) for level in self.levels)]
+        return (*empty, *(() if self.measured_on else ("whole", "split")))
 
 
 def _cells(s: LevelSummary, is_default: bool) -> tuple[str, ...]:
