@@ -85,7 +85,7 @@ class HierarchySummary:
         return table.drop(columns=["n_split" if name == "split" else name for name in self._unknown()])
 
     def _unknown(self) -> tuple[str, ...]:
-        """Columns that say nothing: `score` of communities, `sure` of first neighbours, the last two without a map."""
+        """Columns that say nothing: `score` of communities, `sure` of first neighbours, the last two off a map."""
         empty = [name for name in ("score", "sure") if all(np.isnan(getattr(level, name)) for level in self.levels)]
         return (*empty, *(() if self.measured_on else ("whole", "split")))
 
