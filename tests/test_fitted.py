@@ -142,7 +142,7 @@ class TestPlanDecides:
             monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
             columns.add(HNNE(neighbors="approximate").plan(X).columns)
         assert columns == {128}
-        assert HNNE(layout="descent", neighbors="approximate", max_memory="350MB").plan(X).columns < 128
+        assert HNNE(layout="descent", neighbors="approximate", max_memory="380MB").plan(X).columns < 128
 
 
 class TestFinch:
