@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
-from nestmap import FINCH, HNNE
+from nestmap import FINCH, HNNE, Communities
 from nestmap._files.model import VERSION
 
 FOLDER = Path(__file__).parent / "models"
@@ -27,16 +27,21 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "neighbor-canberra": (HNNE(new_points="neighbor", metric="canberra"), ROWS, NEW),
     "precomputed": (HNNE(metric="precomputed"), cdist(ROWS, ROWS), cdist(NEW, ROWS)),
     "finch": (FINCH(n_clusters=4), ROWS, NEW),
+    "first-neighbors": (HNNE(hierarchy="first_neighbors"), ROWS, NEW),
+    "communities": (Communities(noise=0.6), ROWS, NEW),
 }
+SINCE = {"first-neighbors": 2, "communities": 2}  # versions of the format
 
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, (model, rows, new) in MODELS.items():
         model.set_params(n_jobs=1).fit(rows).save(FOLDER / f"v{VERSION}-{name}.nestmap")
-        found = {"labels": model.labels_.astype(np.uint8), "predicted": model.predict(new).astype(np.uint8)}
+        found = {"labels": model.labels_.astype(np.int8), "predicted": model.predict(new).astype(np.int8)}
         if isinstance(model, HNNE):
             found["placed"] = model.transform(new)
+        if model.hierarchy_.strengths is not None:
+            found["membership"] = model.hierarchy_.membership(0)
         np.savez(FOLDER / f"v{VERSION}-{name}.npz", **found)
 
 

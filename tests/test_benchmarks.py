@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise_distances
 
 from benchmarks import living, paper, runner, tables
+from benchmarks.clusters.__main__ import at_coverage, best_where_it_is_sure, most_sure
 from benchmarks.evaluate import evaluate_all
 from benchmarks.large import truth
 from benchmarks.large.blocks import write_rows
@@ -32,6 +33,7 @@ from benchmarks.large.worker import _others
 from benchmarks.methods import ENVIRONMENTS, METHODS
 from benchmarks.plan import make_plan
 from benchmarks.runner import Job, Limits, Results, prepare, run_all, run_job
+from nestmap import HNNE
 from nestmap.datasets import Dataset
 
 pytestmark = pytest.mark.benchmarks
@@ -462,3 +464,16 @@ def test_tables_of_living_maps() -> None:
     first, then = living.parts_of(X, y, "refit")
     assert len(first) == len(then) == 40 and len(np.intersect1d(first, then)) == 36
     assert (y[living.parts_of(X, y, "class")[1]] == 3).all()
+
+
+def test_clusters_are_compared_at_the_coverage_of_others() -> None:
+    X, y = load_digits(return_X_y=True)
+    model = HNNE().fit(X)
+    rows = most_sure(model, model.label_level_, 1000)
+    left = np.setdiff1d(np.arange(len(X)), rows)
+    assert model.membership()[rows].min() >= model.membership()[left].max()
+    labels = np.where(np.arange(len(X)) < 898, y, -1)  # right about half of the rows
+    cells = at_coverage(y, labels, model).split(" | ")
+    assert cells[:2] == ["50.0%", "1.000"] and 0.9 < float(cells[2]) <= float(cells[3]) <= 1
+    assert at_coverage(y, np.full(len(X), -1), model) == "0.0% | – | – | –"
+    assert best_where_it_is_sure(y, [np.zeros(len(X), dtype=int), labels]) is labels

@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_mutual_info_score, pairwise_distances
 import nestmap
 from nestmap import HNNE, Communities
 from nestmap._native import kernels, using
-from nestmap.hierarchy.community_tree import build_communities, merge_links, natural_scale
+from nestmap.hierarchy.community_tree import build_communities, join_smallest, merge_links, natural_scale
 from nestmap.hierarchy.link_graph import LinkGraph, agree_on_communities, borders, find_communities, modularity
 from nestmap.hierarchy.merge import join_shortest
 from nestmap.neighbors import neighbor_graph
@@ -112,7 +112,7 @@ def test_groups_are_found() -> None:
     graph = groups_in_a_ring(6, 7)
     expected = np.repeat(np.arange(6), 7)
     np.testing.assert_array_equal(find_communities(graph, 1.0), expected)
-    np.testing.assert_array_equal(agree_on_communities(graph, 1.0, 2), expected)
+    np.testing.assert_array_equal(agree_on_communities(graph, 1.0, 2).labels, expected)
     merged = join_shortest(merge_links(graph, np.zeros(graph.n, dtype=np.int64)), 6)
     np.testing.assert_array_equal(merged, expected)
 
@@ -132,6 +132,32 @@ def test_merges_are_those_of_the_most_similar_pair_again_and_again() -> None:
         labels[labels == b] = a
         same = join_shortest(drawn, n_clusters)
         assert (np.unique(labels, return_inverse=True)[1] == same).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_smallest_joins_what_it_has_most_links_to(seed: int) -> None:
+    graph = random_graph(np.random.default_rng(seed), 30, 4)
+    links, volumes, labels = graph.matrix().toarray(), graph.volumes.copy(), np.arange(graph.n)
+    assert graph.parts().max() == 0
+    for n_clusters in range(graph.n - 1, 0, -1):
+        small = int(np.argmin(volumes))
+        into = int(np.argmax(links[small] / volumes))
+        links[into] += links[small]
+        links[:, into] += links[:, small]
+        links[small], links[:, small], links[into, into] = 0, 0, 0
+        volumes[into] += volumes[small]
+        volumes[small] = np.inf
+        labels[labels == small] = into
+        np.testing.assert_array_equal(join_smallest(graph, n_clusters), np.unique(labels, return_inverse=True)[1])
+
+
+def test_coarse_levels_are_even() -> None:
+    """Small parts that nothing connects would stay alone up to the top, beside one cluster of all the rest."""
+    X = np.concatenate([digits(), *(1e3 * (k + 1) + RNG.normal(size=(20, 64)) for k in range(8))])
+    levels = Communities().fit(X).hierarchy_.levels
+    for level in levels[1:]:
+        assert level.n_nodes <= 12 or 1 / np.sum((level.sizes / level.sizes.sum()) ** 2) > 0.3 * level.n_nodes
+    assert levels[-1].n_nodes <= 20 and levels[-1].sizes.max() < 0.8 * len(X)
 
 
 def test_levels_nest_and_do_not_depend_on_threads_or_order() -> None:

@@ -17,7 +17,7 @@ import nestmap
 import nestmap.datasets
 import nestmap.metrics
 import nestmap.readers
-from nestmap import FINCH, HNNE
+from nestmap import FINCH, HNNE, Communities
 from tools.pages import LARGEST, ROOT, Piece, all_pages, read_pieces, run_page
 
 DOCS = ROOT / "docs"
@@ -84,7 +84,7 @@ def test_pictures_are_small() -> None:
     assert large <= {"grid.png", "zoom_glove100_200k.png", "digits.png"}  # of the comparison and of README.md
 
 
-@pytest.mark.parametrize("estimator", [HNNE, FINCH])
+@pytest.mark.parametrize("estimator", [HNNE, FINCH, Communities])
 def test_the_parameter_guide_has_all_parameters(estimator: type) -> None:
     text = (DOCS / "parameters.md").read_text()
     for name in inspect.signature(estimator).parameters:

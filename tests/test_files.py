@@ -20,11 +20,12 @@ from conftest import LIMIT, digits
 from hypothesis import given
 from hypothesis import strategies as st
 from make_models import MODELS as MADE
+from make_models import SINCE
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import nestmap
-from nestmap import FINCH, HNNE, ModelFileError
+from nestmap import FINCH, HNNE, Communities, ModelFileError
 from nestmap._files import container
 from nestmap._files.model import KIND, VERSION
 from nestmap._files.values import Writer, narrow
@@ -74,10 +75,13 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "precomputed, nearest row": (HNNE(metric="precomputed", new_points="neighbor"), cdist(X, X), cdist(NEW, X)),
     "two rows": (HNNE(), X[:2], NEW),
     "one row": (HNNE(), X[:1], NEW),
+    "tree of first neighbours": (HNNE(hierarchy="first_neighbors"), X, NEW),
     "FINCH": (FINCH(), X, NEW),
     "FINCH of many clusters": (FINCH(n_clusters=350), X, NEW),
     "FINCH, sparse": (FINCH(n_clusters=350, metric="cosine"), sparse.csr_matrix(X), NEW),
     "FINCH, precomputed": (FINCH(n_clusters=150, metric="precomputed"), cdist(X, X), cdist(NEW, X)),
+    "Communities": (Communities(noise=0.6), X, NEW),
+    "Communities of many clusters": (Communities(n_clusters=350, noise=0.2), X, NEW),
 }
 
 
@@ -120,7 +124,10 @@ def test_a_model_comes_back_with_the_same_bits(name: str, mmap: bool, tmp_path: 
         one, two = model.hierarchy_.levels[level], again.hierarchy_.levels[level]
         same(one.sizes, two.sizes)
         same(one.keys, two.keys)
+        same(one.agreement, two.agreement)
         assert repr((one.link, one.gap)) == repr((two.link, two.gap))
+        if model.hierarchy_.strengths is not None:
+            same(model.hierarchy_.membership(level), again.hierarchy_.membership(level))
     for n in {1, -(-model.hierarchy_.n_rows // 2), model.hierarchy_.n_rows}:
         same(model.hierarchy_.labels(n_clusters=n), again.hierarchy_.labels(n_clusters=n))
     same(model.predict(new), again.predict(new))
@@ -128,8 +135,8 @@ def test_a_model_comes_back_with_the_same_bits(name: str, mmap: bool, tmp_path: 
         again.hierarchy_.reports
     )
     same(getattr(model, "feature_names_in_", None), getattr(again, "feature_names_in_", None))
-    if isinstance(model, FINCH):
-        for each in ("partitions_", "cluster_centers_", "medoid_indices_"):
+    if isinstance(model, FINCH | Communities):
+        for each in ("partitions_", "cluster_centers_", "medoid_indices_", *vars(again).keys() & {"membership_"}):
             same(getattr(model, each), getattr(again, each))
         return
     same(model.embedding_, again.embedding_)
@@ -464,8 +471,11 @@ def test_files_of_earlier_versions_load(path: Path) -> None:
     np.testing.assert_array_equal(model.predict(new), said["predicted"])
     if isinstance(model, HNNE):  # other machines round differently
         np.testing.assert_allclose(model.transform(new), said["placed"], atol=1e-9 * np.ptp(model.embedding_))
+    if "membership" in said:
+        np.testing.assert_array_equal(model.hierarchy_.membership(0), said["membership"])
 
 
 def test_there_is_a_file_of_every_version_and_kind() -> None:
     names = {path.stem for path in FIXTURES.glob("*.nestmap")}
-    assert names == {f"v{version}-{name}" for version in range(1, VERSION + 1) for name in MADE}
+    versions = range(1, VERSION + 1)
+    assert names == {f"v{version}-{name}" for version in versions for name in MADE if version >= SINCE.get(name, 1)}

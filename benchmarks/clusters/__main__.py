@@ -60,6 +60,32 @@ def whole(positions: Any, labels: Any) -> float:
     return sum(np.bincount(pieces[labels == label]).max() for label in np.unique(labels)) / n
 
 
+def most_sure(model: HNNE, level: int, n: int) -> Any:
+    """The n rows with the highest membership on a level; equal ones by that on the finer levels."""
+    columns = [-model.membership(k) for k in range(level + 1)]
+    return np.lexsort(columns)[:n]
+
+
+def at_coverage(y: Any, labels: Any, model: HNNE) -> str:
+    """Cells: share of the rows that a program keeps, its AMI on these, and ours on as many of our most sure rows."""
+    kept = labels >= 0
+    n = int(kept.sum())
+    if n == 0:
+        return "0.0% | – | – | –"
+    ours = []
+    for level in range(model.hierarchy_.n_levels):
+        rows = most_sure(model, level, n)
+        ours.append(adjusted_mutual_info_score(y[rows], model.labels(level)[rows]))
+    theirs = adjusted_mutual_info_score(y[kept], labels[kept])
+    return f"{kept.mean():.1%} | {theirs:.3f} | {ours[model.label_level_]:.3f} | {max(ours):.3f}"
+
+
+def best_where_it_is_sure(y: Any, layers: list[Any]) -> Any:
+    """The layer with the highest AMI on the rows that it keeps."""
+    kept = [(labels, labels >= 0) for labels in layers]
+    return max(kept, key=lambda each: adjusted_mutual_info_score(y[each[1]], each[0][each[1]]))[0]
+
+
 def install() -> Path:
     """The environment of the peers."""
     python = ENVIRONMENT / "bin" / "python"
@@ -71,8 +97,8 @@ def install() -> Path:
     return python
 
 
-def measure(name: str, python: Path) -> tuple[str, str]:
-    """Two rows: clusters beside others', and clusters on maps."""
+def measure(name: str, python: Path) -> tuple[str, str, str]:
+    """Three rows: clusters beside others', without what others leave out, and clusters on maps."""
     data, found = WORK / f"{name}.npz", WORK / f"{name}-peers.npz"
     metric = "cosine" if name in TEXTS else "euclidean"
     if not found.exists():
@@ -83,8 +109,8 @@ def measure(name: str, python: Path) -> tuple[str, str]:
         others = {key: arrays[key] for key in arrays.files if key != "map"}
         umap = arrays["map"]
     scores = {key: Score.of(y, labels) for key, labels in others.items()}
-    paper = HNNE(metric=metric).fit(X)
-    model = HNNE(metric=metric, hierarchy="graph").fit(X)
+    paper = HNNE(metric=metric, hierarchy="first_neighbors").fit(X)
+    model = HNNE(metric=metric).fit(X)
     levels = [Score.of(y, model.labels(k)) for k in range(model.hierarchy_.n_levels)]
     cells = [
         Score.of(y, paper.labels_), levels[model.label_level_], max(levels, key=lambda each: each.ami),
@@ -100,7 +126,9 @@ def measure(name: str, python: Path) -> tuple[str, str]:
     ]
     sizes = " → ".join(map(str, model.hierarchy_.level_sizes))
     maps = " | ".join([f"{adjusted_rand_score(y, each):.3f}" for each in rand] + [f"{each:.3f}" for each in shares])
-    return clusters, f"| {name} | {sizes} | {maps} |"
+    evoc = best_where_it_is_sure(y, [labels for key, labels in others.items() if key.startswith("evoc")])
+    sure = " | ".join(at_coverage(y, labels, model) for labels in (evoc, others["hdbscan"]))
+    return clusters, f"| {name} | {sure} |", f"| {name} | {sizes} | {maps} |"
 
 
 def _best(scores: dict[str, Score], kind: str) -> Score:
@@ -118,9 +146,8 @@ def main() -> None:
         rows.append(measure(name, python))
         print("\n".join(rows[-1]), flush=True)
     page = (HERE / "page.md").read_text(encoding="utf-8")
-    page = page.replace("CLUSTERS", "\n".join(row for row, _ in rows)).replace(
-        "MAPS", "\n".join(row for _, row in rows)
-    )
+    for table, lines in zip(("CLUSTERS", "COVERAGE", "MAPS"), zip(*rows, strict=True), strict=True):
+        page = page.replace(table, "\n".join(lines))
     (ROOT / "docs" / "clusters.md").write_text(page, encoding="utf-8")
 
 

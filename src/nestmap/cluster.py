@@ -78,8 +78,7 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
         n_threads = resolve_n_jobs(self.n_jobs)
         folder = None if self.work_dir is None else Path(self.work_dir).expanduser()
         X, features = read_training(self, X, budget.size, folder, progress.share, n_threads)
-        if self.n_clusters is not None:
-            check_number("n_clusters", self.n_clusters, 1, X.shape[0], integer=True)
+        self._check_parameters(X.shape[0])
         given = None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
         options = Search("auto" if given else self.neighbors, self.target_recall)
         metric = check_metric(self.metric, X, self.metric_params)
@@ -95,6 +94,10 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
         self._assign(tree, features | extra(labels), labels, *_centers(X, labels, tree, run))
         return self
 
+    def _check_parameters(self, n_rows: int) -> None:
+        if self.n_clusters is not None:
+            check_number("n_clusters", self.n_clusters, 1, n_rows, integer=True)
+
     def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
         """The tree of validated rows, and what else is known of labels."""
         raise NotImplementedError  # by FINCH and Communities
@@ -107,14 +110,13 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
     def _assign(
         self, tree: FittedTree, features: dict[str, Any], labels: Array, centers: Any, medoids: Array | None
     ) -> None:
-        """All fitted attributes at once."""
+        """All fitted attributes at once; those of `features` come first."""
         hierarchy, leaf = tree.hierarchy, tree.hierarchy.levels[0]
         n_clusters, label_of_leaf = int(labels.max()) + 1, None
         if n_clusters <= leaf.n_nodes:  # clusters hold whole leaves, so a leaf tells the label
             label_of_leaf = np.empty(leaf.n_nodes, dtype=np.int64)
             label_of_leaf[leaf.members] = labels
         state = {
-            **features,
             "labels_": labels,
             "cluster_centers_": centers,
             "medoid_indices_": medoids,
@@ -122,7 +124,9 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
             "n_clusters_": list(hierarchy.level_sizes),
             "hierarchy_": hierarchy,
             "_fitted": tree,
+            "_clusters": labels,
             "_label_of_leaf": label_of_leaf,
+            **features,
         }
         assign_fitted(self, state)
 
@@ -144,7 +148,8 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
             if label_of is not None:
                 labels.append(label_of[found.leaves])
             else:
-                labels.append(np.where(found.known >= 0, self.labels_[found.known], self._nearest(rows, n_threads)))
+                known = self._clusters[found.known]
+                labels.append(np.where(found.known >= 0, known, self._nearest(rows, n_threads)))
         return np.concatenate(labels)
 
     def _nearest(self, rows: Any, n_threads: int) -> Array:
@@ -160,7 +165,7 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
 
     def _extra(self) -> dict[str, Any]:
         """What a file keeps beside the tree."""
-        return {"labels": self.labels_, "centers": self.cluster_centers_, "medoids": self.medoid_indices_}
+        return {"labels": self._clusters, "centers": self.cluster_centers_, "medoids": self.medoid_indices_}
 
     @classmethod
     def _restore(cls, saved: SavedModel) -> Self:
@@ -180,8 +185,12 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
         if centers is not None and getattr(centers, "shape", None) != (n_clusters, saved.features["n_features_in_"]):
             raise ModelFileError("the centres do not fit the labels")
         model = cls(**saved.parameters)
-        model._assign(saved.fitted, saved.features, labels, centers, medoids)
+        model._assign(saved.fitted, saved.features | model._restored(saved, labels), labels, centers, medoids)
         return model
+
+    def _restored(self, saved: SavedModel, labels: Array) -> dict[str, Any]:
+        """What else is known of labels, from a file."""
+        return {}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -241,18 +250,28 @@ class Communities(TreeClustering):
     n_clusters : int or None
         None: `labels_` are the communities on the scale that stands out. A number from 1 to n_rows: exactly that
         many.
+    noise : float
+        From 0 to 1: rows whose `membership_` is less have -1 in `labels_`. 0.5 leaves out rows most of whose links
+        go elsewhere.
     metric, metric_params, neighbors, target_recall, max_memory, work_dir, callback, n_jobs, verbose
         As in `nestmap.HNNE`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_rows,)
+        -1 is noise.
     membership_ : ndarray of shape (n_rows,), float32
         How sure: the share of a row's links (to its 15 nearest rows, nearer ones count more) that stay in its
-        cluster.
-        `np.where(model.membership_ < 0.5, -1, model.labels_)` marks rows between clusters as noise.
+        cluster (`Hierarchy.membership`).
+    coverage_ : float
+        Share of the rows that are not noise.
     cluster_centers_, medoid_indices_, partitions_, n_clusters_, hierarchy_
-        As in `FINCH`.
+        As in `FINCH`. Rows that are noise count for the clusters that they are in.
+
+    Notes
+    -----
+    `predict` gives the cluster of each row, and never -1: how sure that is, is measured in a fit alone.
+    With noise it is what BERTopic takes as `hdbscan_model`.
 
     Examples
     --------
@@ -266,22 +285,57 @@ class Communities(TreeClustering):
 
     _hierarchy = "graph"
 
+    @refuse_habits
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        noise: float = 0.0,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        neighbors: Any = "auto",
+        target_recall: float = 0.9,
+        max_memory: int | str | None = None,
+        work_dir: Any = None,
+        callback: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters, metric=metric, metric_params=metric_params, neighbors=neighbors, target_recall=target_recall,
+            max_memory=max_memory, work_dir=work_dir, callback=callback, n_jobs=n_jobs, verbose=verbose,
+        )  # fmt: skip
+        self.noise = noise
+
+    def _check_parameters(self, n_rows: int) -> None:
+        super()._check_parameters(n_rows)
+        check_number("noise", self.noise, 0, 1)
+
     def _build(self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None) -> tuple[FittedTree, Extra]:
         lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
         tree, graph = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, kind=self._hierarchy, lists=lists)
-        return tree, lambda labels: {"membership_": membership(labels, tree.hierarchy, graph, lists)}
+        hierarchy = tree.hierarchy
 
-    def save(self, path: Any) -> None:
-        """Write the fitted model to one file that `nestmap.load` reads, as `nestmap.HNNE.save` does."""
-        check_is_fitted(self)
-        save_model(path, self, self._fitted, {**self._extra(), "membership": self.membership_})
+        def measure(labels: Array) -> dict[str, Any]:
+            if self.n_clusters is None:
+                return self._sure(labels, hierarchy.membership())
+            return self._sure(labels, membership(labels, hierarchy, graph, lists, run.n_threads))
 
-    @classmethod
-    def _restore(cls, saved: SavedModel) -> Self:
-        model = super()._restore(saved)
-        n_rows = saved.fitted.hierarchy.n_rows if isinstance(saved.fitted, FittedTree) else 0
-        model.membership_ = check_array(saved.extra.get("membership"), "f", (n_rows,), "membership")
-        return model
+        return tree, measure
+
+    def _sure(self, labels: Array, strengths: Array) -> dict[str, Any]:
+        """Attributes that say how sure the cluster of each row is."""
+        sure = strengths >= self.noise
+        return {"labels_": np.where(sure, labels, -1), "membership_": strengths, "coverage_": float(sure.mean())}
+
+    def _extra(self) -> dict[str, Any]:
+        return {**super()._extra(), "membership": self.membership_}
+
+    def _restored(self, saved: SavedModel, labels: Array) -> dict[str, Any]:
+        strengths = check_array(saved.extra.get("membership"), "f", labels.shape, "membership")
+        if strengths.min() < 0 or strengths.max() > 1:
+            raise ModelFileError("'membership' is not within 0 and 1")
+        return self._sure(labels, strengths)
 
 
 def _centers(X: Any, labels: Array, tree: FittedTree, run: Run) -> tuple[Any, Array | None]:

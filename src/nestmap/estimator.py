@@ -266,20 +266,32 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         }
         assign_fitted(self, state)
 
-    def labels(self, level: int | None = None, *, n_clusters: int | None = None) -> Any:
+    def labels(self, level: int | None = None, *, n_clusters: int | None = None, noise: float = 0.0) -> Any:
         """Cluster of each row of the fit, as `hierarchy_.labels` tells; a dask array if the rows were one.
 
         Examples
         --------
         >>> from sklearn.datasets import load_digits
-        >>> HNNE().fit(load_digits().data).labels(level=-1).shape
+        >>> model = HNNE().fit(load_digits().data)
+        >>> model.labels(level=-1).shape
         (1797,)
+        >>> bool(((model.labels(noise=0.5) == -1) == (model.membership() < 0.5)).all())
+        True
         """
         check_is_fitted(self)
-        if n_clusters is None:
+        if n_clusters is None and noise == 0:
             return _labels(self.hierarchy_, level, self._chunks)
-        found = self.hierarchy_.labels(level, n_clusters=n_clusters)
+        found = self.hierarchy_.labels(level, n_clusters=n_clusters, noise=noise)
         return found if self._chunks is None else self._chunks.of(found, "labels")
+
+    def membership(self, level: int | None = None) -> Any:
+        """How sure the cluster of each row is on a level, from 0 to 1, as `hierarchy_.membership` tells.
+
+        A dask array if the rows were one.
+        """
+        check_is_fitted(self)
+        found = self.hierarchy_.membership(level)
+        return found if self._chunks is None else self._chunks.of(found, "membership")
 
     def plan(self, X: Any) -> Plan:
         """What a fit of X would need: memory, temporary files, roughly how long, and how neighbours would be found.
@@ -421,7 +433,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         other._check_parameters(X.shape[0])
         seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
         settings = other._settings(X.shape[0], seed, self._known_start(parameters))
-        fitted = fit_map(X, self._fitted.tree, settings, Run(n_threads, progress))
+        fitted = fit_map(X, self._fitted.tree, settings, Run(n_threads, progress), graph=self._fitted.graph)
         other._assign(fitted, {name: value for name, value in vars(self).items() if name in _FEATURES})
         return other
 
@@ -491,7 +503,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         >>> from sklearn.datasets import load_digits
         >>> table = HNNE().fit(load_digits().data).summary()
         >>> str(table).splitlines()[0]
-        'level  clusters  smallest  median  largest  cohesion  separation  stability  score  whole  split'
+        'level  clusters  smallest  median  largest  cohesion  separation  stability  score   sure  whole  split'
         >>> all(0 < level.whole <= 1 for level in table)
         True
         """

@@ -60,13 +60,17 @@ class MapSettings:
 
 @dataclass(frozen=True, eq=False)
 class FittedMap:
-    """A tree, its map, and what places new rows. Complete without the training rows, which are not pickled."""
+    """A tree, its map, and what places new rows.
+
+    Complete without the training rows and their neighbour graph, which are neither pickled nor saved.
+    """
 
     tree: FittedTree
     layout: Layout
     coordinates: Coordinates
     seed: int
     X: Any = None
+    graph: ItemGraph | None = None  # that forces acted along
 
     def place(
         self, X: Any, n_threads: int, found: Assigned | None = None, z: Array | None = None
@@ -88,7 +92,7 @@ class FittedMap:
         return positions, found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "X": None}
+        return {**self.__dict__, "X": None, "graph": None}
 
 
 def fit_tree(
@@ -213,7 +217,7 @@ def fit_map(
         found = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
         layout = _onto(found, places)
     run.progress.done()
-    return FittedMap(tree, layout, arrangement.transform, settings.seed, X)
+    return FittedMap(tree, layout, arrangement.transform, settings.seed, X, graph)
 
 
 def _graph_of_forces(
@@ -304,4 +308,4 @@ def _fit_map_through(
     same = isinstance(tree.hierarchy.metric, RowMetric)  # of distances alone, the rows are others
     fitted = fit_map(rows, seen, settings, run, graph=graph if same else None)
     coordinates = None if fitted.coordinates is None else Through(see, fitted.coordinates)
-    return replace(fitted, tree=tree, coordinates=coordinates, X=X)
+    return replace(fitted, tree=tree, coordinates=coordinates, X=X, graph=fitted.graph if same else None)

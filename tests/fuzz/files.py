@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import nestmap
-from nestmap import FINCH, HNNE, ModelFileError
+from nestmap import FINCH, HNNE, Communities, ModelFileError
 
 from .hostile import HostileCase, complaint, run_cases
 from .mutations import mutate
@@ -45,9 +45,11 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "hamming": (HNNE(metric="hamming", layout="descent"), _ROWS.round(), _NEW.round()),
     "precomputed": (HNNE(metric="precomputed"), _APART, cdist(_NEW, _ROWS)),
     "precomputed, nearest row": (HNNE(metric="precomputed", new_points="neighbor"), _APART, cdist(_NEW, _ROWS)),
+    "first neighbours": (HNNE(hierarchy="first_neighbors"), _ROWS, _NEW),
     "FINCH": (FINCH(n_clusters=4), _ROWS, _NEW),
     "FINCH, sparse": (FINCH(n_clusters=9, metric="cosine"), sparse.csr_matrix(_ROWS), _NEW),
     "FINCH, precomputed": (FINCH(n_clusters=9, metric="precomputed"), _APART, cdist(_NEW, _ROWS)),
+    "Communities": (Communities(noise=0.6), _ROWS, _NEW),
 }
 
 
@@ -78,6 +80,8 @@ def uses(model: Any, rows: Any, new: Any, folder: Path) -> Iterator[tuple[str, C
     yield "predict", lambda: model.predict(new)
     for level in range(tree.n_levels):
         yield "labels", lambda level=level: (tree.labels(level), model.predict(new, level=level))
+        if tree.strengths is not None:
+            yield "membership", lambda level=level: (tree.labels(level, noise=0.5), str(tree.clusters(level)))
     for n in (1, 2, 7, 30, tree.n_rows):
         yield "n_clusters", lambda n=n: tree.labels(n_clusters=n)
     yield "to_linkage", tree.to_linkage

@@ -25,11 +25,12 @@ from .values import Reader, Writer, all_within, check_text
 
 KIND = "nestmap-model"
 ESTIMATORS = ("HNNE", "FINCH", "Communities")
-VERSION = 1  # of the format: a reader of this version reads all up to it
+VERSION = 2  # of the format: a reader of this version reads all up to it
 _NOT_KEPT = ("callback", "random_state", "like")  # of a session; a seed that is a number is kept
 _NONE = type(None)
 _PARAMETERS: dict[str, tuple[type, ...]] = {
-    "n_components": (int,), "n_clusters": (int, _NONE), "metric": (str,), "metric_params": (dict, _NONE),
+    "n_components": (int,), "n_clusters": (int, _NONE), "noise": (int, float), "metric": (str,),
+    "metric_params": (dict, _NONE),
     "hierarchy": (str,), "layout": (str,), "detail": (str,), "tightness": (int, float), "radius": (int, float),
     "arrangement": (str,),
     "preliminary": (str, np.ndarray), "inflate": (bool,), "neighbors": (str, np.ndarray),

@@ -15,6 +15,7 @@ from ..errors import ModelFileError
 from ..fitted import index_rows
 from ..hierarchy.build import merge_items
 from ..hierarchy.merge import Links, components, link_graph
+from ..hierarchy.strengths import Strengths
 from ..hierarchy.tree import KINDS, Grouping, Hierarchy, Level
 from ..neighbors import NeighborReport, centroid_kind
 from ..neighbors.blocked import BlockedIndex, MedoidDistances
@@ -26,6 +27,7 @@ from .values import Part, Reader, Writer, check_text, number
 _MOST_LEVELS = 64  # each has at most half as many nodes as the one below
 _ROWS = Part(("u1", "i1", "f2", "f4", "f8"), (), -LARGEST, LARGEST)  # types that rows are kept in
 _APART = Part(("f4", "f8"), (), 0, LARGEST)  # distances
+_AGREEMENT = Part(("f4",), (), -1, 1)  # -1 is unknown
 
 
 def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
@@ -36,9 +38,13 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
         writer.put(f"tree/level{k}/members", level.members)
         if not _follows(hierarchy, k):
             put_rows(writer, f"tree/level{k}/centroids", level.centroids)
+        if level.agreement is not None:
+            writer.put(f"tree/level{k}/agreement", np.nan_to_num(level.agreement, nan=-1.0))
     for k, links in enumerate(hierarchy.links):
         writer.put(f"tree/links{k}/ids", links.ids)
         writer.put(f"tree/links{k}/ranks", links.ranks)
+    if hierarchy.strengths is not None:
+        writer.put("tree/strengths", hierarchy.strengths.shares)
     index = tree.row_index
     rows = None if index is None else index.data if isinstance(index, BlockedIndex) else index.points.data
     if rows is not None:
@@ -51,6 +57,7 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
         "n_new": hierarchy.n_new,
         "kind": hierarchy.kind,
         "default_level": hierarchy.default_level(),
+        "strengths": _strengths_record(hierarchy.strengths),
         "reports": [_report_record(report) for report in hierarchy.reports],
         "dtype": tree.dtype.name,
         "is_sparse": tree.is_sparse,
@@ -83,12 +90,16 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
     reports = reader.get(record, "reports", list)
     if not reports:
         raise ModelFileError("'reports' do not tell how neighbours were found")
+    kind = (
+        reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0]
+    )  # here and below: not in older files
+    is_decided = kind == "graph" or "default_level" in record
     hierarchy = Hierarchy(
         levels, metric, tuple(_read_report(reader, each) for each in reports), None,
         reader.number(record, "far_distance"), _read_links(reader, record, levels),
-        reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0,  # older files do not know it
-        reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0],
-        reader.whole(record, "default_level", 0, len(levels) - 1) if "default_level" in record else None,
+        reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0, kind,
+        reader.whole(record, "default_level", 0, len(levels) - 1) if is_decided else None,
+        _read_strengths(reader, record.get("strengths"), levels),
     )  # fmt: skip
     dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))
     index = None
@@ -136,8 +147,30 @@ def _read_levels(
         else:
             centroids = take_rows(reader, name, n_nodes, n_features)
         link, gap = reader.number(record, "link"), reader.number(record, "gap")
-        levels.append(Level(centroids, sizes, members, link, gap, keys))
+        levels.append(Level(centroids, sizes, members, link, gap, keys, _read_agreement(reader, k, n_nodes)))
     return tuple(levels)
+
+
+def _read_agreement(reader: Reader, k: int, n_nodes: int) -> Array | None:
+    """Of the nodes of a level, where it was measured: older files, and other levels, do not have it."""
+    name = f"tree/level{k}/agreement"
+    if not reader.has(name):
+        return None
+    found = reader.take_numbers(name, _AGREEMENT, (n_nodes,))
+    return np.where(found < 0, np.float32(np.nan), found)
+
+
+def _strengths_record(strengths: Strengths | None) -> dict[str, int] | None:
+    return None if strengths is None else {"whole": strengths.whole, "level": strengths.level}
+
+
+def _read_strengths(reader: Reader, record: Any, levels: tuple[Level, ...]) -> Strengths | None:
+    """How sure clusters are; older files, and trees of first neighbours, do not say it."""
+    if record is None:
+        return None
+    whole, level = reader.whole(record, "whole", 1, 255), reader.whole(record, "level", -1, len(levels) - 1)
+    shape = (len(levels) - 1 - level, len(levels[0].members) if level < 0 else levels[level].n_nodes)
+    return Strengths(reader.take_numbers("tree/strengths", Part(("u1",), (), 0, whole), shape), whole, level)
 
 
 def _read_links(reader: Reader, record: Any, levels: tuple[Level, ...]) -> tuple[Links, ...]:

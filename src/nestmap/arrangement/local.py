@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -77,6 +77,9 @@ class Projection:
         return z
 
 
+Principal = tuple[Array, Array, Array | None]
+
+
 @dataclass(frozen=True, eq=False)
 class LocalArrangement:
     """Each node's own principal components, in the leading directions of the data."""
@@ -88,13 +91,19 @@ class LocalArrangement:
     distinct: DistinctRows | None = None  # where some rows are equal
     n_threads: int = 1
     n_short: int = 0  # leading coordinates of the rows that frames of leaves keep
+    known: Principal | None = None  # what frames of leaves are before they are turned, if it was computed ahead
     kind: str = "local"
+
+    def prepared(self, hierarchy: Hierarchy) -> LocalArrangement:
+        """The same with what the frames of leaves are made from: it does not depend on where leaves lie."""
+        with single_threaded_blas():
+            return replace(self, known=self.leaves(hierarchy).principal(1))
 
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k; `around`: the nodes next to each node in the map, (n_nodes, K)."""
         level = hierarchy.levels[k]
         if k == 0:
-            return self.leaves(hierarchy).frames(level.members, anchors, around, self.n_threads)
+            return self.leaves(hierarchy).frames(level.members, anchors, around, self.n_threads, self.known)
         weights, group = hierarchy.levels[k - 1].sizes.astype(np.float64), level.grouping
         with single_threaded_blas():
             offsets, maps = kernels.principal_frames(
@@ -130,16 +139,18 @@ class Leaves:
     cuts: Array  # run r holds along[cuts[r]:cuts[r + 1]]
     n_short: int = 0  # leading coordinates of the rows that are kept
 
-    def frames(self, members: Array, anchors: Array, around: Array, n_threads: int) -> Frames:
+    def frames(
+        self, members: Array, anchors: Array, around: Array, n_threads: int, known: Principal | None = None
+    ) -> Frames:
         """Their frames; `members`: the leaf of each row, `anchors`: of leaves and of those around them."""
         with single_threaded_blas():
-            offsets, maps, short = self._principal(n_threads)
+            offsets, maps, short = known or self.principal(n_threads)
             turns = turn_frames(maps, self.centres, anchors, around, n_threads)
         offsets = apply_maps(turns, members, offsets, n_threads)
         return Frames(offsets, maps, self.centres[: len(maps)], short)
 
-    def _principal(self, n_threads: int) -> tuple[Array, Array, Array | None]:
-        """Frames of the rows of each leaf, whose coordinates live for a moment only, but for the leading ones."""
+    def principal(self, n_threads: int) -> Principal:
+        """Offsets, maps and short rows of each leaf; coordinates live for a moment only, but for the leading ones."""
         d, p, distinct, grouping = self.n_components, self.centres.shape[1], self.distinct, self.grouping
         offsets = np.empty((len(grouping.order), d))
         maps = np.empty((len(grouping.starts) - 1, d, p), dtype=np.float32)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._arrays import Array
 from ..hierarchy.tree import Hierarchy
 from .frames import Frames, apply_maps, sum_products
-from .local import LocalArrangement, MetricMap, Projection, nearest_orthogonal
+from .local import LocalArrangement, MetricMap, nearest_orthogonal
 
 _HOPS = 4  # along first-neighbour links, from a row that is new to one that is not
 
@@ -73,9 +73,9 @@ class OldArrangement:
     def transform(self) -> MetricMap:
         return self.fresh.transform
 
-    @property
-    def project(self) -> Projection:
-        return self.fresh.project
+    def prepared(self, hierarchy: Hierarchy) -> OldArrangement:
+        """As `LocalArrangement.prepared`."""
+        return replace(self, fresh=self.fresh.prepared(hierarchy))
 
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k."""

@@ -30,9 +30,9 @@ class GlobalArrangement:
     def transform(self) -> LinearMap | RandomMap | None:
         return self.preliminary.transform
 
-    @property
-    def project(self) -> None:
-        """It knows no directions of its own."""
+    def prepared(self, hierarchy: Hierarchy) -> GlobalArrangement:
+        """There is nothing to do ahead."""
+        return self
 
     def frames(self, hierarchy: Hierarchy, k: int, anchors: Array, around: Array) -> Frames:
         """Frames of level k."""

@@ -233,11 +233,12 @@ def run_score(options: Namespace) -> None:
 def _measure_trust(talk: Talk, X: Any, model: Any) -> Any:
     """True neighbours and scores of all rows."""
     from .._progress import Progress
-    from ..explore.trust import measure_trust
+    from ..explore.trust import known_neighbors, measure_trust
 
     progress = Progress(0, talk)
     progress.begin("true neighbours")
-    found = measure_trust(X, model.embedding_, model.metric, model.metric_params, model.n_jobs)
+    ids = known_neighbors(model)
+    found = measure_trust(X, model.embedding_, model.metric, model.metric_params, model.n_jobs, ids)
     progress.done()
     return found
 

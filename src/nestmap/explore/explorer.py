@@ -20,7 +20,7 @@ from .names import Names, SavedNames
 from .reading import Store
 from .server import ALIVE, Server
 from .store import write_store
-from .trust import measure_trust
+from .trust import known_neighbors, measure_trust
 
 _HEIGHT, _INCHES = 640, 7.9  # pixels in a notebook, and the picture that fits
 
@@ -151,5 +151,6 @@ def _with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dic
         return content
     if X is None:
         raise ValueError("trust=True compares the map with its data: give X, the rows of the fit")
-    found = measure_trust(X, model.embedding_, model.metric, model.metric_params, model.n_jobs)
+    ids = known_neighbors(model)
+    found = measure_trust(X, model.embedding_, model.metric, model.metric_params, model.n_jobs, ids)
     return {"quality": found.scores, "neighbors": found.neighbors, **content}

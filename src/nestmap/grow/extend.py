@@ -76,6 +76,8 @@ def extend_tree(tree: FittedTree, new: NewRows, run: Run, may_found: bool = True
     links = _grow_links(old, steps, run.n_threads)
     n_new = old.n_new + new.data.shape[0]
     grown = replace(old, levels=levels, links=links, found_index=index, n_new=n_new)
+    if old.strengths is not None:
+        grown = replace(grown, strengths=old.strengths.grown(grown))
     grown = grown.with_default_level(old.default_level())
     table = tree.table.more(new.hashes)
     rows = _grow_rows(tree, new.data, table, run.n_threads)
@@ -143,13 +145,17 @@ def _grow_levels(levels: tuple[Level, ...], steps: list[Step]) -> tuple[Level, .
     for k, level in enumerate(levels):
         step = steps[k] if k < len(steps) else None
         members, centroids, keys, n = level.members, level.centroids, level.keys, level.n_nodes
+        agreement = level.agreement
         if step is not None:
             members = np.concatenate([members, step.parents])
             if step.nodes is not None:
                 centroids, n = _stack(centroids, step.nodes.data), n + step.nodes.data.shape[0]
                 keys = None if keys is None else np.concatenate([keys, step.nodes.keys])
+                if agreement is not None:
+                    agreement = np.concatenate([agreement, np.full(n - len(agreement), np.nan, agreement.dtype)])
         sizes = np.bincount(members, sizes, n).astype(np.int64)
-        out.append(replace(level, centroids=centroids, sizes=sizes, members=members, keys=keys))
+        own = dict(centroids=centroids, sizes=sizes, members=members, keys=keys, agreement=agreement)
+        out.append(replace(level, **own))
     return tuple(out)
 
 

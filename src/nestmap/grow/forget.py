@@ -22,7 +22,11 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     old = fitted.tree.hierarchy
     levels, chosen = _thin_levels(old.levels, kept)
     n_new = int(np.count_nonzero(kept >= old.n_rows - old.n_new))
-    hierarchy = replace(old, levels=levels, links=_thin_links(old, kept), found_index=None, n_new=n_new)
+    strengths = old.strengths
+    if strengths is not None:
+        strengths = strengths.take(kept if strengths.level < 0 else chosen[strengths.level])
+    links = _thin_links(old, kept)
+    hierarchy = replace(old, levels=levels, links=links, found_index=None, n_new=n_new, strengths=strengths)
     hierarchy = hierarchy.with_default_level(old.default_level())
     table = RowTable.of(fitted.tree.table.in_order()[kept])
     tree = FittedTree(hierarchy, table, fitted.tree.dtype, fitted.tree.is_sparse)
@@ -38,7 +42,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     else:
         regions = tuple(region.take(own) for region, own in zip(layout.regions, chosen, strict=True))
         layout = replace(layout, regions=regions, leaf=replace(_take(layout.leaf, chosen[0]), regions=regions[0]))
-    return replace(fitted, tree=tree, layout=replace(layout, positions=positions), X=None)
+    return replace(fitted, tree=tree, layout=replace(layout, positions=positions), X=None, graph=None)
 
 
 def _thin_levels(levels: tuple[Level, ...], kept: Array) -> tuple[tuple[Level, ...], list[Array]]:
@@ -51,9 +55,10 @@ def _thin_levels(levels: tuple[Level, ...], kept: Array) -> tuple[tuple[Level, .
         own = np.unique(level.members[items])
         members = np.searchsorted(own, level.members[items])
         sizes = np.bincount(members, sizes)
-        keys = None if level.keys is None else level.keys[own]
+        keys, agreement = (None if each is None else each[own] for each in (level.keys, level.agreement))
         out.append(replace(
-            level, centroids=level.centroids[own], sizes=sizes.astype(np.int64), members=members, keys=keys
+            level, centroids=level.centroids[own], sizes=sizes.astype(np.int64), members=members, keys=keys,
+            agreement=agreement,
         ))  # fmt: skip
         chosen.append(own)
         items = own

@@ -106,14 +106,18 @@ def renumber(hierarchy: Hierarchy, numbers: list[Array]) -> Hierarchy:
     for level, after in zip(hierarchy.levels, numbers, strict=True):
         order, members = np.argsort(after), np.empty_like(level.members)
         members[before] = after[level.members]
-        keys = None if level.keys is None else level.keys[order]
-        levels.append(
-            replace(level, centroids=level.centroids[order], sizes=level.sizes[order], members=members, keys=keys)
-        )
+        keys, agreement = (None if each is None else each[order] for each in (level.keys, level.agreement))
+        levels.append(replace(
+            level, centroids=level.centroids[order], sizes=level.sizes[order], members=members, keys=keys,
+            agreement=agreement,
+        ))  # fmt: skip
         before = after
     links = list(hierarchy.links)
     for k, after in enumerate(numbers, start=1):
         if k < len(links):
             order, ids = np.argsort(after), after.astype(links[k].ids.dtype)[links[k].ids]
             links[k] = Links(ids[order], links[k].ranks[order])
-    return replace(hierarchy, levels=tuple(levels), links=tuple(links), found_index=None)
+    strengths = hierarchy.strengths
+    if strengths is not None and strengths.level >= 0:
+        strengths = strengths.take(np.argsort(numbers[strengths.level]))
+    return replace(hierarchy, levels=tuple(levels), links=tuple(links), found_index=None, strengths=strengths)

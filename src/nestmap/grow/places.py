@@ -59,7 +59,7 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> Fi
             first=first_places(hierarchy, everywhere, layout.unit),
         )  # fmt: skip
     layout = replace(layout, positions=np.concatenate([fitted.layout.positions, positions]))
-    return replace(fitted, tree=grown.tree, layout=layout, X=None)
+    return replace(fitted, tree=grown.tree, layout=layout, X=None, graph=None)
 
 
 def _place_joined(fitted: FittedMap, new: NewRows, grown: GrownTree, n_threads: int) -> Array:

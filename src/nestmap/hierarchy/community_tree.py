@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,22 @@ import numpy as np
 from .._arrays import Array, brief_repr
 from .._native import kernels
 from .._parallel import map_blocks
-from .link_graph import LinkGraph, agree_on_communities, borders, elect_communities, find_communities
-from .merge import Links, join_shortest
+from .link_graph import Elected, LinkGraph, agree_on_communities, borders, elect_communities, find_communities
+from .merge import Links
 
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
 ATOMS = 256.0  # resolution of the communities that coarser levels are made of; as good as leaves, and soon done
 CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions for `labels_`, from 1 / 16 to 1
-_FINE = (8.0, 16.0, 32.0, 64.0)  # at these, communities are cut out of the continuous: they show what that costs
+_FINE = (8.0, 16.0, 32.0)  # at these, communities are cut out of the continuous: they show what that costs
+_PIECES = 64.0  # the next: coarse communities are made of its pieces, which is faster and more stable than of atoms
 _LEAST_SCORE = 0.5  # of a scale that stands out: two islands have log(2) = 0.69, a cloud without clusters about 0.1
-_TRIES = 4  # partitions for each resolution: their mean does not depend on chance as each of them does
+_TRIES, _FEW_TRIES = 8, 2  # partitions for each resolution: their mean does not depend on chance as each does
 _WORSE, _MOST_VOTES = 0.1, 16  # a score lower by that share has no vote; the best has most: no single one decides
 _LEAST_LOSS = 1e-4  # share of the links, for logarithms
 MOST_ON_TOP = 12  # nodes of the top level, where the data allow
 LEAST_ON_TOP = 3
 _STEP_UP, _LEAST_RESOLUTION = 2.0, 1 / 64  # on the way up, and where it ends
+_EVEN = 0.6  # of the number of clusters of a coarser level: their effective number, by volume, at least
 _APART = 2.0  # a level has at least so many times fewer nodes than the one below
 
 
@@ -43,6 +46,7 @@ class Partition:
 
     members: Array
     links: Links
+    agreement: Array | None = None  # how far the partitions that voted for it agree on each node; None: no votes
 
     __repr__ = brief_repr
 
@@ -66,35 +70,40 @@ def build_communities(graph: LinkGraph, ranks: Array, n_threads: int = 1) -> Com
     """
     order = np.argsort(ranks)
     ordered = graph.take(order)
-    scales, default = _scales(ordered, n_threads)
+    scales, default, agreements = _scales(ordered, n_threads)
     partitions = []
     below, current = np.arange(graph.n), ordered
-    for labels in scales:
+    for k, labels in enumerate(scales, start=1):
         members = _between(below, labels)
-        partitions.append((members, merge_links(current, members)))
+        agreement = agreements[k - default] if k >= default else None
+        partitions.append(Partition(members, merge_links(current, members), agreement))
         current = ordered.contract(labels, int(labels.max()) + 1)
         below = labels
     whole = np.zeros(current.n, dtype=np.int64)
-    partitions.append((whole, merge_links(current, whole)))
+    partitions.append(Partition(whole, merge_links(current, whole)))
     *found, last = _renumbered(partitions, ranks)
     return CommunityLevels(tuple(found), last.links if current.n > 1 else None, default)
 
 
-def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int]:
-    """Labels of the leaves from fine to coarse, and which level (from 1) is at the default resolution."""
+def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int, list[Array | None]]:
+    """Labels of the leaves from fine to coarse, which level (from 1) is at the default resolution, and how far votes
+    agree on the nodes of that level and of those above.
+    """
     if graph.n < LEAST_ON_TOP:
-        return [], 0
+        return [], 0, []
     atoms = find_communities(graph, ATOMS)
     middle = graph.contract(atoms, int(atoms.max()) + 1)
-    chosen, resolution = _default_communities(middle, n_threads)
-    coarse = [labels[atoms] for labels in _coarser(middle, chosen, resolution, n_threads)]
+    elected, resolution = _default_communities(middle, n_threads)
+    chosen, above = elected.labels, _coarser(middle, elected.labels, resolution, n_threads)
+    coarse = [each.labels[atoms] for each in above]
     finer: list[Array] = []  # coarse to fine
     parents = chosen
     while (resolution := STEP * resolution) < ATOMS / 2:
         parents = find_communities(middle, resolution, parents=parents)
         finer.append(parents[atoms])
     finer += _inside_atoms(graph, atoms)
-    return _well_apart(finer[::-1], chosen[atoms], coarse, graph.n)
+    found, default = _well_apart(finer[::-1], chosen[atoms], coarse, graph.n)
+    return found, default, [each.agreement for each in (elected, *above)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +125,14 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
     of both is 1 where there are no clusters of that size, and near 0 where clusters are islands. Resolutions with
     about the largest (1 - ratio) * log(effective number of clusters) vote for what belongs together.
     """
-    tried = [(resolution, number) for resolution in (*CANDIDATES, *_FINE) for number in range(_TRIES)]
-    parts = [slice(i, i + 1) for i in range(len(tried))]
-
-    def attempt(part: slice) -> Array:
-        resolution, number = tried[part.start]
-        return find_communities(graph, resolution, number=number)
-
-    found = map_blocks(attempt, parts, n_threads)
-    measured = [_borders(graph, found[i : i + _TRIES]) for i in range(0, len(found), _TRIES)]
+    tried = [(graph, _PIECES, number) for number in range(_TRIES)]
+    tried += [(graph, resolution, number) for resolution in _FINE for number in range(_FEW_TRIES)]
+    cut = _attempts(tried, n_threads)
+    pieces, fine = cut[:_TRIES], cut[_TRIES:]
+    small = [graph.contract(labels, int(labels.max()) + 1) for labels in pieces]
+    coarse = _attempts([(own, resolution, 0) for resolution in CANDIDATES for own in small], n_threads)
+    found = [labels[pieces[i % _TRIES]] for i, labels in enumerate(coarse)]
+    measured = _means(graph, found, _TRIES) + _means(graph, fine, _FEW_TRIES) + _means(graph, pieces, _TRIES)
     n = len(CANDIDATES)
     fit = _line([number for number, _ in measured[n:]], [loss for _, loss in measured[n:]])
     if fit is None:
@@ -135,7 +143,22 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
     votes = [round(_MOST_VOTES * max(0.0, 1 - (1 - score / max(scores)) / _WORSE)) for score in scores]
     half_octaves = sum(number * vote for number, vote in enumerate(votes)) / sum(votes)
     resolution = round(CANDIDATES[0] * 2 ** (half_octaves / 2), 9)
-    return Scale(resolution, found[: n * _TRIES], np.repeat(np.array(votes, dtype=np.int64), _TRIES))
+    return Scale(resolution, found, np.repeat(np.array(votes, dtype=np.int64), _TRIES))
+
+
+def _attempts(tried: list[tuple[LinkGraph, float, int]], n_threads: int) -> list[Array]:
+    """Communities of graphs at resolutions, in orders of these numbers."""
+
+    def attempt(part: slice) -> Array:
+        graph, resolution, number = tried[part.start]
+        return find_communities(graph, resolution, number=number)
+
+    return map_blocks(attempt, [slice(i, i + 1) for i in range(len(tried))], n_threads)
+
+
+def _means(graph: LinkGraph, partitions: list[Array], n: int) -> list[tuple[float, float]]:
+    """`_borders` of each n of them."""
+    return [_borders(graph, partitions[i : i + n]) for i in range(0, len(partitions), n)]
 
 
 def _borders(graph: LinkGraph, partitions: list[Array]) -> tuple[float, float]:
@@ -156,16 +179,16 @@ def _line(x: list[float], y: list[float]) -> tuple[float, float] | None:
     return height - slope * middle, slope
 
 
-def _default_communities(graph: LinkGraph, n_threads: int) -> tuple[Array, float]:
+def _default_communities(graph: LinkGraph, n_threads: int) -> tuple[Elected, float]:
     """The clusters of `labels_` and their resolution: where they stand out, or the first from 1 on that has two."""
     if (scale := natural_scale(graph, n_threads)) is not None:
         found = elect_communities(graph, scale.partitions, scale.votes, scale.resolution, n_threads)
-        if found.max() > 0:
+        if found.labels.max() > 0:
             return found, scale.resolution
     resolution = 1.0
     while True:
         found = agree_on_communities(graph, resolution, n_threads)
-        if found.max() > 0 or graph.n < 2:
+        if found.labels.max() > 0 or graph.n < 2:
             return found, resolution
         resolution *= 2
 
@@ -184,29 +207,61 @@ def _inside_atoms(graph: LinkGraph, atoms: Array) -> list[Array]:
         found.append(parents)
 
 
-def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int) -> list[Array]:
+def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int) -> list[Elected]:
     """Communities of communities, until a few are left."""
-    found: list[Array] = []
+    found: list[Elected] = []
     n = int(labels.max()) + 1
     while n > 2 * LEAST_ON_TOP:
         own, n_above = graph.contract(labels, n), n
         while n_above * _APART > n and resolution > _LEAST_RESOLUTION:
             resolution /= _STEP_UP
             above = agree_on_communities(own, resolution, n_threads)
-            n_above = int(above.max()) + 1
-        if n_above * _APART > n or n_above < LEAST_ON_TOP:
+            n_above = int(above.labels.max()) + 1
+        if n_above * _APART > n or n_above < LEAST_ON_TOP or not _is_even(own, above.labels):
             if n <= MOST_ON_TOP:  # few enough, and the data do not say how to join them
                 return found
-            above = _cut(own, max(LEAST_ON_TOP, round(n / STEP)))
-            n_above = int(above.max()) + 1
-        labels, n = above[labels], n_above
-        found.append(labels)
+            above = Elected(join_smallest(own, max(LEAST_ON_TOP, round(n / STEP))))
+            n_above = int(above.labels.max()) + 1
+        labels, n = above.labels[labels], n_above
+        found.append(Elected(labels, above.agreement))
     return found
 
 
-def _cut(graph: LinkGraph, n_clusters: int) -> Array:
-    """The merge order cut where so many clusters are left."""
-    return join_shortest(merge_links(graph, np.zeros(graph.n, dtype=np.int64)), n_clusters)
+def _is_even(graph: LinkGraph, labels: Array) -> bool:
+    """Whether clusters have about the same volume: not nearly all of it in one of them, and the rest far away."""
+    return 1 / borders(graph, labels)[1] >= _EVEN * (int(labels.max()) + 1)
+
+
+def join_smallest(graph: LinkGraph, n_clusters: int) -> Array:
+    """The smallest cluster joins the one that it has the most links to for its volume, until so many are left.
+
+    The graph is connected.
+
+    Examples
+    --------
+    >>> chain = np.array([[1], [0], [1], [2], [3]])
+    >>> join_smallest(LinkGraph.between(np.arange(5), 5, chain), 2).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    links: list[dict[int, float]] = [{} for _ in range(graph.n)]
+    for a, b, weight in zip(graph.sources.tolist(), graph.ids.tolist(), graph.weights.tolist(), strict=True):
+        links[a][b] = weight
+    volumes, owner = graph.volumes.tolist(), np.arange(graph.n)
+    queue = [(volume, node) for node, volume in enumerate(volumes)]
+    heapify(queue)
+    for _ in range(graph.n - n_clusters):
+        while volumes[queue[0][1]] != queue[0][0]:  # it has grown, or is gone
+            heappop(queue)
+        _, small = heappop(queue)
+        into = max(links[small], key=lambda node: (links[small][node] / volumes[node], -node))
+        for node, weight in links[small].items():
+            del links[node][small]
+            if node != into:
+                links[into][node] = links[node][into] = links[into].get(node, 0) + weight
+        volumes[into] += volumes[small]
+        volumes[small], owner[owner == small] = -1.0, into
+        heappush(queue, (volumes[into], into))
+    return np.unique(owner, return_inverse=True)[1]
 
 
 def _well_apart(finer: list[Array], chosen: Array, coarse: list[Array], n_leaves: int) -> tuple[list[Array], int]:
@@ -246,16 +301,18 @@ def merge_links(graph: LinkGraph, members: Array) -> Links:
     return Links(ids.astype(np.int32), ranks.astype(np.int32))
 
 
-def _renumbered(partitions: list[tuple[Array, Links]], ranks: Array) -> list[Partition]:
+def _renumbered(partitions: list[Partition], ranks: Array) -> list[Partition]:
     """From the order of ranks back to that of the leaves; nodes are numbered by their lowest leaves."""
     place: Any = ranks  # of each item of the level below, in the order that was worked in
     found = []
-    for members, links in partitions:
+    for partition in partitions:
+        members, links, agreement = partition.members, partition.links, partition.agreement
         back = np.argsort(place)
         own = members[place]
         number = np.empty(int(members.max()) + 1, dtype=np.int64)
         seen, first = np.unique(own, return_index=True)
         number[seen[np.argsort(first)]] = np.arange(len(seen))
-        found.append(Partition(number[own], Links(back[links.ids[place]].astype(np.int32), links.ranks[place])))
+        moved = Links(back[links.ids[place]].astype(np.int32), links.ranks[place])
         place = np.argsort(number)
+        found.append(Partition(number[own], moved, None if agreement is None else agreement[place]))
     return found

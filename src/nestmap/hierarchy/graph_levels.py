@@ -22,6 +22,7 @@ from .community_tree import CommunityLevels, build_communities
 from .link_graph import LinkGraph
 from .medoids import distances_between, merge_medoids
 from .merge import components, link_graph
+from .strengths import Strengths, measure_shares
 from .tree import Grouping, Hierarchy, Level
 
 N_NEIGHBORS, _OF_NODES = 15, 10  # that count, of each row: 10 make no better clusters; and of each node
@@ -42,6 +43,11 @@ def add_communities(hierarchy: Hierarchy, graph: ItemGraph | None, run: Run, lis
     lists : ndarray of shape (n_rows, k), optional
         Neighbours of the rows, nearest first, that the user has brought: they count instead. -1 is none.
     """
+    found = _with_communities(hierarchy, graph, run, lists)
+    return replace(found, strengths=_measure(found, graph, lists, run.n_threads))
+
+
+def _with_communities(hierarchy: Hierarchy, graph: ItemGraph | None, run: Run, lists: Array | None) -> Hierarchy:
     n_below, last = hierarchy.n_levels, hierarchy.levels[-1]
     links = _links(hierarchy, graph, lists)
     if last.n_nodes < 2 or links is None:
@@ -57,6 +63,32 @@ def add_communities(hierarchy: Hierarchy, graph: ItemGraph | None, run: Run, lis
         hierarchy, levels=(*hierarchy.levels[:-1], *levels), links=joined, reports=reports, kind="graph",
         default=n_below - 1 + found.default,
     )  # fmt: skip
+
+
+def _measure(hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None, n_threads: int) -> Strengths:
+    """How sure the cluster of each item of the graph is, on all levels."""
+    level = graph.level if graph is not None and lists is None else -1
+    if level < 0:
+        labels = [hierarchy.labels(k) for k in range(hierarchy.n_levels)]
+        return Strengths(*_measure_rows(labels, graph, lists, n_threads))
+    assert graph is not None
+    nodes = np.arange(len(graph.ids))
+    labels = [hierarchy.climb(nodes, k, level) for k in range(level + 1, hierarchy.n_levels)]
+    return Strengths(*measure_shares(labels, _linked(graph), n_threads), level)
+
+
+def _measure_rows(
+    labels: list[Array], graph: ItemGraph | None, lists: Array | None, n_threads: int
+) -> tuple[Array, int]:
+    """Shares of rows, with their links; equal rows have equal ones."""
+    if lists is not None:
+        return measure_shares(labels, lists, n_threads)
+    if graph is None:  # all rows are equal
+        return np.ones((len(labels), len(labels[0])), dtype=np.uint8), 1
+    if graph.rows is None:
+        return measure_shares(labels, _linked(graph), n_threads)
+    shares, whole = measure_shares([each[graph.rows] for each in labels], _linked(graph), n_threads)
+    return shares[:, graph.of_row()], whole
 
 
 def _ranks(hierarchy: Hierarchy) -> Array:
@@ -91,34 +123,27 @@ def _linked(graph: ItemGraph) -> Array:
     return graph.ids[:, : min(most, max(_LEAST, len(graph.ids) // _FEWER))]
 
 
-def membership(labels: Array, hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None = None) -> Array:
-    """Of each row the share of its links that stay in its cluster, float32: 1 is deep inside.
-
-    Where the graph is of nodes, the rows of a node share theirs.
+def membership(
+    labels: Array, hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None = None, n_threads: int = 1
+) -> Array:
+    """How sure the cluster of each row is, float32: as `Hierarchy.membership`, for clusters between two levels.
 
     Parameters
     ----------
     labels : ndarray of shape (n_rows,)
+        Of `hierarchy.labels(n_clusters=…)`.
     graph, lists
         As for `add_communities`.
     """
-    if lists is not None:
-        return _shares(labels, lists)
-    if graph is None:
-        return np.ones(len(labels), dtype=np.float32)
-    if graph.level < 0:
-        return _shares(labels if graph.rows is None else labels[graph.rows], _linked(graph))[graph.of_row()]
+    if graph is None or graph.level < 0 or lists is not None:
+        return Strengths(*_measure_rows([labels], graph, lists, n_threads)).of_rows(0, hierarchy)
     own = hierarchy.labels(graph.level)
+    if labels.max() > own.max():  # nodes are split: nothing is measured
+        return np.ones(len(labels), dtype=np.float32)
     of_node = np.empty(len(graph.ids), dtype=labels.dtype)
     of_node[own] = labels
-    return _shares(of_node, _linked(graph))[own]
-
-
-def _shares(labels: Array, ids: Array) -> Array:
-    """Of items with these labels and links, the share that stays; the nearest count more."""
-    weights = np.arange(ids.shape[1], 0, -1) * (ids >= 0)
-    inside = ((labels[ids] == labels[:, None]) * weights).sum(axis=1)
-    return np.asarray(inside / np.maximum(weights.sum(axis=1), 1), dtype=np.float32)
+    shares, whole = measure_shares([of_node], _linked(graph), n_threads)
+    return np.asarray(shares[0][own] / np.float32(whole))
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
@@ -167,17 +192,11 @@ def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
 
 
 def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
-    """Centroids, sizes and keys of all levels, and how far their nodes are from each other."""
-    levels, reducer = [leaf], None
+    """The level and those above it: centroids, sizes and keys. How far apart nodes are is measured when asked for."""
+    levels = [leaf]
     for partition in found.partitions:
         centroids, sizes, keys = _merge(levels[-1], partition.members, metric, run)
-        levels.append(Level(centroids, sizes, partition.members, np.nan, np.nan, keys))
-    for k in range(1, len(levels)):
-        near = search(levels[k].centroids, metric, run.n_threads, run.nodes, reducer, keys=levels[k].keys)
-        reducer = reducer or near.reducer
-        levels[k] = replace(levels[k], gap=float(np.mean(near.neighbors.distances)))
-        if k > 1:
-            levels[k] = replace(levels[k], link=levels[k - 1].gap)
+        levels.append(Level(centroids, sizes, partition.members, np.nan, np.nan, keys, partition.agreement))
     return tuple(levels)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from .._arrays import Array, blocks
 from .._parallel import single_threaded_blas
 from .._points.point_set import NATIVE_METRICS, make_points
+from ..neighbors import search
 from ..neighbors.metric import pairwise
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 _SAMPLE = 2000  # leaves that stability is measured on
 _MEASURED = 20_000  # clusters of a level whose stability is measured: more would take seconds
+_SURE = 0.5  # membership from which on a row counts as sure
 _DOUBT = 0.75  # a contrast of n clusters is lowered by the factor exp(-0.75 / sqrt(n))
 _MOST = 5.0  # times the square root of the number of rows: levels with more clusters are not picked
 _HEAD = (
-    "level", "clusters", "smallest", "median", "largest", "cohesion", "separation", "stability", "score",
+    "level", "clusters", "smallest", "median", "largest", "cohesion", "separation", "stability", "score", "sure",
     "whole", "split",
 )  # fmt: skip
 _SQUARED = ("cosine", "correlation", "sqeuclidean")  # these distances grow as squares of lengths
@@ -40,6 +42,7 @@ class LevelSummary:
     separation: float  # mean distance from a cluster's centroid to the nearest other one; nan for one cluster
     stability: float  # share of the rows whose leaf is nearest to the centroid of its own cluster; nan beyond 20,000
     score: float  # what `labels_` is picked by; nan for levels that it is not picked from
+    sure: float = float("nan")  # share of the rows with a membership of at least 0.5; nan: unknown
     whole: float = float("nan")  # share of the rows in the largest piece of their cluster on a map; nan: unknown
     n_split: int = 0  # clusters that do not lie in one place of the map
 
@@ -67,7 +70,8 @@ class HierarchySummary:
 
     def __repr__(self) -> str:
         table = [_HEAD, *(_cells(level, level.level == self.default) for level in self.levels)]
-        rows = [row if self.measured_on else row[:-2] for row in table]
+        left_out = self._unknown()
+        rows = [[cell for name, cell in zip(_HEAD, row, strict=True) if name not in left_out] for row in table]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(f"{c:>{w}}" for c, w in zip(r, widths, strict=True)) for r in rows)
 
@@ -78,14 +82,19 @@ class HierarchySummary:
         except ImportError as error:
             raise ImportError("to_frame gives a pandas DataFrame: pip install pandas") from error
         table = DataFrame([asdict(level) for level in self.levels]).set_index("level")
-        return table if self.measured_on else table.drop(columns=["whole", "n_split"])
+        return table.drop(columns=["n_split" if name == "split" else name for name in self._unknown()])
+
+    def _unknown(self) -> tuple[str, ...]:
+        """Columns that say nothing: no communities, or no map."""
+        sure = all(np.isnan(level.sure) for level in self.levels)
+        return (*(("sure",) if sure else ()), *(() if self.measured_on else ("whole", "split")))
 
 
 def _cells(s: LevelSummary, is_default: bool) -> tuple[str, ...]:
     """A line of the table; the last two are about the map."""
     return (
         f"{'*' * is_default}{s.level}", str(s.n_clusters), str(s.smallest), f"{s.median:g}", str(s.largest),
-        _length(s.cohesion), _length(s.separation), _share(s.stability), _share(s.score),
+        _length(s.cohesion), _length(s.separation), _share(s.stability), _share(s.score), _share(s.sure),
         _share(s.whole), "–" if np.isnan(s.whole) else str(s.n_split),
     )  # fmt: skip
 
@@ -100,9 +109,21 @@ def _share(value: float) -> str:
 
 def summarize_levels(hierarchy: Hierarchy, n_threads: int = 1) -> HierarchySummary:
     """The table of all levels."""
-    options = _options(hierarchy)
+    options, hierarchy = _options(hierarchy), _with_gaps(hierarchy, n_threads)
     rows = [_summarize(hierarchy, k, k in options, n_threads) for k in range(hierarchy.n_levels)]
     return HierarchySummary(hierarchy.n_rows, hierarchy.default_level(), tuple(rows))
+
+
+def _with_gaps(hierarchy: Hierarchy, n_threads: int) -> Hierarchy:
+    """The same, with mean distances to the nearest other centroid where the fit did not need them."""
+    levels = list(hierarchy.levels)
+    for k, level in enumerate(levels):
+        if np.isnan(level.gap) and 1 < level.n_nodes <= _MEASURED:
+            near = search(level.centroids, hierarchy.metric, n_threads, keys=level.keys).neighbors
+            levels[k] = replace(level, gap=float(np.mean(near.distances)))
+        if k and np.isnan(level.link):
+            levels[k] = replace(levels[k], link=levels[k - 1].gap)
+    return replace(hierarchy, levels=tuple(levels))
 
 
 def _summarize(hierarchy: Hierarchy, k: int, is_option: bool, n_threads: int) -> LevelSummary:
@@ -111,7 +132,15 @@ def _summarize(hierarchy: Hierarchy, k: int, is_option: bool, n_threads: int) ->
     return LevelSummary(
         k, level.n_nodes, int(level.sizes.min()), float(np.median(level.sizes)), int(level.sizes.max()),
         level.link, level.gap, stability, _score(hierarchy, k, stability) if is_option else float("nan"),
+        _share_of_sure(hierarchy, k),
     )  # fmt: skip
+
+
+def _share_of_sure(hierarchy: Hierarchy, k: int) -> float:
+    """The share of the rows that `labels(k, noise=0.5)` keeps; nan where it is not measured."""
+    if hierarchy.strengths is None or k <= hierarchy.strengths.level:
+        return float("nan")
+    return float((hierarchy.membership(k) >= _SURE).mean())
 
 
 def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from .._arrays import Array, brief_repr
+from .._arrays import Array
 from .._input.source import load_rows
 from .._input.validate import as_rows, check_number
 from .._points.point_set import NATIVE_METRICS, make_points
@@ -18,89 +16,18 @@ from .._points.reduce import fit_reducer
 from ..describe import LevelDescription, describe_clusters
 from ..describe.tables import named_columns
 from ..neighbors import NeighborReport
-from ..neighbors.blocked import BlockedIndex, MedoidDistances
+from ..neighbors.blocked import BlockedIndex
 from ..neighbors.choice import most_columns
 from ..neighbors.grown import GrownIndex
 from ..neighbors.join import Index, build_index
+from .level import Grouping, Level, read_only
 from .merge import Links, join_shortest
+from .strengths import ClusterTable, Strengths, tabulate
 from .summary import HierarchySummary, pick_level, summarize_levels
 from .typical import find_typical
 
+__all__ = ["KINDS", "Grouping", "Hierarchy", "Level"]
 KINDS = ("first_neighbors", "graph")
-
-
-def _read_only(array: Any) -> Any:
-    """The same array, not to be written through; the caller's own reference stays as it was."""
-    if isinstance(array, MedoidDistances):
-        return array  # read-only from the beginning
-    if sparse.issparse(array):
-        for part in (array.data, array.indices, array.indptr):
-            part.setflags(write=False)
-        return array
-    view = array.view()
-    view.setflags(write=False)
-    return view
-
-
-@dataclass(frozen=True, eq=False)
-class Grouping:
-    """Items sorted by group: group g is order[starts[g]:starts[g + 1]]."""
-
-    order: Array
-    starts: Array
-
-    __repr__ = brief_repr
-
-    @classmethod
-    def of(cls, labels: Array, n_groups: int) -> Grouping:
-        starts = np.zeros(n_groups + 1, dtype=np.int64)
-        np.cumsum(np.bincount(labels, minlength=n_groups), out=starts[1:])
-        return cls(np.argsort(labels, kind="stable"), starts)
-
-    def items_of(self, groups: Array) -> Array:
-        """Items of some groups, one group after the other."""
-        sizes = self.starts[groups + 1] - self.starts[groups]
-        before = np.cumsum(sizes) - sizes
-        return np.asarray(self.order[np.arange(sizes.sum()) + np.repeat(self.starts[groups] - before, sizes)])
-
-    def maximum(self, values: Array) -> Array:
-        """Largest value of each group (columns one by one)."""
-        return np.asarray(np.maximum.reduceat(values[self.order], self.starts[:-1], axis=0))
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """One level of the hierarchy: its nodes are the components of the level below."""
-
-    centroids: Any  # (n_nodes, n_features), dense or CSR; MedoidDistances for metric="precomputed"
-    sizes: Array  # rows below each node
-    members: Array  # node of each item of the level below (of each row, at level 0)
-    link: float  # mean distance of the first-neighbour links inside the nodes
-    gap: float  # mean distance from a node to its nearest other node (nan for a single node)
-    keys: Array | None = None  # uint64, from the values of their rows: decide between equal distances
-
-    __repr__ = brief_repr
-
-    def __post_init__(self) -> None:
-        for name in ("centroids", "sizes", "members", "keys"):
-            if (array := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _read_only(array))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "grouping"}  # made when asked for
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    @property
-    def n_nodes(self) -> int:
-        return len(self.sizes)
-
-    @cached_property
-    def grouping(self) -> Grouping:
-        """Items of the level below, by node."""
-        return Grouping.of(self.members, self.n_nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +70,10 @@ class Hierarchy:
         "first_neighbors"  # what upper levels are: components of first neighbours, or communities of a 'graph'
     )
     default: int | None = None  # the level of `labels_`, where it was decided when the tree was built
+    strengths: Strengths | None = None  # of communities: how sure each row's cluster is
 
     def __post_init__(self) -> None:
-        links = tuple(Links(_read_only(each.ids), _read_only(each.ranks)) for each in self.links)
+        links = tuple(Links(read_only(each.ids), read_only(each.ranks)) for each in self.links)
         object.__setattr__(self, "links", links)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -181,7 +109,9 @@ class Hierarchy:
         """Number of nodes per level, fine to coarse."""
         return tuple(level.n_nodes for level in self.levels)
 
-    def labels(self, level: int | None = None, *, n_clusters: int | None = None, exact: bool = True) -> Array:
+    def labels(
+        self, level: int | None = None, *, n_clusters: int | None = None, exact: bool = True, noise: float = 0.0
+    ) -> Array:
         """Cluster of every row.
 
         Parameters
@@ -193,6 +123,8 @@ class Hierarchy:
             Instead of a level: the number of clusters wanted, from 1 to n_rows.
         exact : bool
             With n_clusters: True gives exactly that many; False the level closest to n_clusters (in ratio).
+        noise : float
+            From 0 to 1: rows whose `membership` is less get -1. Not with an exact n_clusters.
 
         Returns
         -------
@@ -207,19 +139,99 @@ class Hierarchy:
         nest, and equal rows are the last to be split. Takes O(m log m) for m nodes of the finer level. FINCH
         merges the two nearest centroids instead, across the coarser clusters: docs/defaults.md compares them.
         """
+        check_number("noise", noise, 0, 1)
         if level is not None and n_clusters is not None:
             raise ValueError("labels: give either level or n_clusters")
-        if n_clusters is None:
-            return self.climb(self.levels[0].members, self.default_level() if level is None else level)
+        if n_clusters is not None:
+            self._check_n_clusters(n_clusters)
+            if exact and noise:
+                raise ValueError(
+                    f"noise={noise!r}: how sure rows are is known on levels; give a level instead of n_clusters, "
+                    f"or fit nestmap.Communities(n_clusters={n_clusters}, noise={noise!r})"
+                )
+            if exact:
+                return self._join_to(int(n_clusters))
+            level = int(np.argmin(np.abs(np.log(np.array(self.level_sizes) / n_clusters))))
+        labels = self.climb(self.levels[0].members, self.default_level() if level is None else level)
+        if noise:
+            labels[self.membership(level) < noise] = -1
+        return labels
+
+    def membership(self, level: int | None = None) -> Array:
+        """How sure the cluster of each row is on a level: the share of the row's links that stay in it.
+
+        A row has links to its 15 nearest rows; the nearest counts 15, the next 14, and so on. 1 is deep inside, rows
+        between clusters have little. Of more than 100,000 rows, leaves (or the nodes of a level above) have links, to
+        their 10 nearest, and rows share those of theirs; on that level and below it is 1. docs/levels.md tells more.
+
+        Parameters
+        ----------
+        level : int, optional
+            Default: the level of `labels_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float32
+            From 0 to 1; the caller's own.
+
+        Raises
+        ------
+        ValueError
+            For a hierarchy of first neighbours: its rows have one link each, which never leaves.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from nestmap import Communities
+        >>> tree = Communities().fit(load_digits().data).hierarchy_
+        >>> labels = tree.labels(noise=0.5)
+        >>> bool(((labels == -1) == (tree.membership() < 0.5)).all())
+        True
+        """
+        number = self.default_level() if level is None else self.check_level(level)
+        if self.strengths is not None:
+            return self.strengths.of_rows(number, self)
+        if self.kind == "graph":
+            raise ValueError("membership: the file of this model is older than that; fit the model again")
+        raise ValueError(
+            "membership: a tree of first neighbours does not know how sure the cluster of a row is; fit with "
+            "hierarchy='graph', or take nestmap.Communities"
+        )
+
+    def clusters(self, level: int | None = None) -> ClusterTable:
+        """The clusters of a level in numbers: how large, how well separated, how stable.
+
+        Parameters
+        ----------
+        level : int, optional
+            Default: the level of `labels_`.
+
+        Returns
+        -------
+        ClusterTable
+            By number `size`; `inside`, the mean `membership` of its rows, so the share of their links that stay
+            inside; and `agreement`, how far the partitions that voted for the level agree on the cluster: its overlap
+            (Jaccard index, by links) with the most similar cluster of each, in the mean. NaN (–) where it is unknown:
+            levels finer than that of `labels_` are not voted for, nor are clusters that came by `extend`. Prints the
+            largest; `to_frame()` gives a pandas DataFrame.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from nestmap import Communities
+        >>> X, y = make_blobs(300, centers=3, cluster_std=0.3, random_state=0)
+        >>> table = Communities().fit(X).hierarchy_.clusters()
+        >>> [(cluster.size, round(cluster.inside, 2)) for cluster in table]
+        [(100, 1.0), (100, 1.0), (100, 1.0)]
+        """
+        return tabulate(self, self.default_level() if level is None else self.check_level(level))
+
+    def _check_n_clusters(self, n_clusters: Any) -> None:
         number = n_clusters if isinstance(n_clusters, int | np.integer) and not isinstance(n_clusters, bool) else 0
         if not 1 <= number <= self.n_rows:
             raise ValueError(
                 f"n_clusters={n_clusters!r}: must be a whole number between 1 and the number of rows, {self.n_rows}"
             )
-        if exact:
-            return self._join_to(int(number))
-        ratios = np.abs(np.log(np.array(self.level_sizes) / number))
-        return self.climb(self.levels[0].members, int(np.argmin(ratios)))
 
     def _join_to(self, n_clusters: int) -> Array:
         finer = sum(n >= n_clusters for n in self.level_sizes)  # levels that have at least as many nodes

@@ -20,10 +20,9 @@ from .row_metric import RowMetric
 
 MOST_ROWS = 100_000  # of a graph of rows: of 200,000 words, leaves made the better map
 MOST_NODES = 600_000  # of a graph of nodes
-TARGET_RECALL = 0.95  # of all neighbours of rows
-_OF_NODES = 0.9  # the same of nodes: sums over many of them hardly change with the others
-FEW_ROWS = 20_000  # get 30 neighbours, others 16: twice the perplexities of the islands
+FEW_ROWS = 20_000  # get 30 neighbours, others 16: what forces act along. The tree takes 15 of them
 _WIDTHS, _NODE_WIDTH = (30, 16), 20
+RECALLS, _NODE_RECALL = (0.95, 0.9), 0.9  # of all neighbours, at least, of a few rows and of many: forces are sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +76,8 @@ def find_row_graph(
     n = X.shape[0]
     if n < 2:
         return None
-    k = min(_WIDTHS[n > FEW_ROWS], n - 1)
-    found = _nearest(X, metric, k, hashes, TARGET_RECALL, n_threads, progress, hashes)
+    many = n > FEW_ROWS
+    found = _nearest(X, metric, min(_WIDTHS[many], n - 1), hashes, RECALLS[many], n_threads, progress, hashes)
     return ItemGraph(*found, counts=counts, rows=rows, first=first)
 
 
@@ -89,7 +88,7 @@ def find_node_graph(
     n = centroids.shape[0]
     if n < 2:
         return None
-    found = _nearest(centroids, metric, min(_NODE_WIDTH, n - 1), keys, _OF_NODES, n_threads, progress)
+    found = _nearest(centroids, metric, min(_NODE_WIDTH, n - 1), keys, _NODE_RECALL, n_threads, progress)
     return ItemGraph(*found, level=level, counts=sizes)
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from ..._arrays import Array
 from ..._native import kernels
 
-REACH = 2.0  # neighbours of a node, in perplexities: t-SNE's 3 take longer and give no better map
+REACH = 1.6  # neighbours of a node, in perplexities, at least
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from ...arrangement import DistinctRows
 from ...hierarchy.tree import Hierarchy
 from ...neighbors.item_graph import FEW_ROWS, ItemGraph
 from ...preliminary import Preliminary
-from .graph import REACH, Attraction, contract, weigh_neighbors
+from .graph import Attraction, contract, weigh_neighbors
 
-PERPLEXITY, FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY = 10.0, 15.0, 8.0  # of nodes, of a few rows, of many
+PERPLEXITY, FEW_ROWS_PERPLEXITY, ROWS_PERPLEXITY = 10.0, 15.0, 10.0  # of nodes, of a few rows, of many
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,8 @@ def _lists(graph: ItemGraph, distinct: DistinctRows | None) -> tuple[Array, Arra
 
 def _weighed(items: Items, ids: Array, distances: Array, perplexity: float, n_threads: int) -> Items:
     """With what attracts them, from their neighbours."""
-    order, k = items.order, min(ids.shape[1], int(REACH * perplexity))
-    ids, distances = items.rank[ids[order, :k]], distances[order, :k]
+    order = items.order
+    ids, distances = items.rank[ids[order]], distances[order]
     return replace(items, attraction=weigh_neighbors(ids, distances, items.masses, perplexity, n_threads))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ..._arrays import Array
+from ..._parallel import Beside
 from ..._progress import Progress, Share, part_of
 from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
 from ...hierarchy.tree import Hierarchy
@@ -26,7 +28,7 @@ FIRST_NODES = 3000  # at most, of the level that decides the large picture
 # Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
 FIRST_PHASES = (Phase(100, 2.0, rate=0.5), Phase(200, rate=0.5))
 NODE_STEPS = 50
-ROW_STEPS = (300, 80)  # of a few rows, in a second or two, and of many
+ROW_STEPS = (300, 120)  # of a few rows, in a second or two, and of many
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 _CLOSER_LEAPT = 1.5  # the same for rows that leap: there is less to draw together
@@ -87,11 +89,14 @@ def lay_islands(
     distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
     base = base_items(hierarchy, graph, preliminary.rows, ranks, row_keys, distinct, n_threads)
     begin = preliminary.nodes[first_level(hierarchy)]
-    start, positions = _lay_nodes(
-        hierarchy, arrangement, begin, start, base, ranks, detail, tightness, n_threads, progress
-    )
+    go_down = partial(_lay_nodes, hierarchy, arrangement, begin, start, base, ranks, detail, tightness, n_threads)
     leaf: Placement | RowPlacement
     if detail == "rows":
+        # frames of leaves are fitted meanwhile: the first level, of few nodes, leaves threads idle
+        beside = n_threads if len(base.rank) > FIRST_NODES else 1
+        with Beside(lambda share: arrangement.prepared(hierarchy), beside) as preparing:
+            start, positions = go_down(progress)
+            arrangement = preparing.result()
         _, positions, frames = place_members(hierarchy, 0, arrangement, positions, BALL, distinct, n_threads)
         own = positions if distinct is None else positions[distinct.rows]
         progress.begin(f"islands: {len(own)} rows")
@@ -102,6 +107,7 @@ def lay_islands(
         positions = onto(positions)
         leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
     else:
+        start, positions = go_down(progress)
         onto = onto_old(positions, places, 0)
         leaves = Anchored(hierarchy, 0, arrangement, onto(positions), radius, 1.0, distinct, n_threads)
         leaf, positions = (place or place_rows)(leaves)
