@@ -503,7 +503,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         >>> from sklearn.datasets import load_digits
         >>> table = HNNE().fit(load_digits().data).summary()
         >>> str(table).splitlines()[0]
-        'level  clusters  smallest  median  largest  cohesion  separation  stability  score   sure  whole  split'
+        'level  clusters  smallest  median  largest  cohesion  separation  stability   sure  whole  split'
         >>> all(0 < level.whole <= 1 for level in table)
         True
         """
