@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from PIL import Image
 
 from nestmap import HNNE
 
@@ -28,8 +29,11 @@ def draw(work: Path, target: Path) -> None:
             _scatter(axis, model.embedding_, labels)
             axis.set_title(f"{name}: {len(np.unique(labels))} {title}", fontsize=10)
     figure.tight_layout()
-    figure.savefig(target, dpi=75)
+    figure.savefig(target, dpi=60)
     pyplot.close(figure)
+    with Image.open(target) as picture:
+        few = picture.convert("RGB").quantize(40, dither=Image.Dither.NONE)
+    few.save(target, optimize=True)
 
 
 def _scatter(axis: Any, positions: Any, labels: Any) -> None:
