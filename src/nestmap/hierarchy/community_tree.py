@@ -29,6 +29,7 @@ ATOMS = 256.0  # resolution of the communities that coarser levels are made of; 
 CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions for `labels_`, from 1 / 16 to 1
 _FINE = (8.0, 16.0, 32.0)  # at these, communities are cut out of the continuous: they show what that costs
 _PIECES = 64.0  # the next: coarse communities are made of its pieces, which is faster and more stable than of atoms
+_MOST_LINKS = 500_000  # that votes are made on; of a million rows there are more, and each vote would take long
 _LEAST_SCORE = 0.5  # of a scale that stands out: two islands have log(2) = 0.69, a cloud without clusters about 0.1
 _TRIES, _FEW_TRIES = 8, 2  # partitions for each resolution: their mean does not depend on chance as each does
 _WORSE, _MOST_VOTES = 0.1, 16  # a score lower by that share has no vote; the best has most: no single one decides
@@ -93,8 +94,10 @@ def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int, list[Ar
         return [], 0, []
     atoms = find_communities(graph, ATOMS)
     middle = graph.contract(atoms, int(atoms.max()) + 1)
-    elected, resolution = _default_communities(middle, n_threads)
-    chosen, above = elected.labels, _coarser(middle, elected.labels, resolution, n_threads)
+    joined = _few_enough(middle)
+    elected, resolution = _default_communities(middle.contract(joined, int(joined.max()) + 1), n_threads)
+    chosen = elected.labels[joined]
+    above = _coarser(middle, chosen, resolution, n_threads)
     coarse = [each.labels[atoms] for each in above]
     finer: list[Array] = []  # coarse to fine
     parents = chosen
@@ -104,6 +107,11 @@ def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int, list[Ar
     finer += _inside_atoms(graph, atoms)
     found, default = _well_apart(finer[::-1], chosen[atoms], coarse, graph.n)
     return found, default, [each.agreement for each in (elected, *above)]
+
+
+def _few_enough(graph: LinkGraph) -> Array:
+    """What stands for the nodes of a graph in the votes for `labels_`: themselves, or of many nodes communities."""
+    return np.arange(graph.n) if len(graph.ids) <= _MOST_LINKS else find_communities(graph, _PIECES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +137,10 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
     tried += [(graph, resolution, number) for resolution in _FINE for number in range(_FEW_TRIES)]
     cut = _attempts(tried, n_threads)
     pieces, fine = cut[:_TRIES], cut[_TRIES:]
-    small = [graph.contract(labels, int(labels.max()) + 1) for labels in pieces]
+    parts = [slice(i, i + 1) for i in range(_TRIES)]
+    small = map_blocks(
+        lambda part: graph.contract(pieces[part.start], int(pieces[part.start].max()) + 1), parts, n_threads
+    )
     coarse = _attempts([(own, resolution, 0) for resolution in CANDIDATES for own in small], n_threads)
     found = [labels[pieces[i % _TRIES]] for i, labels in enumerate(coarse)]
     measured = _means(graph, found, _TRIES) + _means(graph, fine, _FEW_TRIES) + _means(graph, pieces, _TRIES)
