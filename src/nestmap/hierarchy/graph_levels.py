@@ -157,6 +157,9 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     n = int(parts.max()) + 1
     if n == 1:
         return graph
+    lowest = np.full(n, leaf.n_nodes)
+    np.minimum.at(lowest, parts, ranks)
+    parts = np.argsort(np.argsort(lowest))[parts]  # numbered by ranks: the order of the rows decides nothing
     centres, sizes, part_keys = _merge(leaf, parts, metric, run)
     first = Level(centres, sizes, parts, np.nan, np.nan, part_keys)
     order = np.lexsort((ranks, -leaf.sizes, parts))
