@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import BACKENDS, digits
+from fuzz.cases import make_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -343,3 +344,14 @@ def test_ties_are_decided_by_values(metric: str, kind: str) -> None:
     for level in range(ours.n_levels):
         pairs = zip(ours.labels(level)[order].tolist(), theirs.labels(level).tolist(), strict=True)
         assert len({*pairs}) == ours.level_sizes[level]
+
+
+def test_parts_at_equal_distances_are_joined_in_any_order_of_the_rows() -> None:
+    """Rows of few whole numbers, found by the fuzzer: which of two equal distances joins parts went by their order."""
+    case = make_case(2911, 1577)
+    order = np.random.default_rng(case.number).permutation(len(case.X))
+    one, other = (Communities().fit(rows).hierarchy_ for rows in (case.X, case.X[order]))
+    assert one.level_sizes == other.level_sizes
+    for k in range(one.n_levels):
+        pairs = np.unique(np.stack([one.labels(k)[order], other.labels(k)]), axis=1)
+        assert pairs.shape[1] == one.level_sizes[k]
