@@ -347,8 +347,8 @@ def test_ties_are_decided_by_values(metric: str, kind: str) -> None:
 
 
 def test_parts_at_equal_distances_are_joined_in_any_order_of_the_rows() -> None:
-    """Rows of few whole numbers, found by the fuzzer: which of two equal distances joins parts went by their order."""
     """Rows of few whole numbers, found by the fuzzer: which of two equal distances joins parts went by order."""
+    case = make_case(2911, 1577)
     order = np.random.default_rng(case.number).permutation(len(case.X))
     one, other = (Communities().fit(rows).hierarchy_ for rows in (case.X, case.X[order]))
     assert one.level_sizes == other.level_sizes
