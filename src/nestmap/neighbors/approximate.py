@@ -143,14 +143,6 @@ def approximate_neighbors(
     return Joined(squared, ids, found.report, copies.rows, found.reducer, found.index)
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """A given number of rounds of descent on lists of k and some spare rows, instead of a target."""
-
-    number: int
-    spare: int = 0
-
-
 def search_graph(
     points: PointSet,
     distinct: Array | None,
@@ -162,21 +154,17 @@ def search_graph(
     columns: int = 64,
     longest: int = MOST_LISTED,
     exact_pairs: Callable[[], float] = lambda: np.inf,
-    rounds: Rounds | None = None,
     n_sampled: int = _SAMPLED,
     most_columns: int = 0,
 ) -> NearestRows:
-    """The k nearest of the distinct rows (None: all rows) for each of them.
-
-    `rounds`: so many, whatever they find. Nothing is sampled then, and the report knows no recall.
-    """
+    """The k nearest of the distinct rows (None: all rows) for each of them."""
     clock = Clock()
     n = points.n if distinct is None else len(distinct)
     if n < max(_LEAST_DISTINCT, 2 * k):
         raise CheaperExact("few distinct rows: all distances were computed")
-    if rounds is None and k == 1 and target < _HIGH:
+    if k == 1 and target < _HIGH:
         columns = min(columns, _FEW_COLUMNS)
-    if rounds is not None or target < _LEAST:
+    if target < _LEAST:
         most_columns = columns
     reducer = reducer or fit_directions(points, _sample_of(points, distinct), columns, most_columns)
     single = for_single(points, reducer)
@@ -190,18 +178,12 @@ def search_graph(
         partition = Partition(distinct[partition.order], partition.starts, partition.centres)
     clock.stop("cells")
     longest = min(longest, longest_list(n))
-    if k > 1:
-        length = long_lists(k, rounds.spare if rounds else _SPARE)
-    else:
-        length = min(longest, first_length(target, is_hard(partition)))
+    length = long_lists(k) if k > 1 else min(longest, first_length(target, is_hard(partition)))
     search = _Search(points, reduced, partition, reducer.mean, k, length, n_threads, clock, progress)
-    if rounds is None:
-        search.reach(target, longest, exact_pairs, n_sampled)
-    else:
-        search.run(rounds.number)
+    search.reach(target, longest, exact_pairs, n_sampled)
     distances, ids = search.rank(np.empty(0, dtype=np.int64), part_of(progress, 0.95, 1))
     clock.stop("ranking")
-    recall, n_told = search.recall() if rounds is None else (np.nan, 0)
+    recall, n_told = search.recall()
     report = NeighborReport(
         "approximate", False, points.n, n, core().isa, len(partition.starts) - 1, reducer.n_dims, search.n_pairs,
         seconds=clock.seconds, recall=recall, n_sampled=n_told, target=target, n_rounds=search.n_rounds,
@@ -229,9 +211,9 @@ def longest_list(n: int) -> int:
     return next((k for k, most in zip(LENGTHS, _FEW_ROWS, strict=False) if n <= most), LENGTHS[-1])
 
 
-def long_lists(k: int, spare: int) -> int:
-    """Rows kept per row where k are wanted and some more are kept: a multiple of 8, as vectors are."""
-    return min(MOST_LISTED, -(-(k + spare) // 8) * 8)
+def long_lists(k: int) -> int:
+    """Rows kept per row where k are wanted, and some to spare: a multiple of 8, as vectors are."""
+    return min(MOST_LISTED, -(-(k + _SPARE) // 8) * 8)
 
 
 def is_hard(partition: Partition) -> bool:
@@ -285,13 +267,6 @@ class _Search:
         self.target = 0.0
         self.sample = np.empty(0, dtype=np.int64)
         self.truth = np.empty((0, k))
-
-    def run(self, n_rounds: int) -> None:
-        """Visit cells, then a given number of rounds."""
-        self._visit(_PROBES)
-        graph = self._graph()
-        while self.n_rounds < n_rounds:
-            self._improve(graph)
 
     def reach(self, target: float, longest: int, exact_pairs: Callable[[], float], n_sampled: int) -> None:
         """Visit cells, then improve the graph until the target is reached or nothing more can be done about it."""

@@ -17,9 +17,8 @@ from .._native import core, kernels
 from .._parallel import resolve_n_jobs, single_threaded_blas
 from .._points.duplicates import Copies, hash_points
 from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
-from .._points.reduce import Reducer
 from .._progress import Share
-from .approximate import MOST_LISTED, CheaperExact, NearestRows, Rounds, search_graph
+from .approximate import MOST_LISTED, CheaperExact, NearestRows, search_graph
 from .choice import hard_columns
 from .metric import check_metric
 from .report import Clock, NeighborReport
@@ -168,16 +167,11 @@ def nearest_points(
     *,
     method: str = "auto",
     target_recall: float = 0.95,
-    columns: int = _COLUMNS,
-    rounds: Rounds | None = None,
     progress: Share | None = None,
-    reducer: Reducer | None = None,
     hashes: Array | None = None,
 ) -> tuple[Array, Array, NeighborReport]:
     """The k nearest others of points with keys: ids, distances as kernels give them (squared for L2), and a report.
 
-    `columns`: reduced columns per row (more, where few directions say little), unless a `reducer` is known;
-    `rounds`: of descent, instead of a target;
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that the order of the
     rows makes no difference.
     """
@@ -192,7 +186,7 @@ def nearest_points(
         found: NearestRows | str
         try:
             found = search_graph(
-                points, distinct, k, n_threads, target_recall, reducer, progress, columns, rounds=rounds,
+                points, distinct, k, n_threads, target_recall, progress=progress, columns=_COLUMNS,
                 most_columns=hard_columns(target_recall, points.n),
             )  # fmt: skip
         except CheaperExact as reason:
