@@ -12,7 +12,7 @@ from scipy.linalg import hadamard
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from nestmap import build_hierarchy
+from nestmap import Communities, build_hierarchy
 from nestmap.preliminary import KINDS, LinearMap, eigen, fit_pca, make_preliminary, pca_source
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
@@ -54,11 +54,32 @@ def test_components_beyond_the_rank_are_zero() -> None:
 def test_rule_for_the_level() -> None:
     rng = np.random.default_rng(0)
     small = build_hierarchy(digits())
-    assert pca_source(digits(), small) is not small.levels[0].centroids  # X itself: level 0 is small
+    assert pca_source(digits(), small)[0] is not small.levels[0].centroids  # X itself: level 0 is small
     X = rng.normal(size=(9000, 3)).astype(np.float32)
     tree = build_hierarchy(X, n_jobs=2)
-    chosen = [k for k, level in enumerate(tree) if level.centroids is pca_source(X, tree)]
+    chosen = [k for k, level in enumerate(tree) if level.centroids is pca_source(X, tree)[0]]
     assert chosen and tree.level_sizes[chosen[0]] >= 1000 > tree.level_sizes[chosen[0] + 1]
+    assert pca_source(X, tree)[1] is None  # the paper: each centroid counts once
+
+
+def test_communities_count_as_their_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(9000, 3)).astype(np.float32)
+    tree = Communities().fit(X).hierarchy_
+    centroids, weights = pca_source(X, tree)
+    assert weights is not None and weights.sum() == len(X)
+    repeated = np.repeat(centroids, weights.astype(int), axis=0)
+    for rows, counts in ((centroids, weights), (sparse.csr_matrix(centroids), weights)):
+        for standardize in (False, True):
+            found = fit_pca(rows, 2, standardize, weights=counts)
+            expected = fit_pca(repeated, 2, standardize)
+            same_up_to_sign(found(repeated, 1), expected(repeated, 1))
+
+
+def test_fewer_weighted_rows_than_columns() -> None:
+    X = np.random.default_rng(0).normal(size=(6, 300))
+    weights = np.array([1.0, 2, 3, 4, 5, 6])
+    repeated = np.repeat(X, weights.astype(int), axis=0)
+    same_up_to_sign(fit_pca(X, 2, weights=weights)(X, 1), fit_pca(repeated, 2)(X, 1))
 
 
 @pytest.mark.parametrize("kind", KINDS)

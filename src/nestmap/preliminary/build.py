@@ -75,8 +75,8 @@ def make_preliminary(
         if kind == "random_projection":
             linear = _random_projection(X, n_components, seed, standardize, n_threads)
         else:
-            source = X if kind == "pca" else pca_source(X, hierarchy)
-            linear = fit_pca(source, n_components, standardize, n_threads)
+            source, weights = (X, None) if kind == "pca" else pca_source(X, hierarchy)
+            linear = fit_pca(source, n_components, standardize, n_threads, weights)
         rows = mapped(linear)
         name, unit = kind, power_of_two(rows, n_threads)
         rows *= unit
@@ -107,20 +107,21 @@ def check_coordinates(given: Any, n_rows: int, n_components: int) -> Array:
     return values
 
 
-def pca_source(X: Any, hierarchy: Hierarchy) -> Any:
-    """The paper's rule: the lowest level above which all levels have fewer than 1000 nodes.
+def pca_source(X: Any, hierarchy: Hierarchy) -> tuple[Any, Array | None]:
+    """The paper's rule: centroids of the lowest level above which all levels have fewer than 1000 nodes.
 
-    X itself where even level 0 is that small.
+    X itself where even level 0 is that small. Beside them their weights: None (each counts once) for the paper's
+    tree, for communities the number of their rows. Where these are cut changes with a few rows less, and so would
+    directions that count a small piece as much as a large one.
     """
-    source = X
-    for level, finer in zip(hierarchy.levels, (None, *hierarchy.levels), strict=False):
-        if level.n_nodes < FEW_NODES:
-            return source if finer is None else finer.centroids
-        source = level.centroids
-    return source
+    large = [level for level in hierarchy.levels if level.n_nodes >= FEW_NODES]
+    if not large:
+        return X, None
+    return large[-1].centroids, large[-1].sizes.astype(np.float64) if hierarchy.kind == "graph" else None
 
 
 def _random_projection(X: Any, n_components: int, seed: int, standardize: bool, n_threads: int) -> LinearMap:
-    mean = column_means(X, n_threads)
+    counts = np.ones(X.shape[0])
+    mean = column_means(X, n_threads, counts)
     basis = np.random.default_rng(seed).uniform(-1, 1, (n_components, X.shape[1]))
-    return LinearMap(mean, basis * inverse_spreads(X, mean, n_threads) if standardize else basis)
+    return LinearMap(mean, basis * inverse_spreads(X, mean, n_threads, counts) if standardize else basis)

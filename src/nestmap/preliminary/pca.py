@@ -19,10 +19,12 @@ _WIDE = 4096  # … up to this many columns, since each may be a covariance matr
 _LEAST = 2.0**-1020  # a smaller standard deviation has no inverse
 
 
-def fit_pca(X: Any, n_components: int, standardize: bool = False, n_threads: int = 1) -> LinearMap:
+def fit_pca(
+    X: Any, n_components: int, standardize: bool = False, n_threads: int = 1, weights: Array | None = None
+) -> LinearMap:
     """Leading principal directions of the rows of X, exactly; zero directions beyond the rank.
 
-    X is read in blocks and never copied as a whole.
+    X is read in blocks and never copied as a whole. A row of weight w counts as w rows; None: each counts once.
 
     Examples
     --------
@@ -31,89 +33,99 @@ def fit_pca(X: Any, n_components: int, standardize: bool = False, n_threads: int
     [[-2.0, 0.0], [0.0, 0.0], [2.0, 0.0]]
     """
     n, n_features = X.shape
-    mean = column_means(X, n_threads)
+    counts = np.ones(n) if weights is None else weights / weights.mean()
+    mean = column_means(X, n_threads, counts)
     if standardize:
-        scale = inverse_spreads(X, mean, n_threads)
+        scale = inverse_spreads(X, mean, n_threads, counts)
     else:  # only to keep squares in range
         scale = np.full(n_features, power_of_two(X, n_threads)) if X.dtype == np.float64 else np.ones(n_features)
     with single_threaded_blas():
         if sparse.issparse(X):
-            directions = _sparse_directions(X, mean, scale, n_components)
+            directions = _sparse_directions(X, counts, mean, scale, n_components)
         elif n_features <= n:
-            covariance = _covariance(X, mean, scale, n_threads)
+            covariance = _covariance(X, counts, mean, scale, n_threads)
             directions = leading_eigenvectors(covariance.dot, n_features, n_components)
         else:
-            directions = _wide_directions(X, mean, scale, n_components)
+            directions = _wide_directions(X, counts, mean, scale, n_components)
     # the sign of a direction is arbitrary: make its largest entry positive
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(n_components)])
     directions = directions * np.where(signs == 0, 1.0, signs)
     return LinearMap(mean, np.ascontiguousarray((directions * scale[:, None] if standardize else directions).T))
 
 
-def _sum_over_rows(X: Array, term: Callable[[Array], Array], n_threads: int) -> Array:
-    """The sum of term(block of rows), in an order that does not depend on the number of threads."""
+def _sum_over_rows(X: Array, term: Callable[[slice], Array], n_threads: int) -> Array:
+    """The sum of term(rows of a block), in an order that does not depend on the number of threads."""
     n, width = X.shape
     parts = blocks(n, width, values=max(BLOCK_VALUES, 512 * width))
     n_stripes = min(len(parts), _STRIPES if width <= _WIDE else 1)
 
     def stripe(first: int) -> Array:
-        return np.asarray(sum(term(X[part]) for part in parts[first::n_stripes]))
+        return np.asarray(sum(term(part) for part in parts[first::n_stripes]))
 
     return np.asarray(np.sum(map_blocks(stripe, range(n_stripes), n_threads), axis=0))
 
 
-def column_means(X: Any, n_threads: int) -> Array:
-    """Mean of each column, in float64."""
+def column_means(X: Any, n_threads: int, counts: Array) -> Array:
+    """Mean of each column, in float64; row i counts as counts[i] rows, which add up to the number of rows."""
     if sparse.issparse(X):
-        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    return _sum_over_rows(X, lambda block: block.sum(axis=0, dtype=np.float64), n_threads) / len(X)
+        return np.asarray(X.astype(np.float64, copy=False).T @ counts) / len(counts)
+    return _sum_over_rows(X, lambda rows: (counts[rows, None] * X[rows]).sum(axis=0), n_threads) / len(X)
 
 
-def inverse_spreads(X: Any, mean: Array, n_threads: int) -> Array:
+def inverse_spreads(X: Any, mean: Array, n_threads: int, counts: Array) -> Array:
     """1 / standard deviation per column; 1 for constant columns (StandardScaler's rule)."""
     unit = power_of_two(X, n_threads)  # keeps squares in range
     if sparse.issparse(X):
         away = unit * (X.data - mean[X.indices])
-        squares = np.bincount(X.indices, away * away, len(mean))
-        n_zeros = X.shape[0] - np.bincount(X.indices, minlength=len(mean))
+        own = np.repeat(counts, np.diff(X.indptr))
+        squares = np.bincount(X.indices, own * away * away, len(mean))
+        n_zeros = len(counts) - np.bincount(X.indices, own, len(mean))
         squares = squares + n_zeros * (unit * mean) ** 2
     else:
-        squares = _sum_over_rows(X, lambda block: ((unit * (block - mean)) ** 2).sum(axis=0), n_threads)
+        squares = _sum_over_rows(
+            X, lambda rows: (counts[rows, None] * (unit * (X[rows] - mean)) ** 2).sum(axis=0), n_threads
+        )
     spread = np.sqrt(squares / X.shape[0])
     varies = spread > np.maximum(1e-12 * np.abs(unit * mean), unit * _LEAST)
     return np.where(varies, unit / np.where(varies, spread, 1.0), 1.0)
 
 
-def _covariance(X: Array, mean: Array, scale: Array, n_threads: int) -> Array:
-    def term(block: Array) -> Array:
-        block = block - mean
+def _covariance(X: Array, counts: Array, mean: Array, scale: Array, n_threads: int) -> Array:
+    roots = np.sqrt(counts)
+
+    def term(rows: slice) -> Array:
+        block = X[rows] - mean
         block *= scale
+        block *= roots[rows, None]
         return np.asarray(block.T @ block)
 
     return _sum_over_rows(X, term, n_threads)
 
 
-def _wide_directions(X: Array, mean: Array, scale: Array, k: int) -> Array:
+def _wide_directions(X: Array, counts: Array, mean: Array, scale: Array, k: int) -> Array:
     """Leading directions of fewer rows than columns, in blocks of columns."""
+    roots = np.sqrt(counts)[:, None]
 
     def columns() -> Iterator[Array]:
-        return ((X[:, part] - mean[part]) * scale[part] for part in blocks(X.shape[1], len(X)))
+        return (roots * (X[:, part] - mean[part]) * scale[part] for part in blocks(X.shape[1], len(X)))
 
     gram = np.asarray(sum(block @ block.T for block in columns()))
     left = leading_eigenvectors(gram.dot, len(X), k)
     return _unit_columns(np.vstack([block.T @ left for block in columns()]))
 
 
-def _sparse_directions(X: Any, mean: Array, scale: Array, k: int) -> Array:
+def _sparse_directions(X: Any, counts: Array, mean: Array, scale: Array, k: int) -> Array:
     """The same for CSR rows, which stay sparse: they are only multiplied with vectors."""
     X = X.astype(np.float64, copy=False)
     columns = X.T
+    roots = np.sqrt(counts)
 
-    def along(v: Array) -> Array:  # the centred and scaled rows times v
+    def along(v: Array) -> Array:  # the centred, scaled and weighted rows times v
         v = scale * v
-        return np.asarray(X @ v - mean @ v)
+        return np.asarray(roots * (X @ v - mean @ v))
 
-    def across(u: Array) -> Array:  # u times the centred and scaled rows
+    def across(u: Array) -> Array:  # u times the centred, scaled and weighted rows
+        u = roots * u
         return np.asarray(scale * (columns @ u - mean * u.sum()))
 
     n, n_features = X.shape
