@@ -91,7 +91,9 @@ def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> No
     for module in (_costs, fitted):
         monkeypatch.setattr(module, "MOST_ROWS", 100)
         monkeypatch.setattr(module, "MOST_NODES", 100)
-    monkeypatch.setattr(lay, "FIRST_NODES", 30)
+    for module in (_costs, lay):
+        monkeypatch.setattr(module, "FIRST_NODES", 30)
+        monkeypatch.setattr(module, "FEW_ROWS", 100)
     paper = {"hierarchy": "first_neighbors"}
     for options in ({"detail": "leaves"}, {"detail": "rows"}, {"detail": "leaves", **paper}, {"layout": "descent"}):
         events: list[ProgressEvent] = []

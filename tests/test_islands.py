@@ -18,7 +18,7 @@ from nestmap._progress import Progress
 from nestmap.layout import Descent, Islands, audit_layout
 from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
-from nestmap.layout.islands.graph import contract, weigh_neighbors
+from nestmap.layout.islands.graph import Attraction, contract, smooth, weigh_neighbors
 from nestmap.layout.islands.items import Items, node_ranks
 from nestmap.layout.islands.lay import first_level, improve, spread_out
 from nestmap.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
@@ -411,8 +411,28 @@ class TestLevels:
             parents = tree.levels[k + 1].members[np.argsort(rank)]
             assert np.count_nonzero(np.diff(parents)) == tree.levels[k + 1].n_nodes - 1
 
+    def test_a_few_rows_are_laid_out_at_once(self) -> None:
+        stages: list[str] = []
+        model = HNNE(callback=lambda event: stages.append(event.stage)).fit(digits())
+        assert [s for s in dict.fromkeys(stages) if "islands" in s] == ["islands: 1797 rows"]
+        assert model.layout_.first.shape == (0, 2)  # nothing for `relayout` to go on from
+
+    def test_smoothing_draws_neighbours_together(self) -> None:
+        X = np.concatenate([RNG.normal(size=(60, 5)), RNG.normal(size=(60, 5)) + 30, np.zeros((1, 5))])
+        ids, distances = nearest(X[:120], 8)
+        both = weigh_neighbors(ids, distances, np.ones(120), 5.0, 1)
+        starts = np.append(both.starts, both.starts[-1] + 1)
+        alone = Attraction(starts, np.append(both.ids, 120).astype(np.int32), np.append(both.weights, np.float32(0)))
+        begin = RNG.normal(size=(121, 2))
+        found = smooth(alone, begin)
+        for part in (slice(0, 60), slice(60, 120)):
+            assert found[part].std(axis=0).max() < 0.3 * begin[part].std(axis=0).min()
+            np.testing.assert_allclose(found[part].mean(axis=0), begin[part].mean(axis=0), atol=0.1)
+        np.testing.assert_array_equal(found[120], begin[120])  # nothing attracts it
+
     def test_goes_down_through_several_levels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
+        monkeypatch.setattr(lay, "FEW_ROWS", 1000)
         for detail, last in (("rows", "islands: 1797 rows"), ("leaves", "islands: 401 nodes of level 0")):
             stages: list[str] = []
             model = HNNE(detail=detail, callback=lambda event, to=stages: to.append(event.stage)).fit(digits())
@@ -438,8 +458,11 @@ class TestLevels:
         for n in (100, item_graph.FEW_ROWS, 25_000, 70_000, 10**6):
             phases = lay.row_phases(n, 3.0)
             pulls = [phase.exaggeration for phase in phases]
-            assert pulls[0] == 6.0 and pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * lay.LOOSER
-            assert lay.ROW_STEPS[1] <= sum(phase.n_steps for phase in phases) <= lay.ROW_STEPS[0]
+            assert pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * lay.LOOSER
+            few = n <= item_graph.FEW_ROWS
+            assert sum(phase.n_steps for phase in phases) == (lay.FEW_ROW_STEPS if few else lay.ROW_STEPS)
+        pulls = [phase.exaggeration for phase in lay.FIRST_PHASES]
+        assert pulls[0] > pulls[-1] == 1.0 and pulls == sorted(pulls, reverse=True)
 
     def test_many_rows_leap_in_the_same_number_of_steps(self) -> None:
         for n in (25_000, 70_000, 10**6):

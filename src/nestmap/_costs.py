@@ -14,9 +14,10 @@ import numpy as np
 
 from ._native import core
 from ._points.point_set import NATIVE_METRICS
+from .layout.islands.lay import FIRST_NODES, ROW_STEPS
 from .neighbors.approximate import longest_list
 from .neighbors.choice import pair_share
-from .neighbors.item_graph import MOST_NODES, MOST_ROWS
+from .neighbors.item_graph import FEW_ROWS, MOST_NODES, MOST_ROWS
 from .neighbors.row_metric import RowMetric
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
@@ -121,12 +122,13 @@ def _island_costs(job: Job) -> dict[str, float]:
     costs, leaves = {}, _LEAVES * job.n
     if job.graphs.forces:
         costs["island graph"] = _graph_cost(job, job.graphs.forces)
+    if job.detail == "rows" and job.n <= FEW_ROWS:
+        return {**costs, "rows": 0.1 + 1.3e-4 * job.n}
     # leaves that are too many, or that rows follow, are passed over: the level above is optimised
-    nodes = leaves if leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
-    costs["nodes"] = 0.05 + 1.5e-4 * min(3000.0, leaves) + 4e-5 * nodes + 1e-6 * job.n
+    nodes = leaves if FIRST_NODES < leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
+    costs["nodes"] = 0.05 + 9e-5 * min(float(FIRST_NODES), leaves) + 4e-5 * nodes + 1e-6 * job.n
     if job.detail == "rows":
-        steps, step = min(300.0, max(80.0, 300 * (20_000 / job.n) ** 2)), 3.3e-7 if job.n <= 20_000 else 2.2e-7
-        costs["rows"] = 0.1 + step * steps * job.n
+        costs["rows"] = 0.1 + 2.2e-7 * ROW_STEPS * job.n
     return costs
 
 

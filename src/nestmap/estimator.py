@@ -441,7 +441,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """Where the islands' first level lies, unless what it depends on has changed."""
         decisive = ("n_components", "preliminary", "standardize", "random_state")
         known = isinstance(self.layout_, Islands) and not any(name in changed for name in decisive)
-        return self.layout_.first if known else None
+        return self.layout_.first if known and len(self.layout_.first) else None
 
     def _training_rows(self, X: Any, n_threads: int) -> Any:
         """X, checked to be the rows of the fit."""

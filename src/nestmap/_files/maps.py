@@ -11,7 +11,6 @@ from ..fitted import FittedMap
 from ..hierarchy.tree import Hierarchy
 from ..layout import Descent, Islands, Layout, Mosaic, Regions
 from ..layout.descent import Placement
-from ..layout.islands.lay import first_level
 from ..layout.islands.leaves import RowPlacement
 from ..layout.mosaic import RegionPlacement
 from ..mds import LandmarkMap, Through
@@ -119,7 +118,9 @@ def _read_islands(reader: Reader, record: Any, hierarchy: Hierarchy, positions: 
         leaf: Any = RowPlacement(**own, order=group.order, starts=group.starts)
     else:
         leaf = Placement(**_take_frames(reader, "map/leaf", _PLACEMENT, sizes))
-    first = reader.take_numbers("map/first", _POINTS, (hierarchy.level_sizes[first_level(hierarchy)], 2))
+    first = reader.take_numbers("map/first", _POINTS, (None, 2))
+    if len(first) not in (0, *hierarchy.level_sizes):
+        raise ModelFileError(f"map/first: {len(first)} places, where no level has so many nodes")
     return Islands(
         positions, leaf, first, tuple(level.members for level in hierarchy.levels), detail,
         reader.number(record, "tightness", *_TIGHTNESS), reader.number(record, "radius", *_RADIUS),

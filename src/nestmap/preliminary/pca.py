@@ -78,7 +78,7 @@ def inverse_spreads(X: Any, mean: Array, n_threads: int, counts: Array) -> Array
     if sparse.issparse(X):
         away = unit * (X.data - mean[X.indices])
         own = np.repeat(counts, np.diff(X.indptr))
-        squares = np.bincount(X.indices, own * away * away, len(mean))
+        squares: Array = np.bincount(X.indices, own * away * away, len(mean))
         n_zeros = len(counts) - np.bincount(X.indices, own, len(mean))
         squares = squares + n_zeros * (unit * mean) ** 2
     else:

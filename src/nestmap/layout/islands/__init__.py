@@ -1,7 +1,8 @@
 """The islands: t-SNE's forces on the hierarchy, coarse to fine.
 
-The lowest level with at most 3000 nodes starts at the preliminary embedding and is laid out as t-SNE would; it
-decides the large picture. Each level below starts around its parents, nearly right, so that a few steps do.
+Up to 20,000 rows, or the lowest level with at most 12,000 nodes, start at the preliminary embedding and are laid out
+as t-SNE would; they decide the large picture. Each level below starts around its parents, nearly right, so that a few
+steps do.
 """
 
 from .alike import lay_alike

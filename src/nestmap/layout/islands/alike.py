@@ -19,13 +19,13 @@ from ...arrangement import Arrangement, DistinctRows, OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ...neighbors.item_graph import ItemGraph
 from ...preliminary import Preliminary
-from ..descent import Placement, lengths, neighbors_in_map
+from ..descent import Placement, lengths
 from ..similarity import align, spread
 from .items import Items, base_items, node_items, node_ranks
 from .lay import BALL, first_level, jitter, node_phases, onto_old, place_members, row_phases, snap
 from .layout import Islands
 from .leaps import WORTH, Neighbors, better_places
-from .leaves import RowPlacement, fit_rows
+from .leaves import RowPlacement, fit_leaves
 from .optimise import Homes, Phase, optimise
 
 # Weights of old places; those of neighbours add up to about 1. Of ten times as much, maps lose what is near.
@@ -67,7 +67,7 @@ def lay_alike(
         found = found if distinct is None else found[distinct.of_row]
         onto = onto_old(found, places, -1)
         first, positions = _means(hierarchy, -1, onto.turned(found)), onto(found)
-        leaf = _fit_leaves(hierarchy, arrangement, positions, distinct, n_threads)
+        leaf = fit_leaves(hierarchy, arrangement, positions, distinct, n_threads)
     else:
         k = max(base.level, 0)
         ties, items = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes, node_items(hierarchy, k, ranks, base)
@@ -93,17 +93,6 @@ def _means(hierarchy: Hierarchy, k: int, positions: Array) -> Array:
         positions = kernels.group_means(positions, group.order, group.starts, weights, 1)
         weights = level.sizes.astype(np.float64)
     return np.asarray(positions)
-
-
-def _fit_leaves(
-    hierarchy: Hierarchy, arrangement: Arrangement, positions: Array, distinct: DistinctRows | None, n_threads: int
-) -> RowPlacement:
-    """What places new rows beside those that have moved."""
-    leaf = hierarchy.levels[0]
-    group = leaf.grouping
-    anchors = kernels.group_means(positions, group.order, group.starts, np.ones(len(positions)), n_threads)
-    frames = arrangement.frames(hierarchy, 0, anchors, neighbors_in_map(anchors, n_threads)[1])
-    return fit_rows(frames, positions, leaf, distinct, n_threads)
 
 
 def settle(

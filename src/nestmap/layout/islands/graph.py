@@ -10,6 +10,7 @@ from scipy import sparse
 from ..._arrays import Array
 from ..._native import kernels
 
+_ROUNDS, _OWN = 40, 0.2  # of smoothing, and what a node keeps of its own place in each: neighbours decide the rest
 REACH = 1.6  # neighbours of a node, in perplexities, at least
 
 
@@ -73,3 +74,17 @@ def contract(attraction: Attraction, masses: Array, labels: Array, n_nodes: int)
     total = nodes.data.sum()
     weights = nodes.data * (sizes.sum() / total if total > 0 else 0.0) / sizes[sources]
     return Attraction(nodes.indptr.astype(np.int64), nodes.indices.astype(np.int32), weights.astype(np.float32))
+
+
+def smooth(attraction: Attraction, positions: Array) -> Array:
+    """Each node drawn to the mean of its neighbours, round after round: clusters become clumps; O(rounds x edges)."""
+    n = len(positions)
+    weights = attraction.weights.astype(np.float64)
+    pulls = np.add.reduceat(weights, attraction.starts[:-1])
+    shares = np.divide(1 - _OWN, pulls, out=np.zeros(n), where=pulls > 0)
+    weights *= np.repeat(shares, np.diff(attraction.starts))
+    step = sparse.csr_matrix((weights, attraction.ids, attraction.starts), shape=(n, n))
+    kept = np.where(pulls > 0, _OWN, 1.0)[:, None]  # a node that nothing attracts stays
+    for _ in range(_ROUNDS):
+        positions = kept * positions + step @ positions
+    return np.asarray(positions)

@@ -1,9 +1,13 @@
-"""Coarse to fine: optimise one level, put its children around it, optimise them, down to leaves or rows."""
+"""Coarse to fine: optimise one level, put its children around it, optimise them, down to leaves or rows.
+
+The large picture is decided where there are few enough items: a few rows themselves, else the nodes of a level. They
+begin where the preliminary embedding puts them, each drawn to its neighbours (`smooth`), so that clusters begin as
+clumps; then attraction falls from six times t-SNE's to its own. A few rows less or more change little in that.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,18 +21,19 @@ from ...preliminary import Preliminary
 from ..descent import Anchored, Placement, PlaceRows, make_placement, place_rows, separate
 from ..similarity import Similarity, align
 from .forces import EVENLY
-from .graph import Attraction
+from .graph import Attraction, smooth
 from .items import Items, base_items, node_items, node_ranks
 from .layout import Islands
 from .leaps import WORTH, Neighbors, better_places
-from .leaves import RowPlacement, fit_rows
+from .leaves import RowPlacement, fit_leaves, fit_rows
 from .optimise import Phase, optimise
 
-FIRST_NODES = 3000  # at most, of the level that decides the large picture
-# Gentle: with t-SNE's own exaggeration of 12, or twice the rate, a few rows less or more give another large picture.
-FIRST_PHASES = (Phase(100, 2.0, rate=0.5), Phase(200, rate=0.5))
+FIRST_NODES = 12_000  # at most, of the level that decides the large picture
+# From this share of the final extent: clumps that overlap part while they are near each other.
+_SMALL = 0.2
+FIRST_PHASES = (Phase(60, 6.0), Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0), Phase(50, rate=1.0))
 NODE_STEPS = 50
-ROW_STEPS = (300, 120)  # of a few rows, in a second or two, and of many
+FEW_ROW_STEPS, ROW_STEPS = 150, 120  # of a few rows, after the first phases, and of many
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 _CLOSER_LEAPT = 1.5  # the same for rows that leap: there is less to draw together
@@ -86,28 +91,22 @@ def lay_islands(
         Another `place_rows`, which gives the same (detail="leaves").
     """
     progress = progress or Progress(0)
-    distinct, ranks = DistinctRows.of(hierarchy.levels[0], first_equal), node_ranks(hierarchy, preliminary)
+    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
+    ranks = node_ranks(hierarchy, preliminary)
     base = base_items(hierarchy, graph, preliminary.rows, ranks, row_keys, distinct, n_threads)
-    begin = preliminary.nodes[first_level(hierarchy)]
-    go_down = partial(_lay_nodes, hierarchy, arrangement, begin, start, base, ranks, detail, tightness, n_threads)
+    ground = _Ground(hierarchy, arrangement, preliminary, base, ranks, distinct, n_threads, progress)
     leaf: Placement | RowPlacement
     if detail == "rows":
-        # frames of leaves are fitted meanwhile: the first level, of few nodes, leaves threads idle
-        beside = n_threads if len(base.rank) > FIRST_NODES else 1
-        with Beside(lambda share: arrangement.prepared(hierarchy), beside) as preparing:
-            start, positions = go_down(progress)
-            arrangement = preparing.result()
-        _, positions, frames = place_members(hierarchy, 0, arrangement, positions, BALL, distinct, n_threads)
-        own = positions if distinct is None else positions[distinct.rows]
-        progress.begin(f"islands: {len(own)} rows")
-        leap = len(own) > FEW_ROWS
-        own = improve(base, own, row_phases(len(own), tightness, leap), n_threads, progress, leap=leap)
-        positions = own if distinct is None else own[distinct.of_row]
-        onto = onto_old(positions, places, -1)
-        positions = onto(positions)
-        leaf = fit_rows(frames, positions, hierarchy.levels[0], distinct, n_threads)
+        is_few = start is None and len(base.rank) <= FEW_ROWS
+        rows = _lay_few_rows(ground, tightness) if is_few else _lay_rows(ground, tightness, start)
+        onto = onto_old(rows.positions, places, -1)
+        start, positions = rows.start, onto(rows.positions)
+        if rows.frames is None:
+            leaf = fit_leaves(hierarchy, arrangement, positions, distinct, n_threads)
+        else:
+            leaf = fit_rows(rows.frames, positions, hierarchy.levels[0], distinct, n_threads)
     else:
-        start, positions = go_down(progress)
+        start, positions = _lay_nodes(ground, detail, tightness, start)
         onto = onto_old(positions, places, 0)
         leaves = Anchored(hierarchy, 0, arrangement, onto(positions), radius, 1.0, distinct, n_threads)
         leaf, positions = (place or place_rows)(leaves)
@@ -118,24 +117,72 @@ def lay_islands(
     return Islands(positions, leaf, start, parents, detail, tightness, radius, arrangement.kind, unit=onto.factor)
 
 
-def _lay_nodes(
-    hierarchy: Hierarchy,
-    arrangement: Arrangement,
-    begin: Array,
-    start: Array | None,
-    base: Items,
-    ranks: list[Array],
-    detail: str,
-    tightness: float,
-    n_threads: int,
-    progress: Progress,
-) -> tuple[Array, Array]:
-    """From the first level, which begins at `begin` unless its `start` is known, to the leaves: where both lie."""
-    first = first_level(hierarchy)
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """What islands are made on."""
+
+    hierarchy: Hierarchy
+    arrangement: Arrangement
+    preliminary: Preliminary
+    base: Items
+    ranks: list[Array]  # of the nodes, per level
+    distinct: DistinctRows | None
+    n_threads: int
+    progress: Progress
+
+    def some(self, of_rows: Array) -> Array:
+        """What belongs to rows, of equal ones to the first alone."""
+        return of_rows if self.distinct is None else of_rows[self.distinct.rows]
+
+    def every(self, of_some: Array) -> Array:
+        """The way back: for all rows."""
+        return of_some if self.distinct is None else of_some[self.distinct.of_row]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Where rows lie."""
+
+    positions: Array
+    start: Array  # of the first level; empty if rows were laid out at once
+    frames: Frames | None = None  # of the leaves, if rows began around these
+
+
+def _lay_few_rows(ground: _Ground, tightness: float) -> _Rows:
+    """Rows that are few enough to decide the large picture themselves."""
+    begin = ground.some(ground.preliminary.rows)
+    ground.progress.begin(f"islands: {len(begin)} rows")
+    phases = (*FIRST_PHASES, *row_phases(len(begin), tightness))
+    found = find_places(ground.base, begin, phases, ground.n_threads, ground.progress)
+    return _Rows(ground.every(found), np.empty((0, 2)))
+
+
+def _lay_rows(ground: _Ground, tightness: float, start: Array | None) -> _Rows:
+    """Rows around leaves that nodes above have placed."""
+    hierarchy, n_threads = ground.hierarchy, ground.n_threads
+    # frames of leaves are fitted meanwhile: steps of few nodes leave threads idle
+    beside = n_threads if len(ground.base.rank) > FIRST_NODES else 1
+    with Beside(lambda share: ground.arrangement.prepared(hierarchy), beside) as preparing:
+        start, positions = _lay_nodes(ground, "rows", tightness, start)
+        arrangement = preparing.result()
+    _, positions, frames = place_members(hierarchy, 0, arrangement, positions, BALL, ground.distinct, n_threads)
+    own = ground.some(positions)
+    ground.progress.begin(f"islands: {len(own)} rows")
+    leap = len(own) > FEW_ROWS
+    own = improve(ground.base, own, row_phases(len(own), tightness, leap), n_threads, ground.progress, leap=leap)
+    return _Rows(ground.every(own), start, frames)
+
+
+def _lay_nodes(ground: _Ground, detail: str, tightness: float, start: Array | None) -> tuple[Array, Array]:
+    """From the first level, whose `start` may be known, to the leaves: where both lie."""
+    hierarchy, base, ranks = ground.hierarchy, ground.base, ground.ranks
+    n_threads, progress = ground.n_threads, ground.progress
+    first = first_level(hierarchy) if start is None else level_of(hierarchy, start)
     items = node_items(hierarchy, first, ranks, base)
     if start is None:
+        begin = ground.preliminary.nodes[first]
         progress.begin(f"islands: {len(begin)} nodes of level {first}")
-        start = improve(items, begin, FIRST_PHASES, n_threads, progress)
+        start = find_places(items, begin, FIRST_PHASES, n_threads, progress)
     positions = start
     if tightness != 1:
         phases: tuple[Phase, ...] = (Phase(NODE_STEPS, tightness),)
@@ -149,7 +196,7 @@ def _lay_nodes(
             items = node_items(hierarchy, k, ranks, base)
             positions = improve(items, positions, phases, n_threads, progress)
         if k:
-            _, positions, _ = place_members(hierarchy, k, arrangement, positions, BALL, None, n_threads)
+            _, positions, _ = place_members(hierarchy, k, ground.arrangement, positions, BALL, None, n_threads)
     return start, positions
 
 
@@ -190,9 +237,14 @@ def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
 
 
 def first_level(hierarchy: Hierarchy) -> int:
-    """The lowest level with at most 3000 nodes, or the top."""
+    """The lowest level with at most 12,000 nodes, or the top."""
     few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= FIRST_NODES]
     return few[0] if few else hierarchy.n_levels - 1
+
+
+def level_of(hierarchy: Hierarchy, places: Array) -> int:
+    """The level whose nodes have these places."""
+    return hierarchy.level_sizes.index(len(places))
 
 
 def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
@@ -201,18 +253,23 @@ def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
 
 
 def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[Phase, ...]:
-    """Steps for n rows: fewer the more rows there are. `leap`: rows leap in the first ones."""
-    most, least = ROW_STEPS
-    steps = round(min(most, max(least, most * (FEW_ROWS / n) ** 2)))
+    """Steps for n rows. `leap`: rows leap in the first ones."""
     if n <= FEW_ROWS:
         between = np.log(n / _TIGHT_ROWS) / np.log(_LOOSE_ROWS / _TIGHT_ROWS)
         last = float(np.interp(between, [0, 1], [1.0, LOOSER]))
-        close = Phase(steps // 6, _CLOSER * tightness)
-        return (close, Phase(steps - steps // 6, last * tightness))
-    third = steps // 3
-    close = Phase(steps // 6, _CLOSER_LEAPT, _FAST) if leap else Phase(third, _CLOSER, _FAST)
-    phases = (close, Phase(steps - third - close.n_steps, _LOOSE, _FAST), Phase(third, LOOSER))
+        return (Phase(FEW_ROW_STEPS, last * tightness),)
+    third = ROW_STEPS // 3
+    close = Phase(ROW_STEPS // 6, _CLOSER_LEAPT, _FAST) if leap else Phase(third, _CLOSER, _FAST)
+    phases = (close, Phase(ROW_STEPS - third - close.n_steps, _LOOSE, _FAST), Phase(third, LOOSER))
     return tuple(replace(phase, exaggeration=tightness * phase.exaggeration) for phase in phases)
+
+
+def find_places(items: Items, begin: Array, phases: tuple[Phase, ...], n_threads: int, progress: Progress) -> Array:
+    """Positions of items that no level above has placed, from their preliminary coordinates; float64."""
+    if len(begin) < 3 or items.attraction is None:
+        return spread_out(begin, len(begin))
+    near = _SMALL * spread_out(smooth(items.attraction, begin[items.order]), len(begin))[items.rank]
+    return improve(items, near, phases, n_threads, progress, rescale=False)
 
 
 def improve(

@@ -17,7 +17,8 @@ class Islands(Frozen):
 
     positions: Array  # (n_rows, 2) float64; in t-SNE's units the potential of a row is 1 wide
     leaf: Placement | RowPlacement
-    first: Array  # positions of the first level before `tightness`, in t-SNE's units: `relayout` goes on from there
+    # Of the first level before `tightness`, in t-SNE's units: `relayout` goes on from there. Empty: it begins anew
+    first: Array
     parents: tuple[Array, ...]  # per level, the node of each item of the level below
     detail: str  # 'leaves' or 'rows'
     tightness: float

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._arrays import Array, blocks
 from ..._native import kernels
-from ...arrangement import DistinctRows, Frames, frame_offsets, sum_products
+from ...arrangement import Arrangement, DistinctRows, Frames, frame_offsets, sum_products
 from ...arrangement.local import nearest_orthogonal
-from ...hierarchy.tree import Grouping, Level
+from ...hierarchy.tree import Grouping, Hierarchy, Level
 from ..descent import lengths, neighbors_in_map
 from ..frozen import Frozen
 
@@ -71,6 +71,17 @@ class RowPlacement(Frozen):
         best = np.minimum.reduceat(away, first)
         hits = np.flatnonzero(away == best[own])
         return np.asarray(rows[hits[np.searchsorted(own[hits], np.arange(len(parents)))]])
+
+
+def fit_leaves(
+    hierarchy: Hierarchy, arrangement: Arrangement, positions: Array, distinct: DistinctRows | None, n_threads: int
+) -> RowPlacement:
+    """What places new rows beside those of a map that was not made leaf by leaf."""
+    leaf = hierarchy.levels[0]
+    group = leaf.grouping
+    anchors = kernels.group_means(positions, group.order, group.starts, np.ones(len(positions)), n_threads)
+    frames = arrangement.frames(hierarchy, 0, anchors, neighbors_in_map(anchors, n_threads)[1])
+    return fit_rows(frames, positions, leaf, distinct, n_threads)
 
 
 def fit_rows(
