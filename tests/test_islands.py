@@ -18,7 +18,7 @@ from nestmap._progress import Progress
 from nestmap.layout import Descent, Islands, audit_layout
 from nestmap.layout.islands import lay
 from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
-from nestmap.layout.islands.graph import Attraction, contract, smooth, weigh_neighbors
+from nestmap.layout.islands.graph import Attraction, contract, part_clusters, smooth, weigh_neighbors
 from nestmap.layout.islands.items import Items, node_ranks
 from nestmap.layout.islands.lay import first_level, improve, spread_out
 from nestmap.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
@@ -462,7 +462,14 @@ class TestLevels:
             few = n <= item_graph.FEW_ROWS
             assert sum(phase.n_steps for phase in phases) == (lay.FEW_ROW_STEPS if few else lay.ROW_STEPS)
         pulls = [phase.exaggeration for phase in lay.FIRST_PHASES]
-        assert pulls[0] > pulls[-1] == 1.0 and pulls == sorted(pulls, reverse=True)
+        assert pulls[0] > pulls[-1] > lay._SETTLE.exaggeration == 1.0 and pulls == sorted(pulls, reverse=True)
+
+    def test_links_between_clusters_are_weaker_at_first(self) -> None:
+        chain = Attraction(
+            np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32), np.ones(4, dtype=np.float32)
+        )
+        found = part_clusters(chain, np.array([0, 0, 1])).weights
+        assert found.tolist() == pytest.approx([1, 1, 0.7, 0.7]) and found.dtype == np.float32
 
     def test_many_rows_leap_in_the_same_number_of_steps(self) -> None:
         for n in (25_000, 70_000, 10**6):

@@ -21,7 +21,7 @@ from ...preliminary import Preliminary
 from ..descent import Anchored, Placement, PlaceRows, make_placement, place_rows, separate
 from ..similarity import Similarity, align
 from .forces import EVENLY
-from .graph import Attraction, smooth
+from .graph import Attraction, part_clusters, smooth
 from .items import Items, base_items, node_items, node_ranks
 from .layout import Islands
 from .leaps import WORTH, Neighbors, better_places
@@ -31,7 +31,8 @@ from .optimise import Phase, optimise
 FIRST_NODES = 12_000  # at most, of the level that decides the large picture
 # From this share of the final extent: clumps that overlap part while they are near each other.
 _SMALL = 0.2
-FIRST_PHASES = (Phase(60, 6.0), Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0), Phase(50, rate=1.0))
+FIRST_PHASES = (Phase(60, 6.0), Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0))
+_SETTLE = Phase(50, rate=1.0)  # what follows them
 NODE_STEPS = 50
 FEW_ROW_STEPS, ROW_STEPS = 150, 120  # of a few rows, after the first phases, and of many
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
@@ -134,6 +135,18 @@ class _Ground:
         """What belongs to rows, of equal ones to the first alone."""
         return of_rows if self.distinct is None else of_rows[self.distinct.rows]
 
+    def clusters(self, k: int) -> Array | None:
+        """Of `labels_`, for the nodes of level k (-1: rows, of equal ones the first); None if these are coarser.
+
+        The paper's are none to keep together: neighbours are often in another one.
+        """
+        tree = self.hierarchy
+        if tree.kind != "graph" or k > tree.default_level():
+            return None
+        if k < 0:
+            return self.some(tree.labels(tree.default_level()))
+        return tree.climb(np.arange(tree.levels[k].n_nodes), tree.default_level(), k)
+
     def every(self, of_some: Array) -> Array:
         """The way back: for all rows."""
         return of_some if self.distinct is None else of_some[self.distinct.of_row]
@@ -152,8 +165,9 @@ def _lay_few_rows(ground: _Ground, tightness: float) -> _Rows:
     """Rows that are few enough to decide the large picture themselves."""
     begin = ground.some(ground.preliminary.rows)
     ground.progress.begin(f"islands: {len(begin)} rows")
-    phases = (*FIRST_PHASES, *row_phases(len(begin), tightness))
-    found = find_places(ground.base, begin, phases, ground.n_threads, ground.progress)
+    clusters = ground.clusters(-1)
+    then = row_phases(len(begin), tightness)
+    found = find_places(ground.base, begin, clusters, then, ground.n_threads, ground.progress)
     return _Rows(ground.every(found), np.empty((0, 2)))
 
 
@@ -182,7 +196,7 @@ def _lay_nodes(ground: _Ground, detail: str, tightness: float, start: Array | No
     if start is None:
         begin = ground.preliminary.nodes[first]
         progress.begin(f"islands: {len(begin)} nodes of level {first}")
-        start = find_places(items, begin, FIRST_PHASES, n_threads, progress)
+        start = find_places(items, begin, ground.clusters(first), (), n_threads, progress)
     positions = start
     if tightness != 1:
         phases: tuple[Phase, ...] = (Phase(NODE_STEPS, tightness),)
@@ -264,12 +278,25 @@ def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[Phase, ...
     return tuple(replace(phase, exaggeration=tightness * phase.exaggeration) for phase in phases)
 
 
-def find_places(items: Items, begin: Array, phases: tuple[Phase, ...], n_threads: int, progress: Progress) -> Array:
-    """Positions of items that no level above has placed, from their preliminary coordinates; float64."""
-    if len(begin) < 3 or items.attraction is None:
-        return spread_out(begin, len(begin))
-    near = _SMALL * spread_out(smooth(items.attraction, begin[items.order]), len(begin))[items.rank]
-    return improve(items, near, phases, n_threads, progress, rescale=False)
+def find_places(
+    items: Items, begin: Array, clusters: Array | None, then: tuple[Phase, ...], n_threads: int, progress: Progress
+) -> Array:
+    """Positions of items that no level above has placed, from their preliminary coordinates; float64.
+
+    `clusters` of the items: their links with others are weaker at first, so that each comes to lie in one piece;
+    `then`: phases that follow the first ones.
+    """
+    n, order = len(begin), items.order
+    if n < 3 or items.attraction is None:
+        return spread_out(begin, n)
+    parted = items.attraction if clusters is None else part_clusters(items.attraction, clusters[order])
+    near = snap(_SMALL * spread_out(smooth(parted, begin[order]), n)) + jitter(np.arange(n))
+    settled = (_SETTLE, *then)
+    n_first, n_then = (sum(phase.n_steps for phase in phases) for phases in (FIRST_PHASES, settled))
+    share = n_first / (n_first + n_then)
+    found = optimise(near, items.masses, parted, FIRST_PHASES, n_threads, part_of(progress.share, 0, share))
+    found = optimise(found, items.masses, items.attraction, settled, n_threads, part_of(progress.share, share, 1))
+    return np.asarray(found - found.mean(axis=0, dtype=np.float64), dtype=np.float64)[items.rank]
 
 
 def improve(
