@@ -201,14 +201,14 @@ LinkGraph contract(const LinkGraph& graph, const std::vector<int32_t>& labels, i
 // Whole communities join, level after level; whether any did.
 bool merge_communities(const LinkGraph& graph, double resolution, std::vector<int32_t>& labels, Patience& patience) {
     bool merged = false;
+    LinkGraph coarse = contract(graph, labels, renumber(labels));
     while (true) {
-        const int32_t n = renumber(labels);
-        const LinkGraph coarse = contract(graph, labels, n);
-        std::vector<int32_t> order(n), above(n);
+        std::vector<int32_t> order(coarse.size());
         std::iota(order.begin(), order.end(), 0);
-        above = order;
+        std::vector<int32_t> above = order;
         if (!Moves(coarse, resolution, above).run(order, patience)) return merged;
         merged = true;
+        coarse = contract(coarse, above, renumber(above));
         for (int32_t& label : labels) label = above[label];
     }
 }
