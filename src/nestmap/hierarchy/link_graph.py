@@ -14,8 +14,10 @@ from .._native import kernels
 from .._parallel import map_blocks
 
 _VOTES, _TRIES = 32, 4  # partitions that decide what belongs together, and of which the best is taken then
-_EFFORT, _LEAST_VOTES, _MOST_VOTES = 4_000_000, 16, 128  # links that voters on samples look at, all in all; and voters
-_LEFT_OUT = 13  # of 256 links, in a sample
+_LEFT_OUT = 8  # of 256 links, in a sample
+_FIRST_VOTES, _MOST_VOTES = 16, 128  # on samples
+_VOTES_PER_DOUBT = 5000  # clusters that stand apart have a doubt below 0.005, texts one of 0.03
+_MOST_EFFORT = 8_000_000  # links that all voters look at
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,38 +169,45 @@ class Elected:
 
 def agree_on_communities(graph: LinkGraph, resolution: float, n_threads: int = 1) -> Elected:
     """What many partitions agree on: it hardly changes with a few rows less, where single partitions do."""
-    return _elect(graph, _partitions([graph] * _VOTES, resolution, n_threads), resolution, n_threads)
+    return _elect(graph, _partitions(graph, resolution, _VOTES, n_threads), resolution, n_threads)
 
 
 def agree_on_samples(graph: LinkGraph, resolution: float, n_threads: int = 1) -> Elected:
-    """What partitions of many samples of the links agree on: of those links, too, that a few rows less would change.
+    """What partitions of many samples of the links agree on: as they do, a few rows less change some links.
 
-    Large graphs have fewer votes: in these each community has many links, and chance plays a smaller part.
+    The first voters tell how many there are: more where they do not agree.
     """
-    n_votes = min(_MOST_VOTES, max(_LEAST_VOTES, _EFFORT // max(1, len(graph.ids))))
-
-    def attempt(part: slice) -> Array:
-        return find_communities(graph.sample(part.start), resolution, number=part.start)
-
-    found = map_blocks(attempt, [slice(i, i + 1) for i in range(n_votes)], n_threads)
+    found = _partitions_of_samples(graph, resolution, range(_FIRST_VOTES), n_threads)
+    affordable = _MOST_EFFORT // max(1, len(graph.ids))
+    n_votes = min(_MOST_VOTES, affordable, round(_VOTES_PER_DOUBT * _doubt(graph, found)))
+    found += _partitions_of_samples(graph, resolution, range(_FIRST_VOTES, n_votes), n_threads)
     return _elect(graph, found, resolution, n_threads)
 
 
-def _elect(graph: LinkGraph, partitions: Sequence[Array], resolution: float, n_threads: int) -> Elected:
-    """The best partition of the graph whose links are weighed by the votes of partitions for them.
+def _doubt(graph: LinkGraph, partitions: Sequence[Array]) -> float:
+    """Variance of the votes for a link, in the mean of all links."""
+    votes, n = _count_votes(graph, partitions), len(partitions)
+    return float(np.sum(graph.weights * votes * (n - votes))) / (n * n * graph.total)
 
-    A partition votes for a link if both ends are in one community.
-    """
+
+def _count_votes(graph: LinkGraph, partitions: Sequence[Array]) -> Array:
+    """Votes for each link: a partition votes for those with both ends in one community."""
     source, target = graph.sources, graph.ids
     votes = np.zeros(len(target), dtype=np.int64)
     for labels in partitions:
         votes += labels[source] == labels[target]
+    return votes
+
+
+def _elect(graph: LinkGraph, partitions: Sequence[Array], resolution: float, n_threads: int) -> Elected:
+    """The best partition of the graph whose links are weighed by the votes of partitions for them."""
+    votes = _count_votes(graph, partitions)
     together = votes > 0
-    weights, ends = graph.weights[together] * votes[together], (source[together], target[together])
+    weights, ends = graph.weights[together] * votes[together], (graph.sources[together], graph.ids[together])
     links = sparse.csr_matrix((weights, ends), shape=(graph.n, graph.n))
     agreed = LinkGraph.of_matrix(links + sparse.diags(graph.inside * len(partitions)))
     agreed = replace(agreed, volumes=np.maximum(agreed.volumes, 1))  # nodes that are alone in all partitions
-    found = _partitions([agreed] * _TRIES, resolution, n_threads)
+    found = _partitions(agreed, resolution, _TRIES, n_threads)
     best = found[int(np.argmax([modularity(agreed, labels, resolution) for labels in found]))]
     return Elected(best, agreement(graph, best, partitions))
 
@@ -226,10 +235,13 @@ def agreement(graph: LinkGraph, labels: Array, partitions: Sequence[Array]) -> A
     return np.asarray(sums / len(partitions), dtype=np.float32)
 
 
-def _partitions(graphs: Sequence[LinkGraph], resolution: float, n_threads: int) -> list[Array]:
-    """Communities of each of some graphs, in an order of its number."""
+def _partitions(graph: LinkGraph, resolution: float, n: int, n_threads: int) -> list[Array]:
+    parts = [slice(i, i + 1) for i in range(n)]
+    return map_blocks(lambda part: find_communities(graph, resolution, number=part.start), parts, n_threads)
 
+
+def _partitions_of_samples(graph: LinkGraph, resolution: float, numbers: range, n_threads: int) -> list[Array]:
     def attempt(part: slice) -> Array:
-        return find_communities(graphs[part.start], resolution, number=part.start)
+        return find_communities(graph.sample(part.start), resolution, number=part.start)
 
-    return map_blocks(attempt, [slice(i, i + 1) for i in range(len(graphs))], n_threads)
+    return map_blocks(attempt, [slice(number, number + 1) for number in numbers], n_threads)
