@@ -38,7 +38,7 @@ def _close_figures() -> Any:
 
 @cache
 def model() -> nestmap.HNNE:
-    """Of 401, 155, 49 and 12 (`labels_`) clusters."""
+    """Of 401, 155, 50 and 12 (`labels_`) clusters."""
     return nestmap.HNNE().fit(digits())
 
 

@@ -25,11 +25,11 @@ from .link_graph import Elected, LinkGraph, agree_on_communities, agree_on_sampl
 from .merge import Links
 
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
-ATOMS = 256.0  # resolution of the communities that coarser levels are made of; as good as leaves, and soon done
+ATOMS = 256.0  # resolution of the communities that other levels are made of; of many leaves `labels_`, too
 CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions for `labels_`, from 1 / 16 to 1
 _FINE = (8.0, 16.0, 32.0)  # at these, communities are cut out of the continuous: they show what that costs
 _PIECES = 64.0  # the next: coarse communities are made of its pieces, which is faster and more stable than of atoms
-_MOST_LINKS = 250_000  # that votes are made on: between leaves, or atoms, or pieces; each vote would take long on more
+_MOST_LINKS = 250_000  # that votes are made on, of leaves or else of atoms or pieces: more would take long
 _LEAST_SCORE = 0.5  # of a scale that stands out: two islands have log(2) = 0.69, a cloud without clusters about 0.1
 _TRIES, _FEW_TRIES = 4, 2  # partitions for each resolution: their mean does not depend on chance as each does
 _WORSE = 0.1  # a score lower by that share does not count; others count for what they have above it
@@ -153,7 +153,8 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> float | None:
         return None
     shares = [max(0.0, 1 - (1 - score / max(scores)) / _WORSE) for score in scores]
     half_octaves = math.fsum(number * share for number, share in enumerate(shares)) / math.fsum(shares)
-    return round(CANDIDATES[0] * 2 ** (half_octaves / 2), 9)
+    resolution: float = CANDIDATES[0] * math.exp2(half_octaves / 2)
+    return round(resolution, 9)
 
 
 def _attempts(tried: list[tuple[LinkGraph, float, int]], n_threads: int) -> list[Array]:
