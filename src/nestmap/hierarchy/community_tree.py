@@ -78,7 +78,7 @@ def build_communities(graph: LinkGraph, ranks: Array, n_threads: int = 1) -> Com
         members = _between(below, labels)
         agreement = agreements[k - default] if k >= default else None
         partitions.append(Partition(members, merge_links(current, members), agreement))
-        current = ordered.contract(labels, int(labels.max()) + 1)
+        current = current.contract(members, int(members.max()) + 1)
         below = labels
     whole = np.zeros(current.n, dtype=np.int64)
     partitions.append(Partition(whole, merge_links(current, whole)))
