@@ -17,7 +17,7 @@ _VOTES, _TRIES = 32, 4  # partitions that decide what belongs together, and of w
 _LEFT_OUT = 8  # of 256 links, in a sample
 _FIRST_VOTES, _MOST_VOTES = 16, 128  # on samples
 _VOTES_PER_DOUBT = 5000  # clusters that stand apart have a doubt below 0.005, texts one of 0.03
-_MOST_EFFORT = 8_000_000  # links that all voters look at
+_MOST_EFFORT = 5_000_000  # links that all voters look at
 
 
 @dataclass(frozen=True, eq=False)
