@@ -276,7 +276,7 @@ def test_given_names() -> None:
 def test_other_layouts(layout: str, theme: str) -> None:
     axes = nestmap.plot(model().relayout(layout=layout), 2, theme=theme)
     paths = [len(c.get_paths()) for c in axes.collections]
-    assert 49 in paths and 12 in paths
+    assert 50 in paths and 12 in paths
     assert matplotlib.colors.to_hex(axes.figure.get_facecolor()) == THEMES[theme].background
 
 
