@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
@@ -37,43 +36,44 @@ private:
 LinkGraph inside_parents(const LinkGraphView& in) {
     LinkGraph out;
     out.volumes.assign(in.volumes, in.volumes + in.n);
-    out.starts.reserve(in.n + 1);
-    out.starts.push_back(0);
+    out.starts.assign(in.n + 1, 0);
+    out.ids.resize(in.starts[in.n]);
+    out.weights.resize(in.starts[in.n]);
+    int64_t n_kept = 0;
     for (int32_t i = 0; i < in.n; ++i) {
-        for (int64_t e = in.starts[i]; e < in.starts[i + 1]; ++e)
-            if (in.ids[e] != i && in.parents[in.ids[e]] == in.parents[i]) {
-                out.ids.push_back(in.ids[e]);
-                out.weights.push_back(in.weights[e]);
-            }
-        out.starts.push_back((int64_t)out.ids.size());
+        for (int64_t e = in.starts[i]; e < in.starts[i + 1]; ++e) {
+            out.ids[n_kept] = in.ids[e];
+            out.weights[n_kept] = in.weights[e];
+            n_kept += in.ids[e] != i && in.parents[in.ids[e]] == in.parents[i];
+        }
+        out.starts[i + 1] = n_kept;
     }
+    out.ids.resize(n_kept);
+    out.weights.resize(n_kept);
     return out;
 }
 
-// Sums of weights by community, for one node at a time.
+// Sums of weights, which are positive, by community, for one node at a time. Without branches: none can be foretold.
 class Tally {
 public:
-    explicit Tally(int32_t n) : sums_(n, 0.0), is_seen_(n, 0) {}
+    explicit Tally(int32_t n) : sums_(n, 0.0), seen_(n + 1) {}
     void clear() {
-        for (const int32_t c : seen) {
-            sums_[c] = 0;
-            is_seen_[c] = 0;
-        }
-        seen.clear();
+        for (const int32_t c : *this) sums_[c] = 0;
+        n_seen_ = 0;
     }
     void add(int32_t community, double weight) {
-        if (!is_seen_[community]) {
-            is_seen_[community] = 1;
-            seen.push_back(community);
-        }
+        seen_[n_seen_] = community;
+        n_seen_ += sums_[community] == 0;
         sums_[community] += weight;
     }
     double operator[](int32_t community) const { return sums_[community]; }
-    std::vector<int32_t> seen;  // in the order in which they were met
+    int32_t* begin() { return seen_.data(); }  // communities, in the order in which they were met
+    int32_t* end() { return seen_.data() + n_seen_; }
 
 private:
     std::vector<double> sums_;
-    std::vector<char> is_seen_;
+    std::vector<int32_t> seen_;
+    int32_t n_seen_ = 0;
 };
 
 // Communities as nodes move between them.
@@ -92,13 +92,16 @@ public:
 
     // Nodes one by one go where the gain is the highest, and their neighbours are asked again; whether any moved.
     bool run(const std::vector<int32_t>& order, Patience& patience) {
-        std::deque<int32_t> waiting(order.begin(), order.end());
-        std::vector<char> waits(graph_.size(), 1);
+        const int32_t n = graph_.size();
+        std::vector<int32_t> waiting = order;  // a ring: no node waits twice
+        std::vector<char> waits(n, 1);
+        int32_t first = 0, n_waiting = n;
         bool moved = false;
-        while (!waiting.empty()) {
+        while (n_waiting > 0) {
             patience.step();
-            const int32_t node = waiting.front();
-            waiting.pop_front();
+            const int32_t node = waiting[first];
+            first = first + 1 == n ? 0 : first + 1;
+            --n_waiting;
             waits[node] = 0;
             const int32_t to = best_for(node);
             if (to == labels_[node]) continue;
@@ -108,7 +111,9 @@ public:
                 const int32_t other = graph_.ids[e];
                 if (waits[other] || labels_[other] == to) continue;
                 waits[other] = 1;
-                waiting.push_back(other);
+                const int32_t behind = n - first > n_waiting ? first + n_waiting : first + n_waiting - n;
+                waiting[behind] = other;
+                ++n_waiting;
             }
         }
         return moved;
@@ -132,7 +137,7 @@ private:
         const double least = LEAST_GAIN * graph_.volumes[node];
         double best = tally_[own] - pull * (volumes_[own] - graph_.volumes[node]);
         int32_t to = own;
-        for (const int32_t c : tally_.seen) {
+        for (const int32_t c : tally_) {
             if (c == own) continue;
             const double gain = tally_[c] - pull * volumes_[c];
             if (gain > best + least) {
@@ -186,10 +191,11 @@ LinkGraph contract(const LinkGraph& graph, const std::vector<int32_t>& labels, i
             const int32_t node = members[at];
             out.volumes[c] += graph.volumes[node];
             for (int64_t e = graph.starts[node]; e < graph.starts[node + 1]; ++e)
-                if (labels[graph.ids[e]] != c) tally.add(labels[graph.ids[e]], graph.weights[e]);
+                tally.add(labels[graph.ids[e]], graph.weights[e]);
         }
-        std::sort(tally.seen.begin(), tally.seen.end());
-        for (const int32_t other : tally.seen) {
+        std::sort(tally.begin(), tally.end());
+        for (const int32_t other : tally) {
+            if (other == c) continue;
             out.ids.push_back(other);
             out.weights.push_back(tally[other]);
         }
@@ -201,14 +207,14 @@ LinkGraph contract(const LinkGraph& graph, const std::vector<int32_t>& labels, i
 // Whole communities join, level after level; whether any did.
 bool merge_communities(const LinkGraph& graph, double resolution, std::vector<int32_t>& labels, Patience& patience) {
     bool merged = false;
+    LinkGraph coarse = contract(graph, labels, renumber(labels));
     while (true) {
-        const int32_t n = renumber(labels);
-        const LinkGraph coarse = contract(graph, labels, n);
-        std::vector<int32_t> order(n), above(n);
+        std::vector<int32_t> order(coarse.size());
         std::iota(order.begin(), order.end(), 0);
-        above = order;
+        std::vector<int32_t> above = order;
         if (!Moves(coarse, resolution, above).run(order, patience)) return merged;
         merged = true;
+        coarse = contract(coarse, above, renumber(above));
         for (int32_t& label : labels) label = above[label];
     }
 }

@@ -15,13 +15,20 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_mutual_info_score, pairwise_distances
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, pairwise_distances
 
 import nestmap
 from nestmap import HNNE, Communities
 from nestmap._native import kernels, using
 from nestmap.hierarchy.community_tree import build_communities, join_smallest, merge_links, natural_scale
-from nestmap.hierarchy.link_graph import LinkGraph, agree_on_communities, borders, find_communities, modularity
+from nestmap.hierarchy.link_graph import (
+    LinkGraph,
+    agree_on_communities,
+    agree_on_samples,
+    borders,
+    find_communities,
+    modularity,
+)
 from nestmap.hierarchy.merge import join_shortest
 from nestmap.neighbors import neighbor_graph
 
@@ -109,11 +116,25 @@ def test_contraction_keeps_volumes_and_modularity() -> None:
     assert modularity(small, np.arange(6), 0.7) == pytest.approx(modularity(graph, labels, 0.7))
 
 
+def test_samples_leave_out_a_few_links_in_both_directions() -> None:
+    graph = random_graph(RNG, 300, 20)
+    whole, shares = graph.matrix().toarray(), []
+    for number in range(8):
+        sample = graph.sample(number)
+        links = sample.matrix().toarray()
+        assert (links == links.T).all() and ((links == whole) | (links == 0)).all()
+        np.testing.assert_array_equal(links, graph.sample(number).matrix().toarray())
+        np.testing.assert_array_equal(sample.volumes, graph.volumes)
+        shares.append(1 - len(sample.ids) / len(graph.ids))
+    assert len({*shares}) > 1 and np.mean(shares) == pytest.approx(8 / 256, abs=0.01)
+
+
 def test_groups_are_found() -> None:
     graph = groups_in_a_ring(6, 7)
     expected = np.repeat(np.arange(6), 7)
     np.testing.assert_array_equal(find_communities(graph, 1.0), expected)
     np.testing.assert_array_equal(agree_on_communities(graph, 1.0, 2).labels, expected)
+    np.testing.assert_array_equal(agree_on_samples(graph, 1.0, 2).labels, expected)
     merged = join_shortest(merge_links(graph, np.zeros(graph.n, dtype=np.int64)), 6)
     np.testing.assert_array_equal(merged, expected)
 
@@ -183,6 +204,14 @@ def test_a_scale_stands_out_where_there_are_clusters() -> None:
     for X, stands_out in ((blobs, True), (cloud, False)):
         graph = LinkGraph.between(np.arange(800), 800, neighbor_graph(X, 15).ids)
         assert (natural_scale(graph) is not None) == stands_out
+
+
+def test_labels_stay_with_a_few_rows_less() -> None:
+    X = digits()
+    before = Communities().fit(X).labels_
+    for seed in range(3):
+        kept = np.sort(np.random.default_rng(seed).permutation(len(X))[len(X) // 100 :])
+        assert adjusted_rand_score(before[kept], Communities().fit(X[kept]).labels_) > 0.95
 
 
 # -- the tree of an estimator --------------------------------------------------------------------------

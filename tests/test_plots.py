@@ -38,7 +38,7 @@ def _close_figures() -> Any:
 
 @cache
 def model() -> nestmap.HNNE:
-    """Of 401, 155, 49 and 12 (`labels_`) clusters."""
+    """Of 401, 155, 50 and 12 (`labels_`) clusters."""
     return nestmap.HNNE().fit(digits())
 
 
@@ -276,7 +276,7 @@ def test_given_names() -> None:
 def test_other_layouts(layout: str, theme: str) -> None:
     axes = nestmap.plot(model().relayout(layout=layout), 2, theme=theme)
     paths = [len(c.get_paths()) for c in axes.collections]
-    assert 49 in paths and 12 in paths
+    assert 50 in paths and 12 in paths
     assert matplotlib.colors.to_hex(axes.figure.get_facecolor()) == THEMES[theme].background
 
 

@@ -143,7 +143,7 @@ class HNNE(LivingMap, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     >>> model.embedding_.shape
     (1797, 2)
     >>> model.hierarchy_
-    Hierarchy(1797 rows -> 401 -> 155 -> 49 -> 12 nodes, metric='euclidean')
+    Hierarchy(1797 rows -> 401 -> 155 -> 50 -> 12 nodes, metric='euclidean')
     >>> model.transform(X[:1]).shape, model.predict(X[:1], level=-1).shape
     ((1, 2), (1,))
     """

@@ -21,18 +21,18 @@ import numpy as np
 from .._arrays import Array, brief_repr
 from .._native import kernels
 from .._parallel import map_blocks
-from .link_graph import Elected, LinkGraph, agree_on_communities, borders, elect_communities, find_communities
+from .link_graph import Elected, LinkGraph, agree_on_communities, agree_on_samples, borders, find_communities
 from .merge import Links
 
 STEP = 4.0  # times the resolution from a level to the next finer one: three to four times as many communities
-ATOMS = 256.0  # resolution of the communities that coarser levels are made of; as good as leaves, and soon done
+ATOMS = 256.0  # resolution of the communities that other levels are made of; of many leaves `labels_`, too
 CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions for `labels_`, from 1 / 16 to 1
 _FINE = (8.0, 16.0, 32.0)  # at these, communities are cut out of the continuous: they show what that costs
 _PIECES = 64.0  # the next: coarse communities are made of its pieces, which is faster and more stable than of atoms
-_MOST_LINKS = 500_000  # that votes are made on; of a million rows there are more, and each vote would take long
+_MOST_LINKS = 250_000  # that votes are made on, of leaves or else of atoms or pieces: more would take long
 _LEAST_SCORE = 0.5  # of a scale that stands out: two islands have log(2) = 0.69, a cloud without clusters about 0.1
-_TRIES, _FEW_TRIES = 8, 2  # partitions for each resolution: their mean does not depend on chance as each does
-_WORSE, _MOST_VOTES = 0.1, 16  # a score lower by that share has no vote; the best has most: no single one decides
+_TRIES, _FEW_TRIES = 4, 2  # partitions for each resolution: their mean does not depend on chance as each does
+_WORSE = 0.1  # a score lower by that share does not count; others count for what they have above it
 _LEAST_LOSS = 1e-4  # share of the links, for logarithms
 MOST_ON_TOP = 12  # nodes of the top level, where the data allow
 LEAST_ON_TOP = 3
@@ -78,7 +78,7 @@ def build_communities(graph: LinkGraph, ranks: Array, n_threads: int = 1) -> Com
         members = _between(below, labels)
         agreement = agreements[k - default] if k >= default else None
         partitions.append(Partition(members, merge_links(current, members), agreement))
-        current = ordered.contract(labels, int(labels.max()) + 1)
+        current = current.contract(members, int(members.max()) + 1)
         below = labels
     whole = np.zeros(current.n, dtype=np.int64)
     partitions.append(Partition(whole, merge_links(current, whole)))
@@ -92,11 +92,16 @@ def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int, list[Ar
     """
     if graph.n < LEAST_ON_TOP:
         return [], 0, []
-    atoms = find_communities(graph, ATOMS)
-    middle = graph.contract(atoms, int(atoms.max()) + 1)
-    joined = _few_enough(middle)
-    elected, resolution = _default_communities(middle.contract(joined, int(joined.max()) + 1), n_threads)
-    chosen = elected.labels[joined]
+    atoms, middle = _contracted(graph, ATOMS)
+    joined, small = (np.arange(middle.n), middle) if _is_small(middle) else _contracted(middle, _PIECES)
+    scale = natural_scale(small, n_threads)
+    if _is_small(graph):
+        elected, resolution = _default_communities(graph, scale, n_threads)
+        atoms, middle = _contracted(graph, ATOMS, elected.labels)
+        chosen = _between(atoms, elected.labels)
+    else:
+        elected, resolution = _default_communities(small, scale, n_threads)
+        chosen = elected.labels[joined]
     above = _coarser(middle, chosen, resolution, n_threads)
     coarse = [each.labels[atoms] for each in above]
     finer: list[Array] = []  # coarse to fine
@@ -109,29 +114,24 @@ def _scales(graph: LinkGraph, n_threads: int) -> tuple[list[Array], int, list[Ar
     return found, default, [each.agreement for each in (elected, *above)]
 
 
-def _few_enough(graph: LinkGraph) -> Array:
-    """What stands for the nodes of a graph in the votes for `labels_`: themselves, or of many nodes communities."""
-    return np.arange(graph.n) if len(graph.ids) <= _MOST_LINKS else find_communities(graph, _PIECES)
+def _is_small(graph: LinkGraph) -> bool:
+    """Whether votes for `labels_` may be made on its nodes."""
+    return len(graph.ids) <= _MOST_LINKS
 
 
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """Where clusters stand out: a resolution, and partitions around it with the number of their votes."""
-
-    resolution: float
-    partitions: list[Array]
-    votes: Array
-
-    __repr__ = brief_repr
+def _contracted(graph: LinkGraph, resolution: float, parents: Array | None = None) -> tuple[Array, LinkGraph]:
+    """Communities, and the graph of these."""
+    labels = find_communities(graph, resolution, parents=parents)
+    return labels, graph.contract(labels, int(labels.max()) + 1)
 
 
-def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
-    """The resolutions at which communities have the thinnest borders for their number; None where none stands out.
+def natural_scale(graph: LinkGraph, n_threads: int = 1) -> float | None:
+    """The resolution at which communities have the thinnest borders for their number; None where none stands out.
 
     Pieces that are cut out of a continuous cloud lose links along their borders, the more the smaller they are: by a
     power of their number, which fine communities show. Clusters lose less than that power says for theirs. The ratio
-    of both is 1 where there are no clusters of that size, and near 0 where clusters are islands. Resolutions with
-    about the largest (1 - ratio) * log(effective number of clusters) vote for what belongs together.
+    of both is 1 where there are no clusters of that size, and near 0 where clusters are islands. The middle of the
+    resolutions with about the largest (1 - ratio) * log(effective number of clusters) is taken.
     """
     tried = [(graph, _PIECES, number) for number in range(_TRIES)]
     tried += [(graph, resolution, number) for resolution in _FINE for number in range(_FEW_TRIES)]
@@ -151,10 +151,10 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> Scale | None:
     scores = [round((1 - math.exp(loss - (fit[0] + fit[1] * number))) * number, 6) for number, loss in measured[:n]]
     if max(scores) < _LEAST_SCORE:
         return None
-    votes = [round(_MOST_VOTES * max(0.0, 1 - (1 - score / max(scores)) / _WORSE)) for score in scores]
-    half_octaves = sum(number * vote for number, vote in enumerate(votes)) / sum(votes)
-    resolution = round(CANDIDATES[0] * 2 ** (half_octaves / 2), 9)
-    return Scale(resolution, found, np.repeat(np.array(votes, dtype=np.int64), _TRIES))
+    shares = [max(0.0, 1 - (1 - score / max(scores)) / _WORSE) for score in scores]
+    half_octaves = math.fsum(number * share for number, share in enumerate(shares)) / math.fsum(shares)
+    resolution: float = CANDIDATES[0] * math.exp2(half_octaves / 2)
+    return round(resolution, 9)
 
 
 def _attempts(tried: list[tuple[LinkGraph, float, int]], n_threads: int) -> list[Array]:
@@ -190,15 +190,15 @@ def _line(x: list[float], y: list[float]) -> tuple[float, float] | None:
     return height - slope * middle, slope
 
 
-def _default_communities(graph: LinkGraph, n_threads: int) -> tuple[Elected, float]:
+def _default_communities(graph: LinkGraph, scale: float | None, n_threads: int) -> tuple[Elected, float]:
     """The clusters of `labels_` and their resolution: where they stand out, or the first from 1 on that has two."""
-    if (scale := natural_scale(graph, n_threads)) is not None:
-        found = elect_communities(graph, scale.partitions, scale.votes, scale.resolution, n_threads)
+    if scale is not None:
+        found = agree_on_samples(graph, scale, n_threads)
         if found.labels.max() > 0:
-            return found, scale.resolution
+            return found, scale
     resolution = 1.0
     while True:
-        found = agree_on_communities(graph, resolution, n_threads)
+        found = agree_on_samples(graph, resolution, n_threads)
         if found.labels.max() > 0 or graph.n < 2:
             return found, resolution
         resolution *= 2

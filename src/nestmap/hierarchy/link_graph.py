@@ -14,6 +14,10 @@ from .._native import kernels
 from .._parallel import map_blocks
 
 _VOTES, _TRIES = 32, 4  # partitions that decide what belongs together, and of which the best is taken then
+_LEFT_OUT = 8  # of 256 links, in a sample
+_FIRST_VOTES, _MOST_VOTES = 16, 128  # on samples
+_VOTES_PER_DOUBT = 5000  # clusters that stand apart have a doubt below 0.005, texts one of 0.03
+_MOST_EFFORT = 5_000_000  # links that all voters look at
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,16 @@ class LinkGraph:
 
         return components(self.matrix())
 
+    def sample(self, number: int) -> LinkGraph:
+        """Without some of the links, other ones for each number; volumes stay.
+
+        A link is left out by the sum of two numbers that its nodes have drawn, which is the same in both directions.
+        """
+        drawn = np.random.default_rng([number, 1]).integers(0, 256, self.n, dtype=np.uint8)
+        kept = drawn[self.sources] + drawn[self.ids] >= _LEFT_OUT  # modulo 256
+        starts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
+        return LinkGraph(starts, self.ids[kept], self.weights[kept], self.volumes)
+
     def take(self, order: Array) -> LinkGraph:
         """The same with its nodes in another order: node i is the old node order[i]."""
         moved = self.matrix()[order][:, order] + sparse.diags(self.inside[order])
@@ -155,56 +169,79 @@ class Elected:
 
 def agree_on_communities(graph: LinkGraph, resolution: float, n_threads: int = 1) -> Elected:
     """What many partitions agree on: it hardly changes with a few rows less, where single partitions do."""
-    found = _partitions(graph, resolution, _VOTES, n_threads)
-    return elect_communities(graph, found, np.ones(len(found), dtype=np.int64), resolution, n_threads)
+    return _elect(graph, _partitions(graph, resolution, _VOTES, n_threads), resolution, n_threads)
 
 
-def elect_communities(
-    graph: LinkGraph, partitions: Sequence[Array], votes: Array, resolution: float, n_threads: int = 1
-) -> Elected:
-    """The best partition of the graph whose links are weighed by the votes of partitions for them.
+def agree_on_samples(graph: LinkGraph, resolution: float, n_threads: int = 1) -> Elected:
+    """What partitions of many samples of the links agree on: as they do, a few rows less change some links.
 
-    A partition votes for a link if both ends are in one community. `votes`: whole numbers, of each partition.
+    The first voters tell how many there are: more where they do not agree.
     """
+    found = _partitions_of_samples(graph, resolution, range(_FIRST_VOTES), n_threads)
+    affordable = _MOST_EFFORT // max(1, len(graph.ids))
+    n_votes = min(_MOST_VOTES, affordable, round(_VOTES_PER_DOUBT * _doubt(graph, found)))
+    found += _partitions_of_samples(graph, resolution, range(_FIRST_VOTES, n_votes), n_threads)
+    return _elect(graph, found, resolution, n_threads)
+
+
+def _doubt(graph: LinkGraph, partitions: Sequence[Array]) -> float:
+    """Variance of the votes for a link, in the mean of all links."""
+    votes, n = _count_votes(graph, partitions), len(partitions)
+    return float(np.sum(graph.weights * votes * (n - votes))) / (n * n * graph.total)
+
+
+def _count_votes(graph: LinkGraph, partitions: Sequence[Array]) -> Array:
+    """Votes for each link: a partition votes for those with both ends in one community."""
     source, target = graph.sources, graph.ids
-    given = np.zeros(len(target), dtype=np.int64)
-    for labels, number in zip(partitions, votes.tolist(), strict=True):
-        given += number * (labels[source] == labels[target])
-    together = given > 0
-    weights, ends = graph.weights[together] * given[together], (source[together], target[together])
+    votes = np.zeros(len(target), dtype=np.int64)
+    for labels in partitions:
+        votes += labels[source] == labels[target]
+    return votes
+
+
+def _elect(graph: LinkGraph, partitions: Sequence[Array], resolution: float, n_threads: int) -> Elected:
+    """The best partition of the graph whose links are weighed by the votes of partitions for them."""
+    votes = _count_votes(graph, partitions)
+    together = votes > 0
+    weights, ends = graph.weights[together] * votes[together], (graph.sources[together], graph.ids[together])
     links = sparse.csr_matrix((weights, ends), shape=(graph.n, graph.n))
-    agreed = LinkGraph.of_matrix(links + sparse.diags(graph.inside * votes.sum()))
+    agreed = LinkGraph.of_matrix(links + sparse.diags(graph.inside * len(partitions)))
     agreed = replace(agreed, volumes=np.maximum(agreed.volumes, 1))  # nodes that are alone in all partitions
     found = _partitions(agreed, resolution, _TRIES, n_threads)
     best = found[int(np.argmax([modularity(agreed, labels, resolution) for labels in found]))]
-    return Elected(best, agreement(graph, best, partitions, votes))
+    return Elected(best, agreement(graph, best, partitions))
 
 
-def agreement(graph: LinkGraph, labels: Array, partitions: Sequence[Array], votes: Array) -> Array:
+def agreement(graph: LinkGraph, labels: Array, partitions: Sequence[Array]) -> Array:
     """How far partitions agree on each community of one: float32, 1 where all of them have it.
 
     Its overlap with the most similar community of a partition, by the Jaccard index of their links, in the mean of
-    all votes.
+    all partitions.
 
     Examples
     --------
     >>> links = LinkGraph.between(np.arange(4), 4, np.array([[1], [0], [3], [2]]))
-    >>> other = np.array([0, 0, 1, 2])
-    >>> agreement(links, np.array([0, 0, 1, 1]), [other], np.array([1])).tolist()
+    >>> agreement(links, np.array([0, 0, 1, 1]), [np.array([0, 0, 1, 2])]).tolist()
     [1.0, 0.5]
     """
     own = np.bincount(labels, weights=graph.volumes)
     sums = np.zeros(len(own))
-    for other, number in zip(partitions, votes.tolist(), strict=True):
-        if number:
-            pairs, where = np.unique(labels * (int(other.max()) + 1) + other, return_inverse=True)
-            common = np.bincount(where, weights=graph.volumes)
-            mine, theirs = np.divmod(pairs, int(other.max()) + 1)
-            overlap = common / (own[mine] + np.bincount(other, weights=graph.volumes)[theirs] - common)
-            sums += number * np.maximum.reduceat(overlap, np.searchsorted(mine, np.arange(len(own))))
-    return np.asarray(sums / votes.sum(), dtype=np.float32)
+    for other in partitions:
+        pairs, where = np.unique(labels * (int(other.max()) + 1) + other, return_inverse=True)
+        common = np.bincount(where, weights=graph.volumes)
+        mine, theirs = np.divmod(pairs, int(other.max()) + 1)
+        overlap = common / (own[mine] + np.bincount(other, weights=graph.volumes)[theirs] - common)
+        sums += np.maximum.reduceat(overlap, np.searchsorted(mine, np.arange(len(own))))
+    return np.asarray(sums / len(partitions), dtype=np.float32)
 
 
 def _partitions(graph: LinkGraph, resolution: float, n: int, n_threads: int) -> list[Array]:
     parts = [slice(i, i + 1) for i in range(n)]
     return map_blocks(lambda part: find_communities(graph, resolution, number=part.start), parts, n_threads)
+
+
+def _partitions_of_samples(graph: LinkGraph, resolution: float, numbers: range, n_threads: int) -> list[Array]:
+    def attempt(part: slice) -> Array:
+        return find_communities(graph.sample(part.start), resolution, number=part.start)
+
+    return map_blocks(attempt, [slice(number, number + 1) for number in numbers], n_threads)

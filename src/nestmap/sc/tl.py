@@ -68,7 +68,7 @@ def hnne(
     >>> adata = anndata.AnnData(load_digits().data)
     >>> nestmap.sc.tl.hnne(adata)
     >>> adata.obsm["X_hnne"].shape, adata.obs["hnne"].nunique(), adata.uns["hnne"]["n_clusters"].tolist()
-    ((1797, 2), 12, [401, 155, 49, 12])
+    ((1797, 2), 12, [401, 155, 50, 12])
     """
     check_cells(adata)
     if "neighbors" in parameters:
