@@ -27,6 +27,7 @@ from .._progress import Share, part_of
 from .cells import Partition, group_by_centre, number_of_cells, partition_rows
 from .products import join_by_products, products_tell
 from .report import Clock, FirstNeighbors, NeighborReport
+from .shared import Shared
 
 # The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and
 # for the pairs that pass, the look at the remaining columns, and per column of X to verify one (measured on AVX2).
@@ -195,11 +196,13 @@ def join_points(
     hashes: Array | None = None,
     columns: int = MOST_COLUMNS,
     start: Array | None = None,
+    shared: Shared | None = None,
 ) -> Joined:
     """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
 
     `hashes`: what `hash_points` gives for these rows, if the caller has it; `columns`: most reduced columns; `start`:
-    another row for each row that is probably the nearest, for tight limits from the beginning.
+    another row for each row that is probably the nearest, for tight limits from the beginning; `shared`: where these
+    points' short rows are taken from, if they are known.
     """
     clock = Clock()
     if core() is None:
@@ -207,12 +210,16 @@ def join_points(
         report = NeighborReport("exact", True, points.n, points.n, "numpy", seconds=clock.stop("brute force"))
         return Joined(squared, ids, report, np.empty(0, dtype=np.int64), None, Index(points))
     with single_threaded_blas():
-        copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
-        distinct = copies.distinct
-        clock.stop("duplicates")
-        reducer = reducer or fit_reducer(points, most=min(columns, MOST_COLUMNS))
-        clock.stop("directions")
-        reduced = reduce_rows(points, reducer, n_threads, distinct)
+        distinct: Array | None
+        if shared is not None:
+            copies, distinct, reducer, reduced = shared.copies, shared.rows, shared.reducer, shared.take()
+        else:
+            copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
+            distinct = copies.distinct
+            clock.stop("duplicates")
+            reducer = reducer or fit_reducer(points, most=min(columns, MOST_COLUMNS))
+            clock.stop("directions")
+            reduced = reduce_rows(points, reducer, n_threads, distinct)
         clock.stop("reduction")
         reduced, partition = _put_into_cells(reduced, n_threads)
         if distinct is not None:
