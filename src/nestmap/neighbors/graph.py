@@ -199,10 +199,10 @@ def nearest_distinct(
 ) -> tuple[Array, Array, NeighborReport]:
     """The same for the distinct rows alone, and among them: rows and ids are their places in ascending order."""
     found = _search(shared.points, shared.rows, k, n_threads, target_recall, progress, shared)
-    distinct = np.sort(shared.rows)
-    at = np.searchsorted(distinct, found.order)
+    place = np.zeros(shared.points.n, dtype=np.int64)
+    place[np.sort(shared.rows)] = np.arange(len(shared.rows))
     ids, distances = np.empty_like(found.ids), np.empty_like(found.distances)
-    ids[at], distances[at] = np.searchsorted(distinct, found.ids), found.distances
+    ids[place[found.order]], distances[place[found.order]] = place[found.ids], found.distances
     return ids, distances, found.report
 
 

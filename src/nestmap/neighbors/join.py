@@ -310,10 +310,10 @@ def _head_costs(
 ) -> tuple[Array, Array]:
     """What a pair of a round costs by the number of leading columns, by a sample, and these numbers."""
     a, b = _sample_pairs(partition, before, n_visit)
-    difference = np.abs(reduced.z[a] - reduced.z[b])
-    tails = np.abs(reduced.tails[a] - reduced.tails[b])
-    if points.norm == "L2":
-        difference, tails = difference**2, tails**2
+    difference, tails = reduced.z[a], reduced.tails[a]
+    for apart, others in ((difference, reduced.z[b]), (tails, reduced.tails[b])):
+        apart -= others
+        (np.square if points.norm == "L2" else np.abs)(apart, out=apart)
     bounds = difference.reshape(len(a), -1, 8).sum(axis=2).cumsum(axis=1) + tails
     passing = (bounds <= np.maximum(limits[a], limits[b])[:, None]).mean(axis=0)
     heads = np.arange(8, reduced.z.shape[1] + 1, 8)
