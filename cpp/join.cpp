@@ -336,7 +336,7 @@ JoinCounts join_near(const Cells& cells, const Rows& rows, int64_t n_visit, Pair
         Worker<N>& worker = workers[id];
         worker.begin(cell);
         if (done.insert(cell, cell)) {
-            worker.seed(cell);
+            if (!std::isfinite(reach[cell])) worker.seed(cell);  // rows that come with limits need no first ones
             worker.join_one_way(cell);
         }
         std::vector<double> distance;

@@ -62,10 +62,32 @@ bool is_plain(double sa, double ca, double sb, double cb) {
     return sa == sb && ca == 0 && cb == 0 && std::frexp(sa, &exponent) == 0.5 && std::abs(exponent) < 160;
 }
 
+template <class T>
+constexpr bool IS_BYTE = std::is_same_v<T, uint8_t> || std::is_same_v<T, int8_t>;
+
+// The same of bytes in integers, which are several times faster: no sum loses a digit either way, so neither do bits.
+template <Norm N, class T>
+double byte_distance(const T* a, const T* b, int64_t cols, double limit) {
+    int64_t sum = 0;
+    for (int64_t k = 0; k < cols;) {
+        const int64_t stop = std::min(cols, k + EXIT_EVERY);
+        int32_t part = 0;
+        for (; k < stop; ++k) {
+            const int16_t diff = (int16_t)(a[k] - b[k]);
+            part += N == Norm::L2 ? diff * diff : std::abs(diff);
+        }
+        sum += part;
+        if ((double)sum > limit) return std::numeric_limits<double>::infinity();
+    }
+    return (double)sum;
+}
+
 template <Norm N, class A, class B>
 double plain_distance(const A* a, const B* b, int64_t cols, double scale, double limit) {
     const double factor = N == Norm::L2 ? scale * scale : scale;
-    return factor * dense_distance<N, Form::Plain>(a, b, cols, 1, 0, 1, 0, limit / factor * (1 + 1e-12));
+    limit = limit / factor * (1 + 1e-12);
+    if constexpr (IS_BYTE<A> && std::is_same_v<A, B>) return factor * byte_distance<N>(a, b, cols, limit);
+    return factor * dense_distance<N, Form::Plain>(a, b, cols, 1, 0, 1, 0, limit);
 }
 
 template <class T, Norm N>
@@ -114,7 +136,7 @@ template <class T>
 double DenseRows<T>::distance_from(const double* x, int64_t i, int64_t j, double limit, Norm norm) const {
     const double sa = affine_.scale[i], sb = affine_.scale[j], ca = affine_.centre[i], cb = affine_.centre[j];
     const bool plain = is_plain(sa, ca, sb, cb);
-    if (plain != affine_.scale.is_constant()) return distance(i, *this, j, limit, norm);
+    if (plain != affine_.scale.is_constant() || (plain && IS_BYTE<T>)) return distance(i, *this, j, limit, norm);
     if (affine_.extra[i] != affine_.extra[j]) return APART;
     const T* b = data_ + j * cols_;
     if (plain)

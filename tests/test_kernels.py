@@ -98,6 +98,21 @@ def test_pair_distances_match_twin(build: str, metric: str) -> None:
     np.testing.assert_allclose(found, points.pair_distances(i, points, j, points.norm), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+@pytest.mark.parametrize("columns", [1, 7, 128, 129, 300])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_distances_of_bytes_have_the_bits_of_doubles(build: str, metric: str, columns: int, dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    info = np.iinfo(dtype)
+    x = rng.integers(info.min, info.max, (50, columns), dtype=dtype, endpoint=True)
+    x[0], x[1] = info.min, info.max  # the farthest there are
+    i, j = np.repeat(np.arange(50), 50), np.tile(np.arange(50), 50)
+    with using(build):
+        narrow, wide = (kernels.pair_distances(make_points(v, metric), i, j) for v in (x, x.astype(np.float64)))
+    np.testing.assert_array_equal(narrow, wide)
+
+
 def test_a_row_alone_has_the_bits_of_the_batch() -> None:
     x = RNG.normal(size=(40, 131)).astype(np.float32)
     mean, basis = np.zeros(131), RNG.normal(size=(2, 131))

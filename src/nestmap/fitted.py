@@ -15,6 +15,7 @@ from ._input.validate import largest_value, work_dtype
 from ._points.duplicates import hash_points
 from ._points.point_set import NATIVE_METRICS, make_points, power_of_two
 from ._points.reduce import fit_reducer
+from ._progress import part_of
 from ._run import Run
 from ._work.directory import WorkDir
 from .arrangement import Arrangement, Coordinates, GlobalArrangement, OldArrangement, OldPlaces, make_local
@@ -33,6 +34,7 @@ from .neighbors.choice import most_columns
 from .neighbors.item_graph import MOST_NODES, MOST_ROWS, ItemGraph, find_node_graph, find_row_graph
 from .neighbors.join import Index, build_index
 from .neighbors.row_metric import RowMetric
+from .neighbors.shared import Start, share_rows, shares_rows
 from .placement import Assigned, FittedTree, RowTable
 from .preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
 
@@ -114,7 +116,7 @@ def fit_tree(
     `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`; `kind`: of the levels above the
     leaves; `lists`: neighbours that the user has brought, for kind="graph".
     """
-    own = None
+    own = start = None
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, run.n_threads)
@@ -124,10 +126,11 @@ def fit_tree(
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
         if kind == "graph" and lists is None and _has_row_graph(X, metric):
-            own = row_graph(X, metric, hashes, run)
+            joins = given is None and find is None and saved is None  # exact first neighbours are found here
+            own, start = _graph_and_start(X, metric, hashes, run, joins)
         hierarchy = build_levels(
             X, metric, run, given=given, hashes=hashes, min_nodes=min_nodes, saved=saved, find=find,
-            most_nodes=MOST_NODES if kind == "graph" else 0, start=None if own is None else own.nearest(X.shape[0]),
+            most_nodes=MOST_NODES if kind == "graph" else 0, start=start,
         )  # fmt: skip
     if kind == "graph":
         if own is None and lists is None:
@@ -151,6 +154,18 @@ def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | Bl
 def _has_row_graph(X: Any, metric: Any) -> bool:
     """Whether the graph of a fit is that of its rows. Too many make do with nodes, unless distances are given."""
     return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
+
+
+def _graph_and_start(
+    X: Any, metric: Any, hashes: Array, run: Run, joins: bool
+) -> tuple[ItemGraph | None, Start | None]:
+    """The graph of the rows, and what it leaves for their first neighbours; `joins`: these are searched after it."""
+    n, shared = X.shape[0], None
+    run.progress.begin(f"neighbours of {n} rows")
+    if joins and run.rows.method == "exact" and shares_rows(n, X.shape[1], metric, run.rows.columns):
+        shared = share_rows(X, metric, hashes, run.n_threads, part_of(run.progress.share, 0, 0.1))
+    graph = find_row_graph(X, metric, hashes, run.n_threads, run.progress.share, shared)
+    return graph, None if graph is None else Start(graph.nearest(n), shared)
 
 
 def row_graph(X: Any, metric: Any, hashes: Array, run: Run, whose: str = "") -> ItemGraph | None:

@@ -14,7 +14,7 @@ from ._costs import GRAPH_COLUMNS, Graphs, Job, expected_share, faster_ways, n_i
 from ._input.memory import Budget, format_size
 from ._input.validate import work_dtype
 from ._points.point_set import NATIVE_METRICS
-from ._points.reduce import ALL_COLUMNS, MOVED, sample_size
+from ._points.reduce import ALL_COLUMNS, MOST_COLUMNS, MOVED, sample_size
 from ._progress import Progress, in_seconds
 from ._run import Run
 from .arrangement import MOST_LOCAL, n_columns
@@ -278,6 +278,8 @@ def _estimate(
         items = n_items("rows" if detail == "rows" else graphs.tree or graphs.forces, n, _LEAVES)
         stages["islands"] = stages["layout"] + items * (_PER_NODE + _PER_ITEM)
     stages |= _graph_stages(n, n_features, stages["centroids"], graphs, kind == "graph")
+    if graphs.tree == "rows" and method == "exact" and columns >= min(MOST_COLUMNS, n_features):
+        stages["graph"] += n * short  # of the join, which are made before (neighbors/shared.py)
     if d == 0:
         del stages["layout"]
     if method in ("given", "brute force"):

@@ -79,6 +79,23 @@ class ShortRows:
                 map_blocks(step, blocks(n, width, values=100_000), n_threads)
         return ShortRows(self.z, _take(self.tails, order, n_threads), self.sizes[order])
 
+    def leading(self, columns: int, n_threads: int) -> ShortRows:
+        """A copy of the leading columns; the tail stands for the others."""
+        z = aligned_empty(len(self.z), columns)
+
+        def copy(part: slice) -> None:
+            z[part] = self.z[part, :columns]
+
+        map_blocks(copy, blocks(len(z), columns, values=800_000), n_threads)
+        return ShortRows(z, np.ascontiguousarray(self.tails[:, : columns // 8]), self.sizes)
+
+    def leading_hold_little(self) -> bool:
+        """Whether a few columns tell little, so that a search should look at many (L2)."""
+        if self.z.shape[1] <= _LEADING:
+            return False
+        rest = float(np.square(self.tails[:, _LEADING // 8 - 1], dtype=np.float64).sum())
+        return rest > (1 - _LITTLE) * float(self.sizes.sum(dtype=np.float64))
+
 
 def _take(values: Array, order: Array, n_threads: int, out: Array | None = None) -> Array:
     """values[order], by several threads."""

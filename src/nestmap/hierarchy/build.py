@@ -37,6 +37,7 @@ from ..neighbors import (
 from ..neighbors.blocked import BlockedIndex, measure_links
 from ..neighbors.choice import Search
 from ..neighbors.join import Index
+from ..neighbors.shared import Start
 from .medoids import merge_medoids
 from .merge import Links, components, link_graph
 from .tree import Grouping, Hierarchy, Level
@@ -123,7 +124,7 @@ def build_levels(
     saved: SavedSteps | None = None,
     find: Finder | None = None,
     most_nodes: int = 0,
-    start: Array | None = None,
+    start: Start | None = None,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
@@ -180,7 +181,7 @@ def _find_neighbors(
     hashes: Array | None,
     keys: Array,
     find: Finder | None,
-    start: Array | None,
+    start: Start | None,
 ) -> Found:
     """First neighbours of the items below level k."""
     if find and given is None and (found := find(k, items, keys, hashes, reducer)) is not None:

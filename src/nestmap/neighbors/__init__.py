@@ -29,6 +29,7 @@ from .join import Index, join_points
 from .metric import accepts_sparse, centroid_kind, check_metric
 from .report import FirstNeighbors, NeighborReport
 from .row_metric import RowMetric
+from .shared import Start
 
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
 
@@ -138,12 +139,12 @@ def search(
     progress: Share | None = None,
     hashes: Array | None = None,
     keys: Array | None = None,
-    start: Array | None = None,
+    start: Start | None = None,
 ) -> Found:
     """First neighbours of validated rows (or of centroids) under a metric that `check_metric` gave back.
 
     Of rows at the same distance the one with the lowest key is taken. `hashes`: what `hash_points` gives for the
-    rows; they are the keys unless others are given; `start`: for each row another one that is probably the nearest.
+    rows; they are the keys unless others are given; `start`: what a graph of these rows has left.
     """
     metric, options = canonical_metric(metric), options or Search()
     if isinstance(metric, str) and metric == "precomputed":
@@ -156,10 +157,11 @@ def search(
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, keys, n_threads, progress))
-    points = make_points(X, metric, n_threads=n_threads, keys=keys)
     chosen = decide(X, metric, options)
+    nearest, shared = (None, None) if start is None else (start.nearest, start.shared)
+    points = shared.points if shared else make_points(X, metric, n_threads=n_threads, keys=keys)
     if chosen.method == "exact":
-        joined = join_points(points, n_threads, reducer, progress, hashes, options.columns, start)
+        joined = join_points(points, n_threads, reducer, progress, hashes, options.columns, nearest, shared)
         neighbors = joined.in_metric(points)
         if core() is None and options.method == "approximate":
             neighbors = replace(neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact()))

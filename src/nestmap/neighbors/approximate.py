@@ -32,17 +32,18 @@ from .._points.reduce import (
     for_single,
     reduce_rows,
     rounding_slack,
-    sample_size,
 )  # fmt: skip
 from .._progress import Share, part_of
 from .cells import USUAL_COLUMNS, Partition, fine_partition
 from .join import Index, Joined, join_points, make_cells
 from .report import Clock, NeighborReport
 from .scan import nearest_ids
+from .shared import Shared, sample_of
 from .spaces import ProductSpace, SomeRows, Space, space_of
 
 _LEAST_DISTINCT = 2000  # rows: of fewer the exact neighbours are found at once
-_PROBES, _FEW_PROBES, _MANY_PROBES = 6, 3, 8  # cells that each row looks into, for a low target, and for k > 1
+# cells that each row looks into, for a low target, and for k > 1, where 8 would find 0.89 of images and need a round
+_PROBES, _FEW_PROBES, _MANY_PROBES = 6, 3, 10
 _LOW = 0.7  # a target below: fewer cells, and a quarter of the sample, which would cost as much as the search
 _LEAST = 0.35  # a target below: no more columns than usual, even if they say little
 _NEARLY_ALL = 0.99  # a target above: long lists from the beginning, where rows are hard to tell apart
@@ -156,8 +157,9 @@ def search_graph(
     exact_pairs: Callable[[], float] = lambda: np.inf,
     n_sampled: int = _SAMPLED,
     most_columns: int = 0,
+    shared: Shared | None = None,
 ) -> NearestRows:
-    """The k nearest of the distinct rows (None: all rows) for each of them."""
+    """The k nearest of the distinct rows (None: all rows) for each of them; `shared`: their short rows, if known."""
     clock = Clock()
     n = points.n if distinct is None else len(distinct)
     if n < max(_LEAST_DISTINCT, 2 * k):
@@ -166,11 +168,15 @@ def search_graph(
         columns = min(columns, _FEW_COLUMNS)
     if target < _LEAST:
         most_columns = columns
-    reducer = reducer or fit_directions(points, _sample_of(points, distinct), columns, most_columns)
-    single = for_single(points, reducer)
-    reducer = single or reducer
-    clock.stop("directions")
-    reduced = reduce_rows(points, reducer, n_threads, distinct, part_of(progress, 0, 0.1), single=single is not None)
+    if shared is not None:
+        reducer, reduced = shared.leading(columns, most_columns, n_threads)
+    else:
+        sample = None if distinct is None else sample_of(points, distinct)
+        reducer = reducer or fit_directions(points, sample, columns, most_columns)
+        single = for_single(points, reducer)
+        reducer, share = single or reducer, part_of(progress, 0, 0.1)
+        clock.stop("directions")
+        reduced = reduce_rows(points, reducer, n_threads, distinct, share, single=single is not None)
     clock.stop("reduction")
     partition = fine_partition(reduced.z, n_threads, part_of(progress, 0.1, 0.15))
     reduced = reduced.put_in_order(partition.order, n_threads)
@@ -191,14 +197,6 @@ def search_graph(
     )  # fmt: skip
     index = Index(points, reducer, reduced, partition, search.head)
     return NearestRows(partition.order, ids, distances, reducer, report, index)
-
-
-def _sample_of(points: PointSet, distinct: Array | None) -> Array | None:
-    """Rows that directions are fitted on, by their places among the distinct ones."""
-    if distinct is None:
-        return None
-    size = sample_size(len(distinct), points.n_cols)
-    return distinct[np.sort(np.random.default_rng(0).choice(len(distinct), size, replace=False))]
 
 
 def graph_bytes(length: int) -> int:

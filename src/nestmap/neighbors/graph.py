@@ -24,10 +24,10 @@ from .metric import check_metric
 from .report import Clock, NeighborReport
 from .row_metric import RowMetric
 from .scan import nearest_ids
+from .shared import FEW, Shared, distinct_by_key
 from .spaces import OtherSpace, space_of
 
 METHODS = ("auto", "exact", "approximate")
-_FEW = 4096  # rows up to which all distances are the faster way
 _TIED = 8  # equal distances that are told apart by keys at once
 _MOST_TIED = 20_000_000  # distances that are measured for rows with longer runs of equal ones: some seconds
 _COLUMNS = 112  # reduced columns that the search makes use of: more cost more than they find
@@ -175,31 +175,52 @@ def nearest_points(
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that the order of the
     rows makes no difference.
     """
-    few = points.n <= _FEW if method == "auto" else method == "exact" or target_recall >= 1
+    few = points.n <= FEW if method == "auto" else method == "exact" or target_recall >= 1
     if few or core() is None or k + 8 > MOST_LISTED:
         return _exact(points, k, n_threads, progress)
-    assert points.keys is not None
-    with single_threaded_blas():
-        copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
-        distinct = np.arange(points.n) if copies.distinct is None else copies.distinct
-        distinct = distinct[np.argsort(points.keys[distinct], kind="stable")]
-        found: NearestRows | str
-        try:
-            found = search_graph(
-                points, distinct, k, n_threads, target_recall, progress=progress, columns=_COLUMNS,
-                most_columns=hard_columns(target_recall, points.n),
-            )  # fmt: skip
-        except CheaperExact as reason:
-            found = str(reason)  # the exception itself would keep all that the search holds
+    copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
+    found: NearestRows | str
+    try:
+        found = _search(points, distinct_by_key(points, copies), k, n_threads, target_recall, progress)
+    except CheaperExact as reason:
+        found = str(reason)  # the exception itself would keep all that the search holds
     if isinstance(found, str):
         ids, distances, report = _exact(points, k, n_threads, progress)
         return ids, distances, replace(report, note=found)
-    found = replace(found, index=None)
     ids, distances = np.empty((points.n, k), dtype=np.int64), np.empty((points.n, k))
     ids[found.order], distances[found.order] = found.ids, found.distances
     if copies.distinct is not None:
         ids, distances = _with_copies(ids, distances, copies.first)
     return ids, distances, found.report
+
+
+def nearest_distinct(
+    shared: Shared, k: int, n_threads: int, target_recall: float, progress: Share | None = None
+) -> tuple[Array, Array, NeighborReport]:
+    """The same for the distinct rows alone, and among them: rows and ids are their places in ascending order."""
+    found = _search(shared.points, shared.rows, k, n_threads, target_recall, progress, shared)
+    place = np.zeros(shared.points.n, dtype=np.int64)
+    place[np.sort(shared.rows)] = np.arange(len(shared.rows))
+    ids, distances = np.empty_like(found.ids), np.empty_like(found.distances)
+    ids[place[found.order]], distances[place[found.order]] = place[found.ids], found.distances
+    return ids, distances, found.report
+
+
+def _search(
+    points: PointSet,
+    distinct: Array,
+    k: int,
+    n_threads: int,
+    target: float,
+    progress: Share | None,
+    shared: Shared | None = None,
+) -> NearestRows:
+    with single_threaded_blas():
+        found = search_graph(
+            points, distinct, k, n_threads, target, progress=progress, columns=_COLUMNS,
+            most_columns=hard_columns(target, points.n), shared=shared,
+        )  # fmt: skip
+    return replace(found, index=None)
 
 
 def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Array]:

@@ -14,9 +14,10 @@ from .._arrays import Array, brief_repr
 from .._points.duplicates import first_equal
 from .._points.point_set import NATIVE_METRICS, canonical_metric, make_points
 from .._progress import Share
-from .graph import build_graph, nearest_points
+from .graph import build_graph, nearest_distinct, nearest_points
 from .report import NeighborReport
 from .row_metric import RowMetric
+from .shared import Shared
 
 MOST_ROWS = 100_000  # of a graph of rows: of 200,000 words, leaves made the better map
 MOST_NODES = 600_000  # of a graph of nodes
@@ -59,11 +60,11 @@ class ItemGraph:
 
 
 def find_row_graph(
-    X: Any, metric: Any, hashes: Array, n_threads: int, progress: Share | None = None
+    X: Any, metric: Any, hashes: Array, n_threads: int, progress: Share | None = None, shared: Shared | None = None
 ) -> ItemGraph | None:
     """The graph of validated rows; None if all are equal.
 
-    `hashes`: what `hash_points` gives for the rows.
+    `hashes`: what `hash_points` gives for the rows; `shared`: short rows of the distinct ones, if known.
     """
     order = np.argsort(hashes, kind="stable")
     first = first_equal(hashes[order], order)
@@ -71,13 +72,18 @@ def find_row_graph(
     if first is not None:
         rows = np.flatnonzero(first == np.arange(len(first)))
         counts = np.bincount(first, minlength=len(first))[rows]
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        X, hashes = (X[np.ix_(rows, rows)] if is_matrix else X[rows]), hashes[rows]
-    n = X.shape[0]
+    n = len(hashes) if rows is None else len(rows)
     if n < 2:
         return None
     many = n > FEW_ROWS
-    found = _nearest(X, metric, min(_WIDTHS[many], n - 1), hashes, RECALLS[many], n_threads, progress, hashes)
+    k, recall = min(_WIDTHS[many], n - 1), RECALLS[many]
+    if shared is not None and len(shared.rows) == n:
+        found = _as_kept(*nearest_distinct(shared, k, n_threads, recall, progress), shared.points.norm)
+        return ItemGraph(*found, counts=counts, rows=rows, first=first)
+    if rows is not None:
+        is_matrix = isinstance(metric, str) and metric == "precomputed"
+        X, hashes = (X[np.ix_(rows, rows)] if is_matrix else X[rows]), hashes[rows]
+    found = _nearest(X, metric, k, hashes, recall, n_threads, progress, hashes)
     return ItemGraph(*found, counts=counts, rows=rows, first=first)
 
 
@@ -110,9 +116,12 @@ def _nearest(
         graph = build_graph(X, k, metric, n_threads, target_recall=target_recall, progress=progress)
         return graph.ids.astype(np.int32), np.zeros(graph.ids.shape, dtype=np.float32), graph.report
     points = make_points(X, metric, n_threads=n_threads, keys=keys)
-    ids, distances, report = nearest_points(
-        points, k, n_threads, target_recall=target_recall, progress=progress, hashes=hashes
-    )
-    if points.norm != "L1":
+    found = nearest_points(points, k, n_threads, target_recall=target_recall, progress=progress, hashes=hashes)
+    return _as_kept(*found, points.norm)
+
+
+def _as_kept(ids: Array, distances: Array, report: NeighborReport, norm: str) -> tuple[Array, Array, NeighborReport]:
+    """What kernels give, as a graph keeps it."""
+    if norm != "L1":
         np.sqrt(distances, out=distances)
     return ids.astype(np.int32), distances.astype(np.float32), report

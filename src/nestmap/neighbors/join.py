@@ -27,6 +27,7 @@ from .._progress import Share, part_of
 from .cells import Partition, group_by_centre, number_of_cells, partition_rows
 from .products import join_by_products, products_tell
 from .report import Clock, FirstNeighbors, NeighborReport
+from .shared import Shared
 
 # The cost of a pair, in multiply-adds of the tile: its columns, the comparison with the limits, and
 # for the pairs that pass, the look at the remaining columns, and per column of X to verify one (measured on AVX2).
@@ -34,11 +35,12 @@ _COMPARE_COST, _REFINE_COST, _VERIFY_COST = 10, 400, 15
 _PRODUCT_COST = 100  # of a pair in a product of matrices, beside its columns
 _MUCH = 10  # times that cost: bounds rule out so little that not even near cells are worth a visit
 _FIRST_HEAD = 96
-_NEAR_CELLS = 12
+_NEAR_CELLS, _NEXT_CELLS = 12, 40  # pairs of near cells pass a short head: they meet in rounds with longer ones
+_FEW_CELLS = 300  # up to here a round for the next cells saves less than it takes
 _QUERY_HEAD = 24  # columns of the tile for new rows, at least: joins choose fewer, since their limits are soon low
 _HUGE = 1e15
 _FAR_UNIT = 2.0**-333  # in which squares of the largest values that are allowed stay in range
-_SHARES = (0.0, 0.05, 0.2, 1.0)  # of the time, about, that own cells, near cells and the rest take
+_SHARES = {1: 0.1, _NEAR_CELLS: 0.35, _NEXT_CELLS: 0.6}  # of the time, about, that is over after a round
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +196,13 @@ def join_points(
     hashes: Array | None = None,
     columns: int = MOST_COLUMNS,
     start: Array | None = None,
+    shared: Shared | None = None,
 ) -> Joined:
     """First neighbours of all rows of a native metric, exact, and an index over the distinct rows.
 
     `hashes`: what `hash_points` gives for these rows, if the caller has it; `columns`: most reduced columns; `start`:
-    another row for each row that is probably the nearest, for tight limits from the beginning.
+    another row for each row that is probably the nearest, for tight limits from the beginning; `shared`: where these
+    points' short rows are taken from, if they are known.
     """
     clock = Clock()
     if core() is None:
@@ -206,12 +210,16 @@ def join_points(
         report = NeighborReport("exact", True, points.n, points.n, "numpy", seconds=clock.stop("brute force"))
         return Joined(squared, ids, report, np.empty(0, dtype=np.int64), None, Index(points))
     with single_threaded_blas():
-        copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
-        distinct = copies.distinct
-        clock.stop("duplicates")
-        reducer = reducer or fit_reducer(points, most=min(columns, MOST_COLUMNS))
-        clock.stop("directions")
-        reduced = reduce_rows(points, reducer, n_threads, distinct)
+        distinct: Array | None
+        if shared is not None:
+            copies, distinct, reducer, reduced = shared.copies, shared.rows, shared.reducer, shared.take()
+        else:
+            copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
+            distinct = copies.distinct
+            clock.stop("duplicates")
+            reducer = reducer or fit_reducer(points, most=min(columns, MOST_COLUMNS))
+            clock.stop("directions")
+            reduced = reduce_rows(points, reducer, n_threads, distinct)
         clock.stop("reduction")
         reduced, partition = _put_into_cells(reduced, n_threads)
         if distinct is not None:
@@ -244,26 +252,34 @@ def _join(
 ) -> tuple[Array, int]:
     """Own cells, then near cells, then all: each round starts from the limits of the one before.
 
-    Improves the distances and ids of what was found, and returns counts of pairs and the last head.
+    Where the caller has brought limits, the first round is that of near cells. Improves the distances and ids of what
+    was found, and returns counts of pairs and the last head.
     """
     n, n_cells = len(reduced.z), len(partition.starts) - 1
     done, counts = core().PairSet(n_cells), np.zeros(4, dtype=np.int64)
-    head = min(_FIRST_HEAD, reduced.z.shape[1])
-    for step, n_visit in enumerate((1, _NEAR_CELLS, n_cells)):
+    head, before, over = min(_FIRST_HEAD, reduced.z.shape[1]), 0, 0.0
+    for n_visit in _rounds(n_cells, started=bool((ids >= 0).all())):
         if n_visit > 1:
-            costs, heads = _head_costs(reduced, partition, squared, points, near=n_visit < n_cells)
+            costs, heads = _head_costs(reduced, partition, squared, points, before, n_visit)
             head = int(heads[np.argmin(costs)])
-            if _are_products_cheaper(points, reduced, squared, costs.min(), near=n_visit < n_cells):
-                share = part_of(progress, _SHARES[step], 1)
+            if _are_products_cheaper(points, reduced, partition, squared, costs, n_visit):
+                share = part_of(progress, over, 1)
                 counts[2] += join_by_products(points, reducer.mean, partition.order, squared, ids, n_threads, share)
                 counts[3] = n * (n - 1) // 2
                 break
         cells = make_cells(points, reduced, partition, head, n_threads)
-        share = part_of(progress, *_SHARES[step : step + 2])
+        share = part_of(progress, over, over := _SHARES.get(n_visit, 1.0))
         counts[:3] += core().self_join(cells, points.native, n_visit, done, squared, ids, n_threads, share)
-        if n_visit >= n_cells:
-            break
+        before = n_visit
     return counts, head
+
+
+def _rounds(n_cells: int, started: bool) -> list[int]:
+    """How many of the nearest cells each cell has met after each round."""
+    rounds = [_NEAR_CELLS] if started else [1, _NEAR_CELLS]
+    if n_cells > _FEW_CELLS:
+        rounds.append(_NEXT_CELLS)
+    return [*(n for n in rounds if n < n_cells), n_cells]
 
 
 def _limits(points: PointSet, order: Array, start: Array | None) -> tuple[Array, Array]:
@@ -274,23 +290,30 @@ def _limits(points: PointSet, order: Array, start: Array | None) -> tuple[Array,
     return kernels.pair_distances(points, order, ids), ids
 
 
-def _are_products_cheaper(points: PointSet, reduced: ShortRows, limits: Array, cost: float, near: bool) -> bool:
-    """Whether to leave the cells, by what a pair of the next round costs; those of near cells are few."""
-    if points.norm != "L2" or points.is_sparse or cost < (_MUCH if near else 1) * (points.n_cols + _PRODUCT_COST):
+def _are_products_cheaper(
+    points: PointSet, reduced: ShortRows, partition: Partition, limits: Array, costs: Array, n_visit: int
+) -> bool:
+    """Whether to leave the cells, by what a pair costs: of near cells, which are few, or of all that are left."""
+    if points.norm != "L2" or points.is_sparse:
+        return False
+    near, n_cells = n_visit == _NEAR_CELLS, len(partition.starts) - 1
+    if n_visit == _NEXT_CELLS:
+        costs = _head_costs(reduced, partition, limits, points, _NEAR_CELLS, n_cells)[0]
+    if costs.min() < (_MUCH if near else 1) * (points.n_cols + _PRODUCT_COST):
         return False
     some = np.random.default_rng(1).integers(0, len(limits), 1024)
     return products_tell(points.n_cols, np.sqrt(reduced.sizes[some]), limits[some])
 
 
 def _head_costs(
-    reduced: ShortRows, partition: Partition, limits: Array, points: PointSet, near: bool
+    reduced: ShortRows, partition: Partition, limits: Array, points: PointSet, before: int, n_visit: int
 ) -> tuple[Array, Array]:
-    """What a pair of the rest of the join costs by the number of leading columns, by a sample, and these numbers."""
-    a, b = _sample_pairs(partition, near)
-    difference = np.abs(reduced.z[a] - reduced.z[b])
-    tails = np.abs(reduced.tails[a] - reduced.tails[b])
-    if points.norm == "L2":
-        difference, tails = difference**2, tails**2
+    """What a pair of a round costs by the number of leading columns, by a sample, and these numbers."""
+    a, b = _sample_pairs(partition, before, n_visit)
+    difference, tails = reduced.z[a], reduced.tails[a]
+    for apart, others in ((difference, reduced.z[b]), (tails, reduced.tails[b])):
+        apart -= others
+        (np.square if points.norm == "L2" else np.abs)(apart, out=apart)
     bounds = difference.reshape(len(a), -1, 8).sum(axis=2).cumsum(axis=1) + tails
     passing = (bounds <= np.maximum(limits[a], limits[b])[:, None]).mean(axis=0)
     heads = np.arange(8, reduced.z.shape[1] + 1, 8)
@@ -298,16 +321,16 @@ def _head_costs(
     return heads + 1 + _COMPARE_COST + _REFINE_COST * passing + verified, heads
 
 
-def _sample_pairs(partition: Partition, near: bool, n: int = 4096) -> tuple[Array, Array]:
-    """Positions of random pairs of rows; near: from cells that are near each other."""
+def _sample_pairs(partition: Partition, before: int, n_visit: int, n: int = 4096) -> tuple[Array, Array]:
+    """Positions of random pairs of rows, from cells that meet when as many as `n_visit` do, but not `before`."""
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, partition.starts[-1], (2, n))
-    if near:
+    if n_visit < len(partition.starts) - 1:
         centres, starts = partition.centres, partition.starts
         filled = np.flatnonzero(np.diff(starts))
         some = rng.choice(filled, min(64, len(filled)), replace=False)
         apart = ((centres[some, None] - centres[filled]) ** 2).sum(axis=2)
-        close = filled[np.argsort(apart, axis=1)[:, :_NEAR_CELLS]]
+        close = filled[np.argsort(apart, axis=1)[:, min(before, len(filled) - 1) : n_visit]]
         cell = rng.integers(0, len(some), n)
         other = close[cell, rng.integers(0, close.shape[1], n)]
         a = rng.integers(starts[some[cell]], starts[some[cell] + 1])
