@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,9 +11,12 @@ from conftest import builds, using
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from nestmap import RecallWarning
+import nestmap
+from nestmap import HNNE, RecallWarning
+from nestmap._points.duplicates import hash_points
 from nestmap.neighbors import NeighborGraph, approximate, neighbor_graph
 from nestmap.neighbors.graph import _with_copies
+from nestmap.neighbors.item_graph import find_row_graph, with_nearest
 
 
 def mixture(n: int, d: int, seed: int = 0, groups: int = 20) -> np.ndarray:
@@ -175,3 +179,31 @@ def test_bad_options() -> None:
         neighbor_graph(np.eye(4), 1, method="fast")
     with pytest.raises(ValueError, match=r"target_recall=1\.5"):
         neighbor_graph(np.eye(4), 1, target_recall=1.5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+def test_the_graph_of_a_fit_gets_the_first_neighbours_that_it_missed(metric: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 8))
+    X = np.concatenate([X, X[:5]])  # equal rows are one item
+    truth = find_row_graph(X, metric, hash_points(X), 1)
+    assert truth is not None and truth.rows is not None
+    spoilt = replace(truth, report=replace(truth.report, exact=False))
+    some = np.arange(0, 60, 3)
+    spoilt.ids[some, :-1], spoilt.distances[some, :-1] = truth.ids[some, 1:].copy(), truth.distances[some, 1:].copy()
+    nearest = np.arange(65)
+    nearest[:60] = find_row_graph(X[:60], metric, hash_points(X[:60]), 1).ids[:, 0]  # type: ignore[union-attr]
+    found = with_nearest(spoilt, nearest, X, metric, 1)
+    expected = find_row_graph(X, metric, hash_points(X), 1)
+    assert expected is not None
+    np.testing.assert_array_equal(found.ids[:, :-1], expected.ids[:, :-1])
+    np.testing.assert_allclose(found.distances[:, :-1], expected.distances[:, :-1], rtol=1e-6)
+    assert with_nearest(truth, nearest, X, metric, 1) is truth  # it is exact
+
+
+def test_a_fit_has_all_first_neighbours_in_its_graph() -> None:
+    X = np.random.default_rng(0).normal(size=(6000, 20)).astype(np.float32)
+    model = HNNE().fit(X)
+    graph = model._fitted.graph
+    assert graph is not None and not graph.report.exact
+    np.testing.assert_array_equal(graph.ids[:, 0], nestmap.first_neighbors(X).ids)

@@ -31,7 +31,7 @@ from .mds import Through, rows_to_lay_out, seen_in
 from .neighbors import FirstNeighbors
 from .neighbors.blocked import BlockedIndex, MedoidDistances
 from .neighbors.choice import most_columns
-from .neighbors.item_graph import MOST_NODES, MOST_ROWS, ItemGraph, find_node_graph, find_row_graph
+from .neighbors.item_graph import MOST_NODES, MOST_ROWS, ItemGraph, find_node_graph, find_row_graph, with_nearest
 from .neighbors.join import Index, build_index
 from .neighbors.row_metric import RowMetric
 from .neighbors.shared import Start, share_rows, shares_rows
@@ -133,7 +133,9 @@ def fit_tree(
             most_nodes=MOST_NODES if kind == "graph" else 0, start=start,
         )  # fmt: skip
     if kind == "graph":
-        if own is None and lists is None:
+        if own is not None:
+            own = _with_first_neighbors(own, hierarchy, X, run.n_threads)
+        elif lists is None:
             own = node_graph(hierarchy, metric, run)
         hierarchy = add_communities(hierarchy, own, run, lists)
     run.progress.note(str(hierarchy))
@@ -168,10 +170,11 @@ def _graph_and_start(
     return graph, None if graph is None else Start(graph.nearest(n), shared)
 
 
-def row_graph(X: Any, metric: Any, hashes: Array, run: Run, whose: str = "") -> ItemGraph | None:
-    """The neighbour graph of validated rows; `hashes`: of `hash_points`, `whose`: stages it belongs to."""
-    run.progress.begin(f"{whose}neighbours of {X.shape[0]} rows")
-    return find_row_graph(X, metric, hashes, run.n_threads, run.progress.share)
+def _with_first_neighbors(graph: ItemGraph, hierarchy: Hierarchy, X: Any, n_threads: int) -> ItemGraph:
+    """The graph of the rows with all first neighbours of the hierarchy, if these were found exactly."""
+    if not hierarchy.reports or not hierarchy.reports[0].exact:
+        return graph
+    return with_nearest(graph, hierarchy.links[0].ids, X, hierarchy.metric, n_threads)
 
 
 def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> ItemGraph | None:
@@ -245,7 +248,11 @@ def _graph_of_forces(
         return graph
     metric = metric if is_native else "euclidean"  # rows as they are
     if rows or _has_row_graph(X, metric):
-        return row_graph(X, metric, tree.table.in_order(), run, "islands: ")
+        run.progress.begin(f"islands: neighbours of {X.shape[0]} rows")
+        found = find_row_graph(X, metric, tree.table.in_order(), run.n_threads, run.progress.share)
+        if found is None or not is_native:
+            return found
+        return _with_first_neighbors(found, tree.hierarchy, X, run.n_threads)
     return node_graph(tree.hierarchy, metric, run, "islands: ")
 
 

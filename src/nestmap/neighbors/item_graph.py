@@ -5,12 +5,13 @@ Its items are the rows, or, where these are too many, the nodes of the lowest le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Array, brief_repr
+from .._native import kernels
 from .._points.duplicates import first_equal
 from .._points.point_set import NATIVE_METRICS, canonical_metric, make_points
 from .._progress import Share
@@ -85,6 +86,27 @@ def find_row_graph(
         X, hashes = (X[np.ix_(rows, rows)] if is_matrix else X[rows]), hashes[rows]
     found = _nearest(X, metric, k, hashes, recall, n_threads, progress, hashes)
     return ItemGraph(*found, counts=counts, rows=rows, first=first)
+
+
+def with_nearest(graph: ItemGraph, nearest: Array, X: Any, metric: Any, n_threads: int) -> ItemGraph:
+    """A graph of rows in which each row has its nearest other row, where the search has missed that.
+
+    `nearest`: of all rows, found exactly, or better than the graph.
+    """
+    if graph.level >= 0 or graph.report.exact:
+        return graph
+    item, row = graph.of_row(), np.arange(len(nearest)) if graph.rows is None else graph.rows
+    wanted = item[nearest[row]]
+    missed = np.flatnonzero((graph.ids != wanted[:, None]).all(axis=1) & (wanted != np.arange(len(wanted))))
+    metric = canonical_metric(metric)
+    if isinstance(metric, RowMetric):
+        X, metric = metric.rows(X, n_threads), "euclidean"
+    points = make_points(X, metric, n_threads=n_threads)
+    away = kernels.pair_distances(points, row[missed], row[wanted[missed]])
+    ids, distances = graph.ids.copy(), graph.distances.copy()
+    ids[missed, 1:], distances[missed, 1:] = graph.ids[missed, :-1], graph.distances[missed, :-1]
+    ids[missed, 0], distances[missed, 0] = wanted[missed], away if points.norm == "L1" else np.sqrt(away)
+    return replace(graph, ids=ids, distances=distances)
 
 
 def find_node_graph(

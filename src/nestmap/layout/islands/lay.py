@@ -28,7 +28,7 @@ from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_leaves, fit_rows
 from .optimise import Phase, optimise
 
-FIRST_NODES = 12_000  # at most, of the level that decides the large picture
+FIRST_NODES = 20_000  # at most, of the level that decides the large picture: the leaves of up to 100,000 rows
 # From this share of the final extent: clumps that overlap part while they are near each other.
 _SMALL = 0.2
 FIRST_PHASES = (Phase(60, 6.0), Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0))
@@ -251,7 +251,7 @@ def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
 
 
 def first_level(hierarchy: Hierarchy) -> int:
-    """The lowest level with at most 12,000 nodes, or the top."""
+    """The lowest level with at most 20,000 nodes, or the top."""
     few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= FIRST_NODES]
     return few[0] if few else hierarchy.n_levels - 1
 
