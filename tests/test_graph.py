@@ -186,15 +186,15 @@ def test_the_graph_of_a_fit_gets_the_first_neighbours_that_it_missed(metric: str
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 8))
     X = np.concatenate([X, X[:5]])  # equal rows are one item
-    truth = find_row_graph(X, metric, hash_points(X), 1)
+    truth = find_row_graph(X, metric, hash_points(X, 1), 1)
     assert truth is not None and truth.rows is not None
     spoilt = replace(truth, report=replace(truth.report, exact=False))
     some = np.arange(0, 60, 3)
     spoilt.ids[some, :-1], spoilt.distances[some, :-1] = truth.ids[some, 1:].copy(), truth.distances[some, 1:].copy()
     nearest = np.arange(65)
-    nearest[:60] = find_row_graph(X[:60], metric, hash_points(X[:60]), 1).ids[:, 0]  # type: ignore[union-attr]
+    nearest[:60] = find_row_graph(X[:60], metric, hash_points(X[:60], 1), 1).ids[:, 0]  # type: ignore[union-attr]
     found = with_nearest(spoilt, nearest, X, metric, 1)
-    expected = find_row_graph(X, metric, hash_points(X), 1)
+    expected = find_row_graph(X, metric, hash_points(X, 1), 1)
     assert expected is not None
     np.testing.assert_array_equal(found.ids[:, :-1], expected.ids[:, :-1])
     np.testing.assert_allclose(found.distances[:, :-1], expected.distances[:, :-1], rtol=1e-6)

@@ -13,7 +13,7 @@ from ._arrays import Array
 from ._input.source import check_unchanged
 from ._input.validate import largest_value, work_dtype
 from ._points.duplicates import hash_points
-from ._points.point_set import NATIVE_METRICS, make_points, power_of_two
+from ._points.point_set import NATIVE_METRICS, PointSet, make_points, power_of_two
 from ._points.reduce import fit_reducer
 from ._progress import part_of
 from ._run import Run
@@ -134,7 +134,8 @@ def fit_tree(
         )  # fmt: skip
     if kind == "graph":
         if own is not None:
-            own = _with_first_neighbors(own, hierarchy, X, run.n_threads)
+            points = None if start is None or start.shared is None else start.shared.points
+            own = _with_first_neighbors(own, hierarchy, X, run.n_threads, points)
         elif lists is None:
             own = node_graph(hierarchy, metric, run)
         hierarchy = add_communities(hierarchy, own, run, lists)
@@ -170,11 +171,13 @@ def _graph_and_start(
     return graph, None if graph is None else Start(graph.nearest(n), shared)
 
 
-def _with_first_neighbors(graph: ItemGraph, hierarchy: Hierarchy, X: Any, n_threads: int) -> ItemGraph:
+def _with_first_neighbors(
+    graph: ItemGraph, hierarchy: Hierarchy, X: Any, n_threads: int, points: PointSet | None = None
+) -> ItemGraph:
     """The graph of the rows with all first neighbours of the hierarchy, if these were found exactly."""
     if not hierarchy.reports or not hierarchy.reports[0].exact:
         return graph
-    return with_nearest(graph, hierarchy.links[0].ids, X, hierarchy.metric, n_threads)
+    return with_nearest(graph, hierarchy.links[0].ids, X, hierarchy.metric, n_threads, points)
 
 
 def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> ItemGraph | None:

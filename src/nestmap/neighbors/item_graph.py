@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import Array, brief_repr
 from .._native import kernels
 from .._points.duplicates import first_equal
-from .._points.point_set import NATIVE_METRICS, canonical_metric, make_points
+from .._points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
 from .._progress import Share
 from .graph import build_graph, nearest_distinct, nearest_points
 from .report import NeighborReport
@@ -88,25 +88,31 @@ def find_row_graph(
     return ItemGraph(*found, counts=counts, rows=rows, first=first)
 
 
-def with_nearest(graph: ItemGraph, nearest: Array, X: Any, metric: Any, n_threads: int) -> ItemGraph:
+def with_nearest(
+    graph: ItemGraph, nearest: Array, X: Any, metric: Any, n_threads: int, points: PointSet | None = None
+) -> ItemGraph:
     """A graph of rows in which each row has its nearest other row, where the search has missed that.
 
-    `nearest`: of all rows, found exactly, or better than the graph.
+    `nearest`: of all rows, found exactly; `points`: the rows as the metric sees them, if known.
     """
     if graph.level >= 0 or graph.report.exact:
         return graph
     item, row = graph.of_row(), np.arange(len(nearest)) if graph.rows is None else graph.rows
     wanted = item[nearest[row]]
     missed = np.flatnonzero((graph.ids != wanted[:, None]).all(axis=1) & (wanted != np.arange(len(wanted))))
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
-        X, metric = metric.rows(X, n_threads), "euclidean"
-    points = make_points(X, metric, n_threads=n_threads)
+    points = points or _points(X, metric, n_threads)
     away = kernels.pair_distances(points, row[missed], row[wanted[missed]])
     ids, distances = graph.ids.copy(), graph.distances.copy()
     ids[missed, 1:], distances[missed, 1:] = graph.ids[missed, :-1], graph.distances[missed, :-1]
     ids[missed, 0], distances[missed, 0] = wanted[missed], away if points.norm == "L1" else np.sqrt(away)
     return replace(graph, ids=ids, distances=distances)
+
+
+def _points(X: Any, metric: Any, n_threads: int, keys: Array | None = None) -> PointSet:
+    metric = canonical_metric(metric)
+    if isinstance(metric, RowMetric):
+        X, metric = metric.rows(X, n_threads), "euclidean"
+    return make_points(X, metric, n_threads=n_threads, keys=keys)
 
 
 def find_node_graph(

@@ -276,9 +276,9 @@ def _join(
 
 def _rounds(n_cells: int, started: bool) -> list[int]:
     """How many of the nearest cells each cell has met after each round."""
-    rounds = [_NEAR_CELLS] if started else [1, _NEAR_CELLS]
-    if n_cells > _FEW_CELLS:
-        rounds.append(_NEXT_CELLS)
+    rounds = [1, _NEAR_CELLS]
+    if started:  # limits are low from the beginning
+        rounds = [_NEAR_CELLS] if n_cells <= _FEW_CELLS else [_NEAR_CELLS, _NEXT_CELLS]
     return [*(n for n in rounds if n < n_cells), n_cells]
 
 

@@ -34,7 +34,7 @@ _SMALL = 0.2
 FIRST_PHASES = (Phase(60, 6.0), Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0))
 _SETTLE = Phase(50, rate=1.0)  # what follows them
 NODE_STEPS = 50
-FEW_ROW_STEPS, ROW_STEPS = 150, 120  # of a few rows, after the first phases, and of many
+FEW_ROW_STEPS, ROW_STEPS = 150, 100  # of a few rows, after the first phases, and of many
 _CLOSER = 2.0  # times the attraction in the first of these steps: rows cross borders before they spread
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 _CLOSER_LEAPT = 1.5  # the same for rows that leap: there is less to draw together
