@@ -108,11 +108,11 @@ def with_nearest(
     return replace(graph, ids=ids, distances=distances)
 
 
-def _points(X: Any, metric: Any, n_threads: int, keys: Array | None = None) -> PointSet:
+def _points(X: Any, metric: Any, n_threads: int) -> PointSet:
     metric = canonical_metric(metric)
     if isinstance(metric, RowMetric):
         X, metric = metric.rows(X, n_threads), "euclidean"
-    return make_points(X, metric, n_threads=n_threads, keys=keys)
+    return make_points(X, metric, n_threads=n_threads)
 
 
 def find_node_graph(

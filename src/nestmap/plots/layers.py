@@ -48,7 +48,7 @@ def label_layers(
     >>> model = nestmap.HNNE().fit(digits.data)
     >>> layers = nestmap.label_layers(model, metadata={"digit": digits.target})
     >>> [len(set(layer)) for layer in layers], str(layers[0][0])
-    ([49, 12], 'digit 0')
+    ([50, 12], 'digit 0')
     >>> plot = datamapplot.create_interactive_plot(model.embedding_, *layers)  # doctest: +SKIP
     """
     tree: Hierarchy = getattr(model, "hierarchy_", model)
