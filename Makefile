@@ -16,7 +16,7 @@ demo: .venv/installed
 test: .venv/installed chromium lint
 	$(EMPTIED) $(BIN)/python -m pytest $(IN_TWO) -m "not benchmarks"
 
-# The explorer's page, from TypeScript to src/nestmap/explore/page: the same bytes on every machine. Needs node and npm.
+# The explorer's page, from TypeScript to src/nestmap/views/explore/page: the same bytes on every machine. Needs node and npm.
 page: explorer/node_modules/installed
 	cd explorer && npm run check && npm test && npm run build
 

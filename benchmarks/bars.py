@@ -5,12 +5,13 @@ python -m benchmarks.bars [--rows 10000000] [--data fashion.npy] [--folder DIR] 
 - `nestmap --help` below 0.3 s
 - `nestmap info` on a run of 10,000,000 rows below 1 s
 - `nestmap plot` of it below 30 s and 4 GB
-- `nestmap fit` on a .npy file (--data, such as Fashion-MNIST; else 70,000 generated rows) at most 1.3 times the same
+- `nestmap fit` on a .npy file (--data, such as Fashion-MNIST; else 70,000 generated rows) at most
+1.3 times the same
   fit in Python
 - `import nestmap` imports none of the extras
 
-Each is the best of three, with CPU seconds beside the time: on a busy machine these say more. The run of many rows is
-fitted, which takes minutes; `--run` keeps it, and takes one that is there.
+Each is the best of three, with CPU seconds beside the time: on a busy machine these say more. The
+run of many rows is fitted, which takes minutes; `--run` keeps it, and takes one that is there.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def make_rows(n: int, path: Path) -> None:
     rows = np.lib.format.open_memmap(path, "w+", np.float32, (n, 3))
     for start in range(0, n, 1_000_000):
         part = rows[start : start + 1_000_000]
-        part[:] = centres[draw.integers(len(centres), size=len(part))] + draw.normal(size=part.shape)
+        part[:] = centres[draw.integers(len(centres), size=len(part))] + draw.normal(
+            size=part.shape
+        )
     rows.flush()
 
 
@@ -97,38 +100,52 @@ def measure_large(folder: Path, large: Path) -> None:
 
 
 def measure_fit(folder: Path, data: Path | None) -> None:
-    """The command against the same fit in Python, each from process start to written files or to the end."""
+    """The command against the same fit in Python, each from process start to written files or to
+    the end.
+    """
     if data is None:
         data = folder / "x.npy"
         draw = np.random.default_rng(0)
-        np.save(data, (draw.normal(size=(70_000, 40)) @ draw.normal(size=(40, 784))).astype(np.float32))
+        np.save(
+            data, (draw.normal(size=(70_000, 40)) @ draw.normal(size=(40, 784))).astype(np.float32)
+        )
     code = f"import numpy, nestmap; nestmap.HNNE().fit(numpy.load({str(data)!r}, mmap_mode='r'))"
     plain = best([sys.executable, "-c", code])
     command = best(nestmap("fit", data, "-o", folder / "fitted", "--quiet", "--force"))
     ratios = command.seconds / plain.seconds, command.cpu / plain.cpu
     verdict = "ok" if ratios[0] <= 1.3 else "MISSED"
     print(
-        f"fit in Python: {plain}; nestmap fit: {command}; {ratios[0]:.2f} x ({ratios[1]:.2f} x CPU) {verdict} (1.3 x)"
+        f"fit in Python: {plain}; nestmap fit: {command}; {ratios[0]:.2f} x ({ratios[1]:.2f} x "
+        f"CPU) {verdict} (1.3 x)"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--run", type=Path)
     options = parser.parse_args()
     told = best(nestmap("--help"))
-    print(f"nestmap --help: {told} {'ok' if told.seconds < 0.3 else 'MISSED'} (below 0.3 s)", flush=True)
-    code = f"import sys, nestmap; found = {{*{EXTRAS!r}}} & {{*sys.modules}}; assert not found, found"
+    print(
+        f"nestmap --help: {told} {'ok' if told.seconds < 0.3 else 'MISSED'} (below 0.3 s)",
+        flush=True,
+    )
+    code = (
+        f"import sys, nestmap; found = {{*{EXTRAS!r}}} & {{*sys.modules}}; assert not found, found"
+    )
     print(f"import nestmap, without extras: {best([sys.executable, '-c', code])}", flush=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         measure_fit(Path(folder), options.data)
         large = options.run or Path(folder) / "large"
         make_run(Path(folder), options.rows, large)
         measure_large(Path(folder), large)
-    print(f"peak of all: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e9:.2f} GB")
+    print(
+        f"peak of all: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e9:.2f} GB"
+    )
 
 
 if __name__ == "__main__":

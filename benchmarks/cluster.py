@@ -1,12 +1,13 @@
 """Fits on dask workers against one machine: time, memory of workers, bytes moved, the same bits.
 
-    python -m benchmarks.cluster --data .bench/cluster --out .bench/cluster/runs.json higgs:4000000 deformed:2000000
+    python -m benchmarks.cluster --data .bench/cluster --out .bench/cluster/runs.json higgs:4000000
+    deformed:2000000
 
-makes the data (sets of benchmarks.large, or `sensors` and `discs` of benchmarks/cluster_data.py, whose exact
-neighbours can be found at full size), fits each set on this machine with 2 threads and on 2 worker processes with 1
-thread and 1.5 GB each, every fit in a process of its own, and appends a record per fit to the file.
-`--model RUNS.json` fits the cost model to the records, checks it on the runs named by `--unseen`, and prints its
-predictions (docs/cluster.md).
+makes the data (sets of benchmarks.large, or `sensors` and `discs` of benchmarks/cluster_data.py,
+whose exact neighbours can be found at full size), fits each set on this machine with 2 threads and
+on 2 worker processes with 1 thread and 1.5 GB each, every fit in a process of its own, and appends
+a record per fit to the file. `--model RUNS.json` fits the cost model to the records, checks it on
+the runs named by `--unseen`, and prints its predictions (docs/cluster.md).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ import numpy as np
 
 
 class Peaks:
-    """The largest resident memory of some processes, looked at ten times a second, and their CPU seconds.
+    """The largest resident memory of some processes, looked at ten times a second, and their CPU
+    seconds.
 
     Of this process, the client, only what is its own: pages of mapped files can go at any time.
     """
@@ -74,21 +76,37 @@ class Stages:
             self.seconds[event.stage] = self.seconds.get(event.stage, 0.0) + event.seconds
 
 
-def fit_once(path: Path, workers: int, memory: str, neighbors: str, room: str | None, merge: bool) -> dict[str, Any]:
+def fit_once(
+    path: Path, workers: int, memory: str, neighbors: str, room: str | None, merge: bool
+) -> dict[str, Any]:
     """One fit (0 workers: on this machine, 2 threads), and what is to be known of it."""
     from nestmap import HNNE
 
     stages = Stages()
-    model = HNNE(neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None)
-    record = _fit_on_workers(model, path, workers, memory, merge) if workers else _fit_alone(model, path)
+    model = HNNE(
+        neighbors=neighbors, n_jobs=2, callback=stages, max_memory=room if workers else None
+    )
+    record = (
+        _fit_on_workers(model, path, workers, memory, merge) if workers else _fit_alone(model, path)
+    )
     rows, report = np.load(path, mmap_mode="r"), model.neighbor_report_
     return {
-        "data": path.stem, "n_rows": len(rows), "n_columns": rows.shape[1], "row_bytes": rows.nbytes // len(rows),
-        "workers": workers, "merge": merge, **record, "stages": stages.seconds,
-        "report": str(report), "recall": report.recall, "method": report.method, "columns": report.n_reduced_columns,
-        "levels": list(model.hierarchy_.level_sizes), "tree": _checksum(model.hierarchy_.levels[0].members),
+        "data": path.stem,
+        "n_rows": len(rows),
+        "n_columns": rows.shape[1],
+        "row_bytes": rows.nbytes // len(rows),
+        "workers": workers,
+        "merge": merge,
+        **record,
+        "stages": stages.seconds,
+        "report": str(report),
+        "recall": report.recall,
+        "method": report.method,
+        "columns": report.n_reduced_columns,
+        "levels": list(model.hierarchy_.level_sizes),
+        "tree": _checksum(model.hierarchy_.levels[0].members),
         "map": _checksum(model.layout_.positions),
-    }  # fmt: skip
+    }
 
 
 def _fit_alone(model: Any, path: Path) -> dict[str, Any]:
@@ -98,7 +116,9 @@ def _fit_alone(model: Any, path: Path) -> dict[str, Any]:
     return {"seconds": seconds, "cpu_seconds": cpu, "peaks": {}, "moved": {}, "tasks": {}}
 
 
-def _fit_on_workers(model: Any, path: Path, workers: int, memory: str, merge: bool) -> dict[str, Any]:
+def _fit_on_workers(
+    model: Any, path: Path, workers: int, memory: str, merge: bool
+) -> dict[str, Any]:
     from distributed import Client, LocalCluster
 
     from nestmap.distributed import fit
@@ -110,28 +130,50 @@ def _fit_on_workers(model: Any, path: Path, workers: int, memory: str, merge: bo
     fit.ClusterSearch = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
     if merge:
         searching.PER_ITEM = 2**40  # more than there is room for
-    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0"
+    )
     with cluster, Client(cluster) as client:
-        X, per_task, watch = open_files(str(path))[0], _task_seconds(client), Peaks(client.run(_pid))
+        X, per_task, watch = (
+            open_files(str(path))[0],
+            _task_seconds(client),
+            Peaks(client.run(_pid)),
+        )
         start, cpu = time.perf_counter(), time.process_time()
         model.fit(X)
-        seconds, peaks, cpu = time.perf_counter() - start, watch.end(), time.process_time() - cpu + watch.cpu
-    record = {"seconds": seconds, "cpu_seconds": cpu, "peaks": peaks, "task_seconds": per_task,
-              "client_peak": watch.own}  # fmt: skip
+        seconds, peaks, cpu = (
+            time.perf_counter() - start,
+            watch.end(),
+            time.process_time() - cpu + watch.cpu,
+        )
+    record = {
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "peaks": peaks,
+        "task_seconds": per_task,
+        "client_peak": watch.own,
+    }
     if not kept:  # the client has fitted the rows by itself
         return {**record, "moved": {}, "tasks": {}}
     phases, columns = kept[0].phases, model.neighbor_report_.n_reduced_columns
     return {
-        **record, "moved": dict(phases.moved), "tasks": dict(phases.tasks),
+        **record,
+        "moved": dict(phases.moved),
+        "tasks": dict(phases.tasks),
         "shuffled": _shuffled(phases.shuffled, columns, path),
-    }  # fmt: skip
+    }
 
 
 def _shuffled(bytes_: int, columns: int, path: Path) -> dict[str, float]:
-    """Bytes of rows that went to a part or asked one, and that in times of the reduced rows and of the rows."""
+    """Bytes of rows that went to a part or asked one, and that in times of the reduced rows and of
+    the rows.
+    """
     rows = np.load(path, mmap_mode="r")
-    return {"bytes": bytes_, "times_reduced_rows": bytes_ / (len(rows) * (4.5 * columns + 4)),
-            "times_rows": bytes_ / rows.nbytes}  # fmt: skip
+    return {
+        "bytes": bytes_,
+        "times_reduced_rows": bytes_ / (len(rows) * (4.5 * columns + 4)),
+        "times_rows": bytes_ / rows.nbytes,
+    }
 
 
 def _task_seconds(client: Any, n: int = 1000) -> float:
@@ -161,7 +203,9 @@ def append(path: Path, record: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", nargs="*", help="name of a set, or name:rows")
     parser.add_argument("--data", type=Path, default=Path(".bench/cluster"))
     parser.add_argument("--out", type=Path, default=Path(".bench/cluster/runs.json"))
@@ -170,7 +214,9 @@ def main() -> None:
     parser.add_argument("--neighbors", default="auto")
     parser.add_argument("--max-memory", help="of a task, for fits on workers: smaller parts")
     parser.add_argument(
-        "--merge", action="store_true", help="workers join rows to clusters, as they do where the client has no room"
+        "--merge",
+        action="store_true",
+        help="workers join rows to clusters, as they do where the client has no room",
     )
     parser.add_argument("--model", type=Path)
     parser.add_argument("--unseen", nargs="*", default=[])
@@ -183,18 +229,39 @@ def main() -> None:
     if options.once:
         path, workers = options.once
         record = fit_once(
-            Path(path), int(workers), options.memory, options.neighbors, options.max_memory, options.merge
+            Path(path),
+            int(workers),
+            options.memory,
+            options.neighbors,
+            options.max_memory,
+            options.merge,
         )
         print(json.dumps(record, indent=1))
         return append(options.out, record)
     for name in options.sets:
         path = make(options.data, name)
         for workers in options.workers:
-            own = ["--once", str(path), str(workers), "--out", str(options.out), "--memory", options.memory]
+            own = [
+                "--once",
+                str(path),
+                str(workers),
+                "--out",
+                str(options.out),
+                "--memory",
+                options.memory,
+            ]
             own += ["--max-memory", options.max_memory] if options.max_memory else []
             own += ["--merge"] if options.merge else []
             subprocess.run(
-                [sys.executable, "-m", "benchmarks.cluster", *own, "--neighbors", options.neighbors], check=True
+                [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.cluster",
+                    *own,
+                    "--neighbors",
+                    options.neighbors,
+                ],
+                check=True,
             )
 
 

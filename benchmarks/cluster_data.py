@@ -1,7 +1,7 @@
 """Rows of few degrees of freedom, of the shapes that fits on a cluster are measured on.
 
-Their exact neighbours take minutes on one machine where those of the sets of benchmarks.large take hours: with them
-the same bits can be checked at full size.
+Their exact neighbours take minutes on one machine where those of the sets of benchmarks.large take
+hours: with them the same bits can be checked at full size.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from benchmarks.large.blocks import Block, write_rows
 
 BLOCK = 20_000
 N_SENSORS, N_SOURCES, SIDE = 28, 3, 28
-SHAPES = {"sensors": (4_000_000, N_SENSORS, np.float32), "discs": (2_000_000, SIDE * SIDE, np.uint8)}
+SHAPES = {
+    "sensors": (4_000_000, N_SENSORS, np.float32),
+    "discs": (2_000_000, SIDE * SIDE, np.uint8),
+}
 
 
 def write_set(name: str, path: Path, n_rows: int) -> None:
@@ -38,4 +41,8 @@ def _discs(number: int) -> Block:
     light = rng.uniform(120, 255, (BLOCK, 1)).astype(np.float32)
     pixels = np.arange(SIDE, dtype=np.float32)
     across, down = (np.exp(-(((pixels - at) / radius) ** 2)) for at in (x, y))
-    return (light[:, :, None] * down[:, :, None] * across[:, None, :]).reshape(BLOCK, -1).astype(np.uint8)
+    return (
+        (light[:, :, None] * down[:, :, None] * across[:, None, :])
+        .reshape(BLOCK, -1)
+        .astype(np.uint8)
+    )

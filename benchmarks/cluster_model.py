@@ -1,8 +1,9 @@
 """A cost model of fits on a cluster: seconds per row and byte of each phase, from measured runs.
 
-Phases of workers are shared by all of them; what the client does is not. Two numbers per phase, by least squares that
-are not negative: seconds per row, and per byte of a row. That holds for approximate searches, which are linear in
-the rows, since parts have one size. What the scheduler takes per task is measured by tasks that do nothing.
+Phases of workers are shared by all of them; what the client does is not. Two numbers per phase, by
+least squares that are not negative: seconds per row, and per byte of a row. That holds for
+approximate searches, which are linear in the rows, since parts have one size. What the scheduler
+takes per task is measured by tasks that do nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +21,34 @@ from nestmap.distributed.store import BLOCK_BYTES
 
 CHUNK_BYTES = 64_000_000
 TARGETS, WORKERS = ((100_000_000, 768), (1_000_000_000, 768)), (16, 64, 256)  # float32
-BY_WORKERS = ("check", "sort", "spread", "join", "ask", "link", "jump", "root", "mean", "project", "place")
+BY_WORKERS = (
+    "check",
+    "sort",
+    "spread",
+    "join",
+    "ask",
+    "link",
+    "jump",
+    "root",
+    "mean",
+    "project",
+    "place",
+)
 _NAMES = (
-    ("reading", "check"), ("sorting", "sort"), ("dividing", "spread"), ("first neighbours in ", "join"),
-    ("across", "ask"), ("links of", "link"), ("pointers", "jump"), ("clusters of", "root"), ("items", "mean"),
-    ("coordinates of", "project"), ("places of", "place"), ("islands", "islands"), ("nodes", "upper levels"),
-)  # fmt: skip
+    ("reading", "check"),
+    ("sorting", "sort"),
+    ("dividing", "spread"),
+    ("first neighbours in ", "join"),
+    ("across", "ask"),
+    ("links of", "link"),
+    ("pointers", "jump"),
+    ("clusters of", "root"),
+    ("items", "mean"),
+    ("coordinates of", "project"),
+    ("places of", "place"),
+    ("islands", "islands"),
+    ("nodes", "upper levels"),
+)
 Run = dict[str, Any]
 
 
@@ -49,12 +72,16 @@ def features(run: Run) -> np.ndarray:
 
 
 def fit_model(runs: list[Run]) -> dict[str, np.ndarray]:
-    """Seconds per row and per byte of each phase, with one worker, by relative errors: small runs count, too."""
+    """Seconds per row and per byte of each phase, with one worker, by relative errors: small runs
+    count, too.
+    """
     X = np.array([features(run) for run in runs])
     weights = 1 / np.array([run["seconds"] for run in runs])
     model = {}
     for phase in sorted({phase for run in runs for phase in phases_of(run)}):
-        y = np.array([phases_of(run).get(phase, 0.0) * _share(phase, run["workers"]) for run in runs])
+        y = np.array(
+            [phases_of(run).get(phase, 0.0) * _share(phase, run["workers"]) for run in runs]
+        )
         size = X.max(axis=0)
         model[phase] = nnls(X / size * weights[:, None], y * weights)[0] / size
     return model
@@ -66,11 +93,16 @@ def _share(phase: str, workers: int) -> int:
 
 def predict(model: dict[str, np.ndarray], run: Run) -> dict[str, float]:
     """Seconds per phase."""
-    return {phase: float(each @ features(run)) / _share(phase, run["workers"]) for phase, each in model.items()}
+    return {
+        phase: float(each @ features(run)) / _share(phase, run["workers"])
+        for phase, each in model.items()
+    }
 
 
 def compare(records: list[Run]) -> None:
-    """Print each run on workers beside that of one machine: time, memory, bytes, and if the bits are the same."""
+    """Print each run on workers beside that of one machine: time, memory, bytes, and if the bits
+    are the same.
+    """
     alone = {(run["data"], run["method"]): run for run in records if run["workers"] == 0}
     for run in records:
         if not run["workers"]:
@@ -78,15 +110,19 @@ def compare(records: list[Run]) -> None:
         print(
             f"{run['data']:18} {run['method']:11} {run['workers']} workers {run['seconds']:7.1f} s "
             f"({run['cpu_seconds']:.0f} of CPU), recall {run['recall']:.3f}, "
-            f"largest worker {max(run['peaks'].values()) / 1e9:.2f} GB, client {run['client_peak'] / 1e9:.2f} GB, "
-            f"shuffled {run.get('shuffled', {}).get('times_reduced_rows', float('nan')):.2f} x the reduced rows"
+            f"largest worker {max(run['peaks'].values()) / 1e9:.2f} GB, client "
+            f"{run['client_peak'] / 1e9:.2f} GB, "
+            f"shuffled {run.get('shuffled', {}).get('times_reduced_rows', float('nan')):.2f} x "
+            "the reduced rows"
         )
         own = alone.get((run["data"], run["method"]))
         if own is not None:
             same = all(run[name] == own[name] for name in ("tree", "map"))
             print(
-                f"{'':18} one machine           {own['seconds']:7.1f} s ({own['cpu_seconds']:.0f} of CPU), recall "
-                f"{own['recall']:.3f}: {run['seconds'] / own['seconds']:.2f} x the time, same bits: {same}"
+                f"{'':18} one machine           {own['seconds']:7.1f} s ({own['cpu_seconds']:.0f} "
+                "of CPU), recall "
+                f"{own['recall']:.3f}: {run['seconds'] / own['seconds']:.2f} x the time, same "
+                f"bits: {same}"
             )
 
 
@@ -96,7 +132,10 @@ def tell(records: list[Run], unseen: list[str]) -> None:
     runs = [run for run in records if run["tasks"] and run["method"] == "approximate"]
     known = [run for run in runs if run["data"] not in unseen]
     if len({run["row_bytes"] for run in known}) < 2:
-        return print("for the model there must be approximate runs of rows of two sizes, such as higgs and deformed")
+        return print(
+            "for the model there must be approximate runs of rows of two sizes, such as higgs and "
+            "deformed"
+        )
     model = fit_model(known)
     print("\nphase            s per million rows   s per GB of rows   (one worker, or the client)")
     for phase, (by_row, by_byte) in model.items():
@@ -104,14 +143,20 @@ def tell(records: list[Run], unseen: list[str]) -> None:
     for run in runs:
         guess = sum(predict(model, run).values())
         told = "unseen" if run["data"] in unseen else "known"
-        print(f"{run['data']:18} {run['workers']} workers {run['seconds']:8.1f} s, model {guess:8.1f} s "
-              f"({100 * (guess / run['seconds'] - 1):+.0f}%, {told})")  # fmt: skip
+        print(
+            f"{run['data']:18} {run['workers']} workers {run['seconds']:8.1f} s, model "
+            f"{guess:8.1f} s "
+            f"({100 * (guess / run['seconds'] - 1):+.0f}%, {told})"
+        )
     per_task = float(np.median([run["task_seconds"] for run in runs]))
     in_client = client_bytes(known)
     members = float(np.mean([run["shuffled"]["times_rows"] for run in known]))
-    print(f"\na task: {1000 * per_task:.1f} ms of the scheduler; the client: {in_client[0]:.0f} bytes per row and "
-          f"{in_client[1]:.2f} per byte; rows are "
-          f"members of {members:.2f} parts")  # fmt: skip
+    print(
+        f"\na task: {1000 * per_task:.1f} ms of the scheduler; the client: {in_client[0]:.0f} "
+        "bytes per row and "
+        f"{in_client[1]:.2f} per byte; rows are "
+        f"members of {members:.2f} parts"
+    )
     for n, width in TARGETS:
         foretell(model, n, width, per_task, in_client, members)
 
@@ -125,13 +170,20 @@ def client_bytes(runs: list[Run]) -> np.ndarray:
 
 
 def foretell(
-    model: dict[str, np.ndarray], n: int, width: int, per_task: float, in_client: np.ndarray, members: float
+    model: dict[str, np.ndarray],
+    n: int,
+    width: int,
+    per_task: float,
+    in_client: np.ndarray,
+    members: float,
 ) -> None:
     """Print what n rows of float32 would take, and for how many there can be enough parts."""
     size, each = 4 * n * width, per_row(n, width, np.float32, "approximate")
     n_parts = number_of_parts(n, each, PART_BYTES, "approximate")
     n_tasks = size / CHUNK_BYTES + 4 * size / BLOCK_BYTES + n_parts
-    moved = (1 + 1 + 1 + 2 * members + 1 + 1) * size  # written, sorted, spread, joined, projected, placed
+    moved = (
+        1 + 1 + 1 + 2 * members + 1 + 1
+    ) * size  # written, sorted, spread, joined, projected, placed
     if PER_ITEM * n > PART_BYTES:
         n_tasks += (3 + ROUNDS) * n_parts
         moved += size + size / 6 + n * (32 + 72 * ROUNDS + 40)  # rows, centroids, pointers
@@ -141,12 +193,16 @@ def foretell(
         own = sum(value for phase, value in seconds.items() if phase not in BY_WORKERS)
         total = sum(seconds.values()) + per_task * n_tasks
         print(
-            f"{n:>13,} x {width} on {workers:3} workers: {total / 3600:6.2f} h, the client {own / 3600:.2f} h of it; "
-            f"{n_tasks:,.0f} tasks ({per_task * n_tasks:.0f} s of the scheduler); {moved / 1e12:.1f} TB through the "
+            f"{n:>13,} x {width} on {workers:3} workers: {total / 3600:6.2f} h, the client "
+            f"{own / 3600:.2f} h of it; "
+            f"{n_tasks:,.0f} tasks ({per_task * n_tasks:.0f} s of the scheduler); "
+            f"{moved / 1e12:.1f} TB through the "
             f"shared folder; {held / 1e9:.0f} GB in the client"
         )
     most, needed = n * MOST_CELLS / n_parts, PART_BYTES * max(1.0, n_parts / MOST_CELLS)
     print(
-        f"{'':13} {n_parts:,} parts, and there can be {MOST_CELLS:,}, enough for {most / 1e6:.0f} million such rows "
-        f"by default; {n / 1e6:.0f} million need max_memory of {(SPARE * needed + FIXED) / 1e9:.1f} GB"
+        f"{'':13} {n_parts:,} parts, and there can be {MOST_CELLS:,}, enough for {most / 1e6:.0f} "
+        "million such rows "
+        f"by default; {n / 1e6:.0f} million need max_memory of "
+        f"{(SPARE * needed + FIXED) / 1e9:.1f} GB"
     )

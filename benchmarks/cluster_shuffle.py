@@ -1,9 +1,11 @@
-"""Rows to their parts: through the shared folder, as fits do it, or by dask's own shuffle (P2P); which one is better?
+"""Rows to their parts: through the shared folder, as fits do it, or by dask's own shuffle (P2P);
+which one is better?
 
     python -m benchmarks.cluster_shuffle --data .bench/cluster higgs:1000000 deformed:200000
 
-reads each set on 2 workers with 1 thread and 1.5 GB each, finds the part of each row by the same cells, brings the
-rows of a part together and reads them once. Each way in a process of its own; docs/cluster.md has the numbers.
+reads each set on 2 workers with 1 thread and 1.5 GB each, finds the part of each row by the same
+cells, brings the rows of a part together and reads them once. Each way in a process of its own;
+docs/cluster.md has the numbers.
 """
 
 from __future__ import annotations
@@ -30,48 +32,62 @@ def read_part(store: Any, first: int, last: int) -> int:
 
 def by_folder(client: Any, X: Any, division: Any, folder: str) -> int:
     """Check, sort, spread, as a fit does; then each part is read."""
-    from nestmap._input.validate import row_dtype
-    from nestmap._progress import Progress
+    from nestmap.core.input.validate import row_dtype
+    from nestmap.core.progress import Progress
     from nestmap.distributed.fit import _load
     from nestmap.distributed.phases import Phases
     from nestmap.distributed.search import _Level
     from nestmap.distributed.store import Store
-    from nestmap.neighbors.choice import Search
+    from nestmap.method.neighbors.choice import Search
 
     phases, store = Phases(client, Progress(0)), Store(folder, *X.shape, str(row_dtype(X.dtype)))
     _, hashes, _ = _load(X, phases, store)
-    found, _ = _Level(phases, store, "rows", Search("exact"), False)._spread(division, hashes, hashes)
+    found, _ = _Level(phases, store, "rows", Search("exact"), False)._spread(
+        division, hashes, hashes
+    )
     ends = zip(found.begins[:-1].tolist(), found.begins[1:].tolist(), strict=True)
     return sum(client.gather(phases.submit("read", read_part, [(store, a, b) for a, b in ends])))
 
 
 def by_dask(X: Any, division: Any) -> int:
-    """The rows as columns of numbers beside that of their part, shuffled by it; then each part is counted."""
+    """The rows as columns of numbers beside that of their part, shuffled by it; then each part is
+    counted.
+    """
     import dask
     import dask.dataframe as dd
     import pandas as pd
 
     def with_part(rows: np.ndarray) -> Any:
         part = division.part_of_cell[division.cells_of(division.short(division.points(rows)))]
-        values = rows.view(np.int64) if rows.dtype == np.uint8 else rows  # eight bytes are one column: quicker
-        return pd.DataFrame(values, columns=[str(i) for i in range(values.shape[1])]).assign(part=part)
+        values = (
+            rows.view(np.int64) if rows.dtype == np.uint8 else rows
+        )  # eight bytes are one column: quicker
+        return pd.DataFrame(values, columns=[str(i) for i in range(values.shape[1])]).assign(
+            part=part
+        )
 
     parts = [dask.delayed(with_part)(chunk) for chunk in X.to_delayed().ravel()]
-    frame = dd.from_delayed(parts, meta=with_part(np.zeros((1, X.shape[1]), X.dtype)), verify_meta=False)
+    frame = dd.from_delayed(
+        parts, meta=with_part(np.zeros((1, X.shape[1]), X.dtype)), verify_meta=False
+    )
     with dask.config.set({"dataframe.shuffle.method": "p2p"}):
-        return int(frame.shuffle("part", npartitions=division.n_parts).map_partitions(len).compute().sum())
+        return int(
+            frame.shuffle("part", npartitions=division.n_parts).map_partitions(len).compute().sum()
+        )
 
 
 def measure(path: Path, way: str) -> None:
     import psutil
     from distributed import Client, LocalCluster
 
-    from nestmap._points.point_set import make_points
+    from nestmap.core.points.point_set import make_points
     from nestmap.distributed.division import divide
     from nestmap.distributed.files import open_files
 
     division = divide(make_points(np.load(path, mmap_mode="r"), "euclidean"), N_PARTS, 128)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="1.5GB", dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="1.5GB", dashboard_address=":0"
+    )
     with cluster, Client(cluster) as client, tempfile.TemporaryDirectory(dir=path.parent) as folder:
         X, watch = open_files(str(path))[0], Peaks(client.run(_pid))
         written = -_written(watch)
@@ -93,7 +109,9 @@ def _written(watch: Peaks) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", nargs="*", help="name of a set, or name:rows")
     parser.add_argument("--data", type=Path, default=Path(".bench/cluster"))
     parser.add_argument("--once", nargs=2, help=argparse.SUPPRESS)

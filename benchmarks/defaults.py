@@ -1,6 +1,8 @@
-"""The measurements behind the defaults: radius, standardize, inflate, new_points, with the paper's arrangement.
+"""The measurements behind the defaults: radius, standardize, inflate, new_points, with the paper's
+arrangement.
 
-python -m benchmarks.defaults [name …]     # names of nestmap.datasets; NESTMAP_DATA: a directory of .npz files
+python -m benchmarks.defaults [name …]     # names of benchmarks.datasets; NESTMAP_DATA: a directory of
+.npz files
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import time
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
+from benchmarks.datasets import Dataset, load
 from nestmap import HNNE
-from nestmap.datasets import Dataset, load
 from nestmap.metrics import map_quality, trustworthiness
 
 NAMES = ("digits", "pendigits", "usps", "texture", "fashion_mnist")
@@ -20,14 +22,21 @@ N_SAMPLE = 3000
 
 
 def show(
-    *cells: str, data: Dataset, X: np.ndarray, model: HNNE, n_sample: int = N_SAMPLE, fill: bool = False
+    *cells: str,
+    data: Dataset,
+    X: np.ndarray,
+    model: HNNE,
+    n_sample: int = N_SAMPLE,
+    fill: bool = False,
 ) -> None:
     """A row of a table: what was changed, and the scores of the map."""
     found = map_quality(X, model.embedding_, data.y, n_sample=min(n_sample, len(X)))
     scores = [
-        float(found.trustworthiness), float(found.neighborhood_recall), found.knn_accuracy[1],
+        float(found.trustworthiness),
+        float(found.neighborhood_recall),
+        found.knn_accuracy[1],
         float(found.centroid_triplets),
-    ]  # fmt: skip
+    ]
     scores += [found.fill] * fill
     print("| " + " | ".join((data.name, *cells, *(f"{v:.4f}" for v in scores))) + " |", flush=True)
 
@@ -56,22 +65,37 @@ def measure_new_points(data: Dataset, X: np.ndarray) -> None:
         seconds = time.perf_counter() - start
         accuracy = KNeighborsClassifier(1).fit(model.embedding_, data.y[:n]).score(Y, data.y[n:])
         trust = trustworthiness(X, np.vstack([model.embedding_, Y]), n_sample=N_SAMPLE)
-        kept = (model.hierarchy_.levels[0].centroids.nbytes if rule == "centroid" else X[:n].nbytes) / 2**20
-        print(f"| {data.name} | {rule} | {accuracy:.4f} | {trust:.4f} | {seconds:.2f} s | {kept:.0f} MB |")
+        kept = (
+            model.hierarchy_.levels[0].centroids.nbytes if rule == "centroid" else X[:n].nbytes
+        ) / 2**20
+        print(
+            f"| {data.name} | {rule} | {accuracy:.4f} | {trust:.4f} | {seconds:.2f} s | "
+            f"{kept:.0f} MB |"
+        )
 
 
 def main() -> None:
     data = [load(name) for name in sys.argv[1:] or NAMES]
-    print("| data | radius | standardize | trust | recall | acc1 | triplets |\n|---|---|---|---|---|---|---|")
+    print(
+        "| data | radius | standardize | trust | recall | acc1 | triplets "
+        "|\n|---|---|---|---|---|---|---|"
+    )
     for one in data:
         measure_layout(one, np.asarray(one.X, dtype=np.float32))
-    print("\n| data | inflate | trust | recall | acc1 | triplets | fill |\n|---|---|---|---|---|---|---|")
+    print(
+        "\n| data | inflate | trust | recall | acc1 | triplets | fill "
+        "|\n|---|---|---|---|---|---|---|"
+    )
     for one in data:
         measure_inflate(one, np.asarray(one.X, dtype=np.float32))
-    print("\n| data | new_points | 1-NN acc. of new rows | trust, all rows | transform | rows kept |")
+    print(
+        "\n| data | new_points | 1-NN acc. of new rows | trust, all rows | transform | rows kept |"
+    )
     print("|---|---|---|---|---|---|")
     for one in data:
-        if one.name == "texture":  # sorted by class: its last rows are of classes that the others lack
+        if (
+            one.name == "texture"
+        ):  # sorted by class: its last rows are of classes that the others lack
             continue
         measure_new_points(one, np.asarray(one.X, dtype=np.float32))
 

@@ -1,4 +1,6 @@
-"""Scores of the maps that the runner left, with `nestmap.metrics`; kept in the same file of results."""
+"""Scores of the maps that the runner left, with `nestmap.metrics`; kept in the same file of
+results.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,22 @@ import numpy as np
 from benchmarks.methods import kept_rows
 from benchmarks.runner import Results
 from nestmap import metrics
-from nestmap.metrics._labels import kmeans_nmi
+from nestmap.views.metrics._labels import kmeans_nmi
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200)  # the supplement's figure: accuracy over k
 ABLATION_SAMPLE = 3000  # rows scored for each of the many ablations
 KMEANS = {"n_init": 3, "max_rows": 200_000, "random_state": 0}
 
 
-def evaluate_all(results: Results, work: Path, data: dict[str, Any], say: Callable[[str], None] = print) -> None:
+def evaluate_all(
+    results: Results, work: Path, data: dict[str, Any], say: Callable[[str], None] = print
+) -> None:
     """Score every map that has no score yet; `data`: name to Dataset."""
     for name, dataset in data.items():
         _once(results, f"score original {name}", "", lambda d=dataset: _score_original(d), say)
-        rows = [r for r in results.rows.values() if r.get("data") == name and r.get("status") == "ok"]
+        rows = [
+            r for r in results.rows.values() if r.get("data") == name and r.get("status") == "ok"
+        ]
         for row in rows:
             folder = work / "jobs" / row["folder"]
             maps = sorted(folder.glob("*.npy"))
@@ -32,12 +38,20 @@ def evaluate_all(results: Results, work: Path, data: dict[str, Any], say: Callab
                 continue
             digest = _digest(maps)
             _once(
-                results, f"score {row['key']}", digest, lambda r=row, d=dataset, f=folder: _score(r, d, f), say
-            )  # fmt: skip
+                results,
+                f"score {row['key']}",
+                digest,
+                lambda r=row, d=dataset, f=folder: _score(r, d, f),
+                say,
+            )
 
 
 def _once(
-    results: Results, key: str, digest: str, score: Callable[[], dict[str, Any]], say: Callable[[str], None]
+    results: Results,
+    key: str,
+    digest: str,
+    score: Callable[[], dict[str, Any]],
+    say: Callable[[str], None],
 ) -> None:
     known = results.rows.get(key)
     if known is not None and known["digest"] == digest:
@@ -106,7 +120,9 @@ def _score_part(folder: Path, part: Any, kept: Any, draw: int) -> dict[str, Any]
 def score_map(dataset: Any, Y: Any, n_sample: int | None = None) -> dict[str, Any]:
     """All scores of a map in 2-D, as plain numbers."""
     X = np.asarray(dataset.X, dtype=np.float32)
-    found = metrics.map_quality(X, Y, dataset.y, metric=dataset.metric, n_neighbors=_ks(len(X)), n_sample=n_sample)
+    found = metrics.map_quality(
+        X, Y, dataset.y, metric=dataset.metric, n_neighbors=_ks(len(X)), n_sample=n_sample
+    )
     out: dict[str, Any] = {k: v for k, v in asdict(found).items() if v is not None}
     if dataset.y is not None:
         codes = np.unique(dataset.y, return_inverse=True)[1]
@@ -126,5 +142,7 @@ def _score_new(dataset: Any, train: Any, placed: Any) -> dict[str, Any]:
     return {
         "accuracy": float(known.score(placed, y[n:])),
         "trustworthiness": asdict(trust),
-        "centroid_triplets": metrics.centroid_triplet_accuracy(X_new, placed, y[n:], metric=dataset.metric),
+        "centroid_triplets": metrics.centroid_triplet_accuracy(
+            X_new, placed, y[n:], metric=dataset.metric
+        ),
     }

@@ -1,9 +1,10 @@
-"""The explorer on ten million points: time to build the store, memory of the server, what a first picture takes.
+"""The explorer on ten million points: time to build the store, memory of the server, what a first
+picture takes.
 
     python -m benchmarks.explore --rows 10000000 --out /tmp/explorer-10m
 
-The run is synthetic: a random tree with points around its nodes; no fit. With Chromium and Playwright at hand, the
-page is opened and timed, too.
+The run is synthetic: a random tree with points around its nodes; no fit. With Chromium and
+Playwright at hand, the page is opened and timed, too.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from nestmap._progress import Progress
-from nestmap.explore import SavedNames, Server, Store, write_store
-from nestmap.hierarchy.tree import Hierarchy, Level
+from nestmap.core.progress import Progress
+from nestmap.method.hierarchy.tree import Hierarchy, Level
+from nestmap.views.explore import SavedNames, Server, Store, write_store
 
 _BRANCHING = 4.6  # items per node, as fits of real data have them
 _TOP = 8  # nodes of the top level, about
@@ -56,7 +57,9 @@ def make_model(n_rows: int, seed: int = 0) -> Any:
     for n in reversed(sizes[:-1]):
         n_above = len(places)
         weights = rng.pareto(1.5, n_above) + 0.3
-        own = np.concatenate([np.arange(n_above), rng.choice(n_above, n - n_above, p=weights / weights.sum())])
+        own = np.concatenate(
+            [np.arange(n_above), rng.choice(n_above, n - n_above, p=weights / weights.sum())]
+        )
         if n == n_rows:
             rng.shuffle(own)  # the user's rows come in no order
         spread *= 0.45
@@ -71,9 +74,11 @@ def make_model(n_rows: int, seed: int = 0) -> Any:
         levels.append(Level(centre, below, own, 1.0, 1.0))
     label = next(k for k, level in enumerate(levels) if level.n_nodes <= 200)
     return SimpleNamespace(
-        hierarchy_=Hierarchy(tuple(levels), "euclidean"), embedding_=places, label_level_=label,
+        hierarchy_=Hierarchy(tuple(levels), "euclidean"),
+        embedding_=places,
+        label_level_=label,
         layout_=SimpleNamespace(kind="islands"),
-    )  # fmt: skip
+    )
 
 
 def make_metadata(model: Any, seed: int = 0) -> dict[str, Any]:
@@ -95,13 +100,19 @@ def build(n_rows: int, out: Path) -> None:
     start, used = perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     scores = np.random.default_rng(1).random(n_rows)
     write_store(
-        out, model, names=names, metadata=metadata, quality={"trustworthiness": scores},
-        title=f"{n_rows:,} synthetic points", progress=Progress(1),
-    )  # fmt: skip
+        out,
+        model,
+        names=names,
+        metadata=metadata,
+        quality={"trustworthiness": scores},
+        title=f"{n_rows:,} synthetic points",
+        progress=Progress(1),
+    )
     now = resource.getrusage(resource.RUSAGE_SELF)
     files = [path.stat().st_size for path in out.rglob("*.gz")]
     print(
-        f"store: {perf_counter() - start:.1f} s, {now.ru_utime - used.ru_utime:.1f} s of CPU, peak memory "
+        f"store: {perf_counter() - start:.1f} s, {now.ru_utime - used.ru_utime:.1f} s of CPU, "
+        "peak memory "
         f"{now.ru_maxrss / 1e6:.1f} GB, {len(files):,} files, {sum(files) / 1e6:.0f} MB"
     )
 
@@ -116,7 +127,9 @@ def serve(folder: Path) -> None:
 def memory_of(process: subprocess.Popen[str]) -> dict[str, float]:
     """Memory of a process in MB: now, and at most."""
     text = Path(f"/proc/{process.pid}/status").read_text()
-    return {name: int(re.search(rf"{name}:\s+(\d+)", text)[1]) / 1000 for name in ("VmRSS", "VmHWM")}  # type: ignore[index]
+    return {
+        name: int(re.search(rf"{name}:\s+(\d+)", text)[1]) / 1000 for name in ("VmRSS", "VmHWM")
+    }  # type: ignore[index]
 
 
 class Visit:
@@ -126,7 +139,9 @@ class Visit:
         self.page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
         self.page.add_init_script(_NOTE_FIRST)
         self.sizes: list[int] = []
-        self.page.on("requestfinished", lambda asked: self.sizes.append(asked.sizes()["responseBodySize"]))
+        self.page.on(
+            "requestfinished", lambda asked: self.sizes.append(asked.sizes()["responseBodySize"])
+        )
         self.page.on("pageerror", lambda error: print(f"error in the page: {error}"))
         self.page.goto(url, wait_until="commit")
 
@@ -155,7 +170,9 @@ def places(store: Store, n: int, seed: int = 0) -> np.ndarray:
     found = []
     for row in np.random.default_rng(seed).integers(0, store.meta["n_rows"], n).tolist():
         t = int(np.searchsorted(tiles["begin"], row, side="right")) - 1
-        xy = np.frombuffer(store.read(f"m0/rows/{t}.bin"), "<f4")[: 2 * (tiles["end"][t] - tiles["begin"][t])]
+        xy = np.frombuffer(store.read(f"m0/rows/{t}.bin"), "<f4")[
+            : 2 * (tiles["end"][t] - tiles["begin"][t])
+        ]
         found.append(xy.reshape(2, -1)[:, row - tiles["begin"][t]] + np.array(tiles["origin"][t]))
     return np.array(found)
 
@@ -163,11 +180,15 @@ def places(store: Store, n: int, seed: int = 0) -> np.ndarray:
 def visit(browser: Any, url: str, store: Store) -> None:
     """The first picture, then views at random rows, closer and closer, each with an empty cache."""
     first = Visit(browser, url)
-    print(f"first picture after {first.first_picture():.2f} s, {sum(first.sizes) / 1e6:.2f} MB until then")
+    print(
+        f"first picture after {first.first_picture():.2f} s, {sum(first.sizes) / 1e6:.2f} MB "
+        "until then"
+    )
     first.complete()
     seconds = first.page.evaluate("performance.now()") / 1000
     print(
-        f"first view complete after {seconds:.2f} s: {sum(first.sizes) / 1e6:.2f} MB in {len(first.sizes)} requests",
+        f"first view complete after {seconds:.2f} s: {sum(first.sizes) / 1e6:.2f} MB in "
+        f"{len(first.sizes)} requests",
         flush=True,
     )
     x0, y0, x1, y1 = store.meta["maps"][0]["bounds"]
@@ -180,7 +201,9 @@ def visit(browser: Any, url: str, store: Store) -> None:
             sizes.append(sum(view.sizes))
             view.page.context.close()
         largest = max(largest, *sizes)
-        print(f"{zoom:>6} x: " + ", ".join(f"{size / 1e6:.2f}" for size in sizes) + " MB", flush=True)
+        print(
+            f"{zoom:>6} x: " + ", ".join(f"{size / 1e6:.2f}" for size in sizes) + " MB", flush=True
+        )
     print(f"largest view: {largest / 1e6:.2f} MB")
 
 
@@ -195,7 +218,9 @@ def search(url: str) -> None:
 def measure(out: Path) -> None:
     """The server in a process of its own, seen by a browser."""
     with subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.explore", "--serve", "--out", str(out)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.explore", "--serve", "--out", str(out)],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as server:
         assert server.stdout is not None
         try:
@@ -208,7 +233,10 @@ def measure(out: Path) -> None:
                     visit(browser, url, Store(out))
                     browser.close()
             search(url)
-            print("server:", ", ".join(f"{name} {size:.0f} MB" for name, size in memory_of(server).items()))
+            print(
+                "server:",
+                ", ".join(f"{name} {size:.0f} MB" for name, size in memory_of(server).items()),
+            )
         finally:
             server.terminate()
 

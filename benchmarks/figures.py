@@ -17,11 +17,20 @@ from benchmarks.runner import Job
 from benchmarks.tables import Book, _k
 
 COLOURS = {
-    "nestmap": "#c1121f", "nestmap-leaves": "#e85d75", "nestmap-descent": "#9d0208", "nestmap-mosaic": "#ff4d9d",
-    "hnne-v1": "#f4845f", "hnne-v2": "#f7b267",
-    "t-sne": "#1d4e89", "fit-sne": "#00a6fb", "umap": "#2b9348", "pacmap": "#80b918", "trimap": "#7b2cbf",
-    "pca": "#6c757d", "original": "#000000",
-}  # fmt: skip
+    "nestmap": "#c1121f",
+    "nestmap-leaves": "#e85d75",
+    "nestmap-descent": "#9d0208",
+    "nestmap-mosaic": "#ff4d9d",
+    "hnne-v1": "#f4845f",
+    "hnne-v2": "#f7b267",
+    "t-sne": "#1d4e89",
+    "fit-sne": "#00a6fb",
+    "umap": "#2b9348",
+    "pacmap": "#80b918",
+    "trimap": "#7b2cbf",
+    "pca": "#6c757d",
+    "original": "#000000",
+}
 
 
 @dataclass(frozen=True)
@@ -64,11 +73,15 @@ def _finish(figure: Any, name: str, caption: str, kind: str = "png", dpi: int = 
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=dpi, bbox_inches="tight")
     plt.close(figure)
-    return Figure(name, caption, buffer.getvalue() if kind == "svg" else _with_palette(buffer), kind)
+    return Figure(
+        name, caption, buffer.getvalue() if kind == "svg" else _with_palette(buffer), kind
+    )
 
 
 def _with_palette(picture: io.BytesIO) -> bytes:
-    """A PNG with 96 colours, a quarter of the bytes: maps have a colour per class and its shades at edges."""
+    """A PNG with 96 colours, a quarter of the bytes: maps have a colour per class and its shades at
+    edges.
+    """
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -83,7 +96,11 @@ def draw_map(axes: Any, Y: Any, colours: Any, limit: int = 70_000) -> None:
     size = float(np.clip(4000 / len(rows), 0.12, 3))
     low, high = np.percentile(Y, [0.2, 99.8], axis=0)
     margin = 0.04 * (high - low) + 1e-12
-    shade = {"c": "#444444"} if colours is None else {"c": colours[rows] % 20, "cmap": "tab20", "vmin": 0, "vmax": 19}
+    shade = (
+        {"c": "#444444"}
+        if colours is None
+        else {"c": colours[rows] % 20, "cmap": "tab20", "vmin": 0, "vmax": 19}
+    )
     if colours is not None and colours.max() < 10:
         shade |= {"cmap": "tab10", "vmax": 9}
     axes.scatter(Y[rows, 0], Y[rows, 1], s=size, lw=0, rasterized=True, **shade)
@@ -99,7 +116,10 @@ def grid(maps: Maps, zooms: dict[str, Any]) -> Figure:
 
     book = maps.book
     figure, axes = plt.subplots(
-        len(book.data), len(book.methods), figsize=(1.75 * len(book.methods), 1.75 * len(book.data)), squeeze=False
+        len(book.data),
+        len(book.methods),
+        figsize=(1.75 * len(book.methods), 1.75 * len(book.data)),
+        squeeze=False,
     )
     for r, data in enumerate(book.data):
         colours = maps.colours(data, zooms.get(data))
@@ -107,7 +127,15 @@ def grid(maps: Maps, zooms: dict[str, Any]) -> Figure:
             ax = axes[r, c]
             Y = maps.read(Job(data, method))
             if Y is None or not np.isfinite(Y).all():
-                ax.text(0.5, 0.5, book.reason(Job(data, method)), ha="center", va="center", fontsize=6, wrap=True)
+                ax.text(
+                    0.5,
+                    0.5,
+                    book.reason(Job(data, method)),
+                    ha="center",
+                    va="center",
+                    fontsize=6,
+                    wrap=True,
+                )
                 ax.set_xticks([])
                 ax.set_yticks([])
             else:
@@ -117,11 +145,15 @@ def grid(maps: Maps, zooms: dict[str, Any]) -> Figure:
             if c == 0:
                 ax.set_ylabel(data, fontsize=9)
     figure.tight_layout(pad=0.3)
-    caption = "Every method on every data set, coloured by class (word vectors: by nestmap's top level)."
+    caption = (
+        "Every method on every data set, coloured by class (word vectors: by nestmap's top level)."
+    )
     return _finish(figure, "grid", caption, dpi=120)
 
 
-def variants(maps: Maps, zooms: dict[str, Any], data: str, jobs: dict[str, Job], name: str, caption: str) -> Figure:
+def variants(
+    maps: Maps, zooms: dict[str, Any], data: str, jobs: dict[str, Job], name: str, caption: str
+) -> Figure:
     """A row of maps of one data set."""
     import matplotlib.pyplot as plt
 
@@ -136,7 +168,12 @@ def variants(maps: Maps, zooms: dict[str, Any], data: str, jobs: dict[str, Job],
 
 
 def _curves(
-    data: list[str], draw: Callable[[Any, str], None], x_label: str, name: str, caption: str, ticks: Any
+    data: list[str],
+    draw: Callable[[Any, str], None],
+    x_label: str,
+    name: str,
+    caption: str,
+    ticks: Any,
 ) -> Figure:
     import matplotlib.pyplot as plt
 
@@ -166,7 +203,11 @@ def accuracy_over_k(book: Book) -> Figure:
             if found := score.get("knn_accuracy"):
                 ks = sorted(int(k) for k in found)
                 label = "original space" if m == "original" else METHODS[m].label
-                style = {"ls": ":", "lw": 1.2} if m == "original" else {"lw": 2.4 if m == "nestmap" else 1.2}
+                style = (
+                    {"ls": ":", "lw": 1.2}
+                    if m == "original"
+                    else {"lw": 2.4 if m == "nestmap" else 1.2}
+                )
                 ax.plot(ks, [_k(found, k) for k in ks], color=COLOURS[m], label=label, **style)
 
     labelled = list(filter(book.labelled, book.data))
@@ -180,11 +221,20 @@ def accuracy_over_dimensions(book: Book) -> Figure:
     def draw(ax: Any, data: str) -> None:
         for m in (m for m in HIGHER if m in book.methods):
             found = {
-                d: book.value(Job(data, m, n_components=d), lambda s: _k(s["knn_accuracy"], 1)) for d in DIMENSIONS
+                d: book.value(Job(data, m, n_components=d), lambda s: _k(s["knn_accuracy"], 1))
+                for d in DIMENSIONS
             }
             found = {d: v for d, v in found.items() if isinstance(v, float)}
             width = 2.4 if m == "nestmap" else 1.2
-            ax.plot(list(found), list(found.values()), "o-", ms=3, lw=width, color=COLOURS[m], label=METHODS[m].label)
+            ax.plot(
+                list(found),
+                list(found.values()),
+                "o-",
+                ms=3,
+                lw=width,
+                color=COLOURS[m],
+                label=METHODS[m].label,
+            )
 
     labelled = list(filter(book.labelled, book.data))
     caption = "1-NN accuracy of maps in 2, 4, 8, 32 and 64 dimensions (paper, figure); t-SNE stops at three."
@@ -195,20 +245,37 @@ def quality_over_time(book: Book) -> Figure:
     """What a second of waiting buys."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(book.data), figsize=(3.3 * len(book.data), 3.1), squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(book.data), figsize=(3.3 * len(book.data), 3.1), squeeze=False
+    )
     for ax, data in zip(axes[0], book.data, strict=True):
         for m in book.methods:
             run = book.run(Job(data, m)) or {}
             trust = book.value(Job(data, m), lambda s: s["trustworthiness"]["value"])
             if run.get("status") == "ok" and isinstance(trust, float):
-                ax.scatter(run["import"] + run["first_fit"], trust, color=COLOURS[m], s=38, label=METHODS[m].label)
+                ax.scatter(
+                    run["import"] + run["first_fit"],
+                    trust,
+                    color=COLOURS[m],
+                    s=38,
+                    label=METHODS[m].label,
+                )
         ax.set_xscale("log")
         ax.set_title(data, fontsize=9)
         ax.set_xlabel("seconds, process start to map", fontsize=8)
         ax.tick_params(labelsize=7)
         ax.grid(alpha=0.25)
     axes[0, 0].set_ylabel("trustworthiness", fontsize=8)
-    handles = {label: h for ax in axes[0] for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles, loc="lower center", ncols=len(handles), fontsize=7, frameon=False)
+    handles = {
+        label: h for ax in axes[0] for h, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(), handles, loc="lower center", ncols=len(handles), fontsize=7, frameon=False
+    )
     figure.tight_layout(rect=(0, 0.07, 1, 1))
-    return _finish(figure, "quality_over_time", "Trustworthiness against time from process start to map.", "svg")
+    return _finish(
+        figure,
+        "quality_over_time",
+        "Trustworthiness against time from process start to map.",
+        "svg",
+    )

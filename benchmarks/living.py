@@ -1,17 +1,21 @@
-"""Maps that live: `python -m benchmarks.living [name …] [--data DIR] [--peer-python PYTHON] [--docs]`.
+"""Maps that live: `python -m benchmarks.living [name …] [--data DIR] [--peer-python PYTHON]
+[--docs]`.
 
 Per data set (digits, pendigits, usps, fashion_mnist, texture; .npz files with X and y in DIR):
 
 - extend: 80% of the rows are fitted, 20% come later, by `extend` or by the peers' `transform`;
 - class: one class is left out of the fit and comes later;
-- refit: a tenth of the rows is replaced, and the new map follows the old one: `HNNE(like=old)`, AlignedUMAP, openTSNE
+- refit: a tenth of the rows is replaced, and the new map follows the old one: `HNNE(like=old)`,
+AlignedUMAP, openTSNE
   started from the old map;
-- draws: the same with five other draws of the rows, with `like` and without it: means and their standard errors;
+- draws: the same with five other draws of the rows, with `like` and without it: means and their
+standard errors;
 - speed (once, generated rows): 1,000,000 rows, extended by 1,000 and by 10,000.
 
-Each (data, part, method) runs in a process of its own and appends a line to WORK/living.jsonl: a run that was stopped
-goes on where it was. Peers need an interpreter with umap-learn and openTSNE; without it only nestmap is
-measured. `--docs` writes the tables of docs/living.md from all lines that are there.
+Each (data, part, method) runs in a process of its own and appends a line to WORK/living.jsonl: a
+run that was stopped goes on where it was. Peers need an interpreter with umap-learn and openTSNE;
+without it only nestmap is measured. `--docs` writes the tables of docs/living.md from all lines
+that are there.
 """
 
 from __future__ import annotations
@@ -54,7 +58,8 @@ FOLLOW = {
     "opentsne": "import openTSNE; m = openTSNE.TSNE(n_jobs=2, random_state=0).fit(A); P = np.asarray(m); "
     "new = np.setdiff1d(np.arange(len(B)), b); start = np.empty((len(B), 2)); start[b] = P[a]; "
     "start[new] = np.asarray(m.prepare_partial(B[new])); t = clock(); "
-    "Q = openTSNE.TSNE(n_jobs=2, random_state=0, initialization=start, early_exaggeration_iter=0).fit(B)",
+    "Q = openTSNE.TSNE(n_jobs=2, random_state=0, initialization=start, "
+    "early_exaggeration_iter=0).fit(B)",
 }
 
 
@@ -88,7 +93,8 @@ def by_peer(python: str, code: str, arrays: dict[str, Any]) -> tuple[Any, Any, f
     with tempfile.TemporaryDirectory() as folder:
         np.savez(f"{folder}/in.npz", **arrays)
         lines = (
-            f"import numpy as np; from time import perf_counter as clock; d = np.load({folder!r} + '/in.npz'); "
+            f"import numpy as np; from time import perf_counter as clock; d = np.load({folder!r} "
+            "+ '/in.npz'); "
             f"A, B, a, b = (d[k] for k in 'ABab'); {code}; "
             f"np.savez({folder!r} + '/out.npz', P=np.asarray(P), Q=np.asarray(Q), t=clock() - t)"
         )
@@ -102,7 +108,9 @@ def quality(X: Any, Y: Any, y: Any) -> dict[str, float]:
 
     n_sample = None if len(X) <= 20_000 else _SAMPLE
     accuracy = np.mean([knn_accuracy(Y, y, random_state=seed) for seed in range(3)])
-    trust, recall = (score(X, Y, n_sample=n_sample) for score in (trustworthiness, neighborhood_recall))
+    trust, recall = (
+        score(X, Y, n_sample=n_sample) for score in (trustworthiness, neighborhood_recall)
+    )
     return {"trust": float(trust), "recall": float(recall), "accuracy": float(accuracy)}
 
 
@@ -137,7 +145,10 @@ def measure_class(X: Any, y: Any, method: str, python: str | None) -> dict[str, 
         levels = [more.hierarchy_.labels(k) for k in range(more.hierarchy_.n_levels)]
         own = np.arange(len(X)) >= len(A)
         found = [own_clusters(labels, own) for labels in levels]
-        told = {"shares": [share for share, _ in found], "purities": [purity for _, purity in found]}
+        told = {
+            "shares": [share for share, _ in found],
+            "purities": [purity for _, purity in found],
+        }
         told |= {"labels": int(more.label_level_), "born": nestmap.compare(model, more).born_level}
     else:
         P, Q, _ = by_peer(str(python), TRANSFORM[method], dict(A=A, B=B, a=0, b=0))
@@ -146,10 +157,14 @@ def measure_class(X: Any, y: Any, method: str, python: str | None) -> dict[str, 
 
 
 def own_clusters(labels: Any, own: Any) -> tuple[float, float | None]:
-    """Share of a class in clusters that hold more of it than of all others, and the purity of these."""
+    """Share of a class in clusters that hold more of it than of all others, and the purity of
+    these.
+    """
     share = np.bincount(labels, own) / np.bincount(labels)
     theirs = share[labels] > 0.5
-    return float((theirs & own).sum() / own.sum()), float(own[theirs].mean()) if theirs.any() else None
+    return float((theirs & own).sum() / own.sum()), float(
+        own[theirs].mean()
+    ) if theirs.any() else None
 
 
 def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, Any]:
@@ -169,8 +184,10 @@ def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, 
 
 
 def moves(before: Any, after: Any) -> dict[str, float]:
-    """How far rows have moved, as shares of the spread, after the new map was turned onto the old one."""
-    from nestmap.layout.similarity import align, spread
+    """How far rows have moved, as shares of the spread, after the new map was turned onto the old
+    one.
+    """
+    from nestmap.method.layout.similarity import align, spread
 
     before, after = before.astype(np.float64), after.astype(np.float64)
     moved = np.sqrt(((align(after, before)(after) - before) ** 2).sum(axis=1)) / spread(before)
@@ -193,7 +210,9 @@ def measure_draw(X: Any, y: Any, seed: int) -> dict[str, float]:
     old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
     after = HNNE(like=old).fit(X[then])
     ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
-    line = {key: ours[key] - theirs[key] for key in ours} | moves(old.embedding_[a], after.embedding_[b])
+    line = {key: ours[key] - theirs[key] for key in ours} | moves(
+        old.embedding_[a], after.embedding_[b]
+    )
     return line | {"fresh median": moves(old.embedding_[a], fresh.embedding_[b])["median"]}
 
 
@@ -202,7 +221,9 @@ def measure_speed() -> dict[str, Any]:
 
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(1000, 28)) * 4
-    X = (centres[rng.integers(0, 1000, 1_010_000)] + rng.normal(size=(1_010_000, 28))).astype(np.float32)
+    X = (centres[rng.integers(0, 1000, 1_010_000)] + rng.normal(size=(1_010_000, 28))).astype(
+        np.float32
+    )
     start = time.perf_counter()
     model = HNNE().fit(X[:1_000_000])
     found = {"fit": time.perf_counter() - start}
@@ -217,7 +238,12 @@ def measure_speed() -> dict[str, Any]:
 def measure(args: argparse.Namespace, name: str, part: str, method: str) -> dict[str, Any]:
     if part == "speed":
         return measure_speed()
-    does = {"extend": measure_extend, "class": measure_class, "refit": measure_refit, "draws": measure_draws}[part]
+    does = {
+        "extend": measure_extend,
+        "class": measure_class,
+        "refit": measure_refit,
+        "draws": measure_draws,
+    }[part]
     return does(*load(args.data, name), method, args.peer_python)
 
 
@@ -234,15 +260,24 @@ def read(path: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {(r["data"], r["part"], r["method"]): r for r in map(json.loads, lines)}
 
 
-def tables(results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[str] = DATA) -> dict[str, str]:
+def tables(
+    results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[str] = DATA
+) -> dict[str, str]:
     """The tables of docs/living.md by their names."""
     names = [name for name in DATA if name in names and any(key[0] == name for key in results)]
     columns = {
         "extend": ("trustworthiness", "10-NN recall", "1-NN accuracy"),
         "refit": ("median move", "95% below", "trustworthiness", "10-NN recall", "1-NN accuracy"),
-        "class": ("share beside their own", "share in clusters of their own, per level", "purity of these"),
+        "class": (
+            "share beside their own",
+            "share in clusters of their own, per level",
+            "purity of these",
+        ),
     }
-    keys = {"extend": ("trust", "recall", "accuracy"), "refit": ("median", "p95", "trust", "recall", "accuracy")}
+    keys = {
+        "extend": ("trust", "recall", "accuracy"),
+        "refit": ("median", "p95", "trust", "recall", "accuracy"),
+    }
     found = {}
     for part, heads in columns.items():
         lines = ["| data | method | " + " | ".join(heads) + " |", "|---" * (2 + len(heads)) + "|"]
@@ -251,7 +286,10 @@ def tables(results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[
                 if (r := results.get((name, part, method))) is None:
                     continue
                 if part == "class":
-                    lists = (" ".join(map(short, r.get(key, []))) or "–" for key in ("shares", "purities"))
+                    lists = (
+                        " ".join(map(short, r.get(key, []))) or "–"
+                        for key in ("shares", "purities")
+                    )
                     cells = [short(r["beside"]), *lists]
                 else:
                     cells = [short(r[key], 4) for key in keys[part]]
@@ -261,8 +299,10 @@ def tables(results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[
     found["draws"] = draws_table(results, names)
     if (r := results.get(("generated", "speed", "nestmap"))) is not None:
         found["speed"] = (
-            f"1,000,000 generated rows of 28 columns: the fit took {r['fit']:.1f} s, 1,000 rows more "
-            f"{r['1000']:.2f} s, 10,000 rows more {r['10000']:.2f} s: 1/{r['fit'] / r['10000']:.0f} of the fit."
+            f"1,000,000 generated rows of 28 columns: the fit took {r['fit']:.1f} s, 1,000 rows "
+            "more "
+            f"{r['1000']:.2f} s, 10,000 rows more {r['10000']:.2f} s: "
+            f"1/{r['fit'] / r['10000']:.0f} of the fit."
         )
     return found
 
@@ -284,7 +324,11 @@ def draws_table(results: dict[tuple[str, str, str], dict[str, Any]], names: Iter
 
 def short(value: float | None, digits: int = 3) -> str:
     return (
-        "–" if value is None else f"{value:.{digits}f}".replace("0.", ".", 1) if value < 1 else f"{value:.{digits}f}"
+        "–"
+        if value is None
+        else f"{value:.{digits}f}".replace("0.", ".", 1)
+        if value < 1
+        else f"{value:.{digits}f}"
     )
 
 
@@ -307,17 +351,22 @@ def draw(args: argparse.Namespace) -> None:
     a, b = parts_of(X, y, "refit")
     old = nestmap.HNNE().fit(X[a])
     models = {
-        "old": (old, y[a]), "a tenth replaced, like=old": (nestmap.HNNE(like=old).fit(X[b]), y[b]),
+        "old": (old, y[a]),
+        "a tenth replaced, like=old": (nestmap.HNNE(like=old).fit(X[b]), y[b]),
         "a tenth replaced, a fresh fit": (nestmap.HNNE().fit(X[b]), y[b]),
-    }  # fmt: skip
+    }
     _draw_maps(models, "living_like.png")
     a, b = parts_of(X, y, "class")
     before = nestmap.HNNE().fit(X[a])
     after = before.extend(X[b])
     _draw_maps(
-        {"without the threes": (before, y[a]), "extended by the threes (black)": (after, np.append(y[a], y[b]))},
-        "living_class.png", dark=np.arange(len(X)) >= len(a),
-    )  # fmt: skip
+        {
+            "without the threes": (before, y[a]),
+            "extended by the threes (black)": (after, np.append(y[a], y[b])),
+        },
+        "living_class.png",
+        dark=np.arange(len(X)) >= len(a),
+    )
     plt.close("all")
 
 
@@ -333,25 +382,38 @@ def _draw_maps(models: dict[str, tuple[Any, Any]], name: str, dark: Any = None) 
         if dark is not None and len(y) == len(dark):
             axis.scatter(*model.embedding_[dark].T, c="black", s=1.6, linewidths=0)
         axis.set(title=title, xticks=[], yticks=[], aspect="equal")
-        axis.set(xlim=(places[:, 0].min(), places[:, 0].max()), ylim=(places[:, 1].min(), places[:, 1].max()))
+        axis.set(
+            xlim=(places[:, 0].min(), places[:, 0].max()),
+            ylim=(places[:, 1].min(), places[:, 1].max()),
+        )
     figure.savefig(PAGE.parent / "images" / name, dpi=72)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", default=["digits"])
     parser.add_argument("--data", type=Path, default=Path())
     parser.add_argument("--work", type=Path, default=Path(".bench"))
-    parser.add_argument("--peer-python", metavar="PYTHON", help="an interpreter with umap-learn and openTSNE")
+    parser.add_argument(
+        "--peer-python", metavar="PYTHON", help="an interpreter with umap-learn and openTSNE"
+    )
     parser.add_argument("--parts", nargs="*", choices=METHODS, default=[*METHODS])
     parser.add_argument("--docs", action="store_true", help="write the tables of docs/living.md")
-    parser.add_argument("--pictures", action="store_true", help="draw those of docs/living.md, of USPS")
-    parser.add_argument("--one", nargs=3, metavar=("DATA", "PART", "METHOD"), help="measure this here, and print it")
+    parser.add_argument(
+        "--pictures", action="store_true", help="draw those of docs/living.md, of USPS"
+    )
+    parser.add_argument(
+        "--one", nargs=3, metavar=("DATA", "PART", "METHOD"), help="measure this here, and print it"
+    )
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     path = args.work / "living.jsonl"
     if args.one:
-        record = dict(zip(("data", "part", "method"), args.one, strict=True)) | measure(args, *args.one)
+        record = dict(zip(("data", "part", "method"), args.one, strict=True)) | measure(
+            args, *args.one
+        )
         with path.open("a") as file:
             file.write(json.dumps(record) + "\n")
         print(json.dumps(record))
@@ -360,7 +422,9 @@ def main() -> None:
         if job[1] in args.parts and job not in read(path):
             options = ["--data", str(args.data), "--work", str(args.work)]
             options += ["--peer-python", args.peer_python] if args.peer_python else []
-            done = subprocess.run([sys.executable, "-m", "benchmarks.living", *options, "--one", *job], check=False)
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.living", *options, "--one", *job], check=False
+            )
             if done.returncode:
                 print(f"{' '.join(job)} failed", file=sys.stderr)
     if args.pictures:

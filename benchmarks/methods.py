@@ -1,8 +1,8 @@
 """The methods of the comparison: how each is called, by its own documentation, with its defaults.
 
-Imported by the workers in the methods' own environments, so: nothing but the standard library up here.
-Every method runs with two components unless told otherwise, with the data set's metric, and with as
-many threads as it takes. Seeds are given where they do not switch threads off.
+Imported by the workers in the methods' own environments, so: nothing but the standard library up
+here. Every method runs with two components unless told otherwise, with the data set's metric, and
+with as many threads as it takes. Seeds are given where they do not switch threads off.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ class Method:
     name: str
     label: str  # what tables say
     environment: str
-    make: Callable[[], Factory]  # imports the package: timed apart; returns (n_components, metric, options) -> model
+    make: Callable[
+        [], Factory
+    ]  # imports the package: timed apart; returns (n_components, metric, options) -> model
     metrics: tuple[str, ...] = ("euclidean", "cosine")
     transforms: bool = False
     package: str = ""
@@ -38,7 +40,11 @@ def _nestmap(**defaults: Any) -> Callable[[], Factory]:
     return make
 
 
-_leaves, _descent, _mosaic = _nestmap(detail="leaves"), _nestmap(layout="descent"), _nestmap(layout="mosaic")
+_leaves, _descent, _mosaic = (
+    _nestmap(detail="leaves"),
+    _nestmap(layout="descent"),
+    _nestmap(layout="mosaic"),
+)
 
 
 def _hnne(version: str) -> Callable[[], Factory]:
@@ -55,11 +61,15 @@ def _hnne(version: str) -> Callable[[], Factory]:
 def _barnes_hut() -> Factory:
     from sklearn.manifold import TSNE
 
-    return lambda d, metric, options: TSNE(n_components=d, metric=metric, n_jobs=-1, random_state=0, **options)
+    return lambda d, metric, options: TSNE(
+        n_components=d, metric=metric, n_jobs=-1, random_state=0, **options
+    )
 
 
 class _OpenTSNE:
-    """openTSNE's fit returns an embedding object that places new rows; give it the common two methods."""
+    """openTSNE's fit returns an embedding object that places new rows; give it the common two
+    methods.
+    """
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -76,7 +86,14 @@ def _fit_sne() -> Factory:
     from openTSNE import TSNE
 
     return lambda d, metric, options: _OpenTSNE(
-        TSNE(n_components=d, metric=metric, negative_gradient_method="fft", n_jobs=-1, random_state=0, **options)
+        TSNE(
+            n_components=d,
+            metric=metric,
+            negative_gradient_method="fft",
+            n_jobs=-1,
+            random_state=0,
+            **options,
+        )
     )
 
 
@@ -105,14 +122,18 @@ def _pacmap() -> Factory:
     from pacmap import PaCMAP
 
     distances = {"euclidean": "euclidean", "cosine": "angular"}
-    return lambda d, metric, options: _PaCMAP(PaCMAP(n_components=d, distance=distances[metric], **options))
+    return lambda d, metric, options: _PaCMAP(
+        PaCMAP(n_components=d, distance=distances[metric], **options)
+    )
 
 
 def _trimap() -> Factory:
     from trimap import TRIMAP
 
     distances = {"euclidean": "euclidean", "cosine": "angular"}
-    return lambda d, metric, options: TRIMAP(n_dims=d, distance=distances[metric], verbose=False, **options)
+    return lambda d, metric, options: TRIMAP(
+        n_dims=d, distance=distances[metric], verbose=False, **options
+    )
 
 
 def _pca() -> Factory:
@@ -125,9 +146,30 @@ METHODS = {
     m.name: m
     for m in (
         Method("nestmap", "nestmap", "nestmap", _nestmap(), transforms=True, package="nestmap"),
-        Method("nestmap-leaves", "nestmap leaves", "nestmap", _leaves, transforms=True, package="nestmap"),
-        Method("nestmap-descent", "nestmap descent", "nestmap", _descent, transforms=True, package="nestmap"),
-        Method("nestmap-mosaic", "nestmap mosaic", "nestmap", _mosaic, transforms=True, package="nestmap"),
+        Method(
+            "nestmap-leaves",
+            "nestmap leaves",
+            "nestmap",
+            _leaves,
+            transforms=True,
+            package="nestmap",
+        ),
+        Method(
+            "nestmap-descent",
+            "nestmap descent",
+            "nestmap",
+            _descent,
+            transforms=True,
+            package="nestmap",
+        ),
+        Method(
+            "nestmap-mosaic",
+            "nestmap mosaic",
+            "nestmap",
+            _mosaic,
+            transforms=True,
+            package="nestmap",
+        ),
         Method("hnne-v1", "hnne v1", "hnne", _hnne("v1"), transforms=True, package="hnne"),
         Method("hnne-v2", "hnne v2", "hnne", _hnne("v2"), transforms=True, package="hnne"),
         Method("t-sne", "t-SNE (Barnes-Hut)", "sklearn", _barnes_hut, package="scikit-learn"),
@@ -137,7 +179,7 @@ METHODS = {
         Method("trimap", "TriMap", "trimap", _trimap, package="trimap"),
         Method("pca", "PCA", "sklearn", _pca, transforms=True, package="scikit-learn"),
     )
-}  # fmt: skip
+}
 
 
 def kept_rows(n: int, draw: int) -> Any:

@@ -1,4 +1,6 @@
-"""The report: one HTML page that carries its pictures, and the same tables in Markdown for the docs."""
+"""The report: one HTML page that carries its pictures, and the same tables in Markdown for the
+docs.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,20 @@ MARK = "<!-- what follows is written by `make bench` -->"
 
 NOTES = [
     "The paper's h-NNE figures stand in the column of the authors' own package, hnne v1.",
-    "Printed run times are from 32 cores and exclude just-in-time compilation; ours are from the start of the "
-    "process on the machine named above, which is what a user waits for. Compare ratios within a row, not rows.",
-    "The paper's trustworthiness of h-NNE on Fashion-MNIST is .981; the authors' package measured here reaches more. "
-    "Its default is cosine neighbours; here every method gets the metric that trustworthiness is measured in.",
-    "FIt-SNE here is openTSNE's, the paper's the original C++ program, with other defaults (start, learning rate); "
+    "Printed run times are from 32 cores and exclude just-in-time compilation; ours are from the "
+    "start of the "
+    "process on the machine named above, which is what a user waits for. Compare ratios within a "
+    "row, not rows.",
+    "The paper's trustworthiness of h-NNE on Fashion-MNIST is .981; the authors' package measured "
+    "here reaches more. "
+    "Its default is cosine neighbours; here every method gets the metric that trustworthiness is "
+    "measured in.",
+    "FIt-SNE here is openTSNE's, the paper's the original C++ program, with other defaults "
+    "(start, learning rate); "
     "the printed figures are a little lower than those measured here.",
     "Wall clock on a shared machine varies by about 30%; the CPU seconds of a first fit vary less.",
-    "Centroid triplets come in steps (10 classes have 360 triplets: a step is 0.0028) and vary by several steps "
+    "Centroid triplets come in steps (10 classes have 360 triplets: a step is 0.0028) and vary by "
+    "several steps "
     "between runs of the methods that draw random numbers.",
 ]
 
@@ -49,14 +57,21 @@ def make_figures(maps: Maps, work: Path, say: Callable[[str], None]) -> dict[str
     """Pictures by the section they belong to."""
     book = maps.book
     say("drawing …")
-    zooms = {n: zoom.make_zoom(d, work) for n, d in maps.data.items() if d.y is None and n in book.data}
+    zooms = {
+        n: zoom.make_zoom(d, work) for n, d in maps.data.items() if d.y is None and n in book.data
+    }
     labelled = [d for d in book.data if maps.data[d].y is not None]
     show = max(labelled, key=lambda d: len(maps.data[d].X)) if labelled else book.data[0]
     kinds = {
         k: Job(
             show,
             "nestmap",
-            options={"layout": "descent", "arrangement": "global", "preliminary": k, "random_state": 0},
+            options={
+                "layout": "descent",
+                "arrangement": "global",
+                "preliminary": k,
+                "random_state": 0,
+            },
         )
         for k in PRELIMINARY
     }
@@ -66,8 +81,12 @@ def make_figures(maps: Maps, work: Path, say: Callable[[str], None]) -> dict[str
         "Speed": [figures.quality_over_time(book)],
         "Pictures": [figures.grid(maps, zooms)],
         "Choices inside h-NNE": [
-            figures.variants(maps, zooms, show, kinds, "preliminary", f"Preliminary embeddings on {show}."),
-            figures.variants(maps, zooms, show, inside, "arrangement", f"Arrangements and layouts on {show}."),
+            figures.variants(
+                maps, zooms, show, kinds, "preliminary", f"Preliminary embeddings on {show}."
+            ),
+            figures.variants(
+                maps, zooms, show, inside, "arrangement", f"Arrangements and layouts on {show}."
+            ),
         ],
         "Zooming into unlabelled data": [zoom.draw_zoom(maps.data[n], z) for n, z in zooms.items()],
     }
@@ -77,10 +96,13 @@ def make_figures(maps: Maps, work: Path, say: Callable[[str], None]) -> dict[str
     return out
 
 
-def write_report(book: Book, work: Path, data: dict[str, Any], out: Path, say: Callable[[str], None] = print) -> None:
+def write_report(
+    book: Book, work: Path, data: dict[str, Any], out: Path, say: Callable[[str], None] = print
+) -> None:
     """comparison.html, comparison.md and its pictures, each written whole or not at all.
 
-    A comparison.md that exists keeps what stands above the line `MARK`: the words around the tables.
+    A comparison.md that exists keeps what stands above the line `MARK`: the words around the
+    tables.
     """
     tables = all_tables(book)
     pictures = make_figures(Maps(book, work, data), work, say)
@@ -94,41 +116,64 @@ def write_report(book: Book, work: Path, data: dict[str, Any], out: Path, say: C
     say(f"wrote {out / 'comparison.html'} and {text}")
 
 
-def _markdown(tables: dict[str, list[Table]], pictures: dict[str, list[Figure]], facts: list[str]) -> str:
+def _markdown(
+    tables: dict[str, list[Table]], pictures: dict[str, list[Figure]], facts: list[str]
+) -> str:
     parts = ["\n".join(f"- {fact}" for fact in facts)]
     for section in _order(tables, pictures):
         parts.append(f"## {section}")
         parts += [f"![{f.caption}](images/{f.name}.{f.kind})" for f in pictures.get(section, [])]
         parts += [t.to_markdown() for t in tables.get(section, [])]
-    parts += ["## Why figures differ from the printed ones", "\n".join(f"- {note}" for note in NOTES)]
+    parts += [
+        "## Why figures differ from the printed ones",
+        "\n".join(f"- {note}" for note in NOTES),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
 def _order(tables: dict[str, list[Table]], pictures: dict[str, list[Figure]]) -> list[str]:
-    return [s for s in dict.fromkeys(["Pictures", *tables, *pictures]) if tables.get(s) or pictures.get(s)]
+    return [
+        s
+        for s in dict.fromkeys(["Pictures", *tables, *pictures])
+        if tables.get(s) or pictures.get(s)
+    ]
 
 
 def _facts(book: Book, data: dict[str, Any]) -> list[str]:
     ran = [row for row in book.rows.values() if "machine" in row]
     machine = ran[-1]["machine"] if ran else "no run yet"
-    sizes = "; ".join(f"{n} {d.X.shape[0]:,} × {d.X.shape[1]}, {d.metric}" for n, d in data.items() if n in book.data)
+    sizes = "; ".join(
+        f"{n} {d.X.shape[0]:,} × {d.X.shape[1]}, {d.metric}"
+        for n, d in data.items()
+        if n in book.data
+    )
     packages = ", ".join(r for r in ENVIRONMENTS.values() if r != ".")
-    return [f"Machine: {machine}.", f"Data: {sizes}.", f"Packages: nestmap (this tree), {packages}."]
+    return [
+        f"Machine: {machine}.",
+        f"Data: {sizes}.",
+        f"Packages: nestmap (this tree), {packages}.",
+    ]
 
 
-def _page(tables: dict[str, list[Table]], pictures: dict[str, list[Figure]], facts: list[str]) -> str:
+def _page(
+    tables: dict[str, list[Table]], pictures: dict[str, list[Figure]], facts: list[str]
+) -> str:
     order = _order(tables, pictures)
     links = "".join(f'<a href="#{_slug(s)}">{s}</a>' for s in order)
     parts = []
     for section in order:
-        body = [f.to_html() for f in pictures.get(section, [])] + [t.to_html() for t in tables.get(section, [])]
+        body = [f.to_html() for f in pictures.get(section, [])] + [
+            t.to_html() for t in tables.get(section, [])
+        ]
         parts.append(f'<h2 id="{_slug(section)}">{section}</h2>\n' + "\n".join(body))
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in NOTES)
     about = "".join(f"<p class='note'>{html.escape(fact)}</p>" for fact in facts)
     today = time.strftime("%Y-%m-%d")
     return (
-        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f"<title>nestmap: the comparison</title><style>{STYLE}</style><h1>nestmap beside its peers</h1>"
+        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
+        "content='width=device-width'>"
+        f"<title>nestmap: the comparison</title><style>{STYLE}</style><h1>nestmap beside its "
+        "peers</h1>"
         f"<p class='note'>{today}</p>{about}<nav>{links}</nav>{''.join(parts)}"
         f"<h2>Why figures differ from the printed ones</h2><ul>{notes}</ul></html>"
     )

@@ -1,9 +1,17 @@
-"""The figures that the paper prints (Sarfraz, Koulakis et al., CVPR 2022), for the columns beside ours."""
+"""The figures that the paper prints (Sarfraz, Koulakis et al., CVPR 2022), for the columns beside
+ours.
+"""
 
 from __future__ import annotations
 
 METHODS = ("h-NNE", "t-SNE", "FIt-SNE", "UMAP", "PaCMAP")
-OURS = {"h-NNE": "nestmap", "t-SNE": "t-sne", "FIt-SNE": "fit-sne", "UMAP": "umap", "PaCMAP": "pacmap"}
+OURS = {
+    "h-NNE": "nestmap",
+    "t-SNE": "t-sne",
+    "FIt-SNE": "fit-sne",
+    "UMAP": "umap",
+    "PaCMAP": "pacmap",
+}
 MACHINE = "32 cores (AMD Threadripper 2990WX), 128 GB"
 
 # Table 2: trustworthiness, k = 5
@@ -45,7 +53,8 @@ RUN_TIME = {
     "mnist8m": (1312, None, 10574, None, 11327),
 }
 
-# Supplement, table 1: 1-NN accuracy, trustworthiness, triplets, seconds; 50,000 new rows of ImageNet
+# Supplement, table 1: 1-NN accuracy, trustworthiness, triplets, seconds; 50,000 new rows of
+# ImageNet
 NEW_POINTS = {
     "UMAP": (0.238, 0.752, 0.595, 107),
     "FIt-SNE": (0.526, 0.933, 0.637, 68),

@@ -19,7 +19,9 @@ STABLE_ROWS = 20_000  # stability is measured on data sets of up to this size
 DRAWS = range(5)  # of the rows that are left out
 
 
-def make_plan(shapes: dict[str, tuple[int, int]], labelled: set[str], methods: tuple[str, ...]) -> list[Job]:
+def make_plan(
+    shapes: dict[str, tuple[int, int]], labelled: set[str], methods: tuple[str, ...]
+) -> list[Job]:
     """All jobs for these data sets, the quick ones first.
 
     shapes: rows and columns of each data set; labelled: those with classes, which accuracies need.
@@ -39,7 +41,13 @@ def make_plan(shapes: dict[str, tuple[int, int]], labelled: set[str], methods: t
         if d <= shapes[data][1] and method in methods
     ]
     small = [data for data, (n_rows, _) in shapes.items() if n_rows <= STABLE_ROWS]
-    jobs += [Job(data, m, task="part", draw=i) for data in small for m in STABLE if m in methods for i in DRAWS]
+    jobs += [
+        Job(data, m, task="part", draw=i)
+        for data in small
+        for m in STABLE
+        if m in methods
+        for i in DRAWS
+    ]
     for method in (m for m in SLOW if m in methods):
         jobs += [Job(data, method) for data in shapes]
         jobs += [Job(data, method, task="new") for data in known if METHODS[method].transforms]
@@ -52,10 +60,20 @@ def _variants(data: str) -> list[Job]:
         Job(
             data,
             "nestmap",
-            options={"layout": "descent", "arrangement": "global", "preliminary": kind, "random_state": seed},
+            options={
+                "layout": "descent",
+                "arrangement": "global",
+                "preliminary": kind,
+                "random_state": seed,
+            },
         )
         for kind in PRELIMINARY
         for seed in (SEEDS if kind.startswith("random") else (0,))
     ]
-    inside: list[dict[str, Any]] = [{}, *({"arrangement": "global", "inflate": on} for on in (True, False))]
-    return jobs + [Job(data, "nestmap", options={"layout": "descent", **options}) for options in inside]
+    inside: list[dict[str, Any]] = [
+        {},
+        *({"arrangement": "global", "inflate": on} for on in (True, False)),
+    ]
+    return jobs + [
+        Job(data, "nestmap", options={"layout": "descent", **options}) for options in inside
+    ]

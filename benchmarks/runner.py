@@ -1,7 +1,7 @@
 """Runs jobs one after another, each in its own process and environment; results append to one file.
 
-A job that takes too long or too much memory is stopped and becomes a row that says so. A job that has
-a row is not run again, so an interrupted comparison goes on where it was.
+A job that takes too long or too much memory is stopped and becomes a row that says so. A job that
+has a row is not run again, so an interrupted comparison goes on where it was.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Job:
 
     data: str
     method: str
-    task: str = "map"  # or "new": fit on the training rows, place the others; "part": fit on 99% of the rows
+    # or "new": fit on the training rows, place the others; "part": fit on 99% of the rows
+    task: str = "map"
     n_components: int = 2
     options: dict[str, Any] = field(default_factory=dict)
     draw: int = 0  # of the rows that a "part" leaves out
@@ -106,7 +107,16 @@ def install(environment: str, say: Callable[[str], None]) -> str | None:
     for command in (
         [sys.executable, "-m", "venv", str(folder)],
         [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", target],
-        [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", target],
+        [
+            str(folder / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--force-reinstall",
+            "--no-deps",
+            target,
+        ],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -119,7 +129,9 @@ def _warm(method: str) -> str | None:
     """Import the method once, untimed: what is measured later does not include reading cold files."""
     python = ENVIRONMENT_FOLDER / METHODS[method].environment / "bin" / "python"
     code = f"from methods import METHODS; METHODS[{method!r}].make()"
-    done = subprocess.run([str(python), "-c", code], cwd=HERE, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(python), "-c", code], cwd=HERE, capture_output=True, text=True, check=False
+    )
     return f"cannot be imported: {last_line(done.stderr)}" if done.returncode else None
 
 
@@ -145,7 +157,9 @@ def run_job(job: Job, source: dict[str, Any], work: Path, limits: Limits) -> dic
     description = asdict(job) | source | {"second_fit": job.repeats}
     (folder / "job.json").write_text(json.dumps(description))
     python = ENVIRONMENT_FOLDER / method.environment / "bin" / "python"
-    status, why = _watch([str(python), str(HERE / "worker.py"), str(folder / "job.json")], folder, limits)
+    status, why = _watch(
+        [str(python), str(HERE / "worker.py"), str(folder / "job.json")], folder, limits
+    )
     found = folder / "result.json"
     if found.exists():
         row |= json.loads(found.read_text())
@@ -260,7 +274,9 @@ def prepare(work: Path, name: str, X: Any, metric: str, n_train: int) -> dict[st
     """The rows as every worker gets them: one float32 .npy file."""
     path = work / "data" / f"{name}.npy"
     rows = np.ascontiguousarray(X, dtype=np.float32)
-    if not path.exists() or not np.array_equal(np.load(path, mmap_mode="r"), rows):  # or other data of this name
+    if not path.exists() or not np.array_equal(
+        np.load(path, mmap_mode="r"), rows
+    ):  # or other data of this name
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".part.npy")
         np.save(temporary, rows)

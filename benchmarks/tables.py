@@ -28,13 +28,22 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
     def to_markdown(self) -> str:
-        lines = [f"### {self.title}", "", self.lead, "", _line(self.columns), _line(["---"] * len(self.columns))]
+        lines = [
+            f"### {self.title}",
+            "",
+            self.lead,
+            "",
+            _line(self.columns),
+            _line(["---"] * len(self.columns)),
+        ]
         lines += [_line(row) for row in self.rows]
         return "\n".join([*lines, "", *[f"{note}\n" for note in self.notes]])
 
     def to_html(self) -> str:
         head = "".join(f"<th>{_rich(c)}</th>" for c in self.columns)
-        body = "\n".join("<tr>" + "".join(f"<td>{_rich(c)}</td>" for c in row) + "</tr>" for row in self.rows)
+        body = "\n".join(
+            "<tr>" + "".join(f"<td>{_rich(c)}</td>" for c in row) + "</tr>" for row in self.rows
+        )
         notes = "".join(f"<p class='note'>{_rich(note)}</p>" for note in self.notes)
         return (
             f"<h3>{_rich(self.title)}</h3><p>{_rich(self.lead)}</p>"
@@ -58,7 +67,9 @@ def _rich(text: str) -> str:
 class Book:
     """Looks results up."""
 
-    def __init__(self, rows: dict[str, dict[str, Any]], data: list[str], methods: list[str]) -> None:
+    def __init__(
+        self, rows: dict[str, dict[str, Any]], data: list[str], methods: list[str]
+    ) -> None:
         self.rows, self.data, self.methods = rows, data, methods
 
     def run(self, job: Job) -> dict[str, Any] | None:
@@ -89,7 +100,9 @@ class Book:
         return str(self.score(job).get("why", "–"))
 
 
-def _format(values: list[Cell], digits: int = 4, best: Callable[[list[float]], float] | None = max) -> list[str]:
+def _format(
+    values: list[Cell], digits: int = 4, best: Callable[[list[float]], float] | None = max
+) -> list[str]:
     numbers = [round(v, digits) for v in values if isinstance(v, float)]
     top = best(numbers) if best and len(numbers) > 1 else None
     out = []
@@ -122,7 +135,9 @@ def score_table(
         rows.append([data, *_format(values, digits)])
         if theirs := paper.printed(printed or {}, data):
             theirs["hnne-v1"] = theirs.pop("nestmap")
-            rows.append([f"{data}, printed", *_format([theirs.get(m) for m in book.methods], 3, None)])
+            rows.append(
+                [f"{data}, printed", *_format([theirs.get(m) for m in book.methods], 3, None)]
+            )
     return Table(title, lead, ["data", *_labels(book.methods)], rows)
 
 
@@ -136,7 +151,8 @@ def trustworthiness(book: Book) -> Table:
     return score_table(
         book,
         "Trustworthiness (paper, Table 2)",
-        f"k = 5; every row up to 20,000 rows, else 10,000 against all of them (standard error at most {worst:.4f}).",
+        "k = 5; every row up to 20,000 rows, else 10,000 against all of them (standard error at "
+        f"most {worst:.4f}).",
         lambda s: s["trustworthiness"]["value"],
         paper.TRUSTWORTHINESS,
     )
@@ -145,32 +161,46 @@ def trustworthiness(book: Book) -> Table:
 def more_local(book: Book) -> list[Table]:
     return [
         score_table(
-            book, "10-NN recall", "Share of the ten nearest neighbours in the data that are among those in the map.",
+            book,
+            "10-NN recall",
+            "Share of the ten nearest neighbours in the data that are among those in the map.",
             lambda s: s["neighborhood_recall"]["value"],
         ),
         score_table(
-            book, "Continuity", "k = 5: the mirror image of trustworthiness.", lambda s: s["continuity"]["value"]
+            book,
+            "Continuity",
+            "k = 5: the mirror image of trustworthiness.",
+            lambda s: s["continuity"]["value"],
         ),
         score_table(
-            book, "Random triplets", "Distances between any rows that keep their order; chance is 0.5.",
+            book,
+            "Random triplets",
+            "Distances between any rows that keep their order; chance is 0.5.",
             lambda s: s["random_triplets"]["value"],
         ),
         score_table(
-            book, "Fill", "`map_fill`: share of a 64 × 64 raster in use, relative to uniform points.",
-            lambda s: s["fill"], digits=2,
+            book,
+            "Fill",
+            "`map_fill`: share of a 64 × 64 raster in use, relative to uniform points.",
+            lambda s: s["fill"],
+            digits=2,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def accuracy(book: Book) -> Table:
     table = score_table(
-        book, "1-NN accuracy", "Stratified 10-fold cross-validation.",
+        book,
+        "1-NN accuracy",
+        "Stratified 10-fold cross-validation.",
         lambda s: _k(s["knn_accuracy"], 1),
         only=book.labelled,
-    )  # fmt: skip
+    )
     known = {d: book.original(d)["knn_accuracy"] for d in filter(book.labelled, book.data)}
     text = ", ".join(f"{d} {_k(v, 1):.4f}" for d, v in known.items())
-    return Table(table.title, table.lead, table.columns, table.rows, [f"In the original space: {text}."])
+    return Table(
+        table.title, table.lead, table.columns, table.rows, [f"In the original space: {text}."]
+    )
 
 
 def _k(accuracies: dict[Any, float], k: int) -> float:
@@ -180,10 +210,13 @@ def _k(accuracies: dict[Any, float], k: int) -> float:
 
 def triplets(book: Book) -> Table:
     return score_table(
-        book, "Centroid triplet accuracy (paper, Table 3)", "All triplets of class centroids; chance is 0.5.",
-        lambda s: s["centroid_triplets"]["value"], paper.TRIPLETS,
+        book,
+        "Centroid triplet accuracy (paper, Table 3)",
+        "All triplets of class centroids; chance is 0.5.",
+        lambda s: s["centroid_triplets"]["value"],
+        paper.TRIPLETS,
         only=book.labelled,
-    )  # fmt: skip
+    )
 
 
 def run_time(book: Book) -> Table:
@@ -193,7 +226,8 @@ def run_time(book: Book) -> Table:
         found = [(book.run(Job(data, m)), book.reason(Job(data, m))) for m in book.methods]
 
         def each(
-            read: Callable[[dict[str, Any]], float], found: list[tuple[dict[str, Any] | None, str]] = found
+            read: Callable[[dict[str, Any]], float],
+            found: list[tuple[dict[str, Any] | None, str]] = found,
         ) -> list[Cell]:
             out: list[Cell] = []
             for row, reason in found:
@@ -205,17 +239,22 @@ def run_time(book: Book) -> Table:
 
         rows.append([data, "import", *_format(each(lambda r: r["import"]), 2, None)])
         rows.append(["", "first fit", *_format(each(lambda r: r["first_fit"]), 2, None)])
-        rows.append(["", "**start to map**", *_format(each(lambda r: r["import"] + r["first_fit"]), 2, min)])
+        rows.append(
+            ["", "**start to map**", *_format(each(lambda r: r["import"] + r["first_fit"]), 2, min)]
+        )
         rows.append(["", "second fit", *_format(each(lambda r: r["second_fit"]), 2, min)])
         rows.append(["", "CPU s, first fit", *_format(each(lambda r: r["first_fit_cpu"]), 1, min)])
         rows.append(["", "peak memory, MB", *_format(each(lambda r: r["megabytes"]), 0, min)])
         if theirs := paper.printed(paper.RUN_TIME, data):
             theirs["hnne-v1"] = theirs.pop("nestmap")
-            values: list[Cell] = [None if theirs.get(m) is None else float(theirs[m] or 0) for m in book.methods]
+            values: list[Cell] = [
+                None if theirs.get(m) is None else float(theirs[m] or 0) for m in book.methods
+            ]
             rows.append(["", "printed, 32 cores", *_format(values, 0, None)])
     return Table(
         "Run time and memory (paper, Table 4)",
-        "Seconds of wall clock on this machine, each method in its own fresh process and environment, package files "
+        "Seconds of wall clock on this machine, each method in its own fresh process and "
+        "environment, package files "
         "in the page cache. The first fit includes whatever is compiled just in time.",
         ["data", "", *_labels(book.methods)],
         rows,
@@ -236,14 +275,28 @@ def new_points(book: Book) -> Table:
                 book.value(job, lambda s: s["centroid_triplets"]),
             ]
             cells = _format(values, 4, None)
-            times = [f"{run[k]:.2f} s" if k in run else "–" for k in ("transform", "transform_again")]
+            times = [
+                f"{run[k]:.2f} s" if k in run else "–" for k in ("transform", "transform_again")
+            ]
             one = f"{1000 * run['transform_one']:.1f} ms" if "transform_one" in run else "–"
             rows.append([data, METHODS[m].label, *cells, *times, one])
     for name, (acc, trust, cta, seconds) in paper.NEW_POINTS.items():
-        rows.append(["imagenet, printed", name, f"{acc:.3f}", f"{trust:.3f}", f"{cta:.3f}", f"{seconds} s", "–", "–"])
+        rows.append(
+            [
+                "imagenet, printed",
+                name,
+                f"{acc:.3f}",
+                f"{trust:.3f}",
+                f"{cta:.3f}",
+                f"{seconds} s",
+                "–",
+                "–",
+            ]
+        )
     return Table(
         "New points (supplement, Table 1)",
-        "Fitted on the training rows; the test rows are placed afterwards. Accuracy against the training rows, "
+        "Fitted on the training rows; the test rows are placed afterwards. Accuracy against the "
+        "training rows, "
         "trustworthiness and triplets among the new rows.",
         ["data", "method", "1-NN acc.", "trustworthiness", "triplets", "time", "again", "one row"],
         rows,
@@ -259,7 +312,12 @@ def preliminary(book: Book) -> Table:
                 Job(
                     data,
                     "nestmap",
-                    options={"layout": "descent", "arrangement": "global", "preliminary": kind, "random_state": s},
+                    options={
+                        "layout": "descent",
+                        "arrangement": "global",
+                        "preliminary": kind,
+                        "random_state": s,
+                    },
                 )
                 for s in seeds
             ]
@@ -279,7 +337,14 @@ def preliminary(book: Book) -> Table:
         "Preliminary embeddings (supplement, Table 2)",
         "nestmap with the paper's global arrangement; random starts are means of five seeds. "
         "Trustworthiness of 3,000 rows against all.",
-        ["data", "preliminary", "1-NN acc.", "trustworthiness", "triplets", "printed (acc. / trust. / triplets)"],
+        [
+            "data",
+            "preliminary",
+            "1-NN acc.",
+            "trustworthiness",
+            "triplets",
+            "printed (acc. / trust. / triplets)",
+        ],
         rows,
     )
 
@@ -306,7 +371,8 @@ def inflation(book: Book) -> Table:
             rows.append([data, label, *_format(cells, 4, None)])
     return Table(
         "Arrangement, and inflation on and off",
-        "nestmap's local arrangement beside the paper's global one, in the descent, with and without inflation.",
+        "nestmap's local arrangement beside the paper's global one, in the descent, with and "
+        "without inflation.",
         ["data", "arrangement", "trustworthiness", "10-NN recall", "1-NN acc.", "triplets", "fill"],
         rows,
     )
@@ -320,7 +386,8 @@ def nmi(book: Book) -> Table:
         rows.append([data, f"{100 * original['nmi']:.1f}", *_format(values, 1)])
     return Table(
         "NMI of k-means (supplement, Table 3)",
-        "k-means with as many clusters as classes, before and after the projection; in percent. The paper prints "
+        "k-means with as many clusters as classes, before and after the projection; in percent. "
+        "The paper prints "
         "figures for BBT, Buffy, ImageNet and MNIST-8M only, which are not at hand here.",
         ["data", "original", *_labels(book.methods)],
         rows,
@@ -332,7 +399,8 @@ def dimensions(book: Book) -> Table:
     for data in filter(book.labelled, book.data):
         for m in (m for m in HIGHER if m in book.methods):
             values = [
-                book.value(Job(data, m, n_components=d), lambda s: _k(s["knn_accuracy"], 1)) for d in DIMENSIONS
+                book.value(Job(data, m, n_components=d), lambda s: _k(s["knn_accuracy"], 1))
+                for d in DIMENSIONS
             ]
             cells = ["more than its columns" if v == "not run" else v for v in values]
             rows.append([data, METHODS[m].label, *_format(cells, 4, None)])
@@ -348,15 +416,20 @@ def stability(book: Book) -> Table:
     rows = []
     for data in book.data:
         for m in (m for m in STABLE if m in book.methods):
-            jobs = [job for i in DRAWS if book.run(job := Job(data, m, task="part", draw=i)) is not None]
+            jobs = [
+                job for i in DRAWS if book.run(job := Job(data, m, task="part", draw=i)) is not None
+            ]
             if jobs:
                 moved = [book.value(job, lambda s: s["median_moved"]) for job in jobs]
                 known = [value for value in moved if isinstance(value, float)]
-                values: list[Cell] = [sum(known) / len(known), max(known)] if known else [moved[0], None]
+                values: list[Cell] = (
+                    [sum(known) / len(known), max(known)] if known else [moved[0], None]
+                )
                 rows.append([data, METHODS[m].label, *_format(values, 3, None), str(len(known))])
     return Table(
         "Stability",
-        "1% of the rows left out: how far do the others move? The median distance, after Procrustes, in units of the "
+        "1% of the rows left out: how far do the others move? The median distance, after "
+        "Procrustes, in units of the "
         "map's spread: mean and highest of some draws. Data sets of up to 20,000 rows.",
         ["data", "method", "median moved", "highest", "draws"],
         rows,
@@ -399,10 +472,15 @@ def losses(book: Book) -> Table:
         for data in book.data:
             found = {m: book.value(Job(data, m), read) for m in book.methods}
             ours = found.pop("nestmap", None)
-            better = {m: v for m, v in found.items() if isinstance(v, float) and isinstance(ours, float) and v > ours}
+            better = {
+                m: v
+                for m, v in found.items()
+                if isinstance(v, float) and isinstance(ours, float) and v > ours
+            }
             if better:
                 ahead = ", ".join(
-                    f"{METHODS[m].label} {v:.4f}" for m, v in sorted(better.items(), key=lambda i: -i[1])
+                    f"{METHODS[m].label} {v:.4f}"
+                    for m, v in sorted(better.items(), key=lambda i: -i[1])
                 )
                 rows.append([name, data, f"{ours:.4f}", ahead])
     return Table(

@@ -2,9 +2,10 @@
 
 python -m benchmarks.versus_paper [name …] [--metric cosine] [--python ENVIRONMENT/bin/python]
 
-Names are those of nestmap.datasets (NESTMAP_DATA: a directory of .npz files). The authors' package runs in its own
-environment, which is made if it is missing, on the hierarchy that nestmap found; whether its own is the same is said.
-Maps are compared as they are: not moved, turned, mirrored or scaled.
+Names are those of benchmarks.datasets (NESTMAP_DATA: a directory of .npz files). The authors' package
+runs in its own environment, which is made if it is missing, on the hierarchy that nestmap found;
+whether its own is the same is said. Maps are compared as they are: not moved, turned, mirrored or
+scaled.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def authors_maps(folder: Path) -> None:
     found = HNNE(**settings).fit_only_hierarchy(X)[0]
     (folder / "same.json").write_text(json.dumps(bool(np.array_equal(found, labels))))
     originals = {name: getattr(steps, name) for name in ("norm_angles", "cool_mean")}
-    weights = {len(X): np.ones(len(X))} | {n: np.bincount(of) for n, of in zip(sizes, labels.T, strict=True)}
+    weights = {len(X): np.ones(len(X))} | {
+        n: np.bincount(of) for n, of in zip(sizes, labels.T, strict=True)
+    }
 
     def mean_of_rows(points: Any, groups: Any) -> Any:
         own = weights[len(points)]
@@ -73,7 +76,12 @@ def compare(name: str, X: Any, metric: str, python: str) -> None:
     from nestmap import HNNE
 
     # the authors' settings: full PCA of standardized columns
-    settings = {"layout": "descent", "arrangement": "global", "preliminary": "pca", "standardize": True}
+    settings = {
+        "layout": "descent",
+        "arrangement": "global",
+        "preliminary": "pca",
+        "standardize": True,
+    }
     model = HNNE(metric=metric, radius=RADIUS, **settings).fit(X)
     tree = model.hierarchy_
     with tempfile.TemporaryDirectory() as temporary:
@@ -84,13 +92,27 @@ def compare(name: str, X: Any, metric: str, python: str) -> None:
         subprocess.run([python, __file__, "--authors", str(folder)], check=True)
         same = json.loads((folder / "same.json").read_text())
         for i, (case, d, inflate, _) in enumerate(CASES):
-            ours, theirs = model.relayout(n_components=d, inflate=inflate).embedding_, np.load(folder / f"map{i}.npy")
-            cells = (name, d, case, f"{np.abs(ours - theirs).max():.1e}", f"{np.ptp(theirs, axis=0).max():.1f}")
-            print("| " + " | ".join(map(str, (*cells, "same" if same else "other"))) + " |", flush=True)
+            ours, theirs = (
+                model.relayout(n_components=d, inflate=inflate).embedding_,
+                np.load(folder / f"map{i}.npy"),
+            )
+            cells = (
+                name,
+                d,
+                case,
+                f"{np.abs(ours - theirs).max():.1e}",
+                f"{np.ptp(theirs, axis=0).max():.1f}",
+            )
+            print(
+                "| " + " | ".join(map(str, (*cells, "same" if same else "other"))) + " |",
+                flush=True,
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", default=NAMES)
     parser.add_argument("--metric", default="euclidean")
     parser.add_argument("--python", help="interpreter of an environment that has hnne")
@@ -99,15 +121,18 @@ def main() -> None:
     if args.authors:
         authors_maps(args.authors)
         return
+    from benchmarks.datasets import load
     from benchmarks.runner import ENVIRONMENT_FOLDER, install
-    from nestmap.datasets import load
 
     if args.python is None:
         failed = install("hnne", lambda text: print(text, file=sys.stderr))
         if failed:
             raise SystemExit(failed)
     python = args.python or str(ENVIRONMENT_FOLDER / "hnne" / "bin" / "python")
-    print("| data | components | map | largest difference | extent of the map | hierarchy of its own |")
+    print(
+        "| data | components | map | largest difference | extent of the map | hierarchy of its "
+        "own |"
+    )
     print("|---|---|---|---|---|---|")
     for name in args.names:
         compare(name, np.asarray(load(name).X, dtype=np.float64), args.metric, python)

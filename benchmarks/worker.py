@@ -1,4 +1,5 @@
-"""One method on one data set in one fresh process, started by `runner` with the method's own interpreter.
+"""One method on one data set in one fresh process, started by `runner` with the method's own
+interpreter.
 
 python worker.py JOB.json: reads the job, writes its maps as .npy files beside it, and rewrites
 RESULT.json after every step, so that a worker that is stopped half-way leaves what it has measured.
@@ -49,7 +50,9 @@ def _worked() -> float:
 
 
 def _peak() -> float:
-    """Megabytes at the peak of this program; on Linux ru_maxrss knows that of the one which started it, too."""
+    """Megabytes at the peak of this program; on Linux ru_maxrss knows that of the one which started
+    it, too.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         return float(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
@@ -77,7 +80,9 @@ def main() -> None:
         _map(job, record, X, new_model, path.parent)
 
 
-def _map(job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], Any], folder: Path) -> None:
+def _map(
+    job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], Any], folder: Path
+) -> None:
     Y = record.timed("first_fit", lambda: new_model().fit_transform(X))
     record.add(megabytes=_peak())
     _save(folder / "map.npy", Y)
@@ -85,7 +90,9 @@ def _map(job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], An
         record.timed("second_fit", lambda: new_model().fit_transform(X))
 
 
-def _place(job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], Any], folder: Path) -> None:
+def _place(
+    job: dict[str, Any], record: Record, X: Any, new_model: Callable[[], Any], folder: Path
+) -> None:
     known, new = X[: job["n_train"]], X[job["n_train"] :]
     model = new_model()
     train = record.timed("first_fit", lambda: model.fit_transform(known))

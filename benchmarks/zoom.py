@@ -1,4 +1,6 @@
-"""The paper's zoom into unlabelled data: cluster labels on one level, then on an earlier one, then a cluster."""
+"""The paper's zoom into unlabelled data: cluster labels on one level, then on an earlier one, then
+a cluster.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,37 @@ import numpy as np
 from benchmarks.figures import Figure, _finish, draw_map
 from nestmap import HNNE, Hierarchy
 
-FOCUS = {"glove100_200k": "guitar", "google_news": "guitar"}  # a word to zoom to; else a row in the middle
+FOCUS = {
+    "glove100_200k": "guitar",
+    "google_news": "guitar",
+}  # a word to zoom to; else a row in the middle
 
 
 def make_zoom(dataset: Any, work: Path) -> dict[str, Any]:
-    """The map (a mosaic: it leaves room for names) with the labels of three levels; kept in the work folder."""
+    """The map (a mosaic: it leaves room for names) with the labels of three levels; kept in the
+    work folder.
+    """
     path = work / f"zoom_{dataset.name}.npz"
     if not path.exists():
-        model = HNNE(metric=dataset.metric, layout="mosaic").fit(np.asarray(dataset.X, dtype=np.float32))
+        model = HNNE(metric=dataset.metric, layout="mosaic").fit(
+            np.asarray(dataset.X, dtype=np.float32)
+        )
         row = _focus(dataset)
         area, inner, small = choose_levels(model.hierarchy_, row)
         labels = [model.hierarchy_.labels(level) for level in (-1, area, inner, small)]
         counts = np.array([level.n_nodes for level in model.hierarchy_.levels])
         temporary = path.with_suffix(".part.npz")
         np.savez(
-            temporary, Y=model.embedding_, top=labels[0], area=labels[1], inner=labels[2], small=labels[3],
-            levels=np.array([area, inner, small]), counts=counts, row=row,
-        )  # fmt: skip
+            temporary,
+            Y=model.embedding_,
+            top=labels[0],
+            area=labels[1],
+            inner=labels[2],
+            small=labels[3],
+            levels=np.array([area, inner, small]),
+            counts=counts,
+            row=row,
+        )
         temporary.replace(path)
     with np.load(path, allow_pickle=False) as file:
         return {k: file[k] for k in file.files}
@@ -40,11 +56,12 @@ def _focus(dataset: Any) -> int:
 
 
 def choose_levels(hierarchy: Hierarchy, row: int) -> tuple[int, int, int]:
-    """Levels around a row: an area of the map, clusters inside it, and one cluster small enough to read.
+    """Levels around a row: an area of the map, clusters inside it, and one cluster small enough to
+    read.
 
     The area is the row's cluster on the highest level where that holds at most 3% of the rows; the
-    clusters inside are of the highest level that splits it into eight or more; the small one is the row's
-    cluster on the highest level where it holds at most 40 rows.
+    clusters inside are of the highest level that splits it into eight or more; the small one is the
+    row's cluster on the highest level where it holds at most 40 rows.
     """
     n = hierarchy.n_rows
     own = []
@@ -53,7 +70,10 @@ def choose_levels(hierarchy: Hierarchy, row: int) -> tuple[int, int, int]:
         own.append(np.flatnonzero(labels == labels[row]))
     levels = range(len(own) - 1, -1, -1)
     area = next((a for a in levels if len(own[a]) <= max(40, 0.03 * n)), 0)
-    inner = next((b for b in range(area - 1, -1, -1) if len(np.unique(hierarchy.labels(b)[own[area]])) >= 8), 0)
+    inner = next(
+        (b for b in range(area - 1, -1, -1) if len(np.unique(hierarchy.labels(b)[own[area]])) >= 8),
+        0,
+    )
     small = next((c for c in range(inner, -1, -1) if len(own[c]) <= 40), 0)
     return area, inner, small
 
@@ -77,21 +97,27 @@ def draw_zoom(dataset: Any, zoom: dict[str, Any]) -> Figure:
     inside = members[0]
     axes[1].scatter(*Y[inside].T, c=colours[inside] % 20, cmap="tab20", s=5, lw=0)
     n_inside = len(np.unique(colours[inside]))
-    title = f"one area of {len(inside):,} rows, the {n_inside} clusters of level {zoom['levels'][1]}"
+    title = (
+        f"one area of {len(inside):,} rows, the {n_inside} clusters of level {zoom['levels'][1]}"
+    )
     axes[1].set_title(title, fontsize=9)
     near = members[1]
     axes[2].scatter(*Y[near].T, c="#c1121f", s=14, lw=0)
     axes[2].set_title(f"one cluster of level {zoom['levels'][2]}: {len(near)} rows", fontsize=9)
     if dataset.names is not None:
         for i in near:
-            axes[2].annotate(dataset.names[i], Y[i], fontsize=7, xytext=(3, 2), textcoords="offset points")
+            axes[2].annotate(
+                dataset.names[i], Y[i], fontsize=7, xytext=(3, 2), textcoords="offset points"
+            )
     for ax in axes[1:]:
         ax.margins(0.12)
         ax.set_xticks([])
         ax.set_yticks([])
     figure.tight_layout(pad=0.6)
     levels = " → ".join(f"{c:,}" for c in zoom["counts"])
-    caption = f"Zooming into {dataset.name} without labels: {levels} clusters; boxes mark the next panel."
+    caption = (
+        f"Zooming into {dataset.name} without labels: {levels} clusters; boxes mark the next panel."
+    )
     return _finish(figure, f"zoom_{dataset.name}", caption, dpi=110)
 
 

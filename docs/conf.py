@@ -1,4 +1,6 @@
-"""The documentation site: `make docs` builds it, `tests/test_docs.py` builds it with warnings as errors."""
+"""The documentation site: `make docs` builds it, `tests/test_docs.py` builds it with warnings as
+errors.
+"""
 
 import re
 from typing import Any
@@ -36,7 +38,9 @@ html_css_files = ["site.css"]
 
 
 def link_pages(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings say docs/scale.md, which everybody finds in the repository; on the site it is a link."""
+    """Docstrings say docs/scale.md, which everybody finds in the repository; on the site it is a
+    link.
+    """
     lines[:] = [re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`docs/\1.md </\1>`", line) for line in lines]
 
 

@@ -1,4 +1,6 @@
-"""Embed scikit-learn's digits, print what came out, draw two layouts, and write a page to explore in a browser."""
+"""Embed scikit-learn's digits, print what came out, draw two layouts, and write a page to explore
+in a browser.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,13 @@ def main() -> None:
         print(f"\n{name}\n{map_quality(X, each.embedding_, y)}")
     print(f"\nwrote {draw(model, mosaic, y, out)}")
     page = model.explore(
-        path=out / "explorer", metadata={"digit": y}, images=digits.images, trust=True, compare={"mosaic": mosaic},
+        path=out / "explorer",
+        metadata={"digit": y},
+        images=digits.images,
+        trust=True,
+        compare={"mosaic": mosaic},
         title="Handwritten digits",
-    )  # fmt: skip
+    )
     print(f"wrote {page / 'index.html'}: open it in a browser")
 
 

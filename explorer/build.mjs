@@ -1,4 +1,4 @@
-// Bundles src/ into ../src/nestmap/explore/page, the same bytes on every machine; `--tests` bundles the unit tests instead.
+// Bundles src/ into ../src/nestmap/views/explore/page, the same bytes on every machine; `--tests` bundles the unit tests instead.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const PAGE = process.env.NESTMAP_PAGE ?? join(HERE, "..", "src", "nestmap", "explore", "page");
+const PAGE = process.env.NESTMAP_PAGE ?? join(HERE, "..", "src", "nestmap", "views", "explore", "page");
 const LIBRARIES = ["earcut", "twgl.js"];
 
 function listFiles(folder) {

@@ -15,8 +15,19 @@ import pytest
 from PIL import Image
 
 FLAGS = (
-    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+    *(
+        "--use-angle=swiftshader",
+        "--enable-unsafe-swiftshader",
+        "--no-sandbox",
+        "--disable-quic",
+        "--no-first-run",
+    ),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+    ),
 )
 PATIENCE = 60.0  # seconds; a loaded machine draws slowly
 
@@ -49,13 +60,18 @@ class Tab:
 
     def __init__(self, browser: Any, width: int = 1200, height: int = 800, **options: Any) -> None:
         self.context = browser.new_context(
-            viewport={"width": width, "height": height}, reduced_motion="reduce", accept_downloads=True, **options
+            viewport={"width": width, "height": height},
+            reduced_motion="reduce",
+            accept_downloads=True,
+            **options,
         )
         self.page = self.context.new_page()
         self.page.set_default_timeout(1000 * PATIENCE)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda told: self.errors.append(told.text) if told.type == "error" else None)
+        self.page.on(
+            "console", lambda told: self.errors.append(told.text) if told.type == "error" else None
+        )
 
     def open(self, url: str) -> Tab:
         self.page.goto(url)
@@ -65,10 +81,14 @@ class Tab:
         return self.page.evaluate(expression, value)
 
     def wait(self, condition: str) -> None:
-        """Until a JavaScript expression holds; the page's own policy forbids Playwright's way of asking."""
+        """Until a JavaScript expression holds; the page's own policy forbids Playwright's way of
+        asking.
+        """
         end = time.monotonic() + PATIENCE
         while not self.js(f"!!({condition})"):
-            assert time.monotonic() < end, f"never: {condition}; {self.errors}; {self.text('body')[:300]}"
+            assert time.monotonic() < end, (
+                f"never: {condition}; {self.errors}; {self.text('body')[:300]}"
+            )
             self.page.wait_for_timeout(30)
 
     def idle(self) -> Tab:

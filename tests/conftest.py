@@ -1,4 +1,6 @@
-"""Shared data: what scikit-learn ships, or generated. Tests do not depend on their order, nor on chance."""
+"""Shared data: what scikit-learn ships, or generated. Tests do not depend on their order, nor on
+chance.
+"""
 
 from __future__ import annotations
 
@@ -17,38 +19,53 @@ from hypothesis import settings
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from nestmap import HNNE, _parallel
-from nestmap._native import builds, core, using
+from nestmap import HNNE
+from nestmap.core import threads as _parallel
+from nestmap.core.native import builds, core, using
 
-# Tests choose a build of the kernels by these: this is the one place that knows where the choice is made.
+# Tests choose a build of the kernels by these: this is the one place that knows where the choice is
+# made.
 __all__ = ["builds", "core", "using"]
 BACKENDS = (*builds(), "off")
-LIMIT = 240.0  # seconds that a test waits for another process or thread: a few would do, but machines may be slow
+# seconds that a test waits for another process or thread: a few would do, but machines may be slow
+LIMIT = 240.0
 if "TEST_CORES" in os.environ:  # `make test-elsewhere` counts more cores than there are
     _parallel.cpu_count = lambda: int(os.environ["TEST_CORES"])
 
 settings.register_profile("same examples each time", derandomize=True, deadline=None)
-settings.register_profile("new", deadline=None, print_blob=True)  # `make test-elsewhere` looks at others
+settings.register_profile(
+    "new", deadline=None, print_blob=True
+)  # `make test-elsewhere` looks at others
 settings.load_profile("same examples each time")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For `--dist loadgroup`: tests of a file run in one process, where they share models, browsers and clusters."""
+    """For `--dist loadgroup`: tests of a file run in one process, where they share models, browsers
+    and clusters.
+    """
     for item in items:
         name = item.path.name
-        item.add_marker(pytest.mark.xdist_group("dask" if name.startswith("test_distributed") else name))
+        item.add_marker(
+            pytest.mark.xdist_group("dask" if name.startswith("test_distributed") else name)
+        )
 
 
 @pytest.fixture(autouse=True)
 def _own_random_numbers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test draws the same numbers from its module's RNG whichever tests run before it, in whichever process."""
+    """A test draws the same numbers from its module's RNG whichever tests run before it, in
+    whichever process.
+    """
     if hasattr(request.node, "module") and hasattr(request.node.module, "RNG"):
-        monkeypatch.setattr(request.node.module, "RNG", np.random.default_rng(crc32(request.node.name.encode())))
+        monkeypatch.setattr(
+            request.node.module, "RNG", np.random.default_rng(crc32(request.node.name.encode()))
+        )
 
 
 @pytest.fixture(scope="module")
 def one_blas_thread() -> Iterator[None]:
-    """For tests that multiply outside of the library, which limits BLAS itself: threads that wait for work spin."""
+    """For tests that multiply outside of the library, which limits BLAS itself: threads that wait
+    for work spin.
+    """
     with threadpool_limits(1, user_api="blas"):
         yield
 
@@ -67,12 +84,16 @@ def fitted_digits(n: int = 1797, **parameters: Any) -> HNNE:
 
 
 def heed_ctrl_c() -> None:
-    """For `preexec_fn`: a process started by tests in the background would ignore SIGINT, as they do."""
+    """For `preexec_fn`: a process started by tests in the background would ignore SIGINT, as they
+    do.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
-    """The next line that a process prints; '' if it ends before. One that hangs is killed, and the test fails."""
+    """The next line that a process prints; '' if it ends before. One that hangs is killed, and the
+    test fails.
+    """
     assert process.stdout is not None
     watchdog = Timer(LIMIT, process.kill)
     watchdog.daemon = True

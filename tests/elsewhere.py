@@ -1,13 +1,14 @@
 """The tests as on other machines: `python tests/elsewhere.py [name …] [-- arguments of pytest]`.
 
-Each variation runs the tests in a process of its own and is told in one line: name, outcome, seconds. What cannot be
-varied here is skipped, and said so. The exit code is 1 if a test failed.
+Each variation runs the tests in a process of its own and is told in one line: name, outcome,
+seconds. What cannot be varied here is skipped, and said so. The exit code is 1 if a test failed.
 
     python tests/elsewhere.py --list
     python tests/elsewhere.py one-core random -- tests/test_layout.py
 
-Names joined by + are varied together in one run of the tests; run one by one to see which of them makes a test fail.
-Without names, every variation is run once, in as few runs as possible (`TOGETHER`).
+Names joined by + are varied together in one run of the tests; run one by one to see which of them
+makes a test fail. Without names, every variation is run once, in as few runs as possible
+(`TOGETHER`).
 """
 
 from __future__ import annotations
@@ -30,11 +31,21 @@ PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider")
 # Without compiled kernels: not what tests those, the approximate search or large data.
 WITHOUT_KERNELS = tuple(
     f"tests/test_{name}.py"
-    for name in ("edge_cases", "estimator", "hierarchy", "layout", "new_points", "preliminary", "package", "mosaic")
+    for name in (
+        "edge_cases",
+        "estimator",
+        "hierarchy",
+        "layout",
+        "new_points",
+        "preliminary",
+        "package",
+        "mosaic",
+    )
 )
 
-# A CPU of another maker, a CPU of another decade, and what cannot be joined: numbers of cores, no kernels at all.
-# Locales are joined to runs that have the tests of the explorer's page, which a browser shows in its own language.
+# A CPU of another maker, a CPU of another decade, and what cannot be joined: numbers of cores, no
+# kernels at all. Locales are joined to runs that have the tests of the explorer's page, which a
+# browser shows in its own language.
 TOGETHER = (
     "no-avx512+blas-haswell+not-root+random+bare",
     "no-avx2+blas-nehalem+baseline+no-cpuinfo",
@@ -81,7 +92,9 @@ def another_blas(core: str) -> Variation:
 
 
 def not_root() -> Variation:
-    """Nobody; where the environment is below /root, nobody who may read all files, and write none of them."""
+    """Nobody; where the environment is below /root, nobody who may read all files, and write none
+    of them.
+    """
     about = "as a user who is not root"
     if os.geteuid() != 0:
         return Variation(about, missing="the tests are not run as root anyway")
@@ -90,7 +103,10 @@ def not_root() -> Variation:
         return Variation(about, {}, plain, own_home=True)
     # CMake asks with access(2) whether it may read, and gets no for an answer
     reading = (*plain, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-    without = ("--deselect", "tests/test_package.py::test_wheel_without_a_compiler_works_and_says_so_once")
+    without = (
+        "--deselect",
+        "tests/test_package.py::test_wheel_without_a_compiler_works_and_says_so_once",
+    )
     missing = "" if works(*reading) else "setpriv is not allowed here"
     return Variation(about, {}, reading, without, own_home=True, missing=missing)
 
@@ -112,11 +128,15 @@ def no_cpuinfo() -> Variation:
     prefix = ("unshare", "--mount", "sh", "-c", bind, tempfile.mktemp(prefix="cpuinfo-"))
     missing = "" if works(*prefix) else "mounting is not allowed here"
     # Debian's chromium asks that file whether the CPU will do, and does not start
-    return Variation("/proc/cpuinfo tells nothing", {}, prefix, ("--ignore=tests/test_page.py",), missing=missing)
+    return Variation(
+        "/proc/cpuinfo tells nothing", {}, prefix, ("--ignore=tests/test_page.py",), missing=missing
+    )
 
 
 def no_home() -> Variation:
-    """The plain locale, and a home that nobody can write to, as services have it; root could write to any folder."""
+    """The plain locale, and a home that nobody can write to, as services have it; root could write
+    to any folder.
+    """
     about = "C locale, a home that cannot be written to"
     home = Path(tempfile.gettempdir()) / f"nestmap-no-home-{os.geteuid()}"
     home.mkdir(exist_ok=True)
@@ -124,8 +144,17 @@ def no_home() -> Variation:
     if os.geteuid() != 0:
         home.chmod(0o555)
         return Variation(about, environment)
-    prefix = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro tmpfs "$0" && exec "$@"', str(home))
-    return Variation(about, environment, prefix, missing="" if works(*prefix) else "mounting is not allowed here")
+    prefix = (
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o ro tmpfs "$0" && exec "$@"',
+        str(home),
+    )
+    return Variation(
+        about, environment, prefix, missing="" if works(*prefix) else "mounting is not allowed here"
+    )
 
 
 def far_away() -> Variation:
@@ -135,28 +164,43 @@ def far_away() -> Variation:
         locale.setlocale(locale.LC_TIME, "de_DE.UTF-8")
     except locale.Error:
         has = " by name only: it is not installed (`make locales`)"
-    environment = dict.fromkeys(("LANG", "LC_ALL", "LANGUAGE"), "de_DE.UTF-8") | {"TZ": "Pacific/Chatham"}
+    environment = dict.fromkeys(("LANG", "LC_ALL", "LANGUAGE"), "de_DE.UTF-8") | {
+        "TZ": "Pacific/Chatham"
+    }
     return Variation(f"time of the Chatham Islands, German locale{has}", environment)
 
 
 def variations() -> dict[str, Callable[[], Variation]]:
     """By name; made when asked for, since some have to look whether they are possible."""
     wide = [name for name in dispatched() if name.startswith("AVX512") or name == "X86_V4"]
-    # conftest.py counts cores by the last one: joblib takes LOKY_MAX_CPU_COUNT only as an upper limit
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TEST_CORES"), "8")
+    # conftest.py counts cores by the last one: joblib takes LOKY_MAX_CPU_COUNT only as an upper
+    # limit
+    threads = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TEST_CORES"), "8"
+    )
     seed = int(time.time())
-    random = ("-p", "randomly", f"--randomly-seed={seed}", "--hypothesis-profile=new", f"--hypothesis-seed={seed}")
+    random = (
+        "-p",
+        "randomly",
+        f"--randomly-seed={seed}",
+        "--hypothesis-profile=new",
+        f"--hypothesis-seed={seed}",
+    )
     off = {"NESTMAP_NATIVE": "off"}
     return {
         "no-avx512": lambda: without_features(wide, f"NumPy without {' '.join(wide) or 'AVX-512'}"),
-        "no-avx2": lambda: without_features(dispatched(), f"NumPy without {' '.join(dispatched())}"),
+        "no-avx2": lambda: without_features(
+            dispatched(), f"NumPy without {' '.join(dispatched())}"
+        ),
         "blas-haswell": lambda: another_blas("Haswell"),
         "blas-nehalem": lambda: another_blas("Nehalem"),
         "one-core": lambda: Variation("on one core", first_core_only=True),
         "eight-threads": lambda: Variation("8 threads by default", threads),
         "not-root": not_root,
         "no-cpuinfo": no_cpuinfo,
-        "random": lambda: Variation(f"in random order, new examples (seed {seed})", arguments=random),
+        "random": lambda: Variation(
+            f"in random order, new examples (seed {seed})", arguments=random
+        ),
         "baseline": lambda: Variation("kernels without AVX2", {"NESTMAP_NATIVE": "baseline"}),
         "no-kernels": lambda: Variation("without compiled kernels", off, files=WITHOUT_KERNELS),
         "bare": lambda: Variation("with HOME and PATH only", bare=True),
@@ -184,12 +228,18 @@ def joined(name: str, known: dict[str, Callable[[], Variation]]) -> Variation:
     )
 
 
-def start_tests(variation: Variation, arguments: list[str], home: str) -> subprocess.CompletedProcess[str]:
+def start_tests(
+    variation: Variation, arguments: list[str], home: str
+) -> subprocess.CompletedProcess[str]:
     """Run pytest as the variation wants it; `home` is a folder that anybody may write to."""
     kept = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
     environment = {**(kept if variation.bare else os.environ), **variation.environment}
     if variation.own_home:
-        environment |= {"HOME": home, "HYPOTHESIS_STORAGE_DIRECTORY": home, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {
+            "HOME": home,
+            "HYPOTHESIS_STORAGE_DIRECTORY": home,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
 
     def stay_on_first_core() -> None:
         if variation.first_core_only:
@@ -198,8 +248,13 @@ def start_tests(variation: Variation, arguments: list[str], home: str) -> subpro
     files = [] if any(Path(argument).exists() for argument in arguments) else variation.files
     return subprocess.run(
         [*variation.prefix, *PYTEST, *variation.arguments, *files, *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True, preexec_fn=stay_on_first_core, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        preexec_fn=stay_on_first_core,
+        check=False,
+    )
 
 
 def run(name: str, variation: Variation, arguments: list[str]) -> bool:
@@ -213,11 +268,18 @@ def run(name: str, variation: Variation, arguments: list[str]) -> bool:
         done = start_tests(variation, arguments, home)
     lines = (done.stdout + done.stderr).splitlines()
     told = next(
-        (line.strip("= ") for line in reversed(lines) if " in " in line and ("passed" in line or "failed" in line)),
+        (
+            line.strip("= ")
+            for line in reversed(lines)
+            if " in " in line and ("passed" in line or "failed" in line)
+        ),
         "no tests ran",
     )
     outcome = "failed" if done.returncode else "passed"
-    print(f"{name:42} {outcome} {time.monotonic() - start:6.0f} s  {variation.about}: {told}", flush=True)
+    print(
+        f"{name:42} {outcome} {time.monotonic() - start:6.0f} s  {variation.about}: {told}",
+        flush=True,
+    )
     if done.returncode:
         print("\n".join(f"    {line}" for line in lines[-60:]), flush=True)
     return done.returncode == 0
@@ -225,9 +287,14 @@ def run(name: str, variation: Variation, arguments: list[str]) -> bool:
 
 def main() -> int:
     known = variations()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "names", nargs="*", metavar="name", help=f"of {', '.join(known)}; a+b: together (default: all)"
+        "names",
+        nargs="*",
+        metavar="name",
+        help=f"of {', '.join(known)}; a+b: together (default: all)",
     )
     parser.add_argument("--list", action="store_true", help="print the names and what is different")
     own, arguments = sys.argv[1:], []
@@ -239,9 +306,15 @@ def main() -> int:
     if options.list:
         for name, make in known.items():
             variation = make()
-            print(f"{name:14} {variation.about}{variation.missing and f' (skipped: {variation.missing})'}")
+            print(
+                f"{name:14} {variation.about}{variation.missing and f' (skipped: {variation.missing})'}"
+            )
         return 0
-    return 0 if all([run(name, joined(name, known), arguments) for name in options.names or TOGETHER]) else 1
+    return (
+        0
+        if all([run(name, joined(name, known), arguments) for name in options.names or TOGETHER])
+        else 1
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Write the model files that later versions must load: `PYTHONPATH=src python tests/make_models.py`.
+"""Write the model files that later versions must load: `PYTHONPATH=src python
+tests/make_models.py`.
 
 Only for a new version of the format: files of earlier versions stay as they are.
 """
@@ -14,7 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
 from nestmap import FINCH, HNNE, Communities
-from nestmap._files.model import VERSION
+from nestmap.model.files.model import VERSION
 
 FOLDER = Path(__file__).parent / "models"
 ROWS, NEW = load_iris().data[::3].astype(np.float32), load_iris().data[1::9].astype(np.float32)
@@ -23,7 +24,11 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "islands-leaves-cosine": (HNNE(detail="leaves", metric="cosine"), ROWS, NEW),
     "descent-3d": (HNNE(3, layout="descent"), ROWS, NEW),
     "mosaic-mahalanobis": (HNNE(layout="mosaic", metric="mahalanobis"), ROWS, NEW),
-    "global-sparse": (HNNE(layout="descent", arrangement="global", metric="manhattan"), sparse.csr_matrix(ROWS), NEW),
+    "global-sparse": (
+        HNNE(layout="descent", arrangement="global", metric="manhattan"),
+        sparse.csr_matrix(ROWS),
+        NEW,
+    ),
     "neighbor-canberra": (HNNE(new_points="neighbor", metric="canberra"), ROWS, NEW),
     "precomputed": (HNNE(metric="precomputed"), cdist(ROWS, ROWS), cdist(NEW, ROWS)),
     "finch": (FINCH(n_clusters=4), ROWS, NEW),
@@ -37,7 +42,10 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, (model, rows, new) in MODELS.items():
         model.set_params(n_jobs=1).fit(rows).save(FOLDER / f"v{VERSION}-{name}.nestmap")
-        found = {"labels": model.labels_.astype(np.int8), "predicted": model.predict(new).astype(np.int8)}
+        found = {
+            "labels": model.labels_.astype(np.int8),
+            "predicted": model.predict(new).astype(np.int8),
+        }
         if isinstance(model, HNNE):
             found["placed"] = model.transform(new)
         if model.hierarchy_.strengths is not None:

@@ -16,8 +16,8 @@ import pytest
 from conftest import digits
 
 from nestmap import HNNE
-from nestmap.explore import SavedNames, Server, Store, write_store
-from nestmap.explore.bundle import Page
+from nestmap.views.explore import SavedNames, Server, Store, write_store
+from nestmap.views.explore.bundle import Page
 
 N = 400
 X = digits()[:N]
@@ -63,7 +63,12 @@ def given_server(store: Path) -> Iterator[Server]:
 
 
 def ask(
-    server: Server, path: str, method: str = "GET", body: Any = None, host: str | None = None, **headers: str
+    server: Server,
+    path: str,
+    method: str = "GET",
+    body: Any = None,
+    host: str | None = None,
+    **headers: str,
 ) -> tuple[int, dict[str, str], bytes]:
     """One request, with the path as it is: clients would tidy it."""
     port = int(server.server_address[1])
@@ -72,7 +77,9 @@ def ask(
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for value in [host if host is not None else f"127.0.0.1:{port}"]:
             connection.putheader("Host", value)
-        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = (
+            None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        )
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if data is not None and "Content-Length" not in given:
             given["Content-Length"] = str(len(data))
@@ -80,7 +87,11 @@ def ask(
             connection.putheader(name, value)
         connection.endheaders(data)
         answer = connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        return (
+            answer.status,
+            {name.lower(): value for name, value in answer.getheaders()},
+            answer.read(),
+        )
     finally:
         connection.close()
 
@@ -88,13 +99,19 @@ def ask(
 def rename(server: Server, record: Any, **headers: str) -> tuple[int, Any]:
     origin = server.url[:-1]
     status, _, body = ask(
-        server, "/api/names", "POST", record, **{"Origin": origin, "Content_Type": "application/json", **headers}
+        server,
+        "/api/names",
+        "POST",
+        record,
+        **{"Origin": origin, "Content_Type": "application/json", **headers},
     )
     return status, json.loads(body) if status == 200 else body.decode()
 
 
 def raw(server: Server, text: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", int(server.server_address[1])), timeout=10) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", int(server.server_address[1])), timeout=10
+    ) as connection:
         connection.sendall(text)
         connection.shutdown(socket.SHUT_WR)
         parts = []

@@ -1,4 +1,6 @@
-"""The approximate search: kernels against their twins, honest reports, the same bits for any number of threads."""
+"""The approximate search: kernels against their twins, honest reports, the same bits for any number
+of threads.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,18 @@ import pytest
 from conftest import builds, core, using
 
 from nestmap import HNNE, RecallWarning
-from nestmap._input.memory import Budget
-from nestmap._native import kernels
-from nestmap._native import probe as twin
-from nestmap._points.point_set import make_points
-from nestmap._points.reduce import fit_reducer, reduce_rows
-from nestmap.neighbors import approximate, first_neighbors
-from nestmap.neighbors import choice as choice_module
-from nestmap.neighbors.approximate import Candidates, approximate_neighbors
-from nestmap.neighbors.cells import Partition, fine_partition, telling_columns
-from nestmap.neighbors.choice import Search, columns_for, decide, predicted_pairs
-from nestmap.neighbors.join import join_points, make_cells
-from nestmap.plan import plan_fit
+from nestmap.core.input.memory import Budget
+from nestmap.core.native import kernels
+from nestmap.core.native import probe as twin
+from nestmap.core.points.point_set import make_points
+from nestmap.core.points.reduce import fit_reducer, reduce_rows
+from nestmap.method.neighbors import approximate, first_neighbors
+from nestmap.method.neighbors import choice as choice_module
+from nestmap.method.neighbors.approximate import Candidates, approximate_neighbors
+from nestmap.method.neighbors.cells import Partition, fine_partition, telling_columns
+from nestmap.method.neighbors.choice import Search, columns_for, decide, predicted_pairs
+from nestmap.method.neighbors.join import join_points, make_cells
+from nestmap.model.plan import plan_fit
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
@@ -47,7 +49,9 @@ def small_cells(metric: str, n: int = 500, d: int = 20, size: int = 37):
 
 @pytest.mark.parametrize("d", [20, 150])  # of the latter, short rows leave something out
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-@pytest.mark.parametrize("k", [5, 12, 16])  # fewer than the lanes of a vector, some left over, and none
+@pytest.mark.parametrize(
+    "k", [5, 12, 16]
+)  # fewer than the lanes of a vector, some left over, and none
 @pytest.mark.parametrize("build", builds())
 def test_kernels_agree_with_twins(build: str, k: int, metric: str, d: int) -> None:
     with using(build):
@@ -64,7 +68,10 @@ def test_kernels_agree_with_twins(build: str, k: int, metric: str, d: int) -> No
             ids, estimates = twin.probe(rows, near, first, last, ids, estimates)
             np.testing.assert_allclose(lists.estimates, estimates, rtol=1e-4)
             assert np.mean(lists.ids == ids) > 0.999  # near ties may swap in float32
-        graph, by_twin = core().Graph(cells, lists.ids, lists.estimates, 3), twin.Graph(rows, ids, estimates, 3)
+        graph, by_twin = (
+            core().Graph(cells, lists.ids, lists.estimates, 3),
+            twin.Graph(rows, ids, estimates, 3),
+        )
         for _ in range(3):
             assert graph.improve(2, None) > 0
             by_twin.improve()
@@ -73,7 +80,15 @@ def test_kernels_agree_with_twins(build: str, k: int, metric: str, d: int) -> No
             assert abs(graph.n_fresh() - by_twin.fresh.sum()) <= 0.002 * ids.size
         found, who = np.empty((n, 3)), np.empty((n, 3), dtype=np.int64)
         core().rank_lists(
-            cells, points.native, lists.ids, lists.estimates, np.empty(0, dtype=np.int64), found, who, 2, None
+            cells,
+            points.native,
+            lists.ids,
+            lists.estimates,
+            np.empty(0, dtype=np.int64),
+            found,
+            who,
+            2,
+            None,
         )
         i, j = np.meshgrid(partition.order, partition.order, indexing="ij")
         exact = points.pair_distances(i.ravel(), points, j.ravel(), points.norm).reshape(n, n)
@@ -84,14 +99,18 @@ def test_kernels_agree_with_twins(build: str, k: int, metric: str, d: int) -> No
 
 @pytest.mark.parametrize("build", builds())
 def test_near_cells_of_many_at_equal_distances_are_the_lowest_numbers(build: str) -> None:
-    """Cells of one row each on a grid: many more than are listed, and most distances occur several times."""
+    """Cells of one row each on a grid: many more than are listed, and most distances occur several
+    times.
+    """
     side, m = 20, 12
     z = np.zeros((side**2, 16), dtype=np.float32)
     z[:, :2] = np.stack(np.divmod(np.random.default_rng(0).permutation(side**2), side), axis=1)
     nothing = np.zeros((side**2, 2), dtype=np.float32)
     starts, near = np.arange(side**2 + 1), np.empty((side**2, m), dtype=np.int32)
     with using(build):
-        cells = core().Cells(z, nothing, (z**2).sum(axis=1), starts[:-1], starts, 16, 0.0, "L2", True, 2)
+        cells = core().Cells(
+            z, nothing, (z**2).sum(axis=1), starts[:-1], starts, 16, 0.0, "L2", True, 2
+        )
         core().near_cells(cells, near, 2, None)
     rows = twin.ShortRows(np.column_stack([z, nothing[:, 0]]).astype(np.float64), starts, "L2")
     np.testing.assert_array_equal(near, twin.near_cells(rows, m))
@@ -107,7 +126,9 @@ def test_entries_at_equal_distances_are_those_of_the_lowest_numbers(build: str) 
     near = np.array([[0, 1], [1, 0]], dtype=np.int32)
     lists = Candidates.empty(60, 16)
     with using(build):
-        cells = core().Cells(z, nothing, (z**2).sum(axis=1), np.arange(60), starts, 16, 0.0, "L2", True, 2)
+        cells = core().Cells(
+            z, nothing, (z**2).sum(axis=1), np.arange(60), starts, 16, 0.0, "L2", True, 2
+        )
         core().probe(cells, near, 0, 2, lists.ids, lists.estimates, 2, None)
     ids, estimates = twin.probe(rows, near, 0, 2, np.full((60, 16), -1), np.full((60, 16), np.inf))
     np.testing.assert_array_equal(lists.estimates, estimates)
@@ -116,7 +137,9 @@ def test_entries_at_equal_distances_are_those_of_the_lowest_numbers(build: str) 
 
 @pytest.mark.parametrize("build", builds())
 def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
-    """Of more than 32,768 rows, who lists whom is found part by part: copies that do not know of each other."""
+    """Of more than 32,768 rows, who lists whom is found part by part: copies that do not know of
+    each other.
+    """
     n, k, copies = 500, 5, 80
     points = make_points(mixture(n, 20), "euclidean")
     short = reduce_rows(points, fit_reducer(points), 1)
@@ -130,10 +153,15 @@ def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
         known = (np.arange(n)[:, None] + known) % n
         away = np.linalg.norm(short.z[:, None] - short.z[known], axis=2).astype(np.float32) ** 2
         by_distance = np.argsort(away, axis=1)
-        known, away = np.take_along_axis(known, by_distance, 1), np.take_along_axis(away, by_distance, 1)
+        known, away = (
+            np.take_along_axis(known, by_distance, 1),
+            np.take_along_axis(away, by_distance, 1),
+        )
         ids = (known[:, None] * times + np.arange(times)[:, None]).reshape(-1, k).astype(np.int32)
         found = Candidates(ids, np.repeat(away, times, axis=0))
-        graph = core().Graph(cells, found.ids, found.estimates, 64)  # no lots: more than list any row
+        graph = core().Graph(
+            cells, found.ids, found.estimates, 64
+        )  # no lots: more than list any row
         for _ in range(rounds):
             graph.improve(2, None)
         return found
@@ -159,17 +187,26 @@ def test_cells_without_panels_are_refused_where_they_are_needed(build: str) -> N
 
 
 def test_a_sample_meets_cells_in_turn_as_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Panels are made for some cells at a time: what the sample finds, and so the search, is the same."""
+    """Panels are made for some cells at a time: what the sample finds, and so the search, is the
+    same.
+    """
     points = make_points(mixture(6000, 30, seed=2), "euclidean")
     once = approximate_neighbors(points, 2, 0.95)
     turns: list[int] = []
     made = approximate.make_cells
-    monkeypatch.setattr(approximate, "make_cells", lambda *a, **k: turns.append(len(a[1].z)) or made(*a, **k))
+    monkeypatch.setattr(
+        approximate, "make_cells", lambda *a, **k: turns.append(len(a[1].z)) or made(*a, **k)
+    )
     monkeypatch.setattr(approximate, "PACKED", 700)
     monkeypatch.setattr(approximate, "_FEW_PACKED", 700)
     again = approximate_neighbors(points, 2, 0.95)
-    assert len(turns) > 8 and sum(turns[2:]) == turns[0]  # all rows, the sample, then the cells in turn
-    assert (again.report.recall, again.report.n_rounds) == (once.report.recall, once.report.n_rounds)
+    assert (
+        len(turns) > 8 and sum(turns[2:]) == turns[0]
+    )  # all rows, the sample, then the cells in turn
+    assert (again.report.recall, again.report.n_rounds) == (
+        once.report.recall,
+        once.report.n_rounds,
+    )
     np.testing.assert_array_equal(again.ids, once.ids)
 
 
@@ -200,7 +237,9 @@ def test_recall_is_what_the_report_says(metric: str) -> None:
 
 
 def grouped(n: int, d: int, groups: int, inner: int) -> np.ndarray:
-    """Rows with the look of embeddings: each group has directions of its own, so that no few directions tell much."""
+    """Rows with the look of embeddings: each group has directions of its own, so that no few
+    directions tell much.
+    """
     rng = np.random.default_rng(0)
     rows = []
     for size in rng.multinomial(n, np.full(groups, 1 / groups)):
@@ -213,11 +252,15 @@ def test_rows_that_few_directions_say_little_about_get_more_columns() -> None:
     points = make_points(grouped(12_000, 800, 80, 12), "cosine")
     exact = join_points(points, 2).in_metric(points)
     found = {
-        (target, most): approximate_neighbors(points, 2, target, columns=64, most_columns=most).in_metric(points)
+        (target, most): approximate_neighbors(
+            points, 2, target, columns=64, most_columns=most
+        ).in_metric(points)
         for target, most in ((0.3, 192), (0.8, 192), (0.8, 0))
     }
     columns = {case: each.report.n_reduced_columns for case, each in found.items()}
-    assert columns == {(0.3, 192): 64, (0.8, 192): 192, (0.8, 0): 64}, "not for a low target, nor where none are left"
+    assert columns == {(0.3, 192): 64, (0.8, 192): 192, (0.8, 0): 64}, (
+        "not for a low target, nor where none are left"
+    )
     recalls = {case: np.mean(each.distances <= exact.distances) for case, each in found.items()}
     assert recalls[0.8, 192] > recalls[0.8, 0] + 0.02 > 0.8, "they tell more of what is near"
 
@@ -225,7 +268,8 @@ def test_rows_that_few_directions_say_little_about_get_more_columns() -> None:
 def test_of_wide_rows_without_bounds_fewer_are_sampled() -> None:
     X = np.random.default_rng(0).standard_normal((5_000, 800)).astype(np.float32)
     wide, narrow = (
-        approximate_neighbors(make_points(x, "euclidean"), 2, 0.75).report for x in (X, X[:, :300].copy())
+        approximate_neighbors(make_points(x, "euclidean"), 2, 0.75).report
+        for x in (X, X[:, :300].copy())
     )
     assert wide.n_sampled == 250 and narrow.n_sampled == 500, "half of them steer"
 
@@ -238,7 +282,9 @@ def test_cells_are_made_by_the_columns_that_vary() -> None:
     assert telling_columns(np.zeros((100, 64), dtype=np.float32)) == 24
     # groups of one direction each: the leading 24 columns tell most of them not apart
     groups = rng.integers(0, 100, 20_000)
-    z = np.eye(128, dtype=np.float32)[groups] + 0.05 * rng.standard_normal((20_000, 128)).astype(np.float32)
+    z = np.eye(128, dtype=np.float32)[groups] + 0.05 * rng.standard_normal((20_000, 128)).astype(
+        np.float32
+    )
     found = fine_partition(z, 2)
     mixed = [len(np.unique(groups[found.order[a:b]])) for a, b in pairwise(found.starts)]
     assert np.mean(np.array(mixed) == 1) > 0.8
@@ -272,7 +318,9 @@ def test_same_bits_for_any_number_of_threads() -> None:
     one, many = (approximate_neighbors(points, n, 0.9) for n in (1, 3))
     np.testing.assert_array_equal(one.ids, many.ids)
     np.testing.assert_array_equal(one.squared, many.squared)
-    assert one.report.recall == many.report.recall and one.report.n_rounds == many.report.n_rounds > 0
+    assert (
+        one.report.recall == many.report.recall and one.report.n_rounds == many.report.n_rounds > 0
+    )
 
 
 def test_a_higher_target_finds_more() -> None:
@@ -308,7 +356,9 @@ def method_of(X: np.ndarray, **options: Any) -> str:
     return decide(X, "euclidean", Search(**options)).method
 
 
-def test_auto_is_exact_for_few_rows_and_where_bounds_rule_out_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_is_exact_for_few_rows_and_where_bounds_rule_out_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     easy, hard = mixture(26_000, 3), np.random.default_rng(0).standard_normal((26_000, 60))
     assert method_of(easy) == method_of(hard) == "exact"
     monkeypatch.setattr(choice_module, "SURE", 21_000)
@@ -317,7 +367,10 @@ def test_auto_is_exact_for_few_rows_and_where_bounds_rule_out_much(monkeypatch: 
     monkeypatch.setattr(choice_module, "MOST_PAIRS", cost / 2)
     assert method_of(easy) == "exact" and method_of(hard) == "approximate"
     assert decide(hard, "euclidean", Search()).exact_pairs == cost
-    assert method_of(hard, method="exact") == "exact" and method_of(easy, method="approximate") == "approximate"
+    assert (
+        method_of(hard, method="exact") == "exact"
+        and method_of(easy, method="approximate") == "approximate"
+    )
     assert method_of(easy, method="approximate", target_recall=1) == "exact"
 
 
@@ -335,15 +388,32 @@ def test_columns_follow_from_what_directions_hold() -> None:
     hard, n = grouped(2_500, 400, 80, 12), 500_000
     easy = (hard[:, :20] @ np.random.default_rng(1).standard_normal((20, 400))).astype(np.float32)
     assert columns_for(hard, "cosine", n, 0.9) == 256 and columns_for(easy, "cosine", n, 0.9) == 128
-    assert columns_for(hard, "cosine", n, 0.999) == columns_for(hard, "cosine", 50_000, 0.999) == 384
-    assert columns_for(easy, "cosine", n, 0.999) == 128 and columns_for(hard, "cosine", 50_000, 0.9) == 256
-    assert [columns_for(hard, "cosine", m * 10**6, 0.999) for m in (3, 5, 9)] == [256, 128, 64], "memory"
-    narrow = [columns_for(X, "cosine", 3_000_000, 0.9) for X in (hard[:, :100].copy(), hard[:, :64].copy(), easy)]
+    assert (
+        columns_for(hard, "cosine", n, 0.999) == columns_for(hard, "cosine", 50_000, 0.999) == 384
+    )
+    assert (
+        columns_for(easy, "cosine", n, 0.999) == 128
+        and columns_for(hard, "cosine", 50_000, 0.9) == 256
+    )
+    assert [columns_for(hard, "cosine", m * 10**6, 0.999) for m in (3, 5, 9)] == [256, 128, 64], (
+        "memory"
+    )
+    narrow = [
+        columns_for(X, "cosine", 3_000_000, 0.9)
+        for X in (hard[:, :100].copy(), hard[:, :64].copy(), easy)
+    ]
     assert narrow == [256, 64, 64]
     budget = Budget(10**11, given=False)
     plans = {
         name: plan_fit(
-            X, "cosine", Search("approximate"), n_components=2, local=True, given=False, budget=budget, n_rows=n
+            X,
+            "cosine",
+            Search("approximate"),
+            n_components=2,
+            local=True,
+            given=False,
+            budget=budget,
+            n_rows=n,
         )
         for name, X in (("hard", hard), ("easy", easy))
     }
@@ -354,10 +424,15 @@ def test_columns_follow_from_what_directions_hold() -> None:
 
 def test_a_target_of_nearly_all_is_exact_where_bounds_are_of_use() -> None:
     nearly_all = Search(method="approximate", target_recall=0.997)
-    easy, hard = mixture(700, 12), np.random.default_rng(0).standard_normal((700, 768)).astype(np.float32)
+    easy, hard = (
+        mixture(700, 12),
+        np.random.default_rng(0).standard_normal((700, 768)).astype(np.float32),
+    )
     assert decide(easy, "euclidean", nearly_all, n=100_000).method == "exact"
     assert decide(easy, "euclidean", nearly_all, n=1_000_000).method == "approximate"
-    assert decide(easy, "euclidean", Search(method="approximate"), n=100_000).method == "approximate"
+    assert (
+        decide(easy, "euclidean", Search(method="approximate"), n=100_000).method == "approximate"
+    )
     assert decide(hard, "cosine", nearly_all, n=100_000).method == "approximate"
 
 
@@ -368,11 +443,16 @@ def test_a_target_is_about_what_is_found(target: float) -> None:
     found = first_neighbors(X, method="approximate", target_recall=target)
     true = np.mean(found.distances <= first_neighbors(X, method="exact").distances * (1 + 1e-6))
     assert true > target - 0.02
-    assert abs(found.report.recall - true) < 4 * np.sqrt(true * (1 - true) / max(1, found.report.n_sampled)) + 1e-3
+    assert (
+        abs(found.report.recall - true)
+        < 4 * np.sqrt(true * (1 - true) / max(1, found.report.n_sampled)) + 1e-3
+    )
 
 
 def test_lists_are_cut_where_short_ones_will_do() -> None:
-    """Visits find about five of six neighbours: for 0.9 rounds on short lists are enough, for 0.97 they are not."""
+    """Visits find about five of six neighbours: for 0.9 rounds on short lists are enough, for 0.97
+    they are not.
+    """
     X = np.random.default_rng(0).standard_normal((30_000, 8)).astype(np.float32)
     points = make_points(X, "euclidean")
     some, most = (approximate_neighbors(points, 2, target).report for target in (0.9, 0.97))
@@ -382,17 +462,25 @@ def test_lists_are_cut_where_short_ones_will_do() -> None:
 
 def test_lists_are_as_long_as_a_target_asks_for() -> None:
     missed = {8: 0.5, 16: 0.2, 32: 0.05}
-    assert [approximate._length_for(0.4, target, missed) for target in (0.6, 0.8, 0.9, 0.96, 0.999)] == [
+    assert [
+        approximate._length_for(0.4, target, missed) for target in (0.6, 0.8, 0.9, 0.96, 0.999)
+    ] == [
         8,
         16,
         32,
         32,
         48,
     ]
-    assert approximate._longer(8, 0.8, 0.9, missed) == 16 and approximate._longer(8, 0.8, 0.95, missed) == 32
-    assert approximate._longer(12, 0.8, 0.999, missed) == 64, "the most, if nothing is expected to do"
+    assert (
+        approximate._longer(8, 0.8, 0.9, missed) == 16
+        and approximate._longer(8, 0.8, 0.95, missed) == 32
+    )
+    assert approximate._longer(12, 0.8, 0.999, missed) == 64, (
+        "the most, if nothing is expected to do"
+    )
     lengths = [
-        [approximate.first_length(target, hard) for target in (0.5, 0.8, 0.9, 0.995)] for hard in (False, True)
+        [approximate.first_length(target, hard) for target in (0.5, 0.8, 0.9, 0.995)]
+        for hard in (False, True)
     ]
     assert lengths == [[8, 8, 16, 16], [8, 16, 24, 48]]
 
@@ -427,7 +515,7 @@ def test_first_neighbors_takes_the_method_and_checks_it() -> None:
 
 
 def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.neighbors.approximate.LENGTHS", (16,))
+    monkeypatch.setattr("nestmap.method.neighbors.approximate.LENGTHS", (16,))
     X = np.random.default_rng(0).standard_normal((30_000, 50)).astype(np.float32)
     with pytest.warns(RecallWarning, match="was not reached"):
         first_neighbors(X, method="approximate", target_recall=0.99)
@@ -443,8 +531,13 @@ def test_the_estimator_reports_its_approximation() -> None:
         and report.n_sampled >= 500
         and report.n_listed >= 8
     )
-    assert [each.n_rows for each in model.hierarchy_.reports] == [22_000, 22_000]  # first neighbours, and the graph
-    paper = HNNE(neighbors="approximate", target_recall=0.7, hierarchy="first_neighbors", layout="descent").fit(X)
+    assert [each.n_rows for each in model.hierarchy_.reports] == [
+        22_000,
+        22_000,
+    ]  # first neighbours, and the graph
+    paper = HNNE(
+        neighbors="approximate", target_recall=0.7, hierarchy="first_neighbors", layout="descent"
+    ).fit(X)
     assert len(paper.hierarchy_.reports) >= paper.hierarchy_.n_levels
     np.testing.assert_array_equal(model.transform(X[:50]), model.embedding_[:50])
     assert model.predict(X[:50] + np.float32(1e-3)).shape == (50,)

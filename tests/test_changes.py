@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import nestmap
 from nestmap import FINCH, HNNE, build_hierarchy
-from nestmap.changes.events import KINDS, find_changes
-from nestmap.changes.match import match_rows
-from nestmap.layout.similarity import align, spread
+from nestmap.method.layout.similarity import align, spread
+from nestmap.model.comparison.events import KINDS, find_changes
+from nestmap.model.comparison.match import match_rows
 
 
 def fit(X: np.ndarray, **parameters: object) -> HNNE:
@@ -40,11 +40,14 @@ class TestRows:
         np.testing.assert_array_equal(a, np.arange(30, 60))
         np.testing.assert_array_equal(b, np.arange(30))
 
-    @pytest.mark.parametrize("ids, text", [
-        ((["a"] * 30, np.arange(30)), "'a' occurs 30 times among the old rows"),
-        ((np.arange(29), np.arange(30)), r"old has shape \(29,\)"),
-        (np.arange(30), "give a pair"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "ids, text",
+        [
+            ((["a"] * 30, np.arange(30)), "'a' occurs 30 times among the old rows"),
+            ((np.arange(29), np.arange(30)), r"old has shape \(29,\)"),
+            (np.arange(30), "give a pair"),
+        ],
+    )
     def test_wrong_names(self, ids: object, text: str) -> None:
         model = fit(digits()[:30])
         with pytest.raises(ValueError, match=text):
@@ -60,9 +63,13 @@ class TestRows:
             nestmap.compare(HNNE(), tree)
 
 
-def kinds(old: list[int], new: list[int], common: tuple[list[int], list[int]] | None = None) -> list[str]:
+def kinds(
+    old: list[int], new: list[int], common: tuple[list[int], list[int]] | None = None
+) -> list[str]:
     a, b = np.array(old), np.array(new)
-    rows = (np.arange(len(a)), np.arange(len(b))) if common is None else tuple(map(np.array, common))
+    rows = (
+        (np.arange(len(a)), np.arange(len(b))) if common is None else tuple(map(np.array, common))
+    )
     return sorted(change.kind for change in find_changes(a, b, rows, None))  # type: ignore[arg-type]
 
 
@@ -76,17 +83,28 @@ class TestChanges:
         assert kinds([0] * 4, [0] * 6, ([0, 1, 2, 3], [0, 1, 2, 3])) == ["grown"]
         assert kinds([0] * 6, [0] * 4, ([0, 1, 2, 3], [0, 1, 2, 3])) == ["shrunk"]
         # a cluster whose rows go to four others in equal parts is gone; these are the same as ever
-        assert kinds([0] * 4 + [1, 2, 3, 4] * 9, [0, 1, 2, 3] + [0, 1, 2, 3] * 9) == ["gone"] + ["same"] * 4
+        assert (
+            kinds([0] * 4 + [1, 2, 3, 4] * 9, [0, 1, 2, 3] + [0, 1, 2, 3] * 9)
+            == ["gone"] + ["same"] * 4
+        )
 
     def test_rows_that_lie_still_have_not_moved(self) -> None:
         places = np.random.default_rng(0).normal(size=(12, 2))
-        old, new = np.repeat([0, 1], [7, 5]), np.repeat([0, 1], [5, 7])  # two rows went to the other cluster
+        old, new = (
+            np.repeat([0, 1], [7, 5]),
+            np.repeat([0, 1], [5, 7]),
+        )  # two rows went to the other cluster
         rows = np.arange(12)
         assert [c.moved for c in find_changes(old, new, (rows, rows), (places, places))] == [0, 0]
         there = places + np.array([3.0, 4.0])
-        assert [c.moved for c in find_changes(old, new, (rows, rows), (places, there))] == pytest.approx([5, 5])
+        assert [
+            c.moved for c in find_changes(old, new, (rows, rows), (places, there))
+        ] == pytest.approx([5, 5])
 
-    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=60), st.integers(0, 99))
+    @given(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=60),
+        st.integers(0, 99),
+    )
     def test_every_cluster_takes_part_once(self, pairs: list[tuple[int, int]], seed: int) -> None:
         old, new = (np.unique(side, return_inverse=True)[1] for side in np.array(pairs).T)
         rows = np.flatnonzero(np.random.default_rng(seed).random(len(old)) < 0.8)
@@ -153,7 +171,9 @@ class TestMaps:
         X = digits()[:200]
         old, new = fit(X), fit(X)
         new.embedding_ = old.embedding_ + np.array([3 * spread(old.embedding_), 0])
-        assert nestmap.compare(old, new, align_maps=False).displacement == pytest.approx(np.full(200, 3.0))
+        assert nestmap.compare(old, new, align_maps=False).displacement == pytest.approx(
+            np.full(200, 3.0)
+        )
         assert nestmap.compare(old, new).displacement == pytest.approx(np.zeros(200), abs=1e-12)
 
     def test_no_map_no_moves(self) -> None:
@@ -203,13 +223,22 @@ class TestPicture:
         found = nestmap.compare(old, new, ids=names)
         for level in range(len(found.levels)):
             axes = nestmap.plot_changes(old, new, level, ids=names)
-            told, trees = found.levels[level], [getattr(each, "hierarchy_", each) for each in (old, new)]
+            told, trees = (
+                found.levels[level],
+                [getattr(each, "hierarchy_", each) for each in (old, new)],
+            )
             labels = trees[0].labels(level), trees[1].labels(told.new_level)
             for ours, ax in zip(labels, axes, strict=True):
                 heights = np.array([bar.get_height() for bar in ax.patches])
                 np.testing.assert_allclose(heights / heights.sum(), np.bincount(ours) / len(ours))
-                ends = np.sort([(bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches], axis=0)
-                assert (ends[1:, 0] >= ends[:-1, 1] - 1e-9).all() and ends.min() >= 0 and ends.max() <= 1
+                ends = np.sort(
+                    [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches], axis=0
+                )
+                assert (
+                    (ends[1:, 0] >= ends[:-1, 1] - 1e-9).all()
+                    and ends.min() >= 0
+                    and ends.max() <= 1
+                )
             pairs = {*zip(labels[0][50:], labels[1][:250], strict=True)}
             assert len(axes[0].figure.artists) == len(pairs)
             axes[0].figure.canvas.draw()

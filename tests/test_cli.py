@@ -24,30 +24,40 @@ from scipy.io import savemat
 
 import nestmap
 from nestmap import HNNE, ProgressEvent
-from nestmap.cli import main
-from nestmap.cli.options import LEFT_OUT, estimator_parameters, make_parser
-from nestmap.cli.reference import render
-from nestmap.cli.talk import Talk
-from nestmap.readers import read_table
-from nestmap.runs.folder import Run
+from nestmap.app.cli import main
+from nestmap.app.cli.options import LEFT_OUT, estimator_parameters, make_parser
+from nestmap.app.cli.reference import render
+from nestmap.app.cli.talk import Talk
+from nestmap.app.readers import read_table
+from nestmap.app.runs.folder import Run
 
 ROOT = Path(__file__).parent.parent
 X, NEW = digits()[:200], digits()[200:220]
 
 
-def run(*arguments: Any, folder: Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: Any, folder: Path, code: int = 0, stdin: bytes = b""
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "nestmap", *map(str, arguments)], cwd=folder, input=stdin,
-        capture_output=True, check=False, timeout=LIMIT,
-    )  # fmt: skip
-    found = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+        [sys.executable, "-W", "error", "-m", "nestmap", *map(str, arguments)],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=LIMIT,
+    )
+    found = subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
     assert found.returncode == code, found.stderr
     assert code == 1 or "Traceback" not in found.stderr
     return found
 
 
 def run_here(*arguments: Any, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """The same in this process: another one takes seconds to import all that is imported here already."""
+    """The same in this process: another one takes seconds to import all that is imported here
+    already.
+    """
     out, err = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
         try:
@@ -82,7 +92,17 @@ def cars(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_csv(folder / "rows.csv")
     write_csv(folder / "new.csv", NEW)
     here(
-        "fit", folder / "rows.csv", "-o", folder / "run", "--id", "who", "--label", "kind", "--quiet", "--dims", "2,3"
+        "fit",
+        folder / "rows.csv",
+        "-o",
+        folder / "run",
+        "--id",
+        "who",
+        "--label",
+        "kind",
+        "--quiet",
+        "--dims",
+        "2,3",
     )
     return folder
 
@@ -92,7 +112,9 @@ class TestAsAUserRunsIt:
     def test_from_a_csv_to_everything(self, tmp_path: Path) -> None:
         write_csv(tmp_path / "rows.csv")
         write_csv(tmp_path / "new.csv", NEW)
-        done = run("fit", "rows.csv", "-o", "run", "--id", "who", "--label", "kind", folder=tmp_path)
+        done = run(
+            "fit", "rows.csv", "-o", "run", "--id", "who", "--label", "kind", folder=tmp_path
+        )
         assert "200 rows, 64 columns used" in done.stdout and "kind (the label)" in done.stdout
         assert "<- labels" in done.stdout and "wrote run" in done.stderr
         assert "next: nestmap explore run; nestmap plot run -o run.png" in done.stderr
@@ -111,14 +133,28 @@ class TestAsAUserRunsIt:
             *(f"level_{k}{part}" for k in range(len(info["levels"])) for part in ("", "_name")),
             "kind",
         ]
-        np.testing.assert_array_equal([[float(r["x"]), float(r["y"])] for r in rows], expected.embedding_)
+        np.testing.assert_array_equal(
+            [[float(r["x"]), float(r["y"])] for r in rows], expected.embedding_
+        )
         assert [r["name"] for r in rows[:2]] == ["row0", "row1"] and rows[1]["kind"] == "k1"
-        placed = table(run("transform", "run", "new.csv", "-o", "-", "--id", "who", folder=tmp_path).stdout)
-        np.testing.assert_array_equal([[float(r["x"]), float(r["y"])] for r in placed], expected.transform(NEW))
-        assert [int(r["cluster"]) for r in placed] == expected.predict(NEW).tolist() and placed[0]["name"] == "row0"
+        placed = table(
+            run("transform", "run", "new.csv", "-o", "-", "--id", "who", folder=tmp_path).stdout
+        )
+        np.testing.assert_array_equal(
+            [[float(r["x"]), float(r["y"])] for r in placed], expected.transform(NEW)
+        )
+        assert [int(r["cluster"]) for r in placed] == expected.predict(NEW).tolist() and placed[0][
+            "name"
+        ] == "row0"
         labels = table(run_here("labels", "run", "--clusters", "7", folder=tmp_path).stdout)
-        assert [int(r["cluster"]) for r in labels] == expected.hierarchy_.labels(n_clusters=7).tolist()
-        scores = json.loads(run_here("score", "rows.csv", "run", "--label", "kind", "--json", folder=tmp_path).stdout)
+        assert [int(r["cluster"]) for r in labels] == expected.hierarchy_.labels(
+            n_clusters=7
+        ).tolist()
+        scores = json.loads(
+            run_here(
+                "score", "rows.csv", "run", "--label", "kind", "--json", folder=tmp_path
+            ).stdout
+        )
         assert scores["trustworthiness"] > 0.9 and "knn_accuracy" in scores
         assert f"{scores['trustworthiness']}" in run_here("info", "run", folder=tmp_path).stdout
 
@@ -143,13 +179,20 @@ class TestAsAUserRunsIt:
             (("info", "other"), 3, "is not a run of nestmap"),
             (("nonsense",), 2, "invalid choice"),
             (("fot", "x.npy"), 2, "did you mean 'fit'?"),
-            (("fit", "x.npy", "-o", "r", "--metrc", "cosine"), 2, "unknown --metrc (did you mean '--metric'?)"),
+            (
+                ("fit", "x.npy", "-o", "r", "--metrc", "cosine"),
+                2,
+                "unknown --metrc (did you mean '--metric'?)",
+            ),
             (("fit", "x.npy", "-o", "r", "--n-neighbors=15"), 2, "there is no number to choose"),
             (("info", "other", "more"), 2, "unknown more: one argument too many"),
         ):
             told = run_here(*arguments, folder=tmp_path, code=code).stderr
             assert said in told and len(told.splitlines()) <= 2, arguments
-        for arguments, code in ((("nonsense",), 2), (("fit", "none.csv", "-o", "r"), 3)):  # in processes, too
+        for arguments, code in (
+            (("nonsense",), 2),
+            (("fit", "none.csv", "-o", "r"), 3),
+        ):  # in processes, too
             assert (
                 run(*arguments, folder=tmp_path, code=code).stderr
                 == run_here(*arguments, folder=tmp_path, code=code).stderr
@@ -166,15 +209,26 @@ class TestAsAUserRunsIt:
 
     @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_an_interrupted_fit_leaves_nothing_but_what_it_resumes_from(self, number: int, tmp_path: Path) -> None:
-        np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(60_000, 64)).astype(np.float32))
+    def test_an_interrupted_fit_leaves_nothing_but_what_it_resumes_from(
+        self, number: int, tmp_path: Path
+    ) -> None:
+        np.save(
+            tmp_path / "x.npy",
+            np.random.default_rng(0).normal(size=(60_000, 64)).astype(np.float32),
+        )
         process = subprocess.Popen(
-            [sys.executable, "-m", "nestmap", "fit", "x.npy", "-o", "run", "--resume"], cwd=tmp_path,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [sys.executable, "-m", "nestmap", "fit", "x.npy", "-o", "run", "--resume"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             preexec_fn=heed_ctrl_c,
-        )  # fmt: skip
+        )
         deadline = time.monotonic() + LIMIT
-        while not (tmp_path / "run.work").exists() and process.poll() is None and time.monotonic() < deadline:
+        while (
+            not (tmp_path / "run.work").exists()
+            and process.poll() is None
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         process.send_signal(number)
         _, said = process.communicate(timeout=LIMIT)
@@ -183,26 +237,55 @@ class TestAsAUserRunsIt:
         assert sorted(os.listdir(tmp_path)) == ["run.work", "x.npy"]
 
     def test_help_and_info_import_little(self, cars: Path) -> None:
-        for arguments, absent in ((["--help"], "numpy"), (["fit", "--help"], "numpy"), (["info", "run"], "numpy")):
+        for arguments, absent in (
+            (["--help"], "numpy"),
+            (["fit", "--help"], "numpy"),
+            (["info", "run"], "numpy"),
+        ):
             code = (
-                "import sys\nfrom nestmap.cli import main\n"
-                f"try: main({arguments!r})\nexcept SystemExit: pass\nassert {absent!r} not in sys.modules"
+                "import sys\nfrom nestmap.app.cli import main\n"
+                f"try: main({arguments!r})\nexcept SystemExit: pass\nassert {absent!r} not in "
+                "sys.modules"
             )
             done = subprocess.run(
-                [sys.executable, "-c", code], cwd=cars, capture_output=True, text=True, check=False, timeout=LIMIT
+                [sys.executable, "-c", code],
+                cwd=cars,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=LIMIT,
             )
             assert done.returncode == 0, done.stderr
             assert done.stdout
 
     def test_demo(self, tmp_path: Path) -> None:
         done = run("demo", folder=tmp_path)
-        assert "handwritten digits: 1,797 rows" in done.stdout and (tmp_path / "nestmap-demo" / "run.json").exists()
+        assert (
+            "handwritten digits: 1,797 rows" in done.stdout
+            and (tmp_path / "nestmap-demo" / "run.json").exists()
+        )
 
 
 class TestFormats:
-    @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.mat", "x.csv", "x.tsv.gz", "x.fvecs", "x.vec", "x.bin",
-                                      "x.h5", "x.zarr", "x.h5ad", "x.parquet", "x.feather",
-                                      "x-idx2-ubyte"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "x.npy",
+            "x.npz",
+            "x.mat",
+            "x.csv",
+            "x.tsv.gz",
+            "x.fvecs",
+            "x.vec",
+            "x.bin",
+            "x.h5",
+            "x.zarr",
+            "x.h5ad",
+            "x.parquet",
+            "x.feather",
+            "x-idx2-ubyte",
+        ],
+    )
     def test_all_give_the_same_map(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / name
         write_format(path)
@@ -215,17 +298,33 @@ class TestFormats:
         assert (names is not None) == (name in ("x.vec", "x.bin", "x.h5ad"))
 
     def test_texts(self, tmp_path: Path) -> None:
-        words = ["cat dog mouse", "dog mouse bird", "stock market bank", "bank market money", "cat bird dog"] * 8
+        words = [
+            "cat dog mouse",
+            "dog mouse bird",
+            "stock market bank",
+            "bank market money",
+            "cat bird dog",
+        ] * 8
         lines = [f"{text} {'abcdefgh'[i % 8] * 3}" for i, text in enumerate(words)]
         (tmp_path / "t.txt").write_text("\n".join(lines))
-        (tmp_path / "t.csv").write_text("n,what\n" + "\n".join(f"{i},{text}" for i, text in enumerate(lines)))
+        (tmp_path / "t.csv").write_text(
+            "n,what\n" + "\n".join(f"{i},{text}" for i, text in enumerate(lines))
+        )
         here("fit", tmp_path / "t.txt", "-o", tmp_path / "lines", "--text", "--quiet")
         here("fit", tmp_path / "t.csv", "-o", tmp_path / "column", "--text", "what", "--quiet")
         one, two = (Run(tmp_path / name) for name in ("lines", "column"))
         np.testing.assert_array_equal(one.model().embedding_, two.model().embedding_)
         assert one.model().metric == "cosine" and two.rows().metadata["n"].tolist() == [*range(40)]
         for name, source in (("lines", "t.txt"), ("column", "t.csv")):
-            here("transform", tmp_path / name, tmp_path / source, "-o", tmp_path / "o.npy", "--quiet", "--force")
+            here(
+                "transform",
+                tmp_path / name,
+                tmp_path / source,
+                "-o",
+                tmp_path / "o.npy",
+                "--quiet",
+                "--force",
+            )
             np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), one.model().embedding_)
             here("score", tmp_path / source, tmp_path / name, "--quiet")
 
@@ -253,7 +352,9 @@ def write_format(path: Path) -> None:
         body = "".join(f"w{i} {' '.join(map(repr, row))}\n" for i, row in enumerate(X.tolist()))
         path.write_text("200 64\n" + body)
     elif suffix == ".bin":
-        body = b"".join(f"w{i} ".encode() + row.tobytes() + b"\n" for i, row in enumerate(X.astype("<f4")))
+        body = b"".join(
+            f"w{i} ".encode() + row.tobytes() + b"\n" for i, row in enumerate(X.astype("<f4"))
+        )
         path.write_bytes(b"200 64\n" + body)
     elif suffix == ".h5":
         with pytest.importorskip("h5py").File(path, "w") as file:
@@ -283,7 +384,8 @@ class TestOutputs:
             cells = __import__("anndata").read_h5ad(out)
             np.testing.assert_array_equal(cells.obsm["X_hnne"], model.embedding_)
             assert (
-                cells.obs_names[0] == "row0" and cells.obs["level_0"].tolist() == model.hierarchy_.labels(0).tolist()
+                cells.obs_names[0] == "row0"
+                and cells.obs["level_0"].tolist() == model.hierarchy_.labels(0).tolist()
             )
             return
         found = np.load(out) if suffix == ".npz" else None
@@ -295,7 +397,9 @@ class TestOutputs:
         np.testing.assert_array_equal(again.X, model.embedding_)
         assert again.metadata["cluster"].astype(int).tolist() == model.labels_.tolist()
 
-    def test_another_map_of_the_run(self, cars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_another_map_of_the_run(
+        self, cars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         here("export", cars / "run", "-o", tmp_path / "a.csv", "--dims", 3, "--quiet")
         assert [*table((tmp_path / "a.csv").read_text())[0]][:4] == ["name", "x", "y", "z"]
         here("export", cars / "run", "-o", tmp_path / "b.csv", "--dims", 5, code=2)
@@ -311,10 +415,14 @@ class TestOutputs:
         assert out.read_text() != before
         here("labels", cars / "run", "-o", tmp_path / "l.xls", code=2)
 
-    def test_columns_are_found_by_name(self, cars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_columns_are_found_by_name(
+        self, cars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         rows = [line.split(",") for line in (cars / "new.csv").read_text().split()]
         other = tmp_path / "new.csv"
-        other.write_text("\n".join(",".join([*reversed(row), "7"]) for row in rows).replace("who,7", "who,more"))
+        other.write_text(
+            "\n".join(",".join([*reversed(row), "7"]) for row in rows).replace("who,7", "who,more")
+        )
         for name, path in (("a.npy", cars / "new.csv"), ("b.npy", other)):
             here("transform", cars / "run", path, "-o", tmp_path / name, "--quiet")
         np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
@@ -322,7 +430,9 @@ class TestOutputs:
         here("transform", cars / "run", other, "-o", tmp_path / "c.npy", "--quiet", code=2)
         assert "--columns p8 is no column" in capsys.readouterr().err
 
-    def test_score_of_a_file_of_coordinates(self, cars: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_score_of_a_file_of_coordinates(
+        self, cars: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         np.save(cars / "map.npy", X[:, 20:22])
         here("score", cars / "rows.csv", cars / "map.npy", "--json", "--rows", 50, "--quiet")
         assert 0 < json.loads(capsys.readouterr().out)["trustworthiness"] < 1
@@ -340,23 +450,33 @@ class TestRuns:
         def fail(*_: Any) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("nestmap.runs.folder._write_rows", fail)
+        monkeypatch.setattr("nestmap.app.runs.folder._write_rows", fail)
         here("fit", cars / "rows.csv", "-o", tmp_path / "run", "--force", "--quiet", code=3)
-        assert (tmp_path / "run" / "run.json").read_text() == before and os.listdir(tmp_path) == ["run"]
+        assert (tmp_path / "run" / "run.json").read_text() == before and os.listdir(tmp_path) == [
+            "run"
+        ]
 
-    def test_damaged_records_are_told(self, cars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_damaged_records_are_told(
+        self, cars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         shutil.copytree(cars / "run", tmp_path / "run")
         path = tmp_path / "run" / "run.json"
         record = json.loads(path.read_text())
         for change, said in (
-            ({"version": 99}, "newer nestmap"), ({"format": "x"}, "not a run"), ({"version": "1"}, "not a run"),
-        ):  # fmt: skip
+            ({"version": 99}, "newer nestmap"),
+            ({"format": "x"}, "not a run"),
+            ({"version": "1"}, "not a run"),
+        ):
             path.write_text(json.dumps({**record, **change}))
             here("info", tmp_path / "run", code=3)
             assert said in capsys.readouterr().err
         path.write_text("{")
         here("info", tmp_path / "run", code=3)
-        path.write_text(json.dumps({**record, "maps": [{"dims": 2, "file": "../../secret", "layout": "islands"}]}))
+        path.write_text(
+            json.dumps(
+                {**record, "maps": [{"dims": 2, "file": "../../secret", "layout": "islands"}]}
+            )
+        )
         here("labels", tmp_path / "run", code=3)
         assert "no name of a file in the run" in capsys.readouterr().err
 
@@ -369,21 +489,29 @@ class TestRuns:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("nestmap.estimator.fit_map", stop)
+            patch.setattr("nestmap.estimators.hnne.fit_map", stop)
             here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--resume", "--quiet", code=130)
             said = capsys.readouterr().err
-            assert "1 level is finished and kept in" in said and "the same command, with --resume, goes on" in said
+            assert (
+                "1 level is finished and kept in" in said
+                and "the same command, with --resume, goes on" in said
+            )
             here("fit", tmp_path / "x.npy", "-o", tmp_path / "other", "--quiet", code=130)
             assert "nothing was written; with --resume" in capsys.readouterr().err
         assert sorted(os.listdir(tmp_path)) == ["run.work", "x.npy"]
         here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--resume")
         assert f"going on from {tmp_path / 'run.work'}: " in capsys.readouterr().err
         assert sorted(os.listdir(tmp_path)) == ["run", "x.npy"]
-        np.testing.assert_array_equal(Run(tmp_path / "run").model().embedding_, HNNE().fit(X).embedding_)
+        np.testing.assert_array_equal(
+            Run(tmp_path / "run").model().embedding_, HNNE().fit(X).embedding_
+        )
 
     def test_what_a_run_keeps(self, cars: Path) -> None:
         found = Run(cars / "run")
-        assert found.record["seconds"].keys() == {"reading", "fit", "naming"} and found.record["versions"]["numpy"]
+        assert (
+            found.record["seconds"].keys() == {"reading", "fit", "naming"}
+            and found.record["versions"]["numpy"]
+        )
         assert found.model(3).embedding_.shape == (200, 3)
         assert found.rows().columns == tuple(f"p{i}" for i in range(64))
         assert (cars / "run" / "run.json").stat().st_size < 20_000 and found.names()
@@ -399,10 +527,14 @@ class TestTalk:
             talk(ProgressEvent("stage", 0.5, 5.0, left))
         talk(ProgressEvent("stage", 1.0, 8.0, 0.0))
         said = stream.getvalue()
-        assert "████████████░░░░░░░░░░░░ stage, about 2 min left" in said and "about 68 s left" in said
+        assert (
+            "████████████░░░░░░░░░░░░ stage, about 2 min left" in said and "about 68 s left" in said
+        )
         assert said.endswith("s] stage: 8.0 s\n")  # the estimate does not jump, and the line stays
 
-    def test_long_lines_go_on_below_where_a_person_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_long_lines_go_on_below_where_a_person_looks(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         text = "short\n  1 " + "word " * 30
         monkeypatch.setenv("COLUMNS", "50")
         for is_terminal, n_lines in ((True, 5), (False, 2)):
@@ -422,7 +554,11 @@ class TestTalk:
                 talk(ProgressEvent("long", share, seconds, None))
             talk(ProgressEvent("short", 1.0, 0.1, 0.0))
             said = capsys.readouterr().err
-            assert said == "" if quiet else said.splitlines()[0].endswith("s] long: 6.0 s") and "short" not in said
+            assert (
+                said == ""
+                if quiet
+                else said.splitlines()[0].endswith("s] long: 6.0 s") and "short" not in said
+            )
 
 
 class TestOptions:
@@ -438,18 +574,45 @@ class TestOptions:
         np.save(tmp_path / "x.npy", X)
         np.save(tmp_path / "start.npy", X[:, 20:22].astype(np.float64))
         here(
-            "fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--metric", "minkowski", "--metric-params", '{"p": 3}',
-            "--radius", 0.25, "--layout", "descent", "--arrangement", "global", "--inflate", "--seed", 5, "--threads",
-            1, "--preliminary", tmp_path / "start.npy", "--target-recall", 0.8, "--max-memory", "2GB", "--quiet",
-        )  # fmt: skip
+            "fit",
+            tmp_path / "x.npy",
+            "-o",
+            tmp_path / "run",
+            "--metric",
+            "minkowski",
+            "--metric-params",
+            '{"p": 3}',
+            "--radius",
+            0.25,
+            "--layout",
+            "descent",
+            "--arrangement",
+            "global",
+            "--inflate",
+            "--seed",
+            5,
+            "--threads",
+            1,
+            "--preliminary",
+            tmp_path / "start.npy",
+            "--target-recall",
+            0.8,
+            "--max-memory",
+            "2GB",
+            "--quiet",
+        )
         found = Run(tmp_path / "run").model().get_params()
-        assert found["metric"] == "minkowski" and found["metric_params"] == {"p": 3} and found["radius"] == 0.25
+        assert (
+            found["metric"] == "minkowski"
+            and found["metric_params"] == {"p": 3}
+            and found["radius"] == 0.25
+        )
         assert found["inflate"] is True and found["random_state"] == 5 and found["n_jobs"] == 1
         np.testing.assert_array_equal(found["preliminary"], X[:, 20:22])
 
     def test_the_page_is_that_of_the_code(self) -> None:
         page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-        assert page == render(), "python -m nestmap.cli.reference > docs/command-line.md"
+        assert page == render(), "python -m nestmap.app.cli.reference > docs/command-line.md"
 
     def test_the_command_is_installed(self) -> None:
-        assert 'nestmap = "nestmap.cli:main"' in (ROOT / "pyproject.toml").read_text()
+        assert 'nestmap = "nestmap.app.cli:main"' in (ROOT / "pyproject.toml").read_text()

@@ -1,4 +1,6 @@
-"""The command `nestmap` where things go wrong: streams, names that clash, runs that are replaced, odd texts."""
+"""The command `nestmap` where things go wrong: streams, names that clash, runs that are replaced,
+odd texts.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,24 @@ import numpy as np
 import pytest
 from conftest import LIMIT, digits
 
-from nestmap.cli import main
-from nestmap.cli.words import in_options
-from nestmap.readers import read_table
-from nestmap.runs.folder import Run
+from nestmap.app.cli import main
+from nestmap.app.cli.words import in_options
+from nestmap.app.readers import read_table
+from nestmap.app.runs.folder import Run
 
 X = digits()[:60]
-NASTY = ["a\rb", "two\nlines", 'say "x"', "a,b", "tab\there", "=1+1", "-5 below", "@who", "+3", "plain"]
+NASTY = [
+    "a\rb",
+    "two\nlines",
+    'say "x"',
+    "a,b",
+    "tab\there",
+    "=1+1",
+    "-5 below",
+    "@who",
+    "+3",
+    "plain",
+]
 
 
 def here(*arguments: Any, code: int = 0) -> None:
@@ -48,7 +61,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# -- streams -------------------------------------------------------------------------------------------
+# -- streams
+# -------------------------------------------------------------------------------------------
 
 
 def shell(command: str, folder: Path, code: int) -> subprocess.CompletedProcess[str]:
@@ -56,7 +70,13 @@ def shell(command: str, folder: Path, code: int) -> subprocess.CompletedProcess[
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     environment["NESTMAP"] = f"{sys.executable} -W error -m nestmap"
     done = subprocess.run(
-        ["sh", "-c", command], cwd=folder, capture_output=True, text=True, env=environment, check=False, timeout=LIMIT
+        ["sh", "-c", command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=LIMIT,
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
@@ -75,8 +95,16 @@ def shell(command: str, folder: Path, code: int) -> subprocess.CompletedProcess[
         ("$NESTMAP info run 2>&-", 0, ""),
         ("$NESTMAP info nothing 2>&-", 3, ""),
         ("$NESTMAP labels run -o labels.csv --force --quiet >&- 2>&- <&-", 0, ""),
-        ("$NESTMAP info run >/dev/full", 3, "standard output cannot be written: No space left on device"),
-        ("$NESTMAP labels run >/dev/full", 3, "standard output cannot be written: No space left on device"),
+        (
+            "$NESTMAP info run >/dev/full",
+            3,
+            "standard output cannot be written: No space left on device",
+        ),
+        (
+            "$NESTMAP labels run >/dev/full",
+            3,
+            "standard output cannot be written: No space left on device",
+        ),
         ("$NESTMAP info run 2>/dev/full", 0, ""),
         ("$NESTMAP info nothing 2>/dev/full", 3, ""),
         ("$NESTMAP labels run | head -n 1", 0, ""),
@@ -93,19 +121,25 @@ def test_streams_that_are_closed_or_full(command: str, code: int, said: str, fol
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="redirections of sh")
 def test_the_address_of_the_explorer_reaches_a_log(folder: Path) -> None:
-    """Standard output of a process in the background is a file or a pipe: what is said must not wait in a buffer."""
+    """Standard output of a process in the background is a file or a pipe: what is said must not
+    wait in a buffer.
+    """
     command = (
         "$NESTMAP explore run --no-browser --port 0 > log 2>&1 & "
-        "for i in $(seq 600); do grep -q 'is at http' log && break; sleep 0.1; done; kill $!; cat log"
+        "for i in $(seq 600); do grep -q 'is at http' log && break; sleep 0.1; done; kill $!; cat "
+        "log"
     )
     assert "run is at http://127.0.0.1:" in shell(command, folder, 0).stdout
 
 
-# -- exports -------------------------------------------------------------------------------------------
+# -- exports
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.npz", "out.parquet", "out.h5ad"])
-def test_no_column_is_lost(name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_column_is_lost(
+    name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     here("export", folder / "run", "-o", tmp_path / name)
     said = capsys.readouterr().err
     given = Run(folder / "run").rows().metadata
@@ -114,7 +148,9 @@ def test_no_column_is_lost(name: str, folder: Path, tmp_path: Path, capsys: pyte
         homes = [other for other, kept in found.items() if kept == [str(value) for value in values]]
         assert len(homes) == 1, column
         assert homes[0] == column or f"{column!r} is {homes[0]!r}" in said
-    assert found["x_"] == [str(value) for value in given["x_"]]  # a name that does not clash is kept
+    assert found["x_"] == [
+        str(value) for value in given["x_"]
+    ]  # a name that does not clash is kept
     assert len({*found}) == len(found)
 
 
@@ -125,7 +161,10 @@ def exported(path: Path) -> dict[str, list[str]]:
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
-        return {name: [str(v) for v in values] for name, values in parquet.read_table(path).to_pydict().items()}
+        return {
+            name: [str(v) for v in values]
+            for name, values in parquet.read_table(path).to_pydict().items()
+        }
     if path.suffix == ".h5ad":
         import anndata
 
@@ -133,7 +172,9 @@ def exported(path: Path) -> dict[str, list[str]]:
         return {name: [str(value) for value in obs[name]] for name in obs.columns}
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t")
-    return {name: list(values) for name, values in zip(header, zip(*rows, strict=True), strict=True)}
+    return {
+        name: list(values) for name, values in zip(header, zip(*rows, strict=True), strict=True)
+    }
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
@@ -149,14 +190,17 @@ def test_formulas_are_told_and_made_harmless_on_request(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here("export", folder / "run", "-o", tmp_path / "a.csv")
-    assert "texts begin as formulas do (= + - @); --for-spreadsheets makes" in capsys.readouterr().err
+    assert (
+        "texts begin as formulas do (= + - @); --for-spreadsheets makes" in capsys.readouterr().err
+    )
     here("export", folder / "run", "-o", tmp_path / "b.csv", "--for-spreadsheets")
     assert "begin as formulas" not in capsys.readouterr().err
     plain, guarded = exported(tmp_path / "a.csv")["text"], exported(tmp_path / "b.csv")["text"]
     assert guarded == [f"'{text}" if text[0] in "=+-@" else text for text in plain]
 
 
-# -- runs that are replaced ----------------------------------------------------------------------------
+# -- runs that are replaced
+# ----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -168,7 +212,9 @@ def named(folder: Path, tmp_path: Path) -> Path:
     return run
 
 
-def test_typed_names_stay_with_their_clusters(folder: Path, named: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_typed_names_stay_with_their_clusters(
+    folder: Path, named: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (named / "names.json").read_text()
     here("fit", folder / "rows.csv", "-o", named, "--id", "id", "--force")
     assert "kept 2 of 2 names" in capsys.readouterr().err
@@ -182,7 +228,10 @@ def test_names_of_clusters_that_are_no_more_are_kept_beside(
     fewer = write_table(tmp_path / "fewer.csv", {}, X[:30] + 1)
     here("fit", fewer, "-o", named, "--force")
     said = capsys.readouterr().err
-    assert f"the old run is kept as {named}.old: 2 of its 2 typed names are of clusters that are no more" in said
+    assert (
+        f"the old run is kept as {named}.old: 2 of its 2 typed names are of clusters that are no "
+        "more" in said
+    )
     assert (tmp_path / "run.old" / "names.json").exists() and not (named / "names.json").exists()
     here("fit", fewer, "-o", named, "--force", "--quiet")
     assert sorted(os.listdir(tmp_path)) == ["fewer.csv", "run", "run.old"]
@@ -208,10 +257,13 @@ def test_a_run_behind_a_link_is_replaced_there(folder: Path, tmp_path: Path) -> 
     assert Run(tmp_path / "there").rows().names is None
 
 
-# -- texts and words -----------------------------------------------------------------------------------
+# -- texts and words
+# -----------------------------------------------------------------------------------
 
 
-def test_a_text_without_a_known_word_is_far(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_text_without_a_known_word_is_far(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["red", "green", "blue", "round", "square", "large", "small", "old"]
     texts = [" ".join(words[(i * k) % 8] for k in (1, 2, 3)) for i in range(40)]
     (tmp_path / "texts.txt").write_text("\n".join([*texts, "!!!"]) + "\n")
@@ -220,7 +272,10 @@ def test_a_text_without_a_known_word_is_far(tmp_path: Path, capsys: pytest.Captu
     assert "1 text has none of the words that tell texts apart" in capsys.readouterr().err
     here("transform", tmp_path / "run", tmp_path / "new.txt", "-o", tmp_path / "placed.csv")
     said = capsys.readouterr().err
-    assert "1 text has none of the words of the run: far from everything" in said and "1 of 2 rows are far" in said
+    assert (
+        "1 text has none of the words of the run: far from everything" in said
+        and "1 of 2 rows are far" in said
+    )
     known, unknown = csv.DictReader((tmp_path / "placed.csv").read_text().splitlines())
     assert float(unknown["distance"]) == np.inf and unknown["cluster"] == "-1"
     assert float(known["distance"]) < 1 and known["cluster"] != "-1"
@@ -244,4 +299,7 @@ def test_errors_speak_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_only_settings_are_translated() -> None:
-    assert in_options("a=1, format='csv', X.radius=3, work_dir: no") == "a=1, --format csv, X.radius=3, --resume: no"
+    assert (
+        in_options("a=1, format='csv', X.radius=3, work_dir: no")
+        == "a=1, --format csv, X.radius=3, --resume: no"
+    )

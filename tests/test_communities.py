@@ -1,4 +1,6 @@
-"""The tree of communities: kernels against their twins, nesting, any number of clusters, any order of the rows."""
+"""The tree of communities: kernels against their twins, nesting, any number of clusters, any order
+of the rows.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,19 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, pai
 
 import nestmap
 from nestmap import HNNE, Communities
-from nestmap._native import kernels, using
-from nestmap.hierarchy.community_tree import build_communities, join_smallest, merge_links, natural_scale
-from nestmap.hierarchy.link_graph import (
+from nestmap.core.native import kernels, using
+from nestmap.method.hierarchy.coarsen import join_smallest, merge_links
+from nestmap.method.hierarchy.community_tree import build_communities
+from nestmap.method.hierarchy.consensus import agree_on_communities, agree_on_samples
+from nestmap.method.hierarchy.link_graph import (
     LinkGraph,
-    agree_on_communities,
-    agree_on_samples,
     borders,
     find_communities,
     modularity,
 )
-from nestmap.hierarchy.merge import join_shortest
-from nestmap.neighbors import neighbor_graph
+from nestmap.method.hierarchy.merge import join_shortest
+from nestmap.method.hierarchy.scale import natural_scale
+from nestmap.method.neighbors import neighbor_graph
 
 RNG = np.random.default_rng(0)
 
@@ -38,7 +41,9 @@ RNG = np.random.default_rng(0)
 def random_graph(rng: np.random.Generator, n: int, degree: float) -> LinkGraph:
     matrix = sparse.random(n, n, min(1.0, degree / n), format="csr", rng=rng)
     matrix.data = rng.integers(1, 9, len(matrix.data)).astype(np.float64)
-    return LinkGraph.of_matrix(matrix + matrix.T + sparse.diags(rng.integers(1, 5, n).astype(np.float64)))
+    return LinkGraph.of_matrix(
+        matrix + matrix.T + sparse.diags(rng.integers(1, 5, n).astype(np.float64))
+    )
 
 
 def groups_in_a_ring(n_groups: int, size: int) -> LinkGraph:
@@ -51,7 +56,8 @@ def groups_in_a_ring(n_groups: int, size: int) -> LinkGraph:
     return LinkGraph.of_matrix(matrix + matrix.T)
 
 
-# -- kernels and twins ---------------------------------------------------------------------------------
+# -- kernels and twins
+# ---------------------------------------------------------------------------------
 
 
 @settings(max_examples=30)
@@ -65,13 +71,18 @@ def test_kernels_give_what_twins_give(seed: int, n: int, degree: float, resoluti
     for backend in BACKENDS:
         with using(backend):
             labels = kernels.communities(*arrays, order, resolution / graph.total)
-            found.append((labels, *kernels.merge_order(*arrays)))
+            merges = kernels.merge_order(*arrays)
+            found.append((labels, merges.first, merges.second, merges.similarities))
     for other in found[1:]:
         for ours, theirs in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(ours, theirs)
     labels, first, second, similarities = found[0]
     assert all(len({*parents[labels == label].tolist()}) == 1 for label in range(labels.max() + 1))
-    assert (parents[first] == parents[second]).all() and (first < second).all() and (similarities > 0).all()
+    assert (
+        (parents[first] == parents[second]).all()
+        and (first < second).all()
+        and (similarities > 0).all()
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,13 +107,17 @@ def test_kernels_refuse_what_they_would_index_with(name: str, change: Any) -> No
                 kernels.communities(**arrays, resolution=1.0)
 
 
-# -- the graph -----------------------------------------------------------------------------------------
+# -- the graph
+# -----------------------------------------------------------------------------------------
 
 
 def test_links_of_rows_are_counted_by_rank_and_by_equal_rows() -> None:
     neighbors = np.array([[1, 2], [0, 2], [3, -1], [2, 0]])
     graph = LinkGraph.between(np.array([0, 0, 1, 1]), 2, neighbors, np.array([1, 1, 1, 3]))
-    assert graph.matrix().toarray().tolist() == [[0, 5], [5, 0]]  # rows 0, 1: 1 each; row 3, of three equal ones: 3
+    assert graph.matrix().toarray().tolist() == [
+        [0, 5],
+        [5, 0],
+    ]  # rows 0, 1: 1 each; row 3, of three equal ones: 3
     assert graph.volumes.tolist() == [2 * 4 + 5, 2 * 8 + 5]
     assert borders(graph, np.array([0, 1])) == (10 / 34, (13**2 + 21**2) / 34**2)
 
@@ -170,15 +185,22 @@ def test_the_smallest_joins_what_it_has_most_links_to(seed: int) -> None:
         volumes[into] += volumes[small]
         volumes[small] = np.inf
         labels[labels == small] = into
-        np.testing.assert_array_equal(join_smallest(graph, n_clusters), np.unique(labels, return_inverse=True)[1])
+        np.testing.assert_array_equal(
+            join_smallest(graph, n_clusters), np.unique(labels, return_inverse=True)[1]
+        )
 
 
 def test_coarse_levels_are_even() -> None:
-    """Small parts that nothing connects would stay alone up to the top, beside one cluster of all the rest."""
+    """Small parts that nothing connects would stay alone up to the top, beside one cluster of all
+    the rest.
+    """
     X = np.concatenate([digits(), *(1e3 * (k + 1) + RNG.normal(size=(20, 64)) for k in range(8))])
     levels = Communities().fit(X).hierarchy_.levels
     for level in levels[1:]:
-        assert level.n_nodes <= 12 or 1 / np.sum((level.sizes / level.sizes.sum()) ** 2) > 0.3 * level.n_nodes
+        assert (
+            level.n_nodes <= 12
+            or 1 / np.sum((level.sizes / level.sizes.sum()) ** 2) > 0.3 * level.n_nodes
+        )
     assert levels[-1].n_nodes <= 20 and levels[-1].sizes.max() < 0.8 * len(X)
 
 
@@ -214,7 +236,8 @@ def test_labels_stay_with_a_few_rows_less() -> None:
         assert adjusted_rand_score(before[kept], Communities().fit(X[kept]).labels_) > 0.95
 
 
-# -- the tree of an estimator --------------------------------------------------------------------------
+# -- the tree of an estimator
+# --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -225,8 +248,13 @@ def model() -> HNNE:
 def test_clusters_are_better_than_the_papers(model: HNNE) -> None:
     y = load_digits().target
     paper = HNNE(hierarchy="first_neighbors", layout="descent").fit(digits())
-    assert adjusted_mutual_info_score(y, model.labels_) > adjusted_mutual_info_score(y, paper.labels_) + 0.05
-    assert (model.hierarchy_.labels(0) == paper.hierarchy_.labels(0)).all()  # leaves stay the paper's
+    assert (
+        adjusted_mutual_info_score(y, model.labels_)
+        > adjusted_mutual_info_score(y, paper.labels_) + 0.05
+    )
+    assert (
+        model.hierarchy_.labels(0) == paper.hierarchy_.labels(0)
+    ).all()  # leaves stay the paper's
 
 
 def test_levels_have_steps_and_a_top_to_read(model: HNNE) -> None:
@@ -265,7 +293,9 @@ def test_without_kernels_clusters_are_the_same(model: HNNE) -> None:
 def test_files_keep_the_tree(model: HNNE, tmp_path: Path) -> None:
     model.save(tmp_path / "model.nestmap")
     again = nestmap.load(tmp_path / "model.nestmap")
-    assert again.hierarchy_.kind == "graph" and again.hierarchy_.default_level() == model.label_level_
+    assert (
+        again.hierarchy_.kind == "graph" and again.hierarchy_.default_level() == model.label_level_
+    )
     np.testing.assert_array_equal(again.labels_, model.labels_)
     np.testing.assert_array_equal(again.labels(n_clusters=9), model.labels(n_clusters=9))
     np.testing.assert_array_equal(again.transform(digits()[:9]), model.embedding_[:9])
@@ -294,7 +324,9 @@ def test_sparse_rows(model: HNNE) -> None:
     np.testing.assert_array_equal(other.labels_, model.labels_)
 
 
-@pytest.mark.parametrize("metric", ["cosine", "manhattan", "seuclidean", "canberra", "hamming", "precomputed"])
+@pytest.mark.parametrize(
+    "metric", ["cosine", "manhattan", "seuclidean", "canberra", "hamming", "precomputed"]
+)
 def test_metrics(metric: str) -> None:
     X = np.round(digits()[:200, 2:6])
     X = pairwise_distances(X) if metric == "precomputed" else X
@@ -313,14 +345,21 @@ def test_few_rows(n: int) -> None:
 def test_equal_rows_and_parts_without_links() -> None:
     equal = np.repeat(digits()[:30], 40, axis=0)
     tree = HNNE(hierarchy="graph").fit(equal).hierarchy_
-    assert len({*zip(tree.labels(0).tolist(), np.repeat(np.arange(30), 40).tolist(), strict=True)}) == 30
-    blobs = np.concatenate([RNG.normal(1000 * i, 1, size=(60, 3)) for i in range(20)])  # none has a link to another
+    assert (
+        len({*zip(tree.labels(0).tolist(), np.repeat(np.arange(30), 40).tolist(), strict=True)})
+        == 30
+    )
+    blobs = np.concatenate(
+        [RNG.normal(1000 * i, 1, size=(60, 3)) for i in range(20)]
+    )  # none has a link to another
     found = HNNE(hierarchy="graph").fit(blobs).hierarchy_
     of_blob = np.repeat(np.arange(20), 60)
     assert len({*zip(found.labels(n_clusters=20).tolist(), of_blob.tolist(), strict=True)}) == 20
     assert 3 <= found.level_sizes[-1] <= 12
     np.testing.assert_array_equal(np.sort(found.labels(n_clusters=20)), np.sort(of_blob))
-    halves = found.labels(n_clusters=2).reshape(20, 60)[:, 0]  # parts are joined by distance: along the line
+    halves = found.labels(n_clusters=2).reshape(20, 60)[
+        :, 0
+    ]  # parts are joined by distance: along the line
     assert len(np.flatnonzero(np.diff(halves))) == 1
 
 
@@ -329,7 +368,8 @@ def test_options_are_checked() -> None:
         HNNE(hierarchy="grap").fit(digits()[:50])
 
 
-# -- the tree alone ------------------------------------------------------------------------------------
+# -- the tree alone
+# ------------------------------------------------------------------------------------
 
 
 def test_the_tree_alone_is_that_of_the_map(model: HNNE, tmp_path: Path) -> None:
@@ -337,7 +377,9 @@ def test_the_tree_alone_is_that_of_the_map(model: HNNE, tmp_path: Path) -> None:
     np.testing.assert_array_equal(alone.labels_, model.labels_)
     assert alone.n_clusters_ == list(model.hierarchy_.level_sizes)
     np.testing.assert_array_equal(alone.predict(digits()), model.labels_)
-    np.testing.assert_array_equal(alone.predict(digits()[:9], n_clusters=10), model.labels(n_clusters=10)[:9])
+    np.testing.assert_array_equal(
+        alone.predict(digits()[:9], n_clusters=10), model.labels(n_clusters=10)[:9]
+    )
     assert (Communities(10).fit(digits()).labels_ == model.labels(n_clusters=10)).all()
     alone.save(tmp_path / "alone.nestmap")
     again = nestmap.load(tmp_path / "alone.nestmap")
@@ -366,7 +408,11 @@ def test_membership_is_the_share_of_links_that_stay() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "hamming", "correlation"])
 @pytest.mark.parametrize("kind", ["one-hot", "small integers"])
 def test_ties_are_decided_by_values(metric: str, kind: str) -> None:
-    X = np.eye(12)[RNG.integers(0, 12, 90)] if kind == "one-hot" else RNG.integers(0, 4, (120, 3)).astype(float)
+    X = (
+        np.eye(12)[RNG.integers(0, 12, 90)]
+        if kind == "one-hot"
+        else RNG.integers(0, 4, (120, 3)).astype(float)
+    )
     order = RNG.permutation(len(X))
     ours, theirs = (Communities(metric=metric).fit(rows).hierarchy_ for rows in (X, X[order]))
     assert ours.level_sizes == theirs.level_sizes
@@ -376,7 +422,9 @@ def test_ties_are_decided_by_values(metric: str, kind: str) -> None:
 
 
 def test_parts_at_equal_distances_are_joined_in_any_order_of_the_rows() -> None:
-    """Rows of few whole numbers, found by the fuzzer: which of two equal distances joins parts went by order."""
+    """Rows of few whole numbers, found by the fuzzer: which of two equal distances joins parts went
+    by order.
+    """
     case = make_case(2911, 1577)
     order = np.random.default_rng(case.number).permutation(len(case.X))
     one, other = (Communities().fit(rows).hierarchy_ for rows in (case.X, case.X[order]))

@@ -1,4 +1,6 @@
-"""New rows in dask arrays and frames, for models fitted anywhere: lazy, chunk by chunk, the same bits."""
+"""New rows in dask arrays and frames, for models fitted anywhere: lazy, chunk by chunk, the same
+bits.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_arrays(model: HNNE, chunks: Any) -> None:
 
 
 def test_rows_of_the_fit_come_back(model: HNNE) -> None:
-    assert_array_equal(model.transform(da.from_array(ROWS, chunks=(90, 5))).compute(), model.embedding_)
+    assert_array_equal(
+        model.transform(da.from_array(ROWS, chunks=(90, 5))).compute(), model.embedding_
+    )
 
 
 def test_nothing_is_read_before_it_is_asked_for(model: HNNE) -> None:
@@ -70,7 +74,10 @@ def test_frames() -> None:
         model.transform(X[["b", "a", "c", "d", "e"]])
     with pytest.raises(ValueError, match=r"'a' \(.*select_dtypes"):
         model.transform(X.assign(a="text"))
-    assert_array_equal(model.transform(da.from_array(NEW, chunks=(50, 5))).compute(), HNNE().fit(ROWS).transform(NEW))
+    assert_array_equal(
+        model.transform(da.from_array(NEW, chunks=(50, 5))).compute(),
+        HNNE().fit(ROWS).transform(NEW),
+    )
 
 
 def test_chunks_of_unknown_sizes_are_fine(model: HNNE) -> None:
@@ -105,4 +112,6 @@ def test_without_dask_the_error_quotes_pip(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_detection_imports_nothing() -> None:
-    assert inputs.is_dask(da.zeros((3, 2))) and not any(map(inputs.is_dask, (ROWS, None, [[1]], pd.DataFrame(ROWS))))
+    assert inputs.is_dask(da.zeros((3, 2))) and not any(
+        map(inputs.is_dask, (ROWS, None, [[1]], pd.DataFrame(ROWS)))
+    )

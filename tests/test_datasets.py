@@ -1,4 +1,6 @@
-"""Data sets: every format as it is published, the order of the lookup, downloads, bad files. No network."""
+"""Data sets: every format as it is published, the order of the lookup, downloads, bad files. No
+network.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ from conftest import LIMIT
 from PIL import Image
 from scipy.io import savemat
 
-from nestmap import datasets
-from nestmap._progress import Progress
-from nestmap.datasets import DatasetNotFound, FileFormatError, _fetch, _readers, available
-from nestmap.datasets._sources import SOURCES, File, Original
-from nestmap.readers import _formats
+from benchmarks import datasets
+from benchmarks.datasets import DatasetNotFound, FileFormatError, _fetch, _readers, available
+from benchmarks.datasets._sources import SOURCES, File, Original
+from nestmap.app.readers import _formats
+from nestmap.core.progress import Progress
 
 load = partial(datasets.load, verbose=0)
 RNG = np.random.default_rng(0)
@@ -45,7 +47,12 @@ def _nothing_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     for name, info in SOURCES.items():
         originals = tuple(
-            replace(o, files=tuple(replace(f, urls=f.urls and ("http://127.0.0.1:9/" + f.name,)) for f in o.files))
+            replace(
+                o,
+                files=tuple(
+                    replace(f, urls=f.urls and ("http://127.0.0.1:9/" + f.name,)) for f in o.files
+                ),
+            )
             for o in info.originals
         )
         monkeypatch.setitem(SOURCES, name, replace(info, system=(), originals=originals))
@@ -65,13 +72,21 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-# -- idx ---------------------------------------------------------------------------------------------
+# -- idx
+# ---------------------------------------------------------------------------------------------
 
-IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+IDX = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 
 
 def idx(values: np.ndarray) -> bytes:
-    return struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape) + values.tobytes()
+    return (
+        struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape) + values.tobytes()
+    )
 
 
 def mnist_files(directory: Path, n_train: int = 5, n_test: int = 3, suffix: str = ".gz") -> tuple:
@@ -140,14 +155,23 @@ def test_labels_must_match_the_images(tmp_path: Path) -> None:
         load("mnist", path=tmp_path)
 
 
-# -- CIFAR-10 ----------------------------------------------------------------------------------------
+# -- CIFAR-10
+# ----------------------------------------------------------------------------------------
 
-BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+BATCHES = (
+    "data_batch_1",
+    "data_batch_2",
+    "data_batch_3",
+    "data_batch_4",
+    "data_batch_5",
+    "test_batch",
+)
 
 
 def cifar_arrays() -> list[tuple[np.ndarray, np.ndarray]]:
     return [
-        (RNG.integers(0, 256, (2, 3072), dtype=np.uint8), RNG.integers(0, 10, 2, dtype=np.uint8)) for _ in BATCHES
+        (RNG.integers(0, 256, (2, 3072), dtype=np.uint8), RNG.integers(0, 10, 2, dtype=np.uint8))
+        for _ in BATCHES
     ]
 
 
@@ -159,10 +183,13 @@ def python_2(X: np.ndarray, y: np.ndarray) -> bytes:
     """As Python 2 and NumPy 1 wrote the real files: byte strings, numpy.core."""
     array = (
         b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01K"
-        + bytes([len(X)]) + b"M\x00\x0c\x86cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R"
-        + b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T" + struct.pack("<i", X.size) + X.tobytes()
+        + bytes([len(X)])
+        + b"M\x00\x0c\x86cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R"
+        + b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"
+        + struct.pack("<i", X.size)
+        + X.tobytes()
         + b"tb"
-    )  # fmt: skip
+    )
     labels = b"](" + b"".join(b"K" + bytes([label]) for label in y) + b"e"
     return b"\x80\x02}(U\x04data" + array + b"U\x06labels" + labels + b"u."
 
@@ -184,11 +211,18 @@ def write_tar(path: Path, files: dict[str, bytes]) -> None:
     [(protocol_2, "python", ""), (python_2, "python", ""), (binary, "binary", ".bin")],
 )
 @pytest.mark.parametrize("unpacked", [False, True])
-def test_cifar10(tmp_path: Path, write: Callable[..., bytes], kind: str, end: str, unpacked: bool) -> None:
+def test_cifar10(
+    tmp_path: Path, write: Callable[..., bytes], kind: str, end: str, unpacked: bool
+) -> None:
     batches = cifar_arrays()
     folder = f"cifar-10-batches-{'bin' if end else 'py'}"
-    files = {f"{folder}/{name}{end}": write(*part) for name, part in zip(BATCHES, batches, strict=True)}
-    files = {f"{folder}/readme.html": b"hello", **dict(reversed(files.items()))}  # any order in the archive
+    files = {
+        f"{folder}/{name}{end}": write(*part) for name, part in zip(BATCHES, batches, strict=True)
+    }
+    files = {
+        f"{folder}/readme.html": b"hello",
+        **dict(reversed(files.items())),
+    }  # any order in the archive
     if unpacked:
         (tmp_path / folder).mkdir()
         for name, content in files.items():
@@ -218,13 +252,22 @@ class Malicious:
         (lambda marker: b"c_codecs\nencode\n(X\1\0\0\0aX\3\0\0\0hextR.", "codec 'hex'"),
         (lambda marker: protocol_2(*cifar_arrays()[0])[:-100], "truncated"),
         (lambda marker: pickle.dumps([1, 2]), "not a batch"),
-        (lambda marker: pickle.dumps({b"data": np.zeros((2, 9), np.uint8), b"labels": [1, 2]}, 2), "2 x 3072"),
+        (
+            lambda marker: pickle.dumps(
+                {b"data": np.zeros((2, 9), np.uint8), b"labels": [1, 2]}, 2
+            ),
+            "2 x 3072",
+        ),
         (lambda marker: pickle.dumps({b"data": "text", b"labels": [1, 2]}, 2), "2 x 3072"),
     ],
 )
-def test_bad_pickles_are_refused(tmp_path: Path, content: Callable[[Path], bytes], says: str) -> None:
+def test_bad_pickles_are_refused(
+    tmp_path: Path, content: Callable[[Path], bytes], says: str
+) -> None:
     marker = tmp_path / "executed"
-    write_tar(tmp_path / "cifar-10-python.tar.gz", {"cifar-10-batches-py/data_batch_1": content(marker)})
+    write_tar(
+        tmp_path / "cifar-10-python.tar.gz", {"cifar-10-batches-py/data_batch_1": content(marker)}
+    )
     with pytest.raises(FileFormatError, match=says):
         load("cifar10", path=tmp_path)
     assert not marker.exists()
@@ -243,28 +286,43 @@ def test_bad_cifar_archives(tmp_path: Path) -> None:
         load("cifar10", path=path)
 
 
-# -- word2vec ----------------------------------------------------------------------------------------
+# -- word2vec
+# ----------------------------------------------------------------------------------------
 
 WORDS = ("</s>", "in", "New_York", "naïve", "odd\x85line\u2028ends", "日本")
 
 
 def word2vec(vectors: np.ndarray, newline: bytes = b"") -> bytes:
-    rows = (word.encode() + b" " + vector.tobytes() + newline for word, vector in zip(WORDS, vectors, strict=True))
+    rows = (
+        word.encode() + b" " + vector.tobytes() + newline
+        for word, vector in zip(WORDS, vectors, strict=True)
+    )
     return b"%d %d\n" % vectors.shape + b"".join(rows)
 
 
 @pytest.mark.parametrize("newline", [b"", b"\n"])
-@pytest.mark.parametrize("name", ["GoogleNews-vectors-negative300.bin.gz", "GoogleNews-vectors-negative300.bin"])
+@pytest.mark.parametrize(
+    "name", ["GoogleNews-vectors-negative300.bin.gz", "GoogleNews-vectors-negative300.bin"]
+)
 @pytest.mark.parametrize("block", [1 << 24, 1500])
-def test_google_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newline: bytes, name: str, block: int) -> None:
+def test_google_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newline: bytes, name: str, block: int
+) -> None:
     monkeypatch.setattr(_formats, "BLOCK_BYTES", block)
     vectors = RNG.normal(size=(6, 300)).astype("<f4")
-    vectors[0, :5] = np.frombuffer(b" \n  " * 5, "<f4")  # bytes of a vector that look like separators
+    vectors[0, :5] = np.frombuffer(
+        b" \n  " * 5, "<f4"
+    )  # bytes of a vector that look like separators
     content = word2vec(vectors, newline)
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     found = load("google_news", path=tmp_path)
     np.testing.assert_array_equal(found.X, vectors)
-    assert found.names == WORDS and found.y is None and found.metric == "cosine" and found.X.dtype == np.float32
+    assert (
+        found.names == WORDS
+        and found.y is None
+        and found.metric == "cosine"
+        and found.X.dtype == np.float32
+    )
     blocks = [*_formats.word2vec_blocks(tmp_path / name, Progress(0), limit=2)]
     assert sum((block.names or () for block in blocks), ()) == WORDS[:2]
 
@@ -286,7 +344,8 @@ def test_bad_word2vec(tmp_path: Path, cache: Path) -> None:
     assert not [file for file in cache.rglob("*") if file.is_file()]  # nothing half-written stays
 
 
-# -- text --------------------------------------------------------------------------------------------
+# -- text
+# --------------------------------------------------------------------------------------------
 
 
 def higgs(rows: int = 9) -> tuple[np.ndarray, np.ndarray, bytes]:
@@ -305,14 +364,20 @@ def test_higgs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, block
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("HIGGS.csv.gz", gzip.compress(content))
     else:
-        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content + b"\n")
+        (tmp_path / name).write_bytes(
+            gzip.compress(content) if name.endswith(".gz") else content + b"\n"
+        )
     found = load("higgs", path=tmp_path)
     np.testing.assert_array_equal(found.X, X)
     np.testing.assert_array_equal(found.y, y)
-    assert isinstance(found.X, np.memmap) and found.n_train is None  # not all 11 million: no official split
+    assert (
+        isinstance(found.X, np.memmap) and found.n_train is None
+    )  # not all 11 million: no official split
 
 
-def test_parsed_once_then_memory_mapped(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsed_once_then_memory_mapped(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, _, content = higgs()
     path = tmp_path / "HIGGS.csv"
     path.write_bytes(content)
@@ -334,7 +399,10 @@ def test_parsed_once_then_memory_mapped(tmp_path: Path, cache: Path, monkeypatch
         (lambda text: text.replace(b",", b";"), "HIGGS"),
         (lambda text: text + b"1.0,2.0\n", "columns"),
         (lambda text: text.replace(b",", b"x,", 1), "from 1 on"),
-        (lambda text: b"\n".join(line.rpartition(b",")[0] for line in text.split(b"\n")), "27 columns; higgs has 28"),
+        (
+            lambda text: b"\n".join(line.rpartition(b",")[0] for line in text.split(b"\n")),
+            "27 columns; higgs has 28",
+        ),
         (lambda text: b"0.5" + text[24:], "not a whole number"),
         (lambda text: b"", "no rows"),
     ],
@@ -386,7 +454,8 @@ def test_bad_libsvm(tmp_path: Path, line: bytes, says: str) -> None:
         load("mnist8m", path=tmp_path / "mnist8m.xz")
 
 
-# -- COIL-20 -----------------------------------------------------------------------------------------
+# -- COIL-20
+# -----------------------------------------------------------------------------------------
 
 
 def png(pixels: np.ndarray) -> bytes:
@@ -405,12 +474,16 @@ def test_coil20(tmp_path: Path) -> None:
         archive.writestr("coil-20-proc/readme.txt", "hello")
     found = load("coil20", path=path)
     np.testing.assert_array_equal(found.X, X.reshape(5, -1))
-    assert found.X.dtype == np.uint8 and found.y is not None and found.y.tolist() == [1, 1, 1, 2, 10]
+    assert (
+        found.X.dtype == np.uint8 and found.y is not None and found.y.tolist() == [1, 1, 1, 2, 10]
+    )
 
 
 def test_coil20_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = tuple(File(f"obj{k}__{view}.png") for k in (1, 2) for view in (0, 1))
-    monkeypatch.setitem(SOURCES, "coil20", replace(SOURCES["coil20"], originals=(Original("coil20", files),)))
+    monkeypatch.setitem(
+        SOURCES, "coil20", replace(SOURCES["coil20"], originals=(Original("coil20", files),))
+    )
     (tmp_path / "coil-20-proc").mkdir()
     for at, file in enumerate(files):
         (tmp_path / "coil-20-proc" / file.name).write_bytes(png(np.full((128, 128), at, np.uint8)))
@@ -444,7 +517,8 @@ def test_bad_coil20(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         load("coil20", path=path)
 
 
-# -- arrays ------------------------------------------------------------------------------------------
+# -- arrays
+# ------------------------------------------------------------------------------------------
 
 FACES = RNG.normal(size=(6, 2048)).astype(np.float32)
 PEOPLE = np.array([0, 1, 2, 0, 1, 2])
@@ -465,7 +539,11 @@ def test_mat(tmp_path: Path, names: tuple[str, str]) -> None:
     for path in (tmp_path, tmp_path / "buffy.mat"):
         found = load("buffy", path=path)
         np.testing.assert_array_equal(found.X, FACES)
-        assert found.y is not None and found.y.tolist() == PEOPLE.tolist() and found.y.dtype.kind == "i"
+        assert (
+            found.y is not None
+            and found.y.tolist() == PEOPLE.tolist()
+            and found.y.dtype.kind == "i"
+        )
 
 
 def test_imagenet_in_two_mat_files(data: Path) -> None:
@@ -505,9 +583,12 @@ def test_bad_mat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_mat_73(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.readers._arrays.BLOCK_BYTES", 2 * 2048 * 4)
-    for name, arrays in (("data", {"data": FACES}), ("labels", {"labels": PEOPLE[:, None]}),
-                         ("bbt", {"X": FACES, "y": PEOPLE[:, None]})):  # fmt: skip
+    monkeypatch.setattr("nestmap.app.readers._arrays.BLOCK_BYTES", 2 * 2048 * 4)
+    for name, arrays in (
+        ("data", {"data": FACES}),
+        ("labels", {"labels": PEOPLE[:, None]}),
+        ("bbt", {"X": FACES, "y": PEOPLE[:, None]}),
+    ):
         path = tmp_path / f"{name}.mat"
         with h5py.File(path, "w", userblock_size=512) as file:
             for key, values in arrays.items():
@@ -524,15 +605,25 @@ def test_own_npz_and_npy(data: Path) -> None:
     np.savez(data / "mine.npz", X=X, y=np.array(["a", "b", "a", "b"]))
     mine = load("mine")
     np.testing.assert_array_equal(mine.X, X)
-    assert mine.X.dtype == np.float16 and mine.y is not None and mine.y.tolist() == ["a", "b", "a", "b"]
-    assert mine.metric == "euclidean" and mine.source == str(data / "mine.npz") and mine.n_train is None
+    assert (
+        mine.X.dtype == np.float16
+        and mine.y is not None
+        and mine.y.tolist() == ["a", "b", "a", "b"]
+    )
+    assert (
+        mine.metric == "euclidean"
+        and mine.source == str(data / "mine.npz")
+        and mine.n_train is None
+    )
 
     np.save(data / "words.npy", X)
     np.save(data / "words_labels.npy", [0, 1, 0, 1])
     (data / "words_words.txt").write_bytes("one\r\ntwo\nthr\x85ee\nfour\n".encode())
     words = load("words")
     assert words.names == ("one", "two", "thr\x85ee", "four") and words.metric == "cosine"
-    assert isinstance(words.X, np.memmap) and words.y is not None and words.y.tolist() == [0, 1, 0, 1]
+    assert (
+        isinstance(words.X, np.memmap) and words.y is not None and words.y.tolist() == [0, 1, 0, 1]
+    )
 
     np.save(data / "images.npy", np.zeros((5, 2, 3), np.uint8))
     np.savez(data / "no_rows.npz", other=X)
@@ -574,7 +665,11 @@ def test_other_bad_arrays(data: Path) -> None:
     with pytest.raises(FileFormatError, match=r"rename it to \.npy"):
         load("mine")
     (data / "mine.npz").unlink()
-    for content, says in ((b"", "truncated"), (b"\x80\x04pickled?", "refused"), (b"\x93NUMPY\x01\x00", "refused")):
+    for content, says in (
+        (b"", "truncated"),
+        (b"\x80\x04pickled?", "refused"),
+        (b"\x93NUMPY\x01\x00", "refused"),
+    ):
         (data / "mine.npy").write_bytes(content)
         with pytest.raises(FileFormatError, match=says):
             load("mine")
@@ -592,10 +687,13 @@ def test_other_bad_arrays(data: Path) -> None:
         load("mnist")
 
 
-# -- the order of the lookup -------------------------------------------------------------------------
+# -- the order of the lookup
+# -------------------------------------------------------------------------
 
 
-def test_lookup_order(tmp_path: Path, data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lookup_order(
+    tmp_path: Path, data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "fashion_mnist"
     system, given = tmp_path / "system", tmp_path / "given"
     monkeypatch.setitem(SOURCES, name, replace(SOURCES[name], system=(str(system),)))
@@ -635,7 +733,8 @@ def test_files_of_any_name_by_path(tmp_path: Path, name: str, file: str, content
     assert load(name, path=str(tmp_path / file)).X.shape[1] == SOURCES[name].columns
 
 
-# -- downloads ---------------------------------------------------------------------------------------
+# -- downloads
+# ---------------------------------------------------------------------------------------
 
 
 class Server(ThreadingHTTPServer):
@@ -697,8 +796,14 @@ def test_download(
     found = datasets.load("mnist", verbose=1)
     assert found.X.shape == (8, 784) and found.source.startswith(str(cache / "mnist"))
     said = capfd.readouterr().err
-    assert "404" in said and "downloading train-images-idx3-ubyte.gz (0.0 MB)" in said and "100%" in said
-    assert sorted(file.name for file in (cache / "mnist").iterdir()) == sorted(f"{name}.gz" for name in IDX)
+    assert (
+        "404" in said
+        and "downloading train-images-idx3-ubyte.gz (0.0 MB)" in said
+        and "100%" in said
+    )
+    assert sorted(file.name for file in (cache / "mnist").iterdir()) == sorted(
+        f"{name}.gz" for name in IDX
+    )
     asked = len(online.asked)
     assert asked == 8
     np.testing.assert_array_equal(load("mnist").X, found.X)
@@ -736,15 +841,24 @@ def test_no_network(cache: Path) -> None:
         load("cifar10")
     text = str(caught.value)
     for part in (
-        "cifar10 was not found", str(cache / "cifar10"), "NESTMAP_DATA is not set", "no network",
-        "http://127.0.0.1:9/cifar-10-binary.tar.gz", "http://127.0.0.1:9/cifar-10-python.tar.gz", "by hand",
-        "cifar10.npz", "https://www.cs.toronto.edu/~kriz/cifar.html", "path=",
-    ):  # fmt: skip
+        "cifar10 was not found",
+        str(cache / "cifar10"),
+        "NESTMAP_DATA is not set",
+        "no network",
+        "http://127.0.0.1:9/cifar-10-binary.tar.gz",
+        "http://127.0.0.1:9/cifar-10-python.tar.gz",
+        "by hand",
+        "cifar10.npz",
+        "https://www.cs.toronto.edu/~kriz/cifar.html",
+        "path=",
+    ):
         assert part in text
     assert isinstance(caught.value, FileNotFoundError)
 
 
-def test_second_form_where_the_first_is_gone(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_form_where_the_first_is_gone(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, _, content = higgs()
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -768,11 +882,14 @@ def test_download_false_and_no_public_source(online: Server, data: Path) -> None
         load("coil20", download=False)
 
 
-# -- the surface -------------------------------------------------------------------------------------
+# -- the surface
+# -------------------------------------------------------------------------------------
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(DatasetNotFound, match=r"name='fashion-mnist'.*did you mean 'fashion_mnist'.*Known: higgs, "):
+    with pytest.raises(
+        DatasetNotFound, match=r"name='fashion-mnist'.*did you mean 'fashion_mnist'.*Known: higgs, "
+    ):
         load("fashion-mnist")
     with pytest.raises(DatasetNotFound, match=r"'zzz' is not a known data set\. Known: .*digits"):
         load("zzz")
@@ -801,11 +918,25 @@ def test_digits_and_the_dataset_itself(data: Path) -> None:
 
 def test_every_source_is_complete() -> None:
     assert [*SOURCES] == [
-        "higgs", "google_news", "coil20", "cifar10", "fashion_mnist", "imagenet", "bbt", "buffy", "mnist", "mnist8m",
+        "higgs",
+        "google_news",
+        "coil20",
+        "cifar10",
+        "fashion_mnist",
+        "imagenet",
+        "bbt",
+        "buffy",
+        "mnist",
+        "mnist8m",
         "digits",
-    ]  # fmt: skip
+    ]
     for name, info in available().items():
-        assert info.name == name and info.metric in ("euclidean", "cosine") and info.source and info.licence
+        assert (
+            info.name == name
+            and info.metric in ("euclidean", "cosine")
+            and info.source
+            and info.licence
+        )
         assert f"{info.rows:,} x {info.columns:,}" in str(info)
         assert info.bundled or info.originals
         for original in info.originals:

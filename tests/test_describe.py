@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.datasets import load_digits, load_iris
 
 from nestmap import HNNE, build_hierarchy
-from nestmap.describe import describe_clusters
-from nestmap.describe.names import LONGEST, make_unique
-from nestmap.describe.tables import read_columns
-from nestmap.describe.traits import WordCounts, find_word_traits
+from nestmap.method.describe import describe_clusters
+from nestmap.method.describe.names import LONGEST, make_unique
+from nestmap.method.describe.tables import read_columns
+from nestmap.method.describe.traits import WordCounts, find_word_traits
 
 RNG = np.random.default_rng(0)
 
@@ -58,7 +58,9 @@ def test_without_rows_typical_ones_come_from_the_nearest_leaf() -> None:
     leaf_of, labels = tree.labels(0), tree.labels(2)
     for cluster in tree.describe(2, n_typical=4):
         leaves = np.unique(leaf_of[labels == cluster.number])
-        away = np.linalg.norm(tree.levels[0].centroids[leaves] - tree.levels[2].centroids[cluster.number], axis=1)
+        away = np.linalg.norm(
+            tree.levels[0].centroids[leaves] - tree.levels[2].centroids[cluster.number], axis=1
+        )
         assert leaf_of[cluster.typical[0]] == leaves[np.argmin(away)]
     for sets in (X > 7, sparse.csr_matrix(X > 7)):
         assert len(build_hierarchy(sets, "jaccard").describe(1)) > 1
@@ -82,7 +84,9 @@ def test_numbers_are_named_where_they_are_shifted() -> None:
     X = RNG.normal(size=(600, 3))
     X[200:400, 0] += 9
     labels = np.repeat([0, 1, 2], 200)
-    told = describe_clusters(labels, [np.array([0])] * 3, metadata={"first": X[:, 0], "second": X[:, 1]})
+    told = describe_clusters(
+        labels, [np.array([0])] * 3, metadata={"first": X[:, 0], "second": X[:, 1]}
+    )
     assert [t.column for t in told[1].traits] == ["first"] and told[1].name == "high first"
     assert told[1].traits[0].inside == pytest.approx(X[200:400, 0].mean())
     assert told[1].traits[0].overall == pytest.approx(X[:, 0].mean())
@@ -106,7 +110,10 @@ def test_words_by_class_based_tf_idf() -> None:
     texts = ["the cat sat near water"] * 10 + ["the dog ran near water"] * 10
     labels = np.repeat([0, 1], 10)
     found = find_word_traits(WordCounts.of(texts, stop_words=None), labels, 2)
-    assert {t.value for t in found[0]} == {"cat", "sat"} and {t.value for t in found[1]} == {"dog", "ran"}
+    assert {t.value for t in found[0]} == {"cat", "sat"} and {t.value for t in found[1]} == {
+        "dog",
+        "ran",
+    }
     # share of the cluster's words times log(1 + words per cluster / occurrences)
     assert found[0][0].score == pytest.approx(10 / 50 * np.log(1 + 50 / 10))
     with pytest.raises(ValueError, match="texts: empty vocabulary"):
@@ -127,7 +134,9 @@ def test_a_frame_is_described_by_its_own_columns() -> None:
     iris = load_iris(as_frame=True)
     tree = build_hierarchy(iris.data)
     told = tree.describe(
-        None, iris.data, metadata=pandas.DataFrame({"kind": pandas.Categorical(iris.target.map(str))})
+        None,
+        iris.data,
+        metadata=pandas.DataFrame({"kind": pandas.Categorical(iris.target.map(str))}),
     )
     assert {t.kind for cluster in told for t in cluster.traits} == {"category", "number"}
     assert "petal width (cm)" in {t.column for t in told[0].traits}
@@ -163,20 +172,25 @@ def test_names_are_short_and_differ() -> None:
 def test_reprs_fit_on_a_screen() -> None:
     told = build_hierarchy(digits()).describe(0, metadata={"digit": load_digits().target})
     lines = repr(told).splitlines()
-    assert len(lines) <= 24 and all(len(line) <= 110 for line in lines) and "381 smaller" in lines[-1]
+    assert (
+        len(lines) <= 24 and all(len(line) <= 110 for line in lines) and "381 smaller" in lines[-1]
+    )
 
 
-@pytest.mark.parametrize("wrong, message", [
-    ({"metadata": {"a": [1, 2]}}, "column 'a': needs one value for each of the 100 rows"),
-    ({"metadata": np.zeros((100, 2))}, "metadata: takes a DataFrame"),
-    ({"texts": ["a"]}, "texts: needs one for each of the 100 rows of the fit, got 1"),
-    ({"names": ["a"]}, "names: needs one for each"),
-    ({"X": np.zeros((3, 64))}, "X: needs the rows of the fit, 100 x 64, got 3 x 64"),
-    ({"feature_names": ["a"]}, "give X, too"),
-    ({"X": digits()[:100], "feature_names": ["a"]}, "X has 64 columns, got 1 names"),
-    ({"n_typical": 0}, "n_typical"),
-    ({"level": 9}, "level=9"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"metadata": {"a": [1, 2]}}, "column 'a': needs one value for each of the 100 rows"),
+        ({"metadata": np.zeros((100, 2))}, "metadata: takes a DataFrame"),
+        ({"texts": ["a"]}, "texts: needs one for each of the 100 rows of the fit, got 1"),
+        ({"names": ["a"]}, "names: needs one for each"),
+        ({"X": np.zeros((3, 64))}, "X: needs the rows of the fit, 100 x 64, got 3 x 64"),
+        ({"feature_names": ["a"]}, "give X, too"),
+        ({"X": digits()[:100], "feature_names": ["a"]}, "X has 64 columns, got 1 names"),
+        ({"n_typical": 0}, "n_typical"),
+        ({"level": 9}, "level=9"),
+    ],
+)
 def test_wrong_input_is_named(wrong: dict[str, Any], message: str) -> None:
     tree = build_hierarchy(digits()[:100])
     with pytest.raises(ValueError, match=message):

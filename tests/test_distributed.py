@@ -32,17 +32,17 @@ from workers import (
     parts,
     pointers,
     same,
-)  # fmt: skip
+)
 
 import nestmap
 from nestmap import HNNE, MemoryBudgetError
-from nestmap._points.point_set import make_points
-from nestmap._points.reduce import fit_reducer
+from nestmap.core.points.point_set import make_points
+from nestmap.core.points.reduce import fit_reducer
 from nestmap.distributed import borders, division, fit, pages, results, search, store, tasks
 from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
-from nestmap.neighbors.join import build_index
+from nestmap.method.neighbors.join import build_index
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -50,7 +50,8 @@ dd = pytest.importorskip("dask.dataframe")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "n_workers, chunks", [(1, (700, 10)), (2, (500, 10)), (2, (N, 10)), (4, ((1, 1700, 1299), (10,))), (4, (77, 4))]
+    "n_workers, chunks",
+    [(1, (700, 10)), (2, (500, 10)), (2, (N, 10)), (4, ((1, 1700, 1299), (10,))), (4, (77, 4))],
 )
 def test_the_bits_of_one_machine(
     clusters: Any, parts: None, alone: HNNE, alone_as_paper: HNNE, n_workers: int, chunks: Any
@@ -72,7 +73,10 @@ def test_communities_of_very_many_rows(client: Any, parts: None, many: None) -> 
     """Levels of first neighbours, until a level has few enough nodes for a graph."""
     for options in (OPTIONS, {"detail": "leaves"}):
         model = HNNE(**options).fit(da.from_array(ROWS, chunks=(500, 10)))
-        assert "parts on a cluster" in model.hierarchy_.reports[1].note and model.hierarchy_.kind == "graph"
+        assert (
+            "parts on a cluster" in model.hierarchy_.reports[1].note
+            and model.hierarchy_.kind == "graph"
+        )
         assert model.hierarchy_.reports[-1].n_rows <= 100 < model.hierarchy_.level_sizes[1]
         same(model, HNNE(**options).fit(ROWS))
 
@@ -88,7 +92,9 @@ def test_components_and_centroids_by_tasks(
         model = HNNE(callback=lambda event: stages.append(event.stage), **PAPER).fit(X)
     same(model, alone_as_paper)
     assert [stage for stage in stages if stage == f"level 0: pointers of {N} items, round 2"]
-    assert [stage for stage in stages if stage.startswith("level 1: centroids")]  # whose items are nodes
+    assert [
+        stage for stage in stages if stage.startswith("level 1: centroids")
+    ]  # whose items are nodes
     assert_array_equal(model.hierarchy_.levels[0].sizes, alone_as_paper.hierarchy_.levels[0].sizes)
 
 
@@ -110,7 +116,9 @@ def test_types(client: Any, parts: None, dtype: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"layout": "mosaic"}, {"n_components": 3}, {"detail": "leaves"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"layout": "mosaic"}, {"n_components": 3}, {"detail": "leaves"}]
+)
 def test_layouts(client: Any, parts: None, options: dict[str, Any]) -> None:
     X = ROWS[:1500]
     same(HNNE(**options).fit(da.from_array(X, chunks=(400, 10))), HNNE(**options).fit(X))
@@ -126,7 +134,9 @@ def test_small_data_are_fitted_by_the_client(client: Any, alone: HNNE) -> None:
 
 
 @pytest.mark.slow
-def test_results_are_dask_arrays_of_the_same_chunks(client: Any, parts: None, alone: HNNE, tmp_path: Path) -> None:
+def test_results_are_dask_arrays_of_the_same_chunks(
+    client: Any, parts: None, alone: HNNE, tmp_path: Path
+) -> None:
     X = da.from_array(ROWS, chunks=((1100, 1100, 800), (10,)))
     model = HNNE(**OPTIONS).fit(X)
     assert model.embedding_.chunks == (X.chunks[0], (2,)) and model.labels_.chunks == (X.chunks[0],)
@@ -139,8 +149,12 @@ def test_results_are_dask_arrays_of_the_same_chunks(client: Any, parts: None, al
     assert_array_equal(other.embedding_.compute(), alone.embedding_)
     model.save(tmp_path / "model.nestmap")
     assert_array_equal(nestmap.load(tmp_path / "model.nestmap").embedding_, alone.embedding_)
-    assert_array_equal(model.transform(X + 0.01).compute(), alone.transform(ROWS + np.float32(0.01)))
-    assert len(model.extend(ROWS[:5] + 0.02).embedding_) == N + 5  # all that it needs is in the client
+    assert_array_equal(
+        model.transform(X + 0.01).compute(), alone.transform(ROWS + np.float32(0.01))
+    )
+    assert (
+        len(model.extend(ROWS[:5] + 0.02).embedding_) == N + 5
+    )  # all that it needs is in the client
 
 
 @pytest.mark.slow
@@ -155,7 +169,9 @@ def test_frames(client: Any, alone: HNNE) -> None:
 
 
 @pytest.mark.slow
-def test_approximate_search(clusters: Any, approximate: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_approximate_search(
+    clusters: Any, approximate: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = []
     for n_workers, chunks, per_item in (
         (2, 5000, 0),
@@ -171,7 +187,9 @@ def test_approximate_search(clusters: Any, approximate: np.ndarray, monkeypatch:
     assert report.method == "approximate" and not report.exact and report.n_sampled == 1000
     assert int(report.note.split()[0]) > 2
     truth = nestmap.first_neighbors(approximate, method="exact")
-    distances = np.linalg.norm(approximate - approximate[one.hierarchy_.links[0].ids].astype(float), axis=1)
+    distances = np.linalg.norm(
+        approximate - approximate[one.hierarchy_.links[0].ids].astype(float), axis=1
+    )
     recall = np.mean(distances <= truth.distances * (1 + 1e-6))
     assert recall > 0.88 and abs(recall - report.recall) < 0.03
 
@@ -195,11 +213,15 @@ def test_a_second_attempt_if_guests_were_too_few(
 
 
 @pytest.mark.parametrize("shape", [(10, 2), (10,)])
-def test_large_results_go_to_the_work_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: Any) -> None:
+def test_large_results_go_to_the_work_dir(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: Any
+) -> None:
     monkeypatch.setattr(results, "_LARGE", 0)
     values = RNG.normal(size=shape)
     for _ in range(2):  # the second finds the file
-        found = results.Chunks((3, 7), str(tmp_path), np.zeros(10, dtype=np.int64)).of(values, "embedding")
+        found = results.Chunks((3, 7), str(tmp_path), np.zeros(10, dtype=np.int64)).of(
+            values, "embedding"
+        )
         assert found.chunks[0] == (3, 7) and len(pickle.dumps(found.__dask_graph__())) < 5000
         assert_array_equal(found.compute(scheduler="sync"), values)
     assert len([*tmp_path.iterdir()]) == 1
@@ -217,7 +239,9 @@ def test_bad_chunks(client: Any, parts: None) -> None:
     X = da.from_array(ROWS, chunks=(500, 10))
     with pytest.raises(ValueError, match=r"unknown sizes.*compute_chunk_sizes"):
         HNNE().fit(X[X[:, 0] > 1])
-    with pytest.raises(ValueError, match=r"rows \d+ to \d+ came as shape \(500, 9\) instead of \(500, 10\)"):
+    with pytest.raises(
+        ValueError, match=r"rows \d+ to \d+ came as shape \(500, 9\) instead of \(500, 10\)"
+    ):
         HNNE().fit(X.map_blocks(lambda block: block[:, :9], dtype=X.dtype, chunks=X.chunks))
     with pytest.raises(ValueError, match="came as float64, but the array says float32"):
         HNNE().fit(X.map_blocks(lambda block: block.astype(float), dtype=X.dtype, chunks=X.chunks))
@@ -237,9 +261,13 @@ def test_bad_chunks(client: Any, parts: None) -> None:
 
 @pytest.mark.slow
 def test_a_client_that_is_given(clusters: Any, parts: None, alone: HNNE) -> None:
-    with pytest.raises(ValueError, match="client: workers fit dask arrays, and X is of type ndarray"):
+    with pytest.raises(
+        ValueError, match="client: workers fit dask arrays, and X is of type ndarray"
+    ):
         HNNE().fit(ROWS, client=clusters(2))
-    same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)), client=clusters(2)), alone)  # none is active
+    same(
+        HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)), client=clusters(2)), alone
+    )  # none is active
 
 
 def test_there_must_be_a_client() -> None:
@@ -251,13 +279,18 @@ def test_plan(parts: None) -> None:
     X = da.from_array(ROWS, chunks=(500, 10))
     plan = HNNE().plan(X)
     assert plan.method == "exact" and plan.cluster.n_parts > 4 and plan.cluster.tasks["check"] == 6
-    assert plan.cluster.tasks["join"] == plan.cluster.n_parts and plan.cluster.disk > 2 * ROWS.nbytes + 32 * N
+    assert (
+        plan.cluster.tasks["join"] == plan.cluster.n_parts
+        and plan.cluster.disk > 2 * ROWS.nbytes + 32 * N
+    )
     assert plan.cluster.tasks["place"] >= plan.cluster.tasks["project"] == 1
     assert plan.cluster.moved["spread"] == 2 * ROWS.nbytes and "parts" in str(plan)
     assert HNNE().plan(ROWS).cluster is None
 
 
-def test_plan_of_more_rows_than_one_process_joins(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_of_more_rows_than_one_process_joins(
+    parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X = da.from_array(ROWS, chunks=(500, 10))
     few = HNNE().plan(X).cluster
     monkeypatch.setattr(fit, "PER_ITEM", 180_000)
@@ -271,14 +304,22 @@ def test_plan_of_more_rows_than_one_process_joins(parts: None, monkeypatch: pyte
 def test_plan_of_an_approximate_search(approximate: np.ndarray) -> None:
     X = da.from_array(approximate, chunks=(5000, 6))
     plan = HNNE(neighbors="approximate").plan(X)
-    assert plan.method == "approximate" and plan.cluster.n_parts > 2 and "ask" not in plan.cluster.tasks
-    assert 4 < plan.cluster.disk / approximate.nbytes < 8  # with guests, at most, and coordinates of short rows
+    assert (
+        plan.method == "approximate"
+        and plan.cluster.n_parts > 2
+        and "ask" not in plan.cluster.tasks
+    )
+    assert (
+        4 < plan.cluster.disk / approximate.nbytes < 8
+    )  # with guests, at most, and coordinates of short rows
     assert plan.cluster.memory <= fit.FIXED + division.SPARE * fit.PART_BYTES
 
 
 def test_more_parts_than_there_can_be(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "MOST_CELLS", 2)
-    with pytest.raises(MemoryBudgetError, match=r"in \d+ parts, and there can be 2: .*max_memory='\d+MB'"):
+    with pytest.raises(
+        MemoryBudgetError, match=r"in \d+ parts, and there can be 2: .*max_memory='\d+MB'"
+    ):
         HNNE().plan(da.from_array(ROWS, chunks=(500, 10)))
 
 
@@ -349,16 +390,23 @@ def test_guests_come_from_the_border() -> None:
 
 
 def test_guests_have_room() -> None:
-    """Parts are as few as have room for their guests; where all rows are near borders, guests are as many as fit."""
+    """Parts are as few as have room for their guests; where all rows are near borders, guests are
+    as many as fit.
+    """
     X = np.random.default_rng(8).normal(size=(10_000, 8)).astype(np.float32)
     points = make_points(X, "euclidean")
-    parts = [borders.divide_for_guests(points, 20, 32, None, share)[0].n_parts for share in (0.5, 0.95, 0.999)]
+    parts = [
+        borders.divide_for_guests(points, 20, 32, None, share)[0].n_parts
+        for share in (0.5, 0.95, 0.999)
+    ]
     assert parts[0] < parts[1] < parts[2] == 20
     parted, sample = borders.divide_for_guests(points, 20, 32, None, 0.999)
     z = parted.short(points)
     cells = parted.cells_of(z)
     _, hosts = replace(parted, reach=sample.reach(parted, 0.999)).guests(z, cells)
-    members = np.bincount(hosts, minlength=20) + np.bincount(parted.part_of_cell[cells], minlength=20)
+    members = np.bincount(hosts, minlength=20) + np.bincount(
+        parted.part_of_cell[cells], minlength=20
+    )
     assert 0.9 < members.max() / (division.MOST_MEMBERS * len(X) / 20) < 1.1
 
 
@@ -391,7 +439,10 @@ def test_queries_with_limits() -> None:
     assert (nobody[squared > 0] == -1).all() and (kept <= squared / 2).all()
     own = index.nearest_others(np.array([3, 7, 200]), 1)
     brute = np.array(
-        [np.delete(((ROWS[:2000].astype(float) - ROWS[i]) ** 2).sum(axis=1), i).min() for i in (3, 7, 200)]
+        [
+            np.delete(((ROWS[:2000].astype(float) - ROWS[i]) ** 2).sum(axis=1), i).min()
+            for i in (3, 7, 200)
+        ]
     )
     np.testing.assert_allclose(own, brute * points.unit**2, rtol=1e-6)
 
@@ -413,10 +464,17 @@ print(pages._glibc() is not None, use(200), pages.keeps_pages(use)(200), use(200
 
 
 def test_pages_are_kept_while_a_task_runs() -> None:
-    """Dask tells malloc to give pages back at once; a task that uses them again does not pay for each of them."""
+    """Dask tells malloc to give pages back at once; a task that uses them again does not pay for
+    each of them.
+    """
     environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
     found = subprocess.run(
-        [sys.executable, "-c", _FAULTS], env=environment, capture_output=True, text=True, check=True, timeout=LIMIT
+        [sys.executable, "-c", _FAULTS],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
     )
     glibc, before, kept, after = found.stdout.split()
     if glibc != "True" or int(before) < 10_000:
@@ -453,8 +511,10 @@ def test_task_names_are_readable() -> None:
 
 
 @pytest.mark.slow
-def test_command(client: Any, parts: None, alone: HNNE, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from nestmap.cli import main
+def test_command(
+    client: Any, parts: None, alone: HNNE, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from nestmap.app.cli import main
 
     names = list("abcdefghij")
     frame = pd.DataFrame(ROWS, columns=names).assign(other="text")
@@ -468,9 +528,23 @@ def test_command(client: Any, parts: None, alone: HNNE, tmp_path: Path, capsys: 
         model = nestmap.load(tmp_path / "run" / "map-2d.nestmap")
         assert_array_equal(model.embedding_, alone.embedding_)
     assert not (tmp_path / "run.work").exists()
-    assert main(["fit", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "new"), "--dims", "2,3", *to]) == 2
+    assert (
+        main(["fit", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "new"), "--dims", "2,3", *to])
+        == 2
+    )
     assert "several --dims needs the rows in one process" in capsys.readouterr().err
     assert (
-        main(["fit", str(tmp_path / "rows" / "*.parquet"), "-o", str(tmp_path / "new"), "--columns", "zz", *to]) == 2
+        main(
+            [
+                "fit",
+                str(tmp_path / "rows" / "*.parquet"),
+                "-o",
+                str(tmp_path / "new"),
+                "--columns",
+                "zz",
+                *to,
+            ]
+        )
+        == 2
     )
     assert "has no column 'zz'" in capsys.readouterr().err

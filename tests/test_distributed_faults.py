@@ -1,4 +1,6 @@
-"""Faults of fits on a cluster: workers killed in each phase, lost, out of memory; clusters that go away."""
+"""Faults of fits on a cluster: workers killed in each phase, lost, out of memory; clusters that go
+away.
+"""
 
 # ruff: noqa: F401, F811 (fixtures)
 
@@ -29,7 +31,7 @@ from workers import (
     parts,
     pointers,
     same,
-)  # fmt: skip
+)
 
 from nestmap import HNNE, MemoryBudgetError
 from nestmap.distributed import fit, merge, phases, places, search
@@ -65,11 +67,24 @@ class Deadly:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module, task",
-    [(fit, "check_chunk"), (search, "sort_block"), (search, "spread_block"), (search, "join_part"),
-     (search, "ask_part"), (places, "project_block"), (places, "place_leaves")],
-)  # fmt: skip
+    [
+        (fit, "check_chunk"),
+        (search, "sort_block"),
+        (search, "spread_block"),
+        (search, "join_part"),
+        (search, "ask_part"),
+        (places, "project_block"),
+        (places, "place_leaves"),
+    ],
+)
 def test_killed_workers(
-    client: Any, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, task: str
+    client: Any,
+    parts: None,
+    alone: HNNE,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    task: str,
 ) -> None:
     monkeypatch.setattr(module, task, Deadly(getattr(module, task), tmp_path / "killed"))
     same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
@@ -79,7 +94,12 @@ def test_killed_workers(
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["link_part", "jump_part", "root_part", "mean_part"])
 def test_killed_workers_while_clusters_are_joined(
-    client: Any, pointers: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
+    client: Any,
+    pointers: None,
+    alone: HNNE,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: str,
 ) -> None:
     monkeypatch.setattr(merge, task, Deadly(getattr(merge, task), tmp_path / "killed"))
     same(HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
@@ -91,7 +111,10 @@ def test_killed_workers_while_clusters_are_joined(
 def test_killed_workers_in_an_approximate_search(
     client: Any, approximate: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
-    X, options = da.from_array(approximate, chunks=(5000, 6)), {"neighbors": "approximate", **OPTIONS}
+    X, options = (
+        da.from_array(approximate, chunks=(5000, 6)),
+        {"neighbors": "approximate", **OPTIONS},
+    )
     undisturbed = HNNE(**options).fit(X)
     monkeypatch.setattr(search, task, Deadly(getattr(search, task), tmp_path / "killed"))
     same(HNNE(**options).fit(X), undisturbed)
@@ -99,7 +122,9 @@ def test_killed_workers_in_an_approximate_search(
 
 
 def _fatal(*arguments: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)  # as the system does to a process that takes too much memory
+    os.kill(
+        os.getpid(), signal.SIGKILL
+    )  # as the system does to a process that takes too much memory
 
 
 def _allow_failures(n: int, dask_scheduler: Any) -> int:
@@ -167,12 +192,16 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 
 
 @pytest.mark.slow
-def test_workers_that_are_lost_for_good(processes: Processes, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_are_lost_for_good(
+    processes: Processes, parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(search, "join_part", _fatal)
     with processes.client() as client, client.as_current():
         client.wait_for_workers(1, timeout=240)
         monkeypatch.setattr(phases, "_NOBODY", 1.0)
-        with pytest.raises(RuntimeError, match=r"phase 'join'.*no workers for 1 seconds.*lost-worker-timeout"):
+        with pytest.raises(
+            RuntimeError, match=r"phase 'join'.*no workers for 1 seconds.*lost-worker-timeout"
+        ):
             HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
 
 
@@ -206,7 +235,9 @@ def test_what_to_do_about_large_chunks() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_left_behind(client: Any, parts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_behind(
+    client: Any, parts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
@@ -226,7 +257,8 @@ def test_nothing_is_left_behind(client: Any, parts: None, tmp_path: Path, monkey
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options, stage, fixture", [(OPTIONS, "communities", "alone"), (PAPER, "level 1", "alone_as_paper")]
+    "options, stage, fixture",
+    [(OPTIONS, "communities", "alone"), (PAPER, "level 1", "alone_as_paper")],
 )
 def test_work_dir_resumes(
     client: Any, parts: None, request: Any, tmp_path: Path, options: Any, stage: str, fixture: str
@@ -239,10 +271,14 @@ def test_work_dir_resumes(
 
     with pytest.raises(KeyboardInterrupt):
         HNNE(work_dir=tmp_path / "work", callback=fail, **options).fit(X)
-    model = HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **options).fit(X)
+    model = HNNE(
+        work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **options
+    ).fit(X)
     same(model, alone)
     assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
-    same(HNNE(work_dir=tmp_path / "work", **options).fit(ROWS), alone)  # one machine goes on from it, too
+    same(
+        HNNE(work_dir=tmp_path / "work", **options).fit(ROWS), alone
+    )  # one machine goes on from it, too
     assert not [*(tmp_path / "work").glob("cluster*")]
 
 
@@ -261,7 +297,12 @@ def test_work_dir_resumes_after_the_whole_cluster_died(
         with pytest.raises(Exception, match="lost the connection to the scheduler"):
             HNNE(work_dir=tmp_path / "work", callback=kill, **PAPER).fit(X)
     # any fit goes on from the leaves, whatever is above them
-    same(HNNE(work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS).fit(X), alone)
+    same(
+        HNNE(
+            work_dir=tmp_path / "work", callback=lambda event: stages.append(event.stage), **OPTIONS
+        ).fit(X),
+        alone,
+    )
     assert not [stage for stage in stages if stage.startswith("level 0")]  # was found
     assert not [*(tmp_path / "work").glob("cluster*")]
 
@@ -297,8 +338,12 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_a_client_that_is_killed(processes: Processes, parts: None, alone: HNNE, tmp_path: Path) -> None:
-    code = "import sys, test_distributed_faults as t; t.fit_slowly(sys.argv[1], t.Path(sys.argv[2]))"
+def test_a_client_that_is_killed(
+    processes: Processes, parts: None, alone: HNNE, tmp_path: Path
+) -> None:
+    code = (
+        "import sys, test_distributed_faults as t; t.fit_slowly(sys.argv[1], t.Path(sys.argv[2]))"
+    )
     command = [sys.executable, "-c", code, processes.file, str(tmp_path)]
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     with processes.client() as watcher:
@@ -318,14 +363,23 @@ def test_a_client_that_is_killed(processes: Processes, parts: None, alone: HNNE,
         left = _sizes(tmp_path / "work")
         assert any("cluster" in name for name in left)
         time.sleep(1.0)
-        assert not watcher.run_on_scheduler(_busy) and _sizes(tmp_path / "work") == left  # nothing grows
+        assert (
+            not watcher.run_on_scheduler(_busy) and _sizes(tmp_path / "work") == left
+        )  # nothing grows
         with watcher.as_current():
-            same(HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10))), alone)
+            same(
+                HNNE(work_dir=tmp_path / "work", **OPTIONS).fit(
+                    da.from_array(ROWS, chunks=(500, 10))
+                ),
+                alone,
+            )
     assert not [*(tmp_path / "work").glob("cluster*")]
 
 
 @pytest.mark.slow
-def test_folders_that_workers_do_not_see(client: Any, parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_workers_do_not_see(
+    client: Any, parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(phases, "sees", lambda folder, token: False)
     with pytest.raises(ValueError, match=r"work_dir: 2 workers.*share"):
         HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))

@@ -1,4 +1,6 @@
-"""Rows put to their places by workers: the map of one machine, whatever runs and tasks the leaves are cut into."""
+"""Rows put to their places by workers: the map of one machine, whatever runs and tasks the leaves
+are cut into.
+"""
 
 # ruff: noqa: F401, F811 (fixtures)
 
@@ -14,9 +16,9 @@ from numpy.testing import assert_array_equal
 from workers import ROWS, N, client, clusters, parts, same
 
 from nestmap import HNNE, build_hierarchy
-from nestmap.arrangement import local
 from nestmap.distributed import fit, places, results
 from nestmap.distributed.phases import Phases
+from nestmap.method.arrangement import local
 
 da = pytest.importorskip("dask.array")
 X = da.from_array(ROWS, chunks=(700, 10))
@@ -53,7 +55,12 @@ def _refuse(*_: Any) -> Any:
 )
 @pytest.mark.parametrize("copies", [True, False])
 def test_places_by_tasks(
-    client: Any, parts: None, told: list[Phases], monkeypatch: pytest.MonkeyPatch, options: Any, copies: bool
+    client: Any,
+    parts: None,
+    told: list[Phases],
+    monkeypatch: pytest.MonkeyPatch,
+    options: Any,
+    copies: bool,
 ) -> None:
     rows = ROWS if copies else np.unique(ROWS, axis=0)
     alone = HNNE(**options).fit(rows)
@@ -64,7 +71,9 @@ def test_places_by_tasks(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"metric": "cosine", "detail": "leaves"}, {"metric": "correlation"}])
+@pytest.mark.parametrize(
+    "options", [{"metric": "cosine", "detail": "leaves"}, {"metric": "correlation"}]
+)
 def test_other_metrics(client: Any, parts: None, told: list[Phases], options: Any) -> None:
     options = {"layout": "descent"} | options
     same(HNNE(**options).fit(X), HNNE(**options).fit(ROWS))
@@ -73,14 +82,18 @@ def test_other_metrics(client: Any, parts: None, told: list[Phases], options: An
 
 @pytest.mark.slow
 def test_coordinates_for_other_frames(client: Any, parts: None, told: list[Phases]) -> None:
-    """Without frames of their own, leaves need no rows but their coordinates, which workers compute."""
+    """Without frames of their own, leaves need no rows but their coordinates, which workers
+    compute.
+    """
     options = {"layout": "descent", "arrangement": "global", "inflate": True}
     same(HNNE(**options).fit(X), HNNE(**options).fit(ROWS))
     assert "place" not in told[0].tasks and told[0].tasks["project"] > 1
 
 
 @pytest.mark.slow
-def test_rows_that_were_never_divided(client: Any, parts: None, told: list[Phases], tmp_path: Path) -> None:
+def test_rows_that_were_never_divided(
+    client: Any, parts: None, told: list[Phases], tmp_path: Path
+) -> None:
     """A fit that goes on from finished levels reads the rows in the order of X."""
     options: dict[str, Any] = {"layout": "descent", "work_dir": tmp_path / "work"}
     first = HNNE(**options).fit(X)
@@ -98,7 +111,9 @@ def test_runs_are_whole_branches_of_the_tree() -> None:
     assert_array_equal(np.sort(along), np.arange(tree.levels[0].n_nodes))
     for k in range(1, tree.n_levels):
         nodes = tree.climb(along, k)
-        assert np.count_nonzero(np.diff(nodes)) == tree.levels[k].n_nodes - 1  # each of them in one piece
+        assert (
+            np.count_nonzero(np.diff(nodes)) == tree.levels[k].n_nodes - 1
+        )  # each of them in one piece
 
 
 def test_labels_are_made_from_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +125,9 @@ def test_labels_are_made_from_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyP
             found = chunks.labels(tree.labels_of_leaves(level))
             assert found.chunks == ((1000, 2000),) and found.dtype == tree.labels(level).dtype
             assert_array_equal(found.compute(scheduler="sync"), tree.labels(level))
-    assert len([*tmp_path.glob("leaves-*")]) == 1 and len([*tmp_path.iterdir()]) == 1 + tree.n_levels
+    assert (
+        len([*tmp_path.glob("leaves-*")]) == 1 and len([*tmp_path.iterdir()]) == 1 + tree.n_levels
+    )
 
 
 @pytest.mark.slow

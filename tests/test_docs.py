@@ -1,4 +1,6 @@
-"""The documentation: pages run as they stand (tools/pages.py says how), and the site builds without warnings."""
+"""The documentation: pages run as they stand (tools/pages.py says how), and the site builds without
+warnings.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from conftest import LIMIT
 
+import benchmarks.datasets
 import nestmap
-import nestmap.datasets
 import nestmap.metrics
 import nestmap.readers
 from nestmap import FINCH, HNNE, Communities
@@ -22,7 +24,12 @@ from tools.pages import LARGEST, ROOT, Piece, all_pages, read_pieces, run_page
 
 DOCS = ROOT / "docs"
 RUN = [page for page in all_pages() if any(piece.kind != "not run" for piece in read_pieces(page))]
-NOT_RUN = [(page.name, piece.text) for page in all_pages() for piece in read_pieces(page) if piece.kind == "not run"]
+NOT_RUN = [
+    (page.name, piece.text)
+    for page in all_pages()
+    for piece in read_pieces(page)
+    if piece.kind == "not run"
+]
 
 
 @pytest.mark.slow
@@ -39,7 +46,9 @@ def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_is_not_run_is_short_and_has_a_reason() -> None:
     assert len(RUN) > 15
-    expected = [("moving.md", f"needs {peer}") for peer in ("umap-learn", "openTSNE", "scanpy", "hnne")]
+    expected = [
+        ("moving.md", f"needs {peer}") for peer in ("umap-learn", "openTSNE", "scanpy", "hnne")
+    ]
     expected += [("plots.md", "needs datamapplot"), ("explorer.md", "serves until it is stopped")]
     assert sorted(expected) == sorted(NOT_RUN)
 
@@ -49,7 +58,8 @@ def test_pieces_of_a_page(tmp_path: Path) -> None:
     page.write_text(
         "<!-- setup:\na = 1\n-->\n```python\nb = a + 1\n```\n```text\nnestmap fit x\n```\n"
         "<!-- not run: why -->\n```python\n1 / 0\n```\n"
-        "```bash\npip install x\nnestmap fit x.csv \\\n  -o x  # a\nzcat x | nestmap fit - -o y\n```\n"
+        "```bash\npip install x\nnestmap fit x.csv \\\n  -o x  # a\nzcat x | nestmap fit - -o "
+        "y\n```\n"
         "```{toctree}\nnestmap\n```\n"
     )
     assert list(read_pieces(page)) == [
@@ -73,7 +83,9 @@ def test_a_page_that_is_wrong_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         run_page(page, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+)
 def test_pages_outside_the_site_link_to_files_that_exist(name: str) -> None:
     for link in re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text()):
         assert urlsplit(link).scheme or (ROOT / link).exists(), link
@@ -81,7 +93,11 @@ def test_pages_outside_the_site_link_to_files_that_exist(name: str) -> None:
 
 def test_pictures_are_small() -> None:
     large = {path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > LARGEST}
-    assert large <= {"grid.png", "zoom_glove100_200k.png", "digits.png"}  # of the comparison and of README.md
+    assert large <= {
+        "grid.png",
+        "zoom_glove100_200k.png",
+        "digits.png",
+    }  # of the comparison and of README.md
 
 
 @pytest.mark.parametrize("estimator", [HNNE, FINCH, Communities])
@@ -146,7 +162,9 @@ def check_links(site: Path) -> None:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             assert target.exists(), f"{path.relative_to(site)}: {link}"
             if parts.fragment and target in pages:
-                assert unquote(parts.fragment) in pages[target].places, f"{path.relative_to(site)}: {link}"
+                assert unquote(parts.fragment) in pages[target].places, (
+                    f"{path.relative_to(site)}: {link}"
+                )
     for path in site.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", path.read_text()), path
 
@@ -154,8 +172,12 @@ def check_links(site: Path) -> None:
 def check_names(site: Path) -> None:
     """Every public name has its place in the API pages, and every page is in the navigation."""
     places = {place for path in (site / "api").glob("*.html") for place in Page(path).places}
-    rooms = {"nestmap": nestmap, "nestmap.metrics": nestmap.metrics, "nestmap.readers": nestmap.readers,
-             "nestmap.datasets": nestmap.datasets}  # fmt: skip
+    rooms = {
+        "nestmap": nestmap,
+        "nestmap.metrics": nestmap.metrics,
+        "nestmap.readers": nestmap.readers,
+        "benchmarks.datasets": benchmarks.datasets,
+    }
     own = {f"nestmap.errors.{name}" for name in nestmap.errors.__all__}
     for room, module in rooms.items():
         for name in module.__all__:
@@ -163,4 +185,7 @@ def check_names(site: Path) -> None:
             assert known & places or name == "__version__", f"{room}.{name}"
     linked = {link.split("#")[0] for link in Page(site / "index.html").links}
     for page in DOCS.rglob("*.md"):
-        assert page == DOCS / "index.md" or page.relative_to(DOCS).with_suffix(".html").as_posix() in linked, page
+        assert (
+            page == DOCS / "index.md"
+            or page.relative_to(DOCS).with_suffix(".html").as_posix() in linked
+        ), page

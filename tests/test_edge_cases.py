@@ -14,8 +14,9 @@ from scipy import sparse
 from scipy.linalg import hadamard
 
 from nestmap import FINCH, HNNE
-from nestmap.placement import RowTable
-from nestmap.preliminary import KINDS
+from nestmap.core.threads import single_threaded_blas
+from nestmap.method.placement import RowTable
+from nestmap.method.preliminary import KINDS
 
 RNG = np.random.default_rng(3)
 
@@ -104,7 +105,9 @@ def test_huge_and_tiny_values(exponent: int, layout: str, arrangement: str) -> N
     check(b, X * factor)
     np.testing.assert_array_equal(a.labels_, b.labels_)
     np.testing.assert_array_equal(a.embedding_ * factor, b.embedding_)
-    np.testing.assert_allclose(b.transform(new * factor) * 2.0**-exponent, a.transform(new), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        b.transform(new * factor) * 2.0**-exponent, a.transform(new), rtol=1e-6, atol=1e-9
+    )
     assert str(a.audit()) == str(b.audit())
 
 
@@ -122,11 +125,16 @@ def test_huge_and_tiny_values_under_other_metrics(metric: str) -> None:
     X = np.random.default_rng(3).normal(size=(120, 5))
     for layout, arrangement in LAYOUTS:
         for factor in (1e-150, 1e90):
-            check(HNNE(metric=metric, layout=layout, arrangement=arrangement).fit(X * factor), X * factor)
+            check(
+                HNNE(metric=metric, layout=layout, arrangement=arrangement).fit(X * factor),
+                X * factor,
+            )
 
 
 class TestEqualRows:
-    """Equal rows have equal places, whatever the layout; `check` sees that `transform` finds them there."""
+    """Equal rows have equal places, whatever the layout; `check` sees that `transform` finds them
+    there.
+    """
 
     def equal_places(self, model: HNNE, X: np.ndarray) -> None:
         check(model, X)
@@ -134,8 +142,12 @@ class TestEqualRows:
         np.testing.assert_array_equal(model.embedding_, model.embedding_[first[of_row.ravel()]])
 
     @pytest.mark.parametrize(("layout", "arrangement"), LAYOUTS)
-    @pytest.mark.parametrize(("n", "n_distinct", "n_features"), [(5000, 4000, 19), (3000, 3, 5), (600, 30, 300)])
-    def test_in_every_layout(self, n: int, n_distinct: int, n_features: int, layout: str, arrangement: str) -> None:
+    @pytest.mark.parametrize(
+        ("n", "n_distinct", "n_features"), [(5000, 4000, 19), (3000, 3, 5), (600, 30, 300)]
+    )
+    def test_in_every_layout(
+        self, n: int, n_distinct: int, n_features: int, layout: str, arrangement: str
+    ) -> None:
         rng = np.random.default_rng(n)
         X = rng.normal(size=(n_distinct, n_features))[rng.integers(n_distinct, size=n)]
         model = HNNE(layout=layout, arrangement=arrangement).fit(X)
@@ -151,7 +163,11 @@ class TestEqualRows:
         X = (rng.random((200, 12)) < 0.3).astype(np.float32)[rng.integers(200, size=700)]
         given = rng.normal(size=(700, 2))  # different places for equal rows: the first decides
         for layout, arrangement in LAYOUTS:
-            model = HNNE(layout=layout, arrangement=arrangement, preliminary=given if kind == "given" else kind)
+            model = HNNE(
+                layout=layout,
+                arrangement=arrangement,
+                preliminary=given if kind == "given" else kind,
+            )
             model.fit(store(X))
             np.testing.assert_array_equal(model.transform(store(X)), model.embedding_)
             _, first, of_row = np.unique(X, axis=0, return_index=True, return_inverse=True)
@@ -185,7 +201,9 @@ class TestEqualRows:
             hashes = rng.integers(n_values, size=60).astype(np.uint64)
             found = RowTable.of(hashes).first_equal()
             expected = [int(np.flatnonzero(hashes == value)[0]) for value in hashes]
-            assert np.arange(60).tolist() == expected if found is None else found.tolist() == expected
+            assert (
+                np.arange(60).tolist() == expected if found is None else found.tolist() == expected
+            )
         assert RowTable.of(np.arange(5, dtype=np.uint64)).first_equal() is None
 
 
@@ -201,35 +219,48 @@ def test_rows_of_the_identity(standardize: bool, store: type) -> None:
             np.testing.assert_array_equal(model.transform(X), model.embedding_)
 
 
-@pytest.mark.parametrize("X", [hadamard(256).astype(float), sparse.csr_matrix(np.eye(56))], ids=["hadamard", "eye"])
+@pytest.mark.parametrize(
+    "X", [hadamard(256).astype(float), sparse.csr_matrix(np.eye(56))], ids=["hadamard", "eye"]
+)
 def test_the_same_map_each_time(X: Any) -> None:
     for layout, arrangement in LAYOUTS:
-        maps = [HNNE(layout=layout, arrangement=arrangement, n_jobs=n).fit_transform(X) for n in (1, 2, 8, None)]
+        maps = [
+            HNNE(layout=layout, arrangement=arrangement, n_jobs=n).fit_transform(X)
+            for n in (1, 2, 8, None)
+        ]
         for found in maps[1:]:
             np.testing.assert_array_equal(found, maps[0])
 
 
 @pytest.mark.parametrize("layout", ["descent", "mosaic"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_one_thread_opens_no_pool(layout: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_opens_no_pool(
+    layout: str, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*args: Any) -> None:
         raise AssertionError("a pool of threads")
 
-    monkeypatch.setattr("nestmap._parallel.ThreadPoolExecutor", refuse)
+    with single_threaded_blas():  # which finds out once, in a thread, how BLAS counts its threads
+        pass
+    monkeypatch.setattr("nestmap.core.threads.ThreadPoolExecutor", refuse)
     for module in ("layout.regions", "layout.mosaic", "layout.descent", "arrangement.local"):
-        monkeypatch.setattr(f"nestmap.{module}._PIECE", 50)
+        monkeypatch.setattr(f"nestmap.method.{module}._PIECE", 50)
     X = np.random.default_rng(0).normal(size=(300, 30))
     model = HNNE(layout=layout, metric=metric, n_jobs=1).fit(X)
     assert len(model.relayout(arrangement="global").audit().levels) == model.hierarchy_.n_levels
 
 
-@pytest.mark.filterwarnings("ignore::nestmap.errors.FarRowsWarning")  # rows of 1e-30, and new ones of 1
+@pytest.mark.filterwarnings(
+    "ignore::nestmap.errors.FarRowsWarning"
+)  # rows of 1e-30, and new ones of 1
 @settings(max_examples=60, deadline=None)
 @given(
     arrays(
         np.float64,
         st.tuples(st.integers(1, 30), st.integers(1, 5)),
-        elements=st.one_of(st.integers(-2, 2).map(float), st.floats(-1e6, 1e6, width=32), st.just(1e-30)),
+        elements=st.one_of(
+            st.integers(-2, 2).map(float), st.floats(-1e6, 1e6, width=32), st.just(1e-30)
+        ),
     ),
     st.sampled_from([1, 2, 3]),
     st.sampled_from(["euclidean", "cosine", "manhattan", "correlation"]),

@@ -21,28 +21,49 @@ from nestmap import FINCH, HNNE, Communities, first_neighbors
 
 # scikit-learn sets n_components to 1 in these
 ONE_COMPONENT = dict.fromkeys(
-    ["check_dont_overwrite_parameters", "check_methods_sample_order_invariance", "check_methods_subset_invariance",
-     "check_fit2d_1sample", "check_fit2d_1feature", "check_fit2d_predict1d"],
+    [
+        "check_dont_overwrite_parameters",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_fit2d_1sample",
+        "check_fit2d_1feature",
+        "check_fit2d_predict1d",
+    ],
     "for two dimensions (or three) only",
-)  # fmt: skip
+)
 NOT_PAIRWISE = {
     "check_clustering": "passes rows, not distances",
     "check_estimators_nan_inf": "passes rows, not distances, to predict",
 }
-# Of another metric, other data reach the layout than that of HNNE(), but the same layout: the quickest will do.
+# Of another metric, other data reach the layout than that of HNNE(), but the same layout: the
+# quickest will do.
 QUICK: dict[str, Any] = {"layout": "descent"}
 CHECKED = [
-    (HNNE(), {}), (HNNE(3, new_points="neighbor"), {}), (HNNE(1), {}), (HNNE(12), {}),
-    (HNNE(4, arrangement="global", standardize=True), {}), (HNNE(layout="mosaic"), ONE_COMPONENT),
-    (HNNE(arrangement="global", inflate=True, **QUICK), ONE_COMPONENT), (HNNE(metric="cosine", **QUICK), {}),
+    (HNNE(), {}),
+    (HNNE(3, new_points="neighbor"), {}),
+    (HNNE(1), {}),
+    (HNNE(12), {}),
+    (HNNE(4, arrangement="global", standardize=True), {}),
+    (HNNE(layout="mosaic"), ONE_COMPONENT),
+    (HNNE(arrangement="global", inflate=True, **QUICK), ONE_COMPONENT),
+    (HNNE(metric="cosine", **QUICK), {}),
     (HNNE(metric="manhattan", **QUICK), {}),
-    (HNNE(metric="correlation", **QUICK), {"check_clustering": "two columns have no correlation but 1 and -1"}),
-    (HNNE(metric="chebyshev", **QUICK), {}), (HNNE(metric="seuclidean", **QUICK), {}),
+    (
+        HNNE(metric="correlation", **QUICK),
+        {"check_clustering": "two columns have no correlation but 1 and -1"},
+    ),
+    (HNNE(metric="chebyshev", **QUICK), {}),
+    (HNNE(metric="seuclidean", **QUICK), {}),
     (HNNE(metric="mahalanobis", **QUICK), {}),
-    (HNNE(metric="minkowski", metric_params={"p": 3}, **QUICK), {}), (HNNE(metric="precomputed"), NOT_PAIRWISE),
-    (FINCH(), {}), (FINCH(metric="manhattan"), {}), (FINCH(metric="chebyshev"), {}),
-    (FINCH(metric="precomputed"), NOT_PAIRWISE), (Communities(), {}), (HNNE(hierarchy="graph"), {}),
-]  # fmt: skip
+    (HNNE(metric="minkowski", metric_params={"p": 3}, **QUICK), {}),
+    (HNNE(metric="precomputed"), NOT_PAIRWISE),
+    (FINCH(), {}),
+    (FINCH(metric="manhattan"), {}),
+    (FINCH(metric="chebyshev"), {}),
+    (FINCH(metric="precomputed"), NOT_PAIRWISE),
+    (Communities(), {}),
+    (HNNE(hierarchy="graph"), {}),
+]
 
 
 @pytest.mark.slow
@@ -50,12 +71,16 @@ CHECKED = [
 def test_scikit_learn_checks(estimator: object, expected: dict[str, str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(estimator, on_skip=None, on_fail=None, expected_failed_checks=expected)
+        results = check_estimator(
+            estimator, on_skip=None, on_fail=None, expected_failed_checks=expected
+        )
     assert len(results) > 40
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert not failed
     # scikit-learn skips one itself unless SCIPY_ARRAY_API is set
-    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {
+        "check_array_api_input"
+    }
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == {*expected}
 
 
@@ -75,7 +100,9 @@ def test_same_bits_for_any_number_of_threads_and_build(metric: str) -> None:
 
 
 def test_numpy_path_agrees_up_to_rounding() -> None:
-    """Of the stages that add up; the islands' steps amplify rounding (test_islands.py compares step by step)."""
+    """Of the stages that add up; the islands' steps amplify rounding (test_islands.py compares step
+    by step).
+    """
     with using("off"):
         twin = HNNE(layout="descent").fit(digits())
     native = HNNE(layout="descent").fit(digits())
@@ -124,15 +151,24 @@ def test_pipeline_and_set_output() -> None:
     out = model.transform(frame[:3])
     assert list(out.columns) == ["hnne0", "hnne1"] == list(model.get_feature_names_out())
     assert model.feature_names_in_[1] == "pixel1" and model.n_features_in_ == 64
-    assert list(HNNE().set_output(transform="pandas").fit_transform(frame).columns) == ["hnne0", "hnne1"]
+    assert list(HNNE().set_output(transform="pandas").fit_transform(frame).columns) == [
+        "hnne0",
+        "hnne1",
+    ]
 
 
 class TestRelayout:
     @pytest.mark.parametrize(
         "change",
-        [dict(n_components=3), dict(radius=0.2), dict(preliminary="pca"), dict(standardize=True),
-         dict(arrangement="global", inflate=True), dict(preliminary="random", random_state=3)],
-    )  # fmt: skip
+        [
+            dict(n_components=3),
+            dict(radius=0.2),
+            dict(preliminary="pca"),
+            dict(standardize=True),
+            dict(arrangement="global", inflate=True),
+            dict(preliminary="random", random_state=3),
+        ],
+    )
     def test_equals_a_fit_with_those_parameters(self, change: dict) -> None:
         model = fitted_digits(500, random_state=0)
         other = model.relayout(**change)

@@ -1,4 +1,6 @@
-"""The margin for rounding (docs/exactness.md): no bound exceeds the distance, on pairs chosen to break it."""
+"""The margin for rounding (docs/exactness.md): no bound exceeds the distance, on pairs chosen to
+break it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,15 @@ from conftest import BACKENDS, using
 from scipy.spatial.distance import cdist
 
 from nestmap import first_neighbors
-from nestmap._points.point_set import PointSet, make_points
-from nestmap._points.reduce import Reducer, ShortRows, fit_reducer, for_single, reduce_rows, rounding_slack
+from nestmap.core.points.point_set import PointSet, make_points
+from nestmap.core.points.reduce import (
+    Reducer,
+    ShortRows,
+    fit_reducer,
+    for_single,
+    reduce_rows,
+    rounding_slack,
+)
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 BELOW_FLOAT = 1e-35  # as in cpp/cells.hpp
@@ -20,10 +29,14 @@ RNG = np.random.default_rng(8)
 
 def hard_rows(kind: str) -> np.ndarray:
     n = 400
-    if kind == "plane":  # half of the rows in the kept directions, half nearly at right angles to them
+    if (
+        kind == "plane"
+    ):  # half of the rows in the kept directions, half nearly at right angles to them
         X = np.zeros((n, 300))
         X[: n // 2, :20] = RNG.normal(size=(n // 2, 20)) * 10
-        X[n // 2 :] = RNG.normal(size=(n // 2, 300)) * RNG.choice([1e-9, 1e-6, 1e-3, 1], (n // 2, 1))
+        X[n // 2 :] = RNG.normal(size=(n // 2, 300)) * RNG.choice(
+            [1e-9, 1e-6, 1e-3, 1], (n // 2, 1)
+        )
         return X
     if kind == "pairs":  # neighbours at a millionth of the distance to the mean
         X = RNG.normal(size=(n // 2, 150))
@@ -47,8 +60,12 @@ def reduced(kind: str, metric: str) -> tuple[PointSet, Reducer, ShortRows]:
     return points, reducer, reduce_rows(points, reducer, 1)
 
 
-def lower_bounds(short: ShortRows, i: np.ndarray, j: np.ndarray, head: int, slack: float, norm: str) -> Iterator:
-    """What tile.hpp and `tighten` of join.cpp compute, operation by operation in float32, and after more columns."""
+def lower_bounds(
+    short: ShortRows, i: np.ndarray, j: np.ndarray, head: int, slack: float, norm: str
+) -> Iterator:
+    """What tile.hpp and `tighten` of join.cpp compute, operation by operation in float32, and after
+    more columns.
+    """
     (a, b), (s, t) = (short.z[i], short.z[j]), (short.tails[i], short.tails[j])
 
     def add_up(terms: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -112,7 +129,9 @@ def test_no_bound_exceeds_the_distance(kind: str, metric: str) -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_in_float32_stay_within_the_margin(kind: str, metric: str) -> None:
-    """Not proved, but so on hard rows: an approximate search compares its sample with the true neighbours."""
+    """Not proved, but so on hard rows: an approximate search compares its sample with the true
+    neighbours.
+    """
     points = make_points(hard_rows(kind).astype(np.float32), metric)
     reducer = fit_reducer(points, most=64 if kind == "plane" else 256)
     reducer = for_single(points, reducer)
@@ -129,7 +148,11 @@ def test_sums_in_float32_stay_within_the_margin(kind: str, metric: str) -> None:
 
 def test_sums_in_float32_are_for_numbers_of_float32_in_any_type() -> None:
     rows = hard_rows("small integers")
-    for X, fits in ((rows, True), (rows.astype(np.float64), True), (rows.astype(np.float64) / 3, False)):
+    for X, fits in (
+        (rows, True),
+        (rows.astype(np.float64), True),
+        (rows.astype(np.float64) / 3, False),
+    ):
         points = make_points(X, "euclidean")
         assert (for_single(points, fit_reducer(points)) is not None) == fits
     for metric, fits in (("cosine", True), ("manhattan", False)):
@@ -160,12 +183,16 @@ def test_short_rows_are_apart_by_at_most_the_distance_and_the_slack(kind: str, m
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_rough_distances_of_the_twin_are_off_by_at_most_half_of_their_margin(kind: str, metric: str) -> None:
+def test_rough_distances_of_the_twin_are_off_by_at_most_half_of_their_margin(
+    kind: str, metric: str
+) -> None:
     points = make_points(hard_rows(kind), metric)
     rough, margin = points.rough_distances(slice(None), points, points.norm)
     i, j = some_pairs(rough)
     D, margin = points.pair_distances(i, points, j, points.norm), margin[i, 0]
-    if points.norm == "L1":  # in proportion to the distance: the margin is that of the nearest other row
+    if (
+        points.norm == "L1"
+    ):  # in proportion to the distance: the margin is that of the nearest other row
         margin = margin * D / np.partition(rough, 1, axis=1)[i, 1]
     assert (np.abs(rough[i, j] - D) <= margin / 2).all()
 
@@ -183,7 +210,10 @@ def test_directions_are_as_orthonormal_as_the_derivation_takes_them_to_be(kind: 
     _, reducer, _ = reduced(kind, "euclidean")
     m, p = reducer.directions.shape
     product = reducer.directions.T.astype(np.longdouble) @ reducer.directions.astype(np.longdouble)
-    assert np.linalg.norm((product - np.eye(p)).astype(np.float64), 2) <= (m * np.sqrt(p) + 2000) * 2.0**-53
+    assert (
+        np.linalg.norm((product - np.eye(p)).astype(np.float64), 2)
+        <= (m * np.sqrt(p) + 2000) * 2.0**-53
+    )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])

@@ -22,11 +22,11 @@ import pytest
 from conftest import LIMIT, digits, heed_ctrl_c, line_of
 
 from nestmap import ModelFileError
-from nestmap.cli import main
-from nestmap.explore.bundle import Page
-from nestmap.runs.extras import read_images, read_trust
-from nestmap.runs.folder import Run
-from nestmap.runs.store import open_store
+from nestmap.app.cli import main
+from nestmap.app.runs.extras import read_images, read_trust
+from nestmap.app.runs.folder import Run
+from nestmap.app.runs.store import open_store
+from nestmap.views.explore.bundle import Page
 
 N = 300
 X = digits()[:N]
@@ -45,7 +45,9 @@ def _page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with thumbnails and true neighbours."""
     folder = tmp_path_factory.mktemp("fitted")
-    lines = [f"row{i},{','.join(map(str, row))},k{i % 3}" for i, row in enumerate(X.astype(int).tolist())]
+    lines = [
+        f"row{i},{','.join(map(str, row))},k{i % 3}" for i, row in enumerate(X.astype(int).tolist())
+    ]
     head = ",".join(["who", *(f"p{i}" for i in range(64)), "kind"])
     (folder / "data.csv").write_text("\n".join([head, *lines]) + "\n")
     arguments = ("--id", "who", "--label", "kind", "--trust", "--images", "8x8", "--quiet")
@@ -64,7 +66,9 @@ def test_a_run_keeps_thumbnails_and_true_neighbours(run: Path) -> None:
     assert (images == np.rint(X.reshape(-1, 8, 8) * 255 / X.max())).all()
     away = np.linalg.norm(X[:, None].astype(float) - X[None], axis=2)
     np.fill_diagonal(away, np.inf)
-    np.testing.assert_allclose(np.take_along_axis(away, trust.neighbors, 1), np.sort(away, axis=1)[:, :10], rtol=1e-6)
+    np.testing.assert_allclose(
+        np.take_along_axis(away, trust.neighbors, 1), np.sort(away, axis=1)[:, :10], rtol=1e-6
+    )
     assert list(trust.scores) == ["neighbourhood recall", "trustworthiness"]
     store = open_store(Run(run))
     assert store.meta["neighbors"] == 10 and store.meta["images"] == {"width": 8, "height": 8}
@@ -92,8 +96,12 @@ def test_the_store_is_built_once_and_again_when_the_run_has_changed(run: Path) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders of others are told by their rights")
-def test_a_run_that_cannot_be_written_to(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("nestmap.runs.store.os.access", lambda *_: False)  # root may write anywhere
+def test_a_run_that_cannot_be_written_to(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        "nestmap.app.runs.store.os.access", lambda *_: False
+    )  # root may write anywhere
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (run / "names.json").write_text('{"0": {"0": "as it was named"}}')
     before = {*run.iterdir()}
@@ -125,7 +133,10 @@ def test_compare_refuses_other_rows(run: Path, tmp_path: Path) -> None:
     (tmp_path / "less.csv").write_text("\n".join(data[:-1]) + "\n")
     for name, message in (("turned", "other names"), ("less", "299 rows, but")):
         arguments = ["--id", "who", "--label", "kind", "--quiet"]
-        assert main(["fit", str(tmp_path / f"{name}.csv"), "-o", str(tmp_path / name), *arguments]) == 0
+        assert (
+            main(["fit", str(tmp_path / f"{name}.csv"), "-o", str(tmp_path / name), *arguments])
+            == 0
+        )
         with pytest.raises(ValueError, match=message):
             open_store(Run(run), [str(tmp_path / name)])
 
@@ -137,9 +148,18 @@ def test_score_keeps_trust(run: Path) -> None:
     assert read_trust(run, N) is not None
 
 
-def test_trust_without_a_run_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trust_without_a_run_is_refused(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     np.save(tmp_path / "map.npy", X[:, :2])
-    arguments = ["score", str(run.parent / "data.csv"), str(tmp_path / "map.npy"), "--trust", "--label", "kind"]
+    arguments = [
+        "score",
+        str(run.parent / "data.csv"),
+        str(tmp_path / "map.npy"),
+        "--trust",
+        "--label",
+        "kind",
+    ]
     assert main([*arguments, "--id", "who"]) == 2
     assert "--trust is kept in a run" in capsys.readouterr().err
 
@@ -154,20 +174,41 @@ def test_export_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert "index.html: open it in a browser" in capsys.readouterr().err
     assert main(["export", str(run), "-o", f"{tmp_path}/site", "--quiet"]) == 3  # exists
     assert main(["export", str(run), "-o", f"{tmp_path}/site", "--quiet", "--force"]) == 0
-    assert main(["export", str(run), "-o", str(run.parent), "--quiet", "--force"]) == 3  # no site of ours
-    assert main(["export", str(run), "-o", f"{tmp_path}/map.cvs", "--quiet"]) == 2  # more likely a slip than a folder
+    assert (
+        main(["export", str(run), "-o", str(run.parent), "--quiet", "--force"]) == 3
+    )  # no site of ours
+    assert (
+        main(["export", str(run), "-o", f"{tmp_path}/map.cvs", "--quiet"]) == 2
+    )  # more likely a slip than a folder
     assert (run.parent / "data.csv").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--images", "8x9"], "makes 72 pixels, but rows have 64"), (["--images", "8"], "is no HEIGHTxWIDTH"),
-     (["--images", "0x64"], "1 to 256 pixels"), (["--images", "4x4x4"], "3 colours or none")],
-)  # fmt: skip
+    [
+        (["--images", "8x9"], "makes 72 pixels, but rows have 64"),
+        (["--images", "8"], "is no HEIGHTxWIDTH"),
+        (["--images", "0x64"], "1 to 256 pixels"),
+        (["--images", "4x4x4"], "3 colours or none"),
+    ],
+)
 def test_pictures_that_do_not_fit_are_refused(
-    run: Path, tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    run: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["fit", str(run.parent / "data.csv"), "-o", str(tmp_path / "r"), "--id", "who", "--label", "kind"]
+    command = [
+        "fit",
+        str(run.parent / "data.csv"),
+        "-o",
+        str(tmp_path / "r"),
+        "--id",
+        "who",
+        "--label",
+        "kind",
+    ]
     with suppress(SystemExit):  # argparse's way
         assert main([*command, *arguments]) == 2
     assert message in capsys.readouterr().err and not (tmp_path / "r").exists()
@@ -181,7 +222,9 @@ def test_runs_without_a_map_in_the_plane(run: Path) -> None:
         open_store(Run(run))
 
 
-@pytest.mark.parametrize("maps", [7, [7], [{"dims": 2}], [{"dims": "x", "file": "y"}], [{"dims": 2, "file": "../x"}]])
+@pytest.mark.parametrize(
+    "maps", [7, [7], [{"dims": 2}], [{"dims": "x", "file": "y"}], [{"dims": 2, "file": "../x"}]]
+)
 def test_damaged_records(run: Path, maps: Any) -> None:
     record = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**record, "maps": maps}))
@@ -189,7 +232,9 @@ def test_damaged_records(run: Path, maps: Any) -> None:
         open_store(Run(run))
 
 
-@pytest.mark.parametrize("name", ["trust.nestmap", "images.nestmap", "map-2d.nestmap", "rows.nestmap"])
+@pytest.mark.parametrize(
+    "name", ["trust.nestmap", "images.nestmap", "map-2d.nestmap", "rows.nestmap"]
+)
 def test_damaged_runs(run: Path, name: str) -> None:
     whole = (run / name).read_bytes()
     for data in (b"", whole[: len(whole) // 2], whole[:-20] + bytes(20), b"x" * 1000):
@@ -222,14 +267,19 @@ def ask(url: str, path: str) -> tuple[int, bytes]:
 def test_the_command_serves_until_it_is_stopped(run: Path, how: Any) -> None:
     arguments = ["explore", str(run), "--no-browser", "--port", "0", "--json"]
     code = (
-        "import sys; from pathlib import Path; from nestmap.explore.bundle import Page; from nestmap.cli import main;"
-        f"Page.find = classmethod(lambda cls: cls(Path({str(run.parents[1] / 'page')!r}), frozenset())); "
+        "import sys; from pathlib import Path; from nestmap.views.explore.bundle import Page; from "
+        "nestmap.app.cli import main;"
+        f"Page.find = classmethod(lambda cls: cls(Path({str(run.parents[1] / 'page')!r}), "
+        "frozenset())); "
         f"sys.argv[1:] = {arguments!r}; sys.exit(main())"
     )
     with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-W", "error", "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         preexec_fn=heed_ctrl_c,
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stderr is not None
         text = ""
         while not text.rstrip().endswith("}"):

@@ -1,5 +1,7 @@
 """Clients of the explorer's server that say nothing, take their time, or come all at once."""
 
+# ruff: noqa: F401 (fixtures)
+
 from __future__ import annotations
 
 import socket
@@ -12,16 +14,18 @@ from typing import Any
 
 import pytest
 from conftest import run_together
-from serving import ask, given_original, given_page, given_server, given_store  # noqa: F401  # fixtures
+from serving import ask, given_original, given_page, given_server, given_store  # fixtures
 
-from nestmap.explore import SavedNames, Server, Store
-from nestmap.explore.visits import Visits
+from nestmap.views.explore import SavedNames, Server, Store
+from nestmap.views.explore.visits import Visits
 
 
 @contextmanager
 def serving(store: Path, **limits: float) -> Iterator[tuple[Server, tuple[str, int]]]:
     """A server with other limits, and its address."""
-    server = type("Limited", (Server,), limits)(Store(store, SavedNames(store.parent / "names.json")))
+    server = type("Limited", (Server,), limits)(
+        Store(store, SavedNames(store.parent / "names.json"))
+    )
     server.start()
     try:
         yield server, ("127.0.0.1", int(server.server_address[1]))
@@ -50,12 +54,18 @@ def is_closed(connection: socket.socket) -> bool:
 HEAD = b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def test_two_hundred_idle_connections_keep_nobody_out(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_two_hundred_idle_connections_keep_nobody_out(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with serving(store) as (server, address), ExitStack() as stack:
-        idle = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(200)]
+        idle = [
+            stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(200)
+        ]
         for each in idle[::2]:
             each.sendall(b"GET / HT")  # half a request is none
-        assert [ask(server, path)[0] for path in ("/", "/data/meta.json", "/app.js") * 3] == [200] * 9
+        assert [ask(server, path)[0] for path in ("/", "/data/meta.json", "/app.js") * 3] == [
+            200
+        ] * 9
         assert len(server.visits) <= 2 * Server.most_connections
         assert is_closed(idle[0])
     assert capfd.readouterr() == ("", "")
@@ -63,7 +73,9 @@ def test_two_hundred_idle_connections_keep_nobody_out(store: Path, capfd: pytest
 
 def test_the_longest_idle_connection_makes_way(store: Path) -> None:
     with serving(store, most_connections=2) as (server, address), ExitStack() as stack:
-        one, two = (stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(2))
+        one, two = (
+            stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(2)
+        )
         for each in (one, two, one):  # all get an answer, and stay
             each.sendall(HEAD)
             assert each.recv(9999).startswith(b"HTTP/1.1 200")
@@ -74,7 +86,9 @@ def test_the_longest_idle_connection_makes_way(store: Path) -> None:
         assert one.recv(9999).startswith(b"HTTP/1.1 200")
 
 
-def test_connections_beyond_those_that_are_busy_are_closed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_beyond_those_that_are_busy_are_closed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entered, go = threading.Semaphore(0), threading.Event()
     original = Store.search
 
@@ -86,7 +100,10 @@ def test_connections_beyond_those_that_are_busy_are_closed(store: Path, monkeypa
     monkeypatch.setattr(Store, "search", slow)
     found: list[int] = []
     with serving(store, most_connections=2) as (server, address):
-        busy = [threading.Thread(target=lambda: found.append(ask(server, "/api/search?q=1")[0])) for _ in range(2)]
+        busy = [
+            threading.Thread(target=lambda: found.append(ask(server, "/api/search?q=1")[0]))
+            for _ in range(2)
+        ]
         for thread in busy:
             thread.start()
         assert all(entered.acquire(timeout=20) for _ in busy)
@@ -101,7 +118,9 @@ def test_connections_beyond_those_that_are_busy_are_closed(store: Path, monkeypa
 
 
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: local", b"POST"])
-def test_requests_that_do_not_end_are_ended(store: Path, sent: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+def test_requests_that_do_not_end_are_ended(
+    store: Path, sent: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A letter now and then does not help."""
     if sent == b"POST":
         wanted = b"Origin: http://localhost\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n"
@@ -123,14 +142,21 @@ def test_requests_that_do_not_end_are_ended(store: Path, sent: bytes, capfd: pyt
 
 
 def test_connections_that_ask_for_nothing_more_are_ended(store: Path) -> None:
-    with serving(store, idle_seconds=0.2) as (_, address), socket.create_connection(address, timeout=10) as idle:
+    with (
+        serving(store, idle_seconds=0.2) as (_, address),
+        socket.create_connection(address, timeout=10) as idle,
+    ):
         idle.sendall(HEAD)
         assert idle.recv(9999).startswith(b"HTTP/1.1 200")
         assert is_closed(idle)
 
 
-def test_answers_that_nobody_takes_are_ended(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "page" / "app.js").write_bytes(bytes(30_000_000))  # more than the system keeps for a connection
+def test_answers_that_nobody_takes_are_ended(
+    store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page" / "app.js").write_bytes(
+        bytes(30_000_000)
+    )  # more than the system keeps for a connection
     with serving(store, answer_seconds=0.3, slowest=1e12) as (server, address):
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -187,7 +213,8 @@ def test_many_tabs_at_once(server: Server) -> None:
 
     def look() -> None:
         found.extend(
-            ask(server, path)[0] for path in ("/", "/data/meta.json", "/data/m0/rows/0.bin", "/api/search?q=1")
+            ask(server, path)[0]
+            for path in ("/", "/data/meta.json", "/data/m0/rows/0.bin", "/api/search?q=1")
         )
 
     threads = [threading.Thread(target=look) for _ in range(12)]

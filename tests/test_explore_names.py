@@ -1,5 +1,7 @@
 """Names of clusters as readers give them, at once and from several processes."""
 
+# ruff: noqa: F401 (fixtures)
+
 from __future__ import annotations
 
 import errno
@@ -13,18 +15,21 @@ from typing import Any
 
 import pytest
 from conftest import line_of, run_together
-from serving import ask, given_original, given_page, given_server, given_store, rename  # noqa: F401  # fixtures
+from serving import ask, given_original, given_page, given_server, given_store, rename  # fixtures
 
 from nestmap import ModelFileError
-from nestmap._work.lock import locked
-from nestmap.explore import SavedNames, Server, Store
-from nestmap.explore.names import tidy
+from nestmap.core.work.lock import locked
+from nestmap.views.explore import SavedNames, Server, Store
+from nestmap.views.explore.names import tidy
 
 
 def test_names_are_saved_and_shown_from_then_on(server: Server, store: Path) -> None:
     before = json.loads(ask(server, "/data/names/0.json")[2])
     tag = ask(server, "/data/names/0.json")[1]["etag"]
-    assert rename(server, {"level": 0, "index": 3, "name": "  my\nname <i> "}) == (200, {"name": "my name <i>"})
+    assert rename(server, {"level": 0, "index": 3, "name": "  my\nname <i> "}) == (
+        200,
+        {"name": "my name <i>"},
+    )
     status, _, body = ask(server, "/data/names/0.json", If_None_Match=tag)
     assert status == 200 and json.loads(body) == [*before[:3], "my name <i>", *before[4:]]
     cluster = Store(store).clusters(0)[3]
@@ -50,13 +55,21 @@ def test_names_that_another_server_saved_are_seen(server: Server, store: Path) -
 @pytest.mark.parametrize(
     "record",
     [
-        {}, [], 7, b"null", {"level": 0, "index": 0}, {"level": "0", "index": 0, "name": "a"},
-        {"level": 0, "index": -1, "name": "a"}, {"level": 0, "index": 10**9, "name": "a"},
-        {"level": 99, "index": 0, "name": "a"}, {"level": True, "index": 0, "name": "a"},
-        {"level": 0, "index": 0, "name": 3}, {"level": 0, "index": 0, "name": "a", "path": "/etc/passwd"},
+        {},
+        [],
+        7,
+        b"null",
+        {"level": 0, "index": 0},
+        {"level": "0", "index": 0, "name": "a"},
+        {"level": 0, "index": -1, "name": "a"},
+        {"level": 0, "index": 10**9, "name": "a"},
+        {"level": 99, "index": 0, "name": "a"},
+        {"level": True, "index": 0, "name": "a"},
+        {"level": 0, "index": 0, "name": 3},
+        {"level": 0, "index": 0, "name": "a", "path": "/etc/passwd"},
         {"level": -1, "index": 0, "name": "a"},
     ],
-)  # fmt: skip
+)
 def test_records_that_are_no_names_are_refused(server: Server, store: Path, record: Any) -> None:
     assert rename(server, record)[0] == 400
     assert not (store.parent / "names.json").exists()
@@ -81,7 +94,9 @@ def test_other_sites_cannot_save_names(server: Server, store: Path) -> None:
     assert rename(server, record, Origin="http://evil.example")[0] == 403
     assert rename(server, record, Origin="null")[0] == 403
     assert rename(server, record, Origin="")[0] == 403
-    assert rename(server, record, Origin=f"http://127.0.0.1:{server.server_address[1] + 1}")[0] == 403
+    assert (
+        rename(server, record, Origin=f"http://127.0.0.1:{server.server_address[1] + 1}")[0] == 403
+    )
     assert rename(server, record, Sec_Fetch_Site="cross-site")[0] == 403
     assert rename(server, record, Content_Type="text/plain")[0] == 415
     assert rename(server, record, Content_Type="application/x-www-form-urlencoded")[0] == 415
@@ -121,8 +136,9 @@ def test_names_from_several_objects_and_processes_are_all_kept(tmp_path: Path) -
     begin = tmp_path / "begin"
     code = (
         "import sys, time, pathlib\n"
-        "from nestmap.explore.names import SavedNames\n"
-        "path, begin, level = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])\n"
+        "from nestmap.views.explore.names import SavedNames\n"
+        "path, begin, level = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), "
+        "int(sys.argv[3])\n"
         "saved = SavedNames(path)\n"
         "print(flush=True)\n"
         "end = time.monotonic() + 60\n"
@@ -155,7 +171,10 @@ def _full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("what", ["nestmap.explore.names.write_json", "os.replace", "nestmap._work.lock.os.open"])
+@pytest.mark.parametrize(
+    "what",
+    ["nestmap.views.explore.names.write_json", "os.replace", "nestmap.core.work.lock.os.open"],
+)
 def test_a_name_that_cannot_be_written_is_not_served(
     server: Server, store: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -175,7 +194,9 @@ def test_a_name_that_cannot_be_written_is_not_served(
     assert now == [*before[:3], "kept", *before[4:]]
 
 
-def test_a_lock_that_is_not_let_go_is_an_error_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_not_let_go_is_an_error_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock = tmp_path / "names.json.lock"
     with (
         locked(lock, "names"),
@@ -185,7 +206,7 @@ def test_a_lock_that_is_not_let_go_is_an_error_after_a_while(tmp_path: Path, mon
         pass
     with locked(lock, "names", 0):
         pass
-    monkeypatch.setattr("nestmap._work.lock._lock", _full)  # a file system without locks
+    monkeypatch.setattr("nestmap.core.work.lock._lock", _full)  # a file system without locks
     SavedNames(tmp_path / "names.json").set(0, 1, "a")
     assert SavedNames(tmp_path / "names.json").read() == {0: {1: "a"}}
 
@@ -199,7 +220,9 @@ def test_changes_of_the_file_within_one_step_of_the_clock_are_seen(tmp_path: Pat
         saved = SavedNames(path)
         assert saved.read() == {0: {1: "a"}}
         other = tmp_path / "other.json"
-        other.write_text('{"0": {"1": "b"}}')  # of the same size, in another file with the same time
+        other.write_text(
+            '{"0": {"1": "b"}}'
+        )  # of the same size, in another file with the same time
         os.utime(other, ns=(when, when))
         os.replace(other, path)
         assert saved.read() == {0: {1: "b"}}
@@ -211,14 +234,20 @@ def test_changes_of_the_file_within_one_step_of_the_clock_are_seen(tmp_path: Pat
     assert saved.read() == {}  # as the error for a damaged file says
 
 
-def test_more_names_than_can_be_read_again_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_names_than_can_be_read_again_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     saved = SavedNames(tmp_path / "names.json")
     saved.set(0, 1, "a")
-    monkeypatch.setattr("nestmap.explore.names._LARGEST", 300)
+    monkeypatch.setattr("nestmap.views.explore.names._LARGEST", 300)
     with pytest.raises(ValueError, match="would grow beyond 300 bytes"):
         saved.set(0, 2, "b" * 300)
     assert saved.read() == {0: {1: "a"}}
 
 
 def test_tidy() -> None:
-    assert tidy("a\x00b\u202ec\td") == "a b c d" and tidy("x" * 999) == "x" * 200 and tidy(" \n ") == ""
+    assert (
+        tidy("a\x00b\u202ec\td") == "a b c d"
+        and tidy("x" * 999) == "x" * 200
+        and tidy(" \n ") == ""
+    )

@@ -1,5 +1,7 @@
 """The explorer's server as a browser meets it, and as someone with bad intentions does."""
 
+# ruff: noqa: F401 (fixtures)
+
 from __future__ import annotations
 
 import errno
@@ -16,14 +18,36 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving import SECRET, N, X, ask, fitted, given_original, given_page, given_server, given_store, raw, rename  # noqa: F401  # fixtures
+from serving import (
+    SECRET,
+    N,
+    X,
+    ask,
+    fitted,
+    given_original,
+    given_page,
+    given_server,
+    given_store,
+    raw,
+    rename,
+)  # fixtures
 
 from nestmap import ModelFileError
-from nestmap.explore import Explorer, SavedNames, Server, Store, explore, export, write_site, write_store
-from nestmap.explore.bundle import Page
-from nestmap.explore.server import is_loopback
+from nestmap.views.explore import (
+    Explorer,
+    SavedNames,
+    Server,
+    Store,
+    explore,
+    export,
+    write_site,
+    write_store,
+)
+from nestmap.views.explore.bundle import Page
+from nestmap.views.explore.server import is_loopback
 
-# -- what it serves -----------------------------------------------------------------------------------------------
+# -- what it serves
+# -----------------------------------------------------------------------------------------------
 
 
 def test_page_and_data(server: Server, store: Path) -> None:
@@ -33,7 +57,11 @@ def test_page_and_data(server: Server, store: Path) -> None:
     assert config == {"transport": "server", "token": None, "store": server.store.id}
     assert ask(server, "/app.js")[2] == b"console.log(1)"
     status, headers, body = ask(server, "/data/m0/rows/0.bin", Accept_Encoding="gzip, br")
-    assert (status, headers["content-encoding"], body) == (200, "gzip", (store / "m0/rows/0.bin.gz").read_bytes())
+    assert (status, headers["content-encoding"], body) == (
+        200,
+        "gzip",
+        (store / "m0/rows/0.bin.gz").read_bytes(),
+    )
     plain = ask(server, "/data/m0/rows/0.bin")
     assert "content-encoding" not in plain[1] and plain[2] == gzip.decompress(body)
     meta = json.loads(ask(server, "/data/meta.json")[2])
@@ -62,9 +90,19 @@ def test_every_answer_has_the_security_headers(server: Server) -> None:
     for path in ("/", "/app.js", "/data/meta.json", "/nothing", "/api/search?q=1"):
         headers = ask(server, path)[1]
         policy = headers["content-security-policy"]
-        assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
-        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
-        assert headers["cross-origin-resource-policy"] == "same-origin" and "Python" not in headers["server"]
+        assert (
+            "default-src 'none'" in policy
+            and "unsafe" not in policy
+            and "frame-ancestors 'none'" in policy
+        )
+        assert (
+            headers["x-content-type-options"] == "nosniff"
+            and headers["referrer-policy"] == "no-referrer"
+        )
+        assert (
+            headers["cross-origin-resource-policy"] == "same-origin"
+            and "Python" not in headers["server"]
+        )
     index = ask(server, "/")[2].decode()
     script = re.search(r"<script>(.*?)</script>", index)[1]  # type: ignore[index]
     from base64 import b64encode
@@ -74,7 +112,8 @@ def test_every_answer_has_the_security_headers(server: Server) -> None:
 
 def test_search(server: Server) -> None:
     found = json.loads(ask(server, "/api/search?q=NAME%2039&most=5")[2])
-    assert found["total"] == 11 + 1 - 1 and len(found["hits"]) == 5 and not found["more"]  # 39, 390 to 399
+    # 39, 390 to 399
+    assert found["total"] == 11 + 1 - 1 and len(found["hits"]) == 5 and not found["more"]
     assert all(text.startswith("Name 39") for _, text in found["hits"])
     rows = json.loads(ask(server, "/data/rows/0.json")[2])
     assert all(rows[place][1] == text for place, text in found["hits"])
@@ -84,7 +123,8 @@ def test_search(server: Server) -> None:
     assert json.loads(ask(server, "/api/search?q=")[2]) == {"total": 0, "more": False, "hits": []}
     assert json.loads(ask(server, "/api/search")[2])["total"] == 0
     assert json.loads(ask(server, "/api/search?q=" + "9" * 3000)[2])["total"] == 0
-    assert json.loads(ask(server, "/api/search?q=%22,%22")[2])["total"] == 0  # how the file separates texts
+    # how the file separates texts
+    assert json.loads(ask(server, "/api/search?q=%22,%22")[2])["total"] == 0
     assert ask(server, "/api/search?q=a&most=-1")[0] == 400
     assert ask(server, "/api/search?q=a&most=1e9")[0] == 400
 
@@ -95,7 +135,8 @@ def test_rows_without_names_are_found_by_number(tmp_path: Path) -> None:
     assert store.search(str(N), 9)["total"] == 0
 
 
-# -- what it refuses ----------------------------------------------------------------------------------------------
+# -- what it refuses
+# ----------------------------------------------------------------------------------------------
 
 
 PATHS = (
@@ -120,7 +161,23 @@ def test_paths_outside_are_refused(server: Server, store: Path, tmp_path: Path) 
         assert status in (400, 404) and SECRET.encode() not in body and b"root:" not in body, path
 
 
-PARTS = ("..", ".", "/", "\\", "m0", "rows", "0", ".bin", "names", "\x00", "é", "%2e", "secret", ".json", "meta")
+PARTS = (
+    "..",
+    ".",
+    "/",
+    "\\",
+    "m0",
+    "rows",
+    "0",
+    ".bin",
+    "names",
+    "\x00",
+    "é",
+    "%2e",
+    "secret",
+    ".json",
+    "meta",
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -142,19 +199,35 @@ def test_names_that_lead_here_from_elsewhere_are_refused(server: Server) -> None
         "[::2]",
     ):
         assert ask(server, "/data/meta.json", host=host)[0] == 403, host
-    for host in ("localhost", f"LOCALHOST:{port}", "localhost.:80", "127.0.0.1:9", "[::1]:80"):  # forwarded ports
+    # forwarded ports
+    for host in ("localhost", f"LOCALHOST:{port}", "localhost.:80", "127.0.0.1:9", "[::1]:80"):
         assert ask(server, "/data/meta.json", host=host)[0] == 200, host
 
 
 def test_requests_that_are_none(server: Server) -> None:
     assert b" 400 " in raw(server, b"GET /data/meta.json HTTP/1.1\r\n\r\n")  # no host
-    assert b" 400 " in raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
-    assert b" 40" in raw(server, b"GET http://evil.example/data/meta.json HTTP/1.1\r\nHost: evil.example\r\n\r\n")
-    assert b" 414 " in raw(server, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    assert b"200" not in raw(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n")[:30]
+    assert b" 400 " in raw(
+        server, b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n"
+    )
+    assert b" 40" in raw(
+        server, b"GET http://evil.example/data/meta.json HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+    )
+    assert b" 414 " in raw(
+        server, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    )
+    assert (
+        b"200"
+        not in raw(
+            server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n"
+        )[:30]
+    )
     raw(server, b"")
-    inner = b"GET /data/meta.json HTTP/1.1\r\nHost: localhost\r\n\r\n"  # a request as the body of another
-    asked = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(inner), inner)
+    # a request as the body of another
+    inner = b"GET /data/meta.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    asked = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (
+        len(inner),
+        inner,
+    )
     assert raw(server, asked).count(b"HTTP/1.1 ") == 1
     assert ask(server, "/?" + "&".join(f"a{i}=1" for i in range(50)))[0] == 400
     assert ask(server, "/data/meta.json")[0] == 200  # it is still there
@@ -213,7 +286,9 @@ def test_hostile_requests_are_answered_and_nothing_is_printed(
     assert capfd.readouterr() == ("", "")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
 @given(st.lists(st.sampled_from([
     b"GET ", b"POST ", b"/", b"data/meta.json", b"api/names", b" HTTP/1.1", b"\r\n", b"Host: localhost\r\n",
     b"http://", b"Origin: ", b"Content-Length: 3\r\n", b"\xff", b"\x00", b"?v=", b"\r\n\r\n", b";q=", b"[", b"%",
@@ -237,34 +312,55 @@ def test_any_bytes_are_answered_or_closed(
         ("gzip;q=nan", ""), ("gzip;q=-1", ""), ("gzip;q=7", ""), ("gzip;q=", ""), (",;,;q=0,", ""),
     ],
 )  # fmt: skip
-def test_encodings_that_are_accepted(server: Server, store: Path, accepted: str, encoding: str) -> None:
+def test_encodings_that_are_accepted(
+    server: Server, store: Path, accepted: str, encoding: str
+) -> None:
     status, headers, body = ask(server, "/data/m0/rows/0.bin", Accept_Encoding=accepted)
     if encoding == "406":
         assert status == 406 and b"refuses both" in body
         return
-    assert (status, headers.get("content-encoding", ""), headers["vary"]) == (200, encoding, "Accept-Encoding")
+    assert (status, headers.get("content-encoding", ""), headers["vary"]) == (
+        200,
+        encoding,
+        "Accept-Encoding",
+    )
     packed = (store / "m0/rows/0.bin.gz").read_bytes()
     assert body == (packed if encoding else gzip.decompress(packed))
 
 
 def test_a_body_that_waits_to_be_asked_for(server: Server) -> None:
     body = b'{"level": 0, "index": 0, "name": "waited"}'
-    wanted = b"Origin: http://localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body)
-    with socket.create_connection(("127.0.0.1", int(server.server_address[1])), timeout=10) as connection:
+    wanted = (
+        b"Origin: http://localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+        % len(body)
+    )
+    with socket.create_connection(
+        ("127.0.0.1", int(server.server_address[1])), timeout=10
+    ) as connection:
         connection.sendall(POST + wanted)
         assert connection.recv(9999).startswith(b"HTTP/1.1 100 ")
         connection.sendall(body)
         assert connection.recv(9999).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
+@pytest.mark.parametrize(
+    "method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"]
+)
 def test_other_methods_are_refused(server: Server, method: str) -> None:
     assert ask(server, "/data/meta.json", method)[0] in (405, 501)
 
 
 def test_posts_elsewhere_are_refused(server: Server) -> None:
     assert (
-        ask(server, "/data/meta.json", "POST", {}, Origin=server.url[:-1], Content_Type="application/json")[0] == 404
+        ask(
+            server,
+            "/data/meta.json",
+            "POST",
+            {},
+            Origin=server.url[:-1],
+            Content_Type="application/json",
+        )[0]
+        == 404
     )
 
 
@@ -273,8 +369,16 @@ def test_other_hosts_need_the_token(store: Path) -> None:
     server.start()
     try:
         token = str(server.token)
-        assert len(token) >= 32 and server.url.endswith(f"/{token}/") and token not in repr(server.store.meta)
-        assert ask(server, f"/{token}/")[0] == ask(server, f"/{token}/data/meta.json", host="my.host")[0] == 200
+        assert (
+            len(token) >= 32
+            and server.url.endswith(f"/{token}/")
+            and token not in repr(server.store.meta)
+        )
+        assert (
+            ask(server, f"/{token}/")[0]
+            == ask(server, f"/{token}/data/meta.json", host="my.host")[0]
+            == 200
+        )
         for path in ("/", "/data/meta.json", f"/{token[:-1]}/", f"/{token}x/data/meta.json", f"/{token.swapcase()}/",
                      "//", f"/data/meta.json?token={token}", "/%00/", "/%c3%bc/"):  # fmt: skip
             status, _, body = ask(server, path)
@@ -315,7 +419,9 @@ def test_files_damaged_while_it_runs(server: Server, store: Path) -> None:
     assert ask(server, "/data/names/1.json")[0] == 200
 
 
-def test_files_of_another_kind_while_it_runs(server: Server, store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_files_of_another_kind_while_it_runs(
+    server: Server, store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Each is named; nothing is printed."""
     rename(server, {"level": 0, "index": 0, "name": "mine"})
     for file, content, path in (
@@ -371,7 +477,9 @@ def test_a_store_that_is_built_again_under_the_server(server: Server, store: Pat
     script = re.findall(rb"<script>(.*?)</script>", body)[0]
     assert b64encode(sha256(script).digest()).decode() in headers["content-security-policy"]
     assert ask(server, f"/data/rows/0.json?v={new}")[0] == 200
-    assert b"Other" in gzip.decompress(ask(server, f"/data/rows/0.json?v={new}", Accept_Encoding="gzip")[2])
+    assert b"Other" in gzip.decompress(
+        ask(server, f"/data/rows/0.json?v={new}", Accept_Encoding="gzip")[2]
+    )
     assert json.loads(ask(server, f"/api/search?q=other&v={new}")[2])["total"] == N
 
 
@@ -394,15 +502,19 @@ def test_a_store_that_changes_in_the_middle_of_an_answer(
     assert ask(server, f"/data/m0/rows/0.bin?v={server.store.id}")[0] == 200
 
 
-# -- from Python --------------------------------------------------------------------------------------------------
+# -- from Python
+# --------------------------------------------------------------------------------------------------
 
 
 def test_explore_from_python() -> None:
-    picture = fitted().explore(names=[str(i) for i in range(N)], metadata={"a": np.arange(N) % 4}, trust=True)
+    picture = fitted().explore(
+        names=[str(i) for i in range(N)], metadata={"a": np.arange(N) % 4}, trust=True
+    )
     assert isinstance(picture, Explorer) and picture.url.startswith("http://127.0.0.1:")
     folder = picture._server.store.folder
     with picture:
-        assert ask(picture._server, "/data/meta.json")[0] == 403  # other users of this machine have no token
+        # other users of this machine have no token
+        assert ask(picture._server, "/data/meta.json")[0] == 403
         token = f"/{picture._server.token}"
         meta = json.loads(ask(picture._server, f"{token}/data/meta.json")[2])
         assert (
@@ -410,25 +522,45 @@ def test_explore_from_python() -> None:
             and meta["can_save"]
             and "'self' http://localhost:*" in picture._server.shown.policy
         )
-        wanted = {"Origin": picture.url.removesuffix(f"{token}/"), "Content_Type": "application/json"}
+        wanted = {
+            "Origin": picture.url.removesuffix(f"{token}/"),
+            "Content_Type": "application/json",
+        }
         assert (
-            ask(picture._server, f"{token}/api/names", "POST", {"level": 0, "index": 0, "name": "mine"}, **wanted)[0]
+            ask(
+                picture._server,
+                f"{token}/api/names",
+                "POST",
+                {"level": 0, "index": 0, "name": "mine"},
+                **wanted,
+            )[0]
             == 200
         )
         assert list(picture.names[0].values()) == ["mine"]
         html = picture._repr_html_()
         assert f'src="{picture.url}"' in html and "<img" in html
-        status, headers, body = ask(picture._server, f"{token}/alive")  # for a page of another origin
-        assert status == 200 and body == b"" and headers["cross-origin-resource-policy"] == "cross-origin"
+        # for a page of another origin
+        status, headers, body = ask(picture._server, f"{token}/alive")
+        assert (
+            status == 200
+            and body == b""
+            and headers["cross-origin-resource-policy"] == "cross-origin"
+        )
         assert ask(picture._server, "/alive")[0] == 403
         png = picture._repr_png_()
         assert png is not None and png[:4] == b"\x89PNG"
         assert picture.url in repr(picture)
     assert not folder.parent.exists()
-    assert "<img" in picture._repr_html_() and "iframe" not in picture._repr_html_() and "stopped" in repr(picture)
+    assert (
+        "<img" in picture._repr_html_()
+        and "iframe" not in picture._repr_html_()
+        and "stopped" in repr(picture)
+    )
     picture.stop()  # twice does no harm
     with pytest.raises(OSError, match=r"."):
-        socket.create_connection(("127.0.0.1", int(picture.url.split(":")[2].split("/")[0])), timeout=2)
+        socket.create_connection(
+            ("127.0.0.1", int(picture.url.split(":")[2].split("/")[0])), timeout=2
+        )
 
 
 def test_explore_cleans_up_after_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -486,8 +618,12 @@ def test_a_store_that_is_built_again_during_an_export(
     assert write_site(tmp_path / "site", Store(store)).is_dir()
 
 
-def test_a_page_that_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_was_not_built_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr("nestmap.explore.bundle.__file__", str(tmp_path / "nowhere" / "bundle.py"))
+    monkeypatch.setattr(
+        "nestmap.views.explore.bundle.__file__", str(tmp_path / "nowhere" / "bundle.py")
+    )
     with pytest.raises(ModelFileError, match=r"has no index.html"):
         Page.find()

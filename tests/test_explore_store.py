@@ -18,14 +18,14 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from nestmap import HNNE
-from nestmap._progress import Progress
-from nestmap.explore import Store, write_store
-from nestmap.explore.content import as_cells, check_content
-from nestmap.explore.order import ROWS, TreeOrder
-from nestmap.explore.panels import count_some, feature_columns, named_levels
-from nestmap.explore.trust import measure_trust
-from nestmap.hierarchy.tree import Hierarchy, Level
-from nestmap.hierarchy.typical import find_extremes, find_typical
+from nestmap.core.progress import Progress
+from nestmap.method.hierarchy.tree import Hierarchy, Level
+from nestmap.method.hierarchy.typical import find_extremes, find_typical
+from nestmap.views.explore import Store, write_store
+from nestmap.views.explore.content import as_cells, check_content
+from nestmap.views.explore.order import ROWS, TreeOrder
+from nestmap.views.explore.panels import count_some, feature_columns, named_levels
+from nestmap.views.explore.trust import measure_trust
 
 N = 600
 X, Y = digits()[:N], load_digits().target[:N]
@@ -53,9 +53,11 @@ class Files:
     def level(self, level: str, number: int = 0) -> dict[str, np.ndarray]:
         """All tiles of a level, put together; places with their origins."""
         tiles = self.meta["maps"][number]["tiles"][level]
-        names = ("x", "y", "row", "parent") if level == "rows" else (
-            "x", "y", "radius", "size", "first_row", "children", "parent", "cluster"
-        )  # fmt: skip
+        names = (
+            ("x", "y", "row", "parent")
+            if level == "rows"
+            else ("x", "y", "radius", "size", "first_row", "children", "parent", "cluster")
+        )
         parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
         for t, (begin, end) in enumerate(zip(tiles["begin"], tiles["end"], strict=True)):
             data, at = self.bytes(f"m{number}/{level}/{t}.bin"), 0
@@ -66,13 +68,17 @@ class Files:
                 at += 4 * n
                 if name in "xy":
                     values = values.astype(np.float64) + tiles["origin"][t]["xy".index(name)]
-                parts[name].append(values[:-1] if name == "children" and end < tiles["end"][-1] else values)
+                parts[name].append(
+                    values[:-1] if name == "children" and end < tiles["end"][-1] else values
+                )
             assert at == len(data)
         return {name: np.concatenate(values) for name, values in parts.items()}
 
     def colors(self, key: str, level: str, kind: str) -> np.ndarray:
         n = len(self.meta["maps"][0]["tiles"][level]["begin"])
-        return np.concatenate([np.frombuffer(self.bytes(f"colors/{key}/{level}/{t}.bin"), kind) for t in range(n)])
+        return np.concatenate(
+            [np.frombuffer(self.bytes(f"colors/{key}/{level}/{t}.bin"), kind) for t in range(n)]
+        )
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +89,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     ink[::50] = np.nan
     words = np.array(["even", "odd", None], dtype=object)
     folder = write_store(
-        tmp_path_factory.mktemp("store") / "all", fitted(), X, names=[f"no {i}" for i in range(N)],
+        tmp_path_factory.mktemp("store") / "all",
+        fitted(),
+        X,
+        names=[f"no {i}" for i in range(N)],
         metadata={"digit": Y, "ink": ink, "word": words[np.where(Y == 0, 2, Y % 2)]},
-        texts=[f"the digit {y} as it was written" for y in Y], quality=trust.scores, neighbors=trust.neighbors,
-        images=X.reshape(-1, 8, 8), compare={"mosaic": fitted(layout="mosaic"), "plain": X[:, 20:22]}, title="digits",
-    )  # fmt: skip
+        texts=[f"the digit {y} as it was written" for y in Y],
+        quality=trust.scores,
+        neighbors=trust.neighbors,
+        images=X.reshape(-1, 8, 8),
+        compare={"mosaic": fitted(layout="mosaic"), "plain": X[:, 20:22]},
+        title="digits",
+    )
     return Files(folder)
 
 
@@ -99,7 +112,9 @@ def test_rows_come_back_where_the_model_has_them(files: Files) -> None:
         rows = files.level("rows", number)
         assert sorted(rows["row"]) == list(range(N))
         width = np.ptp(positions, axis=0).max()
-        np.testing.assert_allclose(np.stack([rows["x"], rows["y"]], 1), positions[rows["row"]], atol=1e-7 * width)
+        np.testing.assert_allclose(
+            np.stack([rows["x"], rows["y"]], 1), positions[rows["row"]], atol=1e-7 * width
+        )
         box = files.meta["maps"][number]["bounds"]
         assert box == [*positions.min(axis=0).tolist(), *positions.max(axis=0).tolist()]
 
@@ -116,7 +131,9 @@ def test_the_tree_comes_back(files: Files) -> None:
         assert (own == labels).all()  # rows below a node are contiguous
         assert (nodes["first_row"] == np.cumsum(nodes["size"]) - nodes["size"]).all()
         below = rows if k == 0 else files.level(str(k - 1))
-        assert (np.repeat(np.arange(len(nodes["size"])), np.diff(nodes["children"])) == below["parent"]).all()
+        assert (
+            np.repeat(np.arange(len(nodes["size"])), np.diff(nodes["children"])) == below["parent"]
+        ).all()
         is_top = k == tree.n_levels - 1
         assert (nodes["parent"] == 0xFFFFFFFF).all() == is_top
         if not is_top:
@@ -147,7 +164,11 @@ def test_centres_and_radii(files: Files) -> None:
 def test_colours_of_rows_and_nodes(files: Files) -> None:
     rows, tree = files.level("rows")["row"], fitted().hierarchy_
     digit, ink, word, *quality = files.meta["columns"]
-    assert (digit["name"], digit["kind"], digit["categories"]) == ("digit", "category", [str(i) for i in range(10)])
+    assert (digit["name"], digit["kind"], digit["categories"]) == (
+        "digit",
+        "category",
+        [str(i) for i in range(10)],
+    )
     assert digit["counts"] == np.bincount(Y).tolist()
     assert (files.colors(digit["key"], "rows", "u1") == Y[rows]).all()
     values = files.colors(ink["key"], "rows", "<f4")
@@ -155,14 +176,18 @@ def test_colours_of_rows_and_nodes(files: Files) -> None:
     assert ((files.colors(word["key"], "rows", "u1") == 255) == (Y[rows] == 0)).all()
     assert [each["name"] for each in quality] == ["neighbourhood recall", "trustworthiness"]
     assert all(
-        each["quality"] and 0 <= each["min"] <= each["low"] < each["high"] <= each["max"] <= 1 for each in quality
+        each["quality"] and 0 <= each["min"] <= each["low"] < each["high"] <= each["max"] <= 1
+        for each in quality
     )
     known = np.sort(values[~np.isnan(values)])
     assert [ink["min"], ink["low"], ink["high"], ink["max"]] == known[[0, 5, -6, -1]].tolist()
     for k in range(tree.n_levels):
         labels = tree.labels(k)[rows]
         nodes = files.level(str(k))["cluster"]
-        modes, means = files.colors(digit["key"], str(k), "u1"), files.colors(ink["key"], str(k), "<f4")
+        modes, means = (
+            files.colors(digit["key"], str(k), "u1"),
+            files.colors(ink["key"], str(k), "<f4"),
+        )
         for i, node in enumerate(nodes):
             counts = np.bincount(Y[rows][labels == node], minlength=10)
             assert counts[modes[i]] == counts.max()
@@ -179,7 +204,11 @@ def test_names_and_panels(files: Files) -> None:
     for k in range(tree.n_levels):
         names, clusters = files.json(f"names/{k}.json"), files.level(str(k))["cluster"]
         assert len(set(names)) == len(names) == tree.level_sizes[k]
-        panels = [panel for c in range(-(-len(names) // 256)) for panel in files.json(f"panels/{k}/{c}.json")]
+        panels = [
+            panel
+            for c in range(-(-len(names) // 256))
+            for panel in files.json(f"panels/{k}/{c}.json")
+        ]
         assert [panel["name"] for panel in panels] == names
         typical, odd = find_extremes(tree, k, X, 6)
         for panel, cluster in zip(panels, clusters, strict=True):
@@ -199,7 +228,9 @@ def test_typical_and_odd_rows_are_different_ones_at_the_two_ends() -> None:
         own = tree.members(-1, node)
         assert away[typical[node]].max() <= away[np.setdiff1d(own, typical[node])].min() + 1e-4
         assert away[odd[node]].min() >= np.sort(away[own])[::-1][: len(odd[node])].min() - 1e-4
-    assert [a.tolist() for a in find_typical(tree, 1, X, 4)] == [a.tolist() for a in find_extremes(tree, 1, X, 4)[0]]
+    assert [a.tolist() for a in find_typical(tree, 1, X, 4)] == [
+        a.tolist() for a in find_extremes(tree, 1, X, 4)[0]
+    ]
 
 
 def test_values_neighbours_pictures_and_search(files: Files) -> None:
@@ -215,7 +246,9 @@ def test_values_neighbours_pictures_and_search(files: Files) -> None:
     ]
     assert [row[4] is None for row in values] == [row % 50 == 0 for row in rows]
     trust = measure_trust(X, fitted().embedding_)
-    neighbors = np.frombuffer(files.bytes("neighbors/0.bin"), "<u4").reshape(N, files.meta["neighbors"])
+    neighbors = np.frombuffer(files.bytes("neighbors/0.bin"), "<u4").reshape(
+        N, files.meta["neighbors"]
+    )
     assert (rows[neighbors] == trust.neighbors[rows]).all()
     sheet = np.asarray(Image.open(io.BytesIO(files.bytes("images/0.png"))))
     assert sheet.shape == (8 * 19, 8 * 32) and files.meta["images"] == {"width": 8, "height": 8}
@@ -223,7 +256,9 @@ def test_values_neighbours_pictures_and_search(files: Files) -> None:
     assert (one == np.rint(X[rows[77]].reshape(8, 8) * 255 / X.max())).all()
     places = np.frombuffer(files.bytes("places/0.bin"), "<u4")
     assert (rows[places] == np.arange(N)).all()
-    assert files.meta["searchable"] and files.json("search/0.json")[5].startswith(f"no {rows[5]} the digit")
+    assert files.meta["searchable"] and files.json("search/0.json")[5].startswith(
+        f"no {rows[5]} the digit"
+    )
 
 
 def read_outlines(files: Files, level: int, number: int = 0) -> list[list[np.ndarray]]:
@@ -259,16 +294,24 @@ def test_outlines_of_every_map_hold_the_rows_of_their_clusters(files: Files, num
     k = files.meta["outlined_levels"][-1]
     rows, level = files.level("rows", number), files.level(str(k), number)
     places, inside = np.stack([rows["x"], rows["y"]], axis=1), 0
-    for first, size, rings in zip(level["first_row"], level["size"], read_outlines(files, k, number), strict=True):
-        hits = sum(Ring(ring).contains_points(places[first : first + size]).astype(int) for ring in rings)
+    for first, size, rings in zip(
+        level["first_row"], level["size"], read_outlines(files, k, number), strict=True
+    ):
+        hits = sum(
+            Ring(ring).contains_points(places[first : first + size]).astype(int) for ring in rings
+        )
         inside += int((np.asarray(hits) % 2 == 1).sum())
-    assert inside > (0.9 if number < 2 else 0.15) * N  # two pixels of the digits tell no clusters apart
+    assert (
+        inside > (0.9 if number < 2 else 0.15) * N
+    )  # two pixels of the digits tell no clusters apart
 
 
 def test_regions_of_another_tree_are_not_ours(tmp_path: Path) -> None:
     mosaic, other = fitted(layout="mosaic"), HNNE(layout="mosaic").fit(X[::-1])
     assert mosaic.hierarchy_ is not fitted().hierarchy_
-    files = Files(write_store(tmp_path / "a", fitted(), compare={"same tree": mosaic, "other tree": other}))
+    files = Files(
+        write_store(tmp_path / "a", fitted(), compare={"same tree": mosaic, "other tree": other})
+    )
     k = files.meta["outlined_levels"][-1]
     clusters = files.level(str(k))["cluster"].tolist()
     regions = mosaic.layout_.outlines(k)
@@ -288,21 +331,35 @@ def test_another_value_in_any_file_gives_another_store(tmp_path: Path) -> None:
 
 def test_the_same_bytes_each_time_and_for_any_number_of_threads(tmp_path: Path) -> None:
     for name, n_jobs in (("a", 1), ("b", 3)):
-        write_store(tmp_path / name, fitted(), names=[str(i) for i in range(N)], metadata={"y": Y}, n_jobs=n_jobs)
+        write_store(
+            tmp_path / name,
+            fitted(),
+            names=[str(i) for i in range(N)],
+            metadata={"y": Y},
+            n_jobs=n_jobs,
+        )
     first = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.gz"))
-    assert first == sorted(path.relative_to(tmp_path / "b") for path in (tmp_path / "b").rglob("*.gz"))
+    assert first == sorted(
+        path.relative_to(tmp_path / "b") for path in (tmp_path / "b").rglob("*.gz")
+    )
     assert len(first) > 20
-    assert all((tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes() for path in first)
+    assert all(
+        (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes()
+        for path in first
+    )
 
 
-# -- tiles ---------------------------------------------------------------------------------------------------
+# -- tiles
+# ---------------------------------------------------------------------------------------------------
 
 
 def random_tree(rng: np.random.Generator, n_rows: int, n_levels: int) -> Hierarchy:
     levels, below = [], np.ones(n_rows, dtype=np.int64)
     for _ in range(n_levels):
         n = max(1, int(len(below) / rng.uniform(1, 4)))
-        members = np.concatenate([np.arange(n), (n * rng.random(len(below) - n) ** 3).astype(np.int64)])
+        members = np.concatenate(
+            [np.arange(n), (n * rng.random(len(below) - n) ** 3).astype(np.int64)]
+        )
         rng.shuffle(members)
         below = np.bincount(members, below, n).astype(np.int64)
         levels.append(Level(np.zeros((n, 1)), below, members, 1.0, 1.0))
@@ -321,7 +378,9 @@ def test_tiles_hold_every_item_once_and_are_cut_at_the_highest_ancestors(
         assert (np.diff(cuts) > 0).all() and (np.diff(cuts) <= most).all()
         for k in range(level + 1, n_levels):  # a node that fits is not cut
             starts = tree.starts(k, level)
-            inside = np.searchsorted(cuts, starts[:-1], side="right") < np.searchsorted(cuts, starts[1:], side="left")
+            inside = np.searchsorted(cuts, starts[:-1], side="right") < np.searchsorted(
+                cuts, starts[1:], side="left"
+            )
             sizes = np.diff(starts)
             assert not (inside & (sizes <= most)).any()
             assert (hierarchy.levels[k].sizes[tree.clusters[k]] == np.diff(tree.starts(k))).all()
@@ -334,7 +393,9 @@ def test_tiles_hold_every_item_once_and_are_cut_at_the_highest_ancestors(
 
 def test_a_large_store_has_tiles_with_boxes_of_all_their_rows(tmp_path: Path) -> None:
     n = 20_000
-    points = np.random.default_rng(1).normal(size=(n, 2)) * 1e-6 + 1000  # far from the origin: float32 would not do
+    points = (
+        np.random.default_rng(1).normal(size=(n, 2)) * 1e-6 + 1000
+    )  # far from the origin: float32 would not do
     model = HNNE(layout="descent").fit(points)
     files = Files(write_store(tmp_path / "s", model))
     tiles, rows = files.meta["maps"][0]["tiles"]["rows"], files.level("rows")
@@ -353,7 +414,10 @@ def test_a_large_store_has_tiles_with_boxes_of_all_their_rows(tmp_path: Path) ->
     ):
         first = nodes["first_row"][begin]
         below = own[first : first + nodes["size"][begin:end].sum()]
-        assert files.meta["maps"][0]["tiles"]["0"]["box"][t] == [*below.min(axis=0), *below.max(axis=0)]
+        assert files.meta["maps"][0]["tiles"]["0"]["box"][t] == [
+            *below.min(axis=0),
+            *below.max(axis=0),
+        ]
 
 
 def test_equal_rows_are_cut_into_tiles_too(tmp_path: Path) -> None:
@@ -368,34 +432,69 @@ def test_tiny_maps(tmp_path: Path, n: int) -> None:
     assert files.meta["n_rows"] == n and sorted(files.level("rows")["row"]) == list(range(n))
 
 
-# -- hostile values ------------------------------------------------------------------------------------------
+# -- hostile values
+# ------------------------------------------------------------------------------------------
 
 HOSTILE = [
-    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script>", "\x00\x01\x1b[31m\u202e",
-    "\ud800 lone", "x" * 1_000_000, "", "NaN", "__proto__", "'; DROP TABLE rows; --", "🦜" * 400, "\u2028\r\n",
-]  # fmt: skip
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</script>",
+    "\x00\x01\x1b[31m\u202e",
+    "\ud800 lone",
+    "x" * 1_000_000,
+    "",
+    "NaN",
+    "__proto__",
+    "'; DROP TABLE rows; --",
+    "🦜" * 400,
+    "\u2028\r\n",
+]
 
 
 def test_hostile_values_become_short_texts(tmp_path: Path) -> None:
     values = np.array([HOSTILE[i % len(HOSTILE)] for i in range(N)], dtype=object)
-    mixed = np.array([None, float("nan"), 10**30, b"\xff\xfe", float("inf"), 3, True, "x" * 1_000_000], dtype=object)
+    mixed = np.array(
+        [None, float("nan"), 10**30, b"\xff\xfe", float("inf"), 3, True, "x" * 1_000_000],
+        dtype=object,
+    )
     metadata = {
-        "<b>column</b>": values, "mixed": mixed[np.arange(N) % 8], "x" * 10_000: np.arange(N) % 3,
+        "<b>column</b>": values,
+        "mixed": mixed[np.arange(N) % 8],
+        "x" * 10_000: np.arange(N) % 3,
         "infinite": np.array([np.inf, -np.inf, np.nan, 1e300, -1e300, 0])[np.arange(N) % 6],
         "when": np.array(["2020-01-01", "NaT"], dtype="datetime64[s]")[np.arange(N) % 2],
         "row": np.arange(N) * 2**50,
-    }  # fmt: skip
+    }
     files = Files(
-        write_store(tmp_path / "s", fitted(), names=values, texts=list(values), metadata=metadata, title="\ud800")
+        write_store(
+            tmp_path / "s",
+            fitted(),
+            names=values,
+            texts=list(values),
+            metadata=metadata,
+            title="\ud800",
+        )
     )
     assert max(path.stat().st_size for path in files.folder.rglob("*.gz")) < 400_000
     shown = files.json("rows/0.json")
     assert max(len(cell) for row in shown for cell in row if isinstance(cell, str)) == 300
-    assert files.meta["fields"][-1] == "row_" and len(files.meta["fields"]) == len({*files.meta["fields"]})
+    assert files.meta["fields"][-1] == "row_" and len(files.meta["fields"]) == len(
+        {*files.meta["fields"]}
+    )
     by_row = {row[0]: row for row in shown}
-    assert by_row[0][1] == "<script>alert(1)</script>" and by_row[4][1] == "\ud800 lone"  # texts stay texts
+    assert (
+        by_row[0][1] == "<script>alert(1)</script>" and by_row[4][1] == "\ud800 lone"
+    )  # texts stay texts
     mixed_at = files.meta["fields"].index("mixed")
-    assert [by_row[i][mixed_at] for i in range(7)] == [None, None, str(10**30), "\ufffd\ufffd", "inf", 3, True]
+    assert [by_row[i][mixed_at] for i in range(7)] == [
+        None,
+        None,
+        str(10**30),
+        "\ufffd\ufffd",
+        "inf",
+        3,
+        True,
+    ]
     assert [by_row[i][mixed_at + 2] for i in range(4)] == ["inf", "-inf", None, 1e300]
     assert [by_row[i][mixed_at + 3] for i in range(2)] == ["2020-01-01T00:00:00", None]
     assert by_row[9][mixed_at + 4] == str(9 * 2**50)
@@ -410,22 +509,34 @@ def test_texts_without_words_name_nothing(tmp_path: Path) -> None:
     assert files.json("names/0.json")[0].startswith("cluster ")
 
 
-def test_words_of_very_many_texts_are_counted_in_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.explore.panels._MOST_COUNTED", 3)
+def test_words_of_very_many_texts_are_counted_in_some_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("nestmap.views.explore.panels._MOST_COUNTED", 3)
     counted = count_some([f"word{i}" for i in range(9)], Progress(0))
-    assert counted is not None and list(counted.words) == ["word0", "word3", "word6"] and len(counted) == 9
+    assert (
+        counted is not None
+        and list(counted.words) == ["word0", "word3", "word6"]
+        and len(counted) == 9
+    )
 
 
 def test_many_categories_are_counted_as_others(tmp_path: Path) -> None:
     column = np.minimum(np.arange(N) // 2, 280).astype(str)  # 281 kinds, the last of 40 rows
     files = Files(write_store(tmp_path / "s", fitted(), metadata={"kind": column}))
     (record,) = files.meta["columns"]
-    assert len(record["categories"]) == len(record["counts"]) == 255 and record["categories"][-1] == "(other)"
+    assert (
+        len(record["categories"]) == len(record["counts"]) == 255
+        and record["categories"][-1] == "(other)"
+    )
     assert sum(record["counts"]) == N and record["counts"][record["categories"].index("280")] == 40
     codes = files.colors(record["key"], "rows", "u1")
     rows = files.level("rows")["row"]
     assert (codes == 254).sum() == record["counts"][-1] == 54
-    assert all(record["categories"][c] in (column[row], "(other)") for c, row in zip(codes, rows, strict=True))
+    assert all(
+        record["categories"][c] in (column[row], "(other)")
+        for c, row in zip(codes, rows, strict=True)
+    )
 
 
 def test_numbers_of_any_kind_are_cells() -> None:
@@ -435,7 +546,8 @@ def test_numbers_of_any_kind_are_cells() -> None:
     assert as_cells(np.array([b"a", b"\xff"])) == ["a", "\ufffd"]
 
 
-# -- names of clusters, bad input --------------------------------------------------------------------------------
+# -- names of clusters, bad input
+# --------------------------------------------------------------------------------
 
 
 def test_names_by_a_column_a_function_or_a_list(tmp_path: Path) -> None:
@@ -443,20 +555,32 @@ def test_names_by_a_column_a_function_or_a_list(tmp_path: Path) -> None:
     top = tree.n_levels - 1
     n = tree.level_sizes[top]
     given = {-1: [f"given {i}" for i in range(n)]}
-    for i, (names, expected) in enumerate([
-        (lambda level, cluster, rows: f"{level}/{cluster}/{len(rows)}",
-         [f"{top}/{c}/{s}" for c, s in enumerate(tree.levels[top].sizes)]),
-        (given, given[-1]),
-    ]):  # fmt: skip
+    for i, (names, expected) in enumerate(
+        [
+            (
+                lambda level, cluster, rows: f"{level}/{cluster}/{len(rows)}",
+                [f"{top}/{c}/{s}" for c, s in enumerate(tree.levels[top].sizes)],
+            ),
+            (given, given[-1]),
+        ]
+    ):
         files = Files(write_store(tmp_path / str(i), fitted(), cluster_names=names))
-        assert files.json(f"names/{top}.json") == [expected[c] for c in files.level(str(top))["cluster"]]
-    files = Files(write_store(tmp_path / "column", fitted(), metadata={"digit": Y}, cluster_names="digit"))
-    for cluster, name in zip(files.level(str(top))["cluster"], files.json(f"names/{top}.json"), strict=True):
+        assert files.json(f"names/{top}.json") == [
+            expected[c] for c in files.level(str(top))["cluster"]
+        ]
+    files = Files(
+        write_store(tmp_path / "column", fitted(), metadata={"digit": Y}, cluster_names="digit")
+    )
+    for cluster, name in zip(
+        files.level(str(top))["cluster"], files.json(f"names/{top}.json"), strict=True
+    ):
         counts = np.bincount(Y[tree.members(top, cluster)], minlength=10)
         assert counts[int(name.split(" ")[0])] == counts.max()
 
 
-def test_columns_of_the_training_rows_are_described_unless_there_are_very_many(tmp_path: Path) -> None:
+def test_columns_of_the_training_rows_are_described_unless_there_are_very_many(
+    tmp_path: Path,
+) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X[:, 20:24], columns=["a", "b", "c", "d"])
     model = HNNE().fit(frame)
@@ -537,11 +661,24 @@ def test_columns_whose_names_clash_are_all_there() -> None:
     given = {"name": [0, 1], "name_": [2, 3], "row": [4, 5], "text": [6, 7]}
     both = check_content(2, names=["a", "b"], metadata=given)
     assert both.fields == ["row", "name", "name__", "name_", "row_", "text"]
-    assert [c.name for c in both.columns] == ["name", "name_", "row", "text"]  # cluster_names="row" finds its column
+    assert [c.name for c in both.columns] == [
+        "name",
+        "name_",
+        "row",
+        "text",
+    ]  # cluster_names="row" finds its column
     long = "x" * 200
-    alike = check_content(2, metadata={1: [0, 1], "1": [2, 3], "1_": [4, 5], long: [6, 7], long + "y": [8, 9]})
+    alike = check_content(
+        2, metadata={1: [0, 1], "1": [2, 3], "1_": [4, 5], long: [6, 7], long + "y": [8, 9]}
+    )
     assert alike.fields == ["row", "1", "1__", "1_", f"{'x' * 99}…", f"{'x' * 99}…_"]
-    assert [values.tolist() for values in alike.values.values()] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+    assert [values.tolist() for values in alike.values.values()] == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+        [6, 7],
+        [8, 9],
+    ]
     assert [c.name for c in alike.columns] == alike.fields[1:]
     scores = check_content(2, quality={1: [0, 0], "1": [1, 1]}).quality
     assert {name: values.tolist() for name, values in scores.items()} == {"1": [0, 0], "1_": [1, 1]}
@@ -557,7 +694,9 @@ def test_columns_of_a_frame_with_the_same_name_are_all_there() -> None:
 def test_trust_of_a_perfect_map_and_of_a_random_one() -> None:
     points = RNG.random((300, 2))
     good, bad = measure_trust(points, points), measure_trust(points, RNG.random((300, 2)))
-    assert good.scores["neighbourhood recall"].min() == 1 and good.scores["trustworthiness"].min() == 1
+    assert (
+        good.scores["neighbourhood recall"].min() == 1 and good.scores["trustworthiness"].min() == 1
+    )
     assert bad.scores["neighbourhood recall"].mean() < 0.2
     away = np.linalg.norm(points[:, None] - points[good.neighbors], axis=2)
     assert (np.diff(away, axis=1) >= 0).all()

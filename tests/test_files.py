@@ -26,10 +26,10 @@ from scipy.spatial.distance import cdist
 
 import nestmap
 from nestmap import FINCH, HNNE, Communities, ModelFileError
-from nestmap._files import container
-from nestmap._files.model import KIND, VERSION
-from nestmap._files.values import Writer, narrow
-from nestmap.neighbors import first_neighbors
+from nestmap.method.neighbors import first_neighbors
+from nestmap.model.files import container
+from nestmap.model.files.model import KIND, VERSION
+from nestmap.model.files.values import Writer, narrow
 
 FIXTURES = Path(__file__).parent / "models"
 X, NEW = digits()[:400], digits()[400:450] + 0.25
@@ -48,31 +48,67 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "mosaic": (HNNE(layout="mosaic"), X, NEW),
     "inflated": (HNNE(layout="descent", arrangement="global", inflate=True), X, NEW),
     "random": (HNNE(preliminary="random", arrangement="global", random_state=3), X, NEW),
-    "random projection": (HNNE(preliminary="random_projection", arrangement="global", standardize=True), X, NEW),
-    "given coordinates": (HNNE(preliminary=X[:, 10:12].astype(float), arrangement="global"), X, NEW),
+    "random projection": (
+        HNNE(preliminary="random_projection", arrangement="global", standardize=True),
+        X,
+        NEW,
+    ),
+    "given coordinates": (
+        HNNE(preliminary=X[:, 10:12].astype(float), arrangement="global"),
+        X,
+        NEW,
+    ),
     "given neighbours": (HNNE(neighbors=first_neighbors(X).ids), X, NEW),
     "first neighbours": (HNNE(neighbors=first_neighbors(X)), X, NEW),
     "equal rows": (HNNE(), np.repeat(X[:100], 3, axis=0), NEW),
-    "equal rows apart": (HNNE(neighbors=(np.arange(300) + 100) % 300), np.tile(X[:100], (3, 1)), NEW),
+    "equal rows apart": (
+        HNNE(neighbors=(np.arange(300) + 100) % 300),
+        np.tile(X[:100], (3, 1)),
+        NEW,
+    ),
     "nearest row": (HNNE(new_points="neighbor"), X, NEW),
-    "nearest row, sparse": (HNNE(new_points="neighbor", metric="cosine"), sparse.csr_matrix(X), NEW),
-    "nearest row, brute force": (HNNE(new_points="neighbor", metric="canberra"), positive(200), positive(220)[200:]),
+    "nearest row, sparse": (
+        HNNE(new_points="neighbor", metric="cosine"),
+        sparse.csr_matrix(X),
+        NEW,
+    ),
+    "nearest row, brute force": (
+        HNNE(new_points="neighbor", metric="canberra"),
+        positive(200),
+        positive(220)[200:],
+    ),
     "float64": (HNNE(), X + np.pi, NEW + np.pi),
     "uint8": (HNNE(), X.astype(np.uint8), NEW),
     "float16": (HNNE(metric="cosine"), X.astype(np.float16), NEW),
-    "frame": (HNNE(layout="descent"), pd.DataFrame(X[:, :5], columns=["a", "ü", "c d", "", "\udc80"]), None),
+    "frame": (
+        HNNE(layout="descent"),
+        pd.DataFrame(X[:, :5], columns=["a", "ü", "c d", "", "\udc80"]),
+        None,
+    ),
     "sparse": (HNNE(), sparse.csr_matrix(X), sparse.csr_matrix(NEW)),
-    "sparse jaccard": (HNNE(metric="jaccard"), sparse.csr_matrix(X > 7), sparse.csr_matrix(NEW > 7)),
+    "sparse jaccard": (
+        HNNE(metric="jaccard"),
+        sparse.csr_matrix(X > 7),
+        sparse.csr_matrix(NEW > 7),
+    ),
     "cosine": (HNNE(metric="cosine"), X, NEW),
     "manhattan": (HNNE(metric="manhattan", layout="mosaic"), X, NEW),
     "correlation": (HNNE(metric="correlation"), X, NEW),
     "mahalanobis": (HNNE(metric="mahalanobis"), X[:, 20:24], NEW[:, 20:24]),
     "seuclidean": (HNNE(metric="seuclidean", metric_params={"V": np.full(64, 2.0)}), X, NEW),
     "hellinger": (HNNE(metric="hellinger", layout="descent"), X, NEW),
-    "minkowski": (HNNE(metric="minkowski", metric_params={"p": 3, "w": np.arange(1.0, 65)}), X[:200], NEW),
+    "minkowski": (
+        HNNE(metric="minkowski", metric_params={"p": 3, "w": np.arange(1.0, 65)}),
+        X[:200],
+        NEW,
+    ),
     "chebyshev": (HNNE(metric="chebyshev"), X[:200], NEW),
     "precomputed": (HNNE(metric="precomputed"), cdist(X, X), cdist(NEW, X)),
-    "precomputed, nearest row": (HNNE(metric="precomputed", new_points="neighbor"), cdist(X, X), cdist(NEW, X)),
+    "precomputed, nearest row": (
+        HNNE(metric="precomputed", new_points="neighbor"),
+        cdist(X, X),
+        cdist(NEW, X),
+    ),
     "two rows": (HNNE(), X[:2], NEW),
     "one row": (HNNE(), X[:1], NEW),
     "tree of first neighbours": (HNNE(hierarchy="first_neighbors"), X, NEW),
@@ -131,33 +167,50 @@ def test_a_model_comes_back_with_the_same_bits(name: str, mmap: bool, tmp_path: 
     for n in {1, -(-model.hierarchy_.n_rows // 2), model.hierarchy_.n_rows}:
         same(model.hierarchy_.labels(n_clusters=n), again.hierarchy_.labels(n_clusters=n))
     same(model.predict(new), again.predict(new))
-    assert repr(model.hierarchy_) == repr(again.hierarchy_) and repr(model.hierarchy_.reports) == repr(
-        again.hierarchy_.reports
-    )
+    assert repr(model.hierarchy_) == repr(again.hierarchy_) and repr(
+        model.hierarchy_.reports
+    ) == repr(again.hierarchy_.reports)
     same(getattr(model, "feature_names_in_", None), getattr(again, "feature_names_in_", None))
     if isinstance(model, FINCH | Communities):
-        for each in ("partitions_", "cluster_centers_", "medoid_indices_", *vars(again).keys() & {"membership_"}):
+        for each in (
+            "partitions_",
+            "cluster_centers_",
+            "medoid_indices_",
+            *vars(again).keys() & {"membership_"},
+        ):
             same(getattr(model, each), getattr(again, each))
         return
     same(model.embedding_, again.embedding_)
     for a, b in zip(
-        model.transform(new, return_distance=True), again.transform(new, return_distance=True), strict=True
+        model.transform(new, return_distance=True),
+        again.transform(new, return_distance=True),
+        strict=True,
     ):
         same(a, b)
     same(model.transform(rows), again.transform(rows))
-    assert str(model.audit()) == str(again.audit()) and repr(model.far_distance_) == repr(again.far_distance_)
+    assert str(model.audit()) == str(again.audit()) and repr(model.far_distance_) == repr(
+        again.far_distance_
+    )
     if model.n_components == 2:
         np.testing.assert_equal([*again.layout_.outlines(0)], outlines(name))
-    same(model.relayout(rows, layout="descent").embedding_, again.relayout(rows, layout="descent").embedding_)
+    same(
+        model.relayout(rows, layout="descent").embedding_,
+        again.relayout(rows, layout="descent").embedding_,
+    )
     with pytest.raises(ValueError, match="read-only"):
         again.embedding_[0] = 0
 
 
 def test_parameters_come_back(tmp_path: Path) -> None:
     model = HNNE(
-        radius=0.25, max_memory="1GB", work_dir=tmp_path / "w", n_jobs=np.int64(1), random_state=np.int32(4),
-        callback=lambda event: None, inflate=np.bool_(False),
-    ).fit(X[:100])  # fmt: skip
+        radius=0.25,
+        max_memory="1GB",
+        work_dir=tmp_path / "w",
+        n_jobs=np.int64(1),
+        random_state=np.int32(4),
+        callback=lambda event: None,
+        inflate=np.bool_(False),
+    ).fit(X[:100])
     model.save(tmp_path / "m")
     expected = {**model.get_params(), "callback": None, "work_dir": str(tmp_path / "w")}
     assert nestmap.load(tmp_path / "m").get_params() == expected
@@ -182,8 +235,11 @@ def test_another_process_places_rows_alike(tmp_path: Path) -> None:
     code = "import nestmap, sys, numpy; print(nestmap.load(sys.argv[1]).transform(sys.argv[2]).tobytes().hex())"
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "m"), str(tmp_path / "new.npy")],
-        capture_output=True, text=True, check=True, timeout=LIMIT,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
+    )
     assert done.stdout.strip() == model.transform(NEW).tobytes().hex()
 
 
@@ -201,11 +257,15 @@ def test_what_cannot_be_saved_is_refused_and_leaves_nothing(tmp_path: Path) -> N
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = HNNE().fit(X[:100])
     model.save(tmp_path / "m")
     before = (tmp_path / "m").read_bytes()
-    monkeypatch.setattr(container.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(
+        container.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left"))
+    )
     with pytest.raises(OSError, match="No space left"):
         model.save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == before and len([*tmp_path.iterdir()]) == 1
@@ -223,27 +283,42 @@ def test_the_file_is_what_the_documentation_says(tmp_path: Path) -> None:
     name, kind = document["arrays"]["map/positions"]
     entry = header[name]
     start, stop = (8 + length + at for at in entry["data_offsets"])
-    positions = np.frombuffer(data[start:stop], container.TYPES[entry["dtype"]]).reshape(entry["shape"]).astype(kind)
+    positions = (
+        np.frombuffer(data[start:stop], container.TYPES[entry["dtype"]])
+        .reshape(entry["shape"])
+        .astype(kind)
+    )
     np.testing.assert_array_equal(positions, model.embedding_)
     for entry in (header[key] for key in header if key != "__metadata__"):  # can be mapped
-        assert (8 + length + entry["data_offsets"][0]) % np.dtype(container.TYPES[entry["dtype"]]).itemsize == 0
+        assert (8 + length + entry["data_offsets"][0]) % np.dtype(
+            container.TYPES[entry["dtype"]]
+        ).itemsize == 0
 
 
 def test_narrowing_keeps_every_bit() -> None:
     rng = np.random.default_rng(0)
     for values in (
-        rng.normal(size=50), rng.normal(size=50).astype("f4"), rng.normal(size=50).astype("f2").astype("f8"),
-        np.array([-0.0, np.inf, -np.inf, 5e-324]), np.array([np.nan, 1.0]), np.array([1e-8, 65504.0]),
-        np.array([2**63], dtype=np.uint64), np.array([-(2**31), 7]), np.array([255]), np.array([], dtype=np.int64),
-        rng.normal(size=(0, 3)), np.array([True, False]),
-    ):  # fmt: skip
+        rng.normal(size=50),
+        rng.normal(size=50).astype("f4"),
+        rng.normal(size=50).astype("f2").astype("f8"),
+        np.array([-0.0, np.inf, -np.inf, 5e-324]),
+        np.array([np.nan, 1.0]),
+        np.array([1e-8, 65504.0]),
+        np.array([2**63], dtype=np.uint64),
+        np.array([-(2**31), 7]),
+        np.array([255]),
+        np.array([], dtype=np.int64),
+        rng.normal(size=(0, 3)),
+        np.array([True, False]),
+    ):
         kept = narrow(values)
         assert kept.dtype.itemsize <= values.dtype.itemsize
         assert kept.astype(values.dtype).tobytes() == values.tobytes()
     assert narrow(np.arange(300)).dtype == np.uint16 and narrow(np.array([0.5])).dtype == np.float16
 
 
-# -- hostile files -------------------------------------------------------------------------------------
+# -- hostile files
+# -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -301,11 +376,26 @@ def test_damaged_files_are_refused(good: bytes, tmp_path: Path) -> None:
         (joined(b'{"a":1,"a":2}', b""), "twice"),
         (joined(b'{"a":' + b"9" * 10_000 + b"}", b""), "damaged or no JSON"),
         (joined([1, 2], b""), "no JSON object"),
-        (joined({"a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}}, b"1234"), "not a file of the format"),
-        (joined({**header, "__metadata__": {**header["__metadata__"], "format": "else"}}, body), "format 'else'"),
-        (joined({**header, "__metadata__": {**header["__metadata__"], "version": "999"}}, body), "pip install -U"),
-        (joined({**header, "__metadata__": {**header["__metadata__"], "version": "٣"}}, body), "no number"),
-        (joined({**header, "__metadata__": {**header["__metadata__"], "document": "{}"}}, body), "checksum"),
+        (
+            joined({"a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}}, b"1234"),
+            "not a file of the format",
+        ),
+        (
+            joined({**header, "__metadata__": {**header["__metadata__"], "format": "else"}}, body),
+            "format 'else'",
+        ),
+        (
+            joined({**header, "__metadata__": {**header["__metadata__"], "version": "999"}}, body),
+            "pip install -U",
+        ),
+        (
+            joined({**header, "__metadata__": {**header["__metadata__"], "version": "٣"}}, body),
+            "no number",
+        ),
+        (
+            joined({**header, "__metadata__": {**header["__metadata__"], "document": "{}"}}, body),
+            "checksum",
+        ),
         (joined({**header, first: {**header[first], "dtype": "U64"}}, body), "checksum|damaged"),
         (joined(header, bytes(len(body))), "another checksum"),
     ):
@@ -328,19 +418,35 @@ WRONG_TENSORS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("entry", WRONG_TENSORS)
 def test_wrong_descriptions_of_arrays_are_refused(entry: dict[str, Any], tmp_path: Path) -> None:
-    refused(tmp_path, signed({"a": entry}, {"crc32": {"a": 0}}, bytes(8)), "description of 'a' is damaged")
+    refused(
+        tmp_path,
+        signed({"a": entry}, {"crc32": {"a": 0}}, bytes(8)),
+        "description of 'a' is damaged",
+    )
 
 
 def changes() -> list[tuple[str, Any]]:
     return [
-        ("estimator", "object"), ("estimator", None), ("features", {"n_features_in_": 7}), ("features", []),
-        ("features", {"n_features_in_": True}), ("tree", None), ("map", None), ("map", []), ("extra", None),
-        ("extra", {"label_level": 99}), ("extra", {}), ("parameters", {"no_such": 1}),
+        ("estimator", "object"),
+        ("estimator", None),
+        ("features", {"n_features_in_": 7}),
+        ("features", []),
+        ("features", {"n_features_in_": True}),
+        ("tree", None),
+        ("map", None),
+        ("map", []),
+        ("extra", None),
+        ("extra", {"label_level": 99}),
+        ("extra", {}),
+        ("parameters", {"no_such": 1}),
         ("parameters", {"__class__": 1}),
-        ("parameters", {"n_components": 3}), ("parameters", {"radius": {"array": "nowhere"}}),
-        ("parameters", {"radius": {"call": "os.system"}}), ("parameters", {"radius": [[[1]]]}), ("arrays", {}),
+        ("parameters", {"n_components": 3}),
+        ("parameters", {"radius": {"array": "nowhere"}}),
+        ("parameters", {"radius": {"call": "os.system"}}),
+        ("parameters", {"radius": [[[1]]]}),
+        ("arrays", {}),
         ("arrays", []),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("change", changes(), ids=str)
@@ -354,7 +460,13 @@ def test_wrong_documents_with_right_checksums_are_refused(
 
 def paths_of(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """All places in a JSON value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [prefix, *(path for key, each in items for path in paths_of(each, (*prefix, key)))]
 
 
@@ -367,9 +479,17 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 ANYTHING = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 2**70), st.floats(allow_nan=False), st.text(max_size=5), st.just([]),
-    st.just({}), st.sampled_from(["tree/level0/members", "map/positions", "<f8", "|u1", "cosine", "precomputed"]),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 2**70),
+    st.floats(allow_nan=False),
+    st.text(max_size=5),
+    st.just([]),
+    st.just({}),
+    st.sampled_from(
+        ["tree/level0/members", "map/positions", "<f8", "|u1", "cosine", "precomputed"]
+    ),
+)
 
 
 def new_rows(file: Path) -> Any:
@@ -385,7 +505,9 @@ def loads_or_is_refused(path: Path, data: bytes, new: Any) -> None:
         model = nestmap.load(path)
     except ModelFileError:
         return
-    with suppress(ValueError, TypeError, IndexError):  # whatever loads may be nonsense, but does no harm
+    with suppress(
+        ValueError, TypeError, IndexError
+    ):  # whatever loads may be nonsense, but does no harm
         model.predict(new)
         model.transform(new) if isinstance(model, HNNE) else model.hierarchy_.labels(n_clusters=2)
 
@@ -397,7 +519,9 @@ def test_any_change_of_the_document_is_survived(data: st.DataObject, tmp_path_fa
     document = json.loads(header["__metadata__"]["document"])
     path = data.draw(st.sampled_from([path for path in paths_of(document) if path]))
     other = changed(document, path, data.draw(ANYTHING))
-    loads_or_is_refused(tmp_path_factory.getbasetemp() / "fuzz.nestmap", signed(header, other, body), new_rows(file))
+    loads_or_is_refused(
+        tmp_path_factory.getbasetemp() / "fuzz.nestmap", signed(header, other, body), new_rows(file)
+    )
 
 
 @given(data=st.data())
@@ -412,7 +536,9 @@ def test_any_values_in_arrays_are_survived(data: st.DataObject, tmp_path_factory
     body = body[:at] + bytes([data.draw(st.integers(0, 255))]) + body[at + 1 :]
     document["crc32"][name] = container.checksum(np.frombuffer(body[start:stop], np.uint8))
     loads_or_is_refused(
-        tmp_path_factory.getbasetemp() / "fuzz.nestmap", signed(header, document, body), new_rows(file)
+        tmp_path_factory.getbasetemp() / "fuzz.nestmap",
+        signed(header, document, body),
+        new_rows(file),
     )
 
 
@@ -459,7 +585,8 @@ def test_what_is_no_file_is_told(tmp_path: Path) -> None:
             nestmap.load(tmp_path / "pipe")
 
 
-# -- files of earlier versions -------------------------------------------------------------------------
+# -- files of earlier versions
+# -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.nestmap")), ids=lambda path: path.stem)
@@ -470,7 +597,9 @@ def test_files_of_earlier_versions_load(path: Path) -> None:
     np.testing.assert_array_equal(model.labels_, said["labels"])
     np.testing.assert_array_equal(model.predict(new), said["predicted"])
     if isinstance(model, HNNE):  # other machines round differently
-        np.testing.assert_allclose(model.transform(new), said["placed"], atol=1e-9 * np.ptp(model.embedding_))
+        np.testing.assert_allclose(
+            model.transform(new), said["placed"], atol=1e-9 * np.ptp(model.embedding_)
+        )
     if "membership" in said:
         np.testing.assert_array_equal(model.hierarchy_.membership(0), said["membership"])
 
@@ -478,4 +607,9 @@ def test_files_of_earlier_versions_load(path: Path) -> None:
 def test_there_is_a_file_of_every_version_and_kind() -> None:
     names = {path.stem for path in FIXTURES.glob("*.nestmap")}
     versions = range(1, VERSION + 1)
-    assert names == {f"v{version}-{name}" for version in versions for name in MADE if version >= SINCE.get(name, 1)}
+    assert names == {
+        f"v{version}-{name}"
+        for version in versions
+        for name in MADE
+        if version >= SINCE.get(name, 1)
+    }

@@ -12,8 +12,8 @@ from conftest import digits
 from scipy import sparse
 
 from nestmap import FINCH, HNNE, ProgressEvent
-from nestmap._input import memory
-from nestmap.neighbors import choice
+from nestmap.core.input import memory
+from nestmap.method.neighbors import choice
 
 
 class Stop(Exception):
@@ -28,7 +28,9 @@ def stop_at(stage: str):
     return callback
 
 
-@pytest.mark.parametrize("stage", ["reading", "first neighbours of 90 rows", "preliminary", "arrangement", "islands"])
+@pytest.mark.parametrize(
+    "stage", ["reading", "first neighbours of 90 rows", "preliminary", "arrangement", "islands"]
+)
 def test_a_fit_that_does_not_finish_changes_nothing(stage: str) -> None:
     frame = pd.DataFrame(digits()[:300], columns=[f"pixel{i}" for i in range(64)])
     model = HNNE().fit(frame)
@@ -74,7 +76,11 @@ def test_what_a_model_hands_out_cannot_damage_it(layout: str) -> None:
 def test_copies_keep_the_callback_and_pickles_do_not() -> None:
     calls: list[ProgressEvent] = []
     model = HNNE(callback=calls.append)
-    for other in (copy(model), deepcopy(model), deepcopy(HNNE(callback=calls.append).fit(digits()[:50]))):
+    for other in (
+        copy(model),
+        deepcopy(model),
+        deepcopy(HNNE(callback=calls.append).fit(digits()[:50])),
+    ):
         other.fit(digits()[:60])
         assert calls
         calls.clear()
@@ -103,7 +109,9 @@ class TestRelayoutRows:
 
     def test_callback(self) -> None:
         stages: list[str] = []
-        HNNE().fit(digits()[:200]).relayout(radius=0.2, callback=lambda event: stages.append(event.stage))
+        HNNE().fit(digits()[:200]).relayout(
+            radius=0.2, callback=lambda event: stages.append(event.stage)
+        )
         assert "preliminary embedding" in stages
 
 
@@ -125,7 +133,9 @@ class TestPlanDecides:
         predict = choice.predicted_pairs
         monkeypatch.setattr(choice, "SURE", 100)
         monkeypatch.setattr(choice, "_FEW", 100)
-        monkeypatch.setattr(choice, "predicted_pairs", lambda *a, **k: calls.append(1) or predict(*a, **k))
+        monkeypatch.setattr(
+            choice, "predicted_pairs", lambda *a, **k: calls.append(1) or predict(*a, **k)
+        )
         X = digits()[:500]
         model = HNNE(hierarchy="first_neighbors").fit(X)
         n_nodes = [report.n_rows for report in model.hierarchy_.reports]
@@ -142,7 +152,10 @@ class TestPlanDecides:
             monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
             columns.add(HNNE(neighbors="approximate").plan(X).columns)
         assert columns == {128}
-        assert HNNE(layout="descent", neighbors="approximate", max_memory="420MB").plan(X).columns < 128
+        assert (
+            HNNE(layout="descent", neighbors="approximate", max_memory="420MB").plan(X).columns
+            < 128
+        )
 
 
 class TestFinch:
@@ -150,7 +163,10 @@ class TestFinch:
         X = digits()
         np.save(tmp_path / "rows.npy", X)
         expected = FINCH(n_clusters=np.int64(10)).fit(X)
-        for rows, options in ((str(tmp_path / "rows.npy"), {}), (X, dict(max_memory="1GB", work_dir=tmp_path / "w"))):
+        for rows, options in (
+            (str(tmp_path / "rows.npy"), {}),
+            (X, dict(max_memory="1GB", work_dir=tmp_path / "w")),
+        ):
             model = FINCH(n_clusters=10, **options).fit(rows)
             np.testing.assert_array_equal(model.labels_, expected.labels_)
         means = np.stack([X[model.labels_ == k].mean(axis=0) for k in range(10)])
@@ -172,7 +188,7 @@ class TestFinch:
 
 
 def test_a_bad_value_in_a_later_block_is_named_by_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap._input.training._BLOCK", 64 * 100)
+    monkeypatch.setattr("nestmap.core.input.training._BLOCK", 64 * 100)
     X = digits().copy()
     model = HNNE().fit(X)
     X[1234, 5] = np.nan

@@ -1,4 +1,6 @@
-"""How long a fit will take: predictions, the time left as it goes on, and the word to those who wait."""
+"""How long a fit will take: predictions, the time left as it goes on, and the word to those who
+wait.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,24 @@ import numpy as np
 import pytest
 from conftest import core, digits
 
-from nestmap import FINCH, HNNE, Communities, ProgressEvent, _costs, fitted, plan
-from nestmap._costs import Graphs, Job, expected_share, faster_ways, predict_costs
-from nestmap._forecast import Forecast, kind_of
-from nestmap._progress import Progress
-from nestmap.layout.islands import lay
-from nestmap.neighbors import neighbor_graph
+from nestmap import FINCH, HNNE, Communities, ProgressEvent
+from nestmap.core.forecast import Forecast, kind_of
+from nestmap.core.progress import Progress
+from nestmap.method.layout.islands import lay
+from nestmap.method.neighbors import neighbor_graph
+from nestmap.model import costs as _costs
+from nestmap.model import fitted, plan
+from nestmap.model.costs import Graphs, Job, expected_share, faster_ways, predict_costs
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}
 STAGES = [
-    ("reading 9 rows", "reading", 1), ("level 0: first neighbours of 9 rows", "neighbours", 1),
-    ("level 1: first neighbours of 4 nodes", "upper levels", 0.7), ("level 2: first neighbours", "upper levels", 0.3),
-    ("islands: 4 nodes of level 0", "nodes", 1), ("islands: 9 rows", "rows", 1),
-]  # fmt: skip
+    ("reading 9 rows", "reading", 1),
+    ("level 0: first neighbours of 9 rows", "neighbours", 1),
+    ("level 1: first neighbours of 4 nodes", "upper levels", 0.7),
+    ("level 2: first neighbours", "upper levels", 0.3),
+    ("islands: 4 nodes of level 0", "nodes", 1),
+    ("islands: 9 rows", "rows", 1),
+]
 
 
 def told(truth: dict[str, float], step: float = 0.5) -> list[tuple[float, float]]:
@@ -55,7 +62,9 @@ def test_a_slower_machine_is_noticed(slower: float) -> None:
 
 
 def test_it_settles() -> None:
-    """One stage takes three times as long as was predicted: what is said changes by a little at a time."""
+    """One stage takes three times as long as was predicted: what is said changes by a little at a
+    time.
+    """
     found = told({**COSTS, "neighbours": 60.0})
     jumps = [abs(b - a) for (a, _), (b, _) in adjacent(found)]
     assert max(jumps) < 8 and max(left for left, _ in found) < 1.5 * 100
@@ -66,23 +75,37 @@ def test_unknown_stages_have_no_estimate() -> None:
     forecast = Forecast(COSTS)
     forecast.begin("copying 9 rows", 0.0)
     assert forecast.left(0.5, 1.0, 1.0) is None
-    assert Forecast({}).left(0.5, 1.0, 1.0) is None and kind_of("layout: members of 3 nodes") == "layout"
+    assert (
+        Forecast({}).left(0.5, 1.0, 1.0) is None
+        and kind_of("layout: members of 3 nodes") == "layout"
+    )
 
 
 def test_stages_of_a_fit_are_all_predicted() -> None:
     paper: dict[str, Any] = {"hierarchy": "first_neighbors"}
     lists = neighbor_graph(digits(), 15).ids
     for options in (
-        {}, {"layout": "descent"}, {"layout": "mosaic"}, {"n_components": 3}, {"detail": "leaves"}, paper,
-        {**paper, "layout": "descent"}, {"neighbors": lists}, {"neighbors": lists[:, 0]}, {"metric": "chebyshev"},
-        {"metric": "hellinger"}, {"neighbors": lists, **paper},
-    ):  # fmt: skip
+        {},
+        {"layout": "descent"},
+        {"layout": "mosaic"},
+        {"n_components": 3},
+        {"detail": "leaves"},
+        paper,
+        {**paper, "layout": "descent"},
+        {"neighbors": lists},
+        {"neighbors": lists[:, 0]},
+        {"metric": "chebyshev"},
+        {"metric": "hellinger"},
+        {"neighbors": lists, **paper},
+    ):
         events: list[ProgressEvent] = []
         model = HNNE(callback=events.append, **options).fit(digits())
         kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
         predicted = [*model.plan(digits()).stage_seconds]
         assert kinds == predicted, options
-        assert ("graph" in kinds) == (options.get("hierarchy") is None and options.get("neighbors") is not lists)
+        assert ("graph" in kinds) == (
+            options.get("hierarchy") is None and options.get("neighbors") is not lists
+        )
         left = [event.fit_left for event in events]
         assert all(each is not None and each >= 0 for each in left)
 
@@ -95,7 +118,12 @@ def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(module, "FIRST_NODES", 30)
         monkeypatch.setattr(module, "FEW_ROWS", 100)
     paper = {"hierarchy": "first_neighbors"}
-    for options in ({"detail": "leaves"}, {"detail": "rows"}, {"detail": "leaves", **paper}, {"layout": "descent"}):
+    for options in (
+        {"detail": "leaves"},
+        {"detail": "rows"},
+        {"detail": "leaves", **paper},
+        {"layout": "descent"},
+    ):
         events: list[ProgressEvent] = []
         model = HNNE(callback=events.append, **options).fit(digits())  # type: ignore[arg-type]
         kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
@@ -104,7 +132,9 @@ def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_graphs_that_a_fit_searches() -> None:
     few, many = 100_000, 100_001
-    assert Graphs.of(few, "cosine", "graph", False, "rows") == Graphs("rows", "")  # the forces take that of the tree
+    assert Graphs.of(few, "cosine", "graph", False, "rows") == Graphs(
+        "rows", ""
+    )  # the forces take that of the tree
     assert Graphs.of(many, "cosine", "graph", False, "leaves") == Graphs("nodes", "")
     assert Graphs.of(many, "cosine", "graph", False, "rows") == Graphs("nodes", "rows")
     assert Graphs.of(few, "cosine", "graph", True, "rows") == Graphs("", "rows")
@@ -116,14 +146,18 @@ def test_graphs_that_a_fit_searches() -> None:
 
 def test_graphs_take_memory_and_time() -> None:
     def of(n: int, **options: Any) -> Any:
-        return HNNE(n_jobs=1, max_memory="20GB", **options).plan(np.zeros((n, 50), dtype=np.float32))
+        return HNNE(n_jobs=1, max_memory="20GB", **options).plan(
+            np.zeros((n, 50), dtype=np.float32)
+        )
 
     paper = {"hierarchy": "first_neighbors", "layout": "descent"}
     for n, items in ((60_000, 60_000), (1_000_000, 250_000), (8_000_000, 600_000)):
         with_graph, without = of(n, layout="descent"), of(n, **paper)
         assert {"graph", "communities"} <= {*with_graph.stages} and "graph" not in without.stages
         assert 1000 < (with_graph.stages["graph"] - without.stages["centroids"]) / items < 3000
-        assert min(with_graph.stage_seconds[kind] for kind in ("graph", "communities")) > 5e-6 * items
+        assert (
+            min(with_graph.stage_seconds[kind] for kind in ("graph", "communities")) > 5e-6 * items
+        )
         assert with_graph.memory >= without.memory
     events: list[ProgressEvent] = []
     Communities(callback=events.append).fit(digits())
@@ -131,7 +165,9 @@ def test_graphs_take_memory_and_time() -> None:
 
 
 def test_plans_tell_seconds() -> None:
-    small, large = (HNNE(n_jobs=1).plan(np.zeros((n, 50), dtype=np.float32)) for n in (1000, 60_000))
+    small, large = (
+        HNNE(n_jobs=1).plan(np.zeros((n, 50), dtype=np.float32)) for n in (1000, 60_000)
+    )
     assert small.seconds == sum(small.stage_seconds.values()) < large.seconds < 3600
     assert "; roughly " in str(small)
     again = HNNE(n_jobs=1).plan(np.zeros((60_000, 50), dtype=np.float32))
@@ -157,13 +193,30 @@ def test_costs_go_with_what_they_depend_on() -> None:
 @pytest.mark.parametrize(
     ("n", "n_features", "columns", "share", "seconds"),
     [
-        (341_479, 100, 112, 0.25, 13.9), (1_000_000, 28, 32, 0.3, 32.5), (4_000_000, 28, 32, 0.2, 90.6),
-        (11_000_000, 28, 32, 0.13, 160.0), (4_000_000, 196, 64, 0.01, 96.6), (8_100_000, 784, 64, 0.01, 186.0),
+        (341_479, 100, 112, 0.25, 13.9),
+        (1_000_000, 28, 32, 0.3, 32.5),
+        (4_000_000, 28, 32, 0.2, 90.6),
+        (11_000_000, 28, 32, 0.13, 160.0),
+        (4_000_000, 196, 64, 0.01, 96.6),
+        (8_100_000, 784, 64, 0.01, 186.0),
     ],
-)  # fmt: skip
-def test_millions_of_rows_are_predicted(n: int, n_features: int, columns: int, share: float, seconds: float) -> None:
-    """Against what docs/large.md measured on two cores, which constants were fitted to; shares are rounded."""
-    job = Job(n, n_features, "approximate", columns, "islands", share=share, graphs=Graphs("nodes"), communities=True)
+)
+def test_millions_of_rows_are_predicted(
+    n: int, n_features: int, columns: int, share: float, seconds: float
+) -> None:
+    """Against what docs/large.md measured on two cores, which constants were fitted to; shares are
+    rounded.
+    """
+    job = Job(
+        n,
+        n_features,
+        "approximate",
+        columns,
+        "islands",
+        share=share,
+        graphs=Graphs("nodes"),
+        communities=True,
+    )
     costs = predict_costs(job, 2)
     assert 0.6 < sum(costs.values()) / seconds < 1.5
 
@@ -174,12 +227,16 @@ def test_a_trial_tells_easy_rows_from_hard_ones() -> None:
     hard = rng.normal(size=(40_000, 60))
     shares = [expected_share(X.astype(np.float32), "euclidean", len(X)) for X in (easy, hard)]
     assert shares[0] < 0.3 < shares[1] and expected_share(hard, max, len(hard)) == 1.0
-    asked = expected_share(hard, "euclidean", len(hard), predicted=8e8)  # all pairs of the 500 rows of a trial
+    asked = expected_share(
+        hard, "euclidean", len(hard), predicted=8e8
+    )  # all pairs of the 500 rows of a trial
     assert asked == pytest.approx(80**-0.6)
 
 
 class TestWord:
-    def test_a_long_silent_fit_speaks_once(self, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_long_silent_fit_speaks_once(
+        self, caplog: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         HNNE().fit(digits()[:300])
         assert not caplog.records  # short
         monkeypatch.setattr(plan, "_LONG", 0.0)
@@ -187,7 +244,10 @@ class TestWord:
         FINCH().fit(digits()[:300])
         said = [record.getMessage() for record in caplog.records]
         assert len(said) == 2 and all(record.name == "nestmap" for record in caplog.records)
-        assert said[0].startswith("nestmap: a fit of 300 x 64 takes roughly 1 s here") and "faster: " in said[0]
+        assert (
+            said[0].startswith("nestmap: a fit of 300 x 64 takes roughly 1 s here")
+            and "faster: " in said[0]
+        )
 
     def test_those_who_see_progress_need_no_word(
         self, caplog: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
@@ -206,7 +266,7 @@ class TestWord:
 
 def test_lines_tell_the_time_left_of_the_fit(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     now = [100.0]
-    monkeypatch.setattr("nestmap._progress.perf_counter", lambda: now[0])
+    monkeypatch.setattr("nestmap.core.progress.perf_counter", lambda: now[0])
     progress = Progress(1)
     progress.expect({"neighbours": 10.0, "rows": 600.0})
     progress.begin("level 0: first neighbours of 9 rows")

@@ -1,4 +1,6 @@
-"""The fuzz harness: cases are the same each time, every check can fail, and crashes are told with their case."""
+"""The fuzz harness: cases are the same each time, every check can fail, and crashes are told with
+their case.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,33 @@ import pytest
 from fuzz.batches import Violation, as_code, run_batch, shrink
 from fuzz.brute import check_neighbors
 from fuzz.cases import Case, make_case
-from fuzz.checks import CHECKS, REFITS, Fitted, canonical, check_scale, fit, other_level, run_case, tied
+from fuzz.checks import (
+    CHECKS,
+    REFITS,
+    Fitted,
+    canonical,
+    check_scale,
+    fit,
+    other_level,
+    run_case,
+    tied,
+)
 from scipy import sparse
 
-from nestmap import HNNE, _parallel, first_neighbors
-from nestmap.hierarchy.tree import Hierarchy
+from nestmap import HNNE, first_neighbors
+from nestmap.core import threads as _parallel
+from nestmap.method.hierarchy.tree import Hierarchy
 
 PLAIN = {
-    "metric": "euclidean", "layout": "descent", "n_components": 2, "radius": 0.2, "neighbors": "auto", "n_jobs": 1,
-    "preliminary": "pca_centroids", "standardize": False,
-}  # fmt: skip
+    "metric": "euclidean",
+    "layout": "descent",
+    "n_components": 2,
+    "radius": 0.2,
+    "neighbors": "auto",
+    "n_jobs": 1,
+    "preliminary": "pca_centroids",
+    "standardize": False,
+}
 
 
 def plain_case(n: int = 40) -> Case:
@@ -42,16 +61,36 @@ def test_cases_are_the_same_each_time_and_of_all_kinds() -> None:
         assert str(again) == str(cases[number]) and values(again.X) == values(cases[number].X)
     assert str(make_case(4, 0)) != str(cases[0])
     kinds = " ".join(case.kind for case in cases)
-    for word in ("gaussian", "integers", "repeated", "times", "outlier", "CSR", "float16", "uint8", "Fortran", "eye"):
+    for word in (
+        "gaussian",
+        "integers",
+        "repeated",
+        "times",
+        "outlier",
+        "CSR",
+        "float16",
+        "uint8",
+        "Fortran",
+        "eye",
+    ):
         assert word in kinds
-    for name, least in (("metric", 5), ("layout", 2), ("preliminary", 5), ("neighbors", 4), ("n_components", 4)):
+    for name, least in (
+        ("metric", 5),
+        ("layout", 2),
+        ("preliminary", 5),
+        ("neighbors", 4),
+        ("n_components", 4),
+    ):
         assert len({str(case.parameters[name]) for case in cases if not case.deserves}) >= least
     assert 3 <= sum(bool(case.deserves) for case in cases) <= 30
 
 
 def test_partitions_are_compared_without_regard_to_names() -> None:
     assert canonical(np.array([2, 0, 2, 1])).tolist() == [0, 1, 0, 2]
-    one, other = [np.array([0, 0, 1]), np.array([0, 0, 0])], [np.array([1, 1, 0]), np.array([0, 0, 1])]
+    one, other = (
+        [np.array([0, 0, 1]), np.array([0, 0, 0])],
+        [np.array([1, 1, 0]), np.array([0, 0, 1])],
+    )
     assert other_level(one, one) is None and other_level(one[:1], other[:1]) is None
     assert other_level(one, other) == 1 and other_level(one, one[:1]) == 1
 
@@ -117,14 +156,21 @@ def test_places_and_labels_by_chance_are_seen(monkeypatch: pytest.MonkeyPatch) -
 
 def test_links_of_equal_length_are_told_from_others() -> None:
     rng = np.random.default_rng(0)
-    line = np.outer(rng.uniform(1, 2, 60), [0.3, 0.1, 0.7])  # under cosine all distances are rounding
-    for X, metric, is_tied in ((line, "cosine", True), (line + 1e-3 * rng.normal(size=line.shape), "cosine", False)):
+    line = np.outer(
+        rng.uniform(1, 2, 60), [0.3, 0.1, 0.7]
+    )  # under cosine all distances are rounding
+    for X, metric, is_tied in (
+        (line, "cosine", True),
+        (line + 1e-3 * rng.normal(size=line.shape), "cosine", False),
+    ):
         case = replace(plain_case(), X=X, parameters={**PLAIN, "metric": metric})
         model = fit(case)
         other, rows = fit(case), np.arange(60)
         links = writable(other.hierarchy_.links[1].ids)
         links[0] = next(i for i in range(1, len(links)) if i != links[0])
-        assert tied(Fitted(case, model), other, rows, 1) is is_tied and not tied(Fitted(case, model), other, rows, 0)
+        assert tied(Fitted(case, model), other, rows, 1) is is_tied and not tied(
+            Fitted(case, model), other, rows, 0
+        )
 
 
 def test_maps_that_change_with_the_scale_are_seen() -> None:
@@ -167,12 +213,16 @@ def test_neighbours_are_judged(metric: str) -> None:
     farther = np.where(found.ids == 3, 4, 3)
     farther[[3, 4]] = 5, 5
     assert "not the nearest" in str([*check_neighbors(X, metric, farther, found.distances)])
-    assert "wrong distance" in str([*check_neighbors(X, metric, found.ids, found.distances * (1 + 1e-6))])
+    assert "wrong distance" in str(
+        [*check_neighbors(X, metric, found.ids, found.distances * (1 + 1e-6))]
+    )
     assert "no other row" in str([*check_neighbors(X, metric, np.arange(50), found.distances)])
 
 
 def test_crashes_and_long_cases_are_told_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.batches.make_case", lambda seed, number: replace(plain_case(), number=number))
+    monkeypatch.setattr(
+        "fuzz.batches.make_case", lambda seed, number: replace(plain_case(), number=number)
+    )
     spoilt = []
 
     def run(case: Case) -> list[tuple[str, str]]:
@@ -195,7 +245,9 @@ def test_crashes_and_long_cases_are_told_with_their_number(monkeypatch: pytest.M
 def test_a_case_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that cannot bear two values: their rows and columns are what is left."""
     real = HNNE.fit
-    monkeypatch.setattr(_parallel, "cpu_count", _parallel.cpu_count)  # `prepared` replaces it, for its own process
+    monkeypatch.setattr(
+        _parallel, "cpu_count", _parallel.cpu_count
+    )  # `prepared` replaces it, for its own process
 
     def fail(model: HNNE, X: np.ndarray) -> HNNE:
         if (np.asarray(X) == 7).any() and (np.asarray(X) == 8).any():

@@ -1,4 +1,6 @@
-"""The k-nearest-neighbour graph: exact where it says so, recall as reported, the same for any number of threads."""
+"""The k-nearest-neighbour graph: exact where it says so, recall as reported, the same for any
+number of threads.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from sklearn.neighbors import NearestNeighbors
 
 import nestmap
 from nestmap import HNNE, RecallWarning
-from nestmap._points.duplicates import hash_points
-from nestmap.neighbors import NeighborGraph, approximate, neighbor_graph
-from nestmap.neighbors.graph import _with_copies
-from nestmap.neighbors.item_graph import find_row_graph, with_nearest
+from nestmap.core.points.duplicates import hash_points
+from nestmap.method.neighbors import NeighborGraph, approximate, neighbor_graph
+from nestmap.method.neighbors.graph import _with_copies
+from nestmap.method.neighbors.item_graph import find_row_graph, with_nearest
 
 
 def mixture(n: int, d: int, seed: int = 0, groups: int = 20) -> np.ndarray:
@@ -100,7 +102,11 @@ def test_true_neighbours_of_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", ["float64", "float16", "uint8", "csr"])
 def test_rows_of_any_kind(kind: str) -> None:
     X = mixture(5_000, 12)
-    rows = sparse.csr_matrix(X) if kind == "csr" else (8 * X + 100 if kind == "uint8" else X).astype(kind)
+    rows = (
+        sparse.csr_matrix(X)
+        if kind == "csr"
+        else (8 * X + 100 if kind == "uint8" else X).astype(kind)
+    )
     graph = neighbor_graph(rows, 5)
     dense = rows.toarray() if kind == "csr" else rows.astype(np.float64)
     check_form(graph, 5_000, 5)
@@ -151,11 +157,15 @@ def test_forms_of_other_programs() -> None:
     np.testing.assert_array_equal(nearest[1], graph.ids)
     ids, distances = graph.with_self()
     assert ids.dtype == np.int32 and distances.dtype == np.float32 and ids.shape == (50, 4)
-    assert (ids[:, 0] == np.arange(50)).all() and (distances[:, 0] == 0).all() and (ids[:, 1:] == graph.ids).all()
+    assert (
+        (ids[:, 0] == np.arange(50)).all()
+        and (distances[:, 0] == 0).all()
+        and (ids[:, 1:] == graph.ids).all()
+    )
 
 
 def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.neighbors.approximate.LENGTHS", (24,))
+    monkeypatch.setattr("nestmap.method.neighbors.approximate.LENGTHS", (24,))
     X = np.random.default_rng(0).standard_normal((6_000, 120)).astype(np.float32)
     with pytest.warns(RecallWarning, match="was not reached"):
         neighbor_graph(X, 15, target_recall=0.999)
@@ -165,7 +175,9 @@ def test_many_neighbours_are_found_by_all_distances() -> None:
     X = mixture(4_200, 5)
     graph = neighbor_graph(X, 70)
     assert graph.report.exact
-    np.testing.assert_allclose(graph.distances, brute_force(X, 70, "euclidean"), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        graph.distances, brute_force(X, 70, "euclidean"), rtol=1e-6, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("k", [0, 4, -1, 2.5, True, "all"])
@@ -190,7 +202,10 @@ def test_the_graph_of_a_fit_gets_the_first_neighbours_that_it_missed(metric: str
     assert truth is not None and truth.rows is not None
     spoilt = replace(truth, report=replace(truth.report, exact=False))
     some = np.arange(0, 60, 3)
-    spoilt.ids[some, :-1], spoilt.distances[some, :-1] = truth.ids[some, 1:].copy(), truth.distances[some, 1:].copy()
+    spoilt.ids[some, :-1], spoilt.distances[some, :-1] = (
+        truth.ids[some, 1:].copy(),
+        truth.distances[some, 1:].copy(),
+    )
     nearest = np.arange(65)
     nearest[:60] = find_row_graph(X[:60], metric, hash_points(X[:60], 1), 1).ids[:, 0]  # type: ignore[union-attr]
     found = with_nearest(spoilt, nearest, X, metric, 1)

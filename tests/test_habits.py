@@ -1,4 +1,6 @@
-"""What users of other libraries ask for is answered; far rows are told; scikit-learn still finds the parameters."""
+"""What users of other libraries ask for is answered; far rows are told; scikit-learn still finds
+the parameters.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from conftest import digits
 from sklearn.base import clone
 
 from nestmap import FINCH, HNNE, FarRowsWarning, first_neighbors
-from nestmap._habits import INSTEAD
+from nestmap.core.habits import INSTEAD
 
 X, NEW = digits()[:400], digits()[400:500]
 
@@ -19,17 +21,24 @@ X, NEW = digits()[:400], digits()[400:500]
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"n_neighbors": 15}, "HNNE has no parameter n_neighbors: the hierarchy needs first neighbours only"),
-        ({"min_dist": 0.1}, r"min_dist: tightness="), ({"perplexity": 30}, "perplexity: .*first neighbours only"),
-        ({"dim": 3}, "dim: n_components="), ({"ann_threshold": 9}, "ann_threshold: neighbors='auto'"),
-        ({"n_iter": 9}, "n_iter: the islands"), ({"init": "pca"}, "init: preliminary="),
+        (
+            {"n_neighbors": 15},
+            "HNNE has no parameter n_neighbors: the hierarchy needs first neighbours only",
+        ),
+        ({"min_dist": 0.1}, r"min_dist: tightness="),
+        ({"perplexity": 30}, "perplexity: .*first neighbours only"),
+        ({"dim": 3}, "dim: n_components="),
+        ({"ann_threshold": 9}, "ann_threshold: neighbors='auto'"),
+        ({"n_iter": 9}, "n_iter: the islands"),
+        ({"init": "pca"}, "init: preliminary="),
         ({"learning_rate": 200, "n_epochs": 9}, "learning_rate, n_epochs: the islands"),
-        ({"precomputed_knn": 1}, r"\(n, k\) array"), ({"target_metric": "l2"}, "labels are used for nothing"),
+        ({"precomputed_knn": 1}, r"\(n, k\) array"),
+        ({"target_metric": "l2"}, "labels are used for nothing"),
         ({"min_dist": 0.1, "perplexity": 5}, "min_dist: tightness=.*; perplexity: the hierarchy"),
         ({"metrc": "cosine"}, r"metrc \(did you mean 'metric'\?\)"),
         ({"colour": 1}, "colour; it has n_components, metric"),
     ],
-)  # fmt: skip
+)
 def test_habits_are_answered(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(TypeError, match=said):
         HNNE(**wrong)  # type: ignore[arg-type]
@@ -45,7 +54,10 @@ def test_what_is_there_is_not_refused() -> None:
     with pytest.raises(TypeError, match="positional"):
         HNNE(2, "cosine")  # type: ignore[misc]
     model = clone(HNNE(3, metric="cosine", random_state=4))
-    assert model.get_params()["metric"] == "cosine" and model.set_params(n_components=2).n_components == 2
+    assert (
+        model.get_params()["metric"] == "cosine"
+        and model.set_params(n_components=2).n_components == 2
+    )
     assert "n_components" in (HNNE.__doc__ or "") and HNNE.__init__.__name__ == "__init__"
 
     class Own(HNNE):
@@ -59,13 +71,18 @@ def test_what_is_there_is_not_refused() -> None:
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"metric": "cosin"}, r"metric='cosin' is no metric \(did you mean 'cosine'\?\); use 'euclidean'"),
-        ({"metric": "euclidian"}, "did you mean 'euclidean'"), ({"metric": "zzz"}, "'zzz' is no metric; use"),
-        ({"metric": "jacard"}, "did you mean 'jaccard'"), ({"layout": "iland"}, "did you mean 'islands'"),
+        (
+            {"metric": "cosin"},
+            r"metric='cosin' is no metric \(did you mean 'cosine'\?\); use 'euclidean'",
+        ),
+        ({"metric": "euclidian"}, "did you mean 'euclidean'"),
+        ({"metric": "zzz"}, "'zzz' is no metric; use"),
+        ({"metric": "jacard"}, "did you mean 'jaccard'"),
+        ({"layout": "iland"}, "did you mean 'islands'"),
         ({"neighbors": "aproximate"}, "did you mean 'approximate'"),
         ({"arrangement": "xx"}, "not an option; use one of"),
     ],
-)  # fmt: skip
+)
 def test_typos(parameters: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         HNNE(**parameters).fit(X)  # type: ignore[arg-type]
@@ -85,7 +102,9 @@ class TestFarRows:
     def test_far_rows_are_told_once_per_call(self, n_near: int, n_far: int) -> None:
         rows = np.concatenate([X[:n_near], NEW[:n_far] * 10])
         for call in (self.model.transform, self.model.predict):
-            with pytest.warns(FarRowsWarning, match=rf"^{n_far} of {len(rows)} rows .*return_distance=True") as found:
+            with pytest.warns(
+                FarRowsWarning, match=rf"^{n_far} of {len(rows)} rows .*return_distance=True"
+            ) as found:
                 call(rows)
             assert len(found) == 1 and found[0].filename == __file__
 

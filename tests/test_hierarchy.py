@@ -16,9 +16,9 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nestmap import FINCH, Hierarchy, build_hierarchy, first_neighbors
-from nestmap.hierarchy.merge import Links, components, join_shortest, link_graph
-from nestmap.hierarchy.tree import Level
-from nestmap.neighbors import FirstNeighbors
+from nestmap.method.hierarchy.merge import Links, components, join_shortest, link_graph
+from nestmap.method.hierarchy.tree import Level
+from nestmap.method.neighbors import FirstNeighbors
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -31,7 +31,9 @@ def test_levels_nest_and_hold_means(backend: str) -> None:
     for k, level in enumerate(tree):
         labels = tree.labels(k)
         assert np.bincount(labels).tolist() == level.sizes.tolist()
-        means = np.stack([X[labels == g].mean(axis=0, dtype=np.float64) for g in range(level.n_nodes)])
+        means = np.stack(
+            [X[labels == g].mean(axis=0, dtype=np.float64) for g in range(level.n_nodes)]
+        )
         np.testing.assert_allclose(level.centroids, means, rtol=1e-5, atol=1e-5)
         if k:
             finer = tree.labels(k - 1)
@@ -65,7 +67,9 @@ def test_components_of_longer_cycles() -> None:
 
 
 def test_the_longest_link_of_a_cycle_is_never_needed() -> None:
-    given = FirstNeighbors(np.array([1, 2, 0, 4, 3]), np.array([3.0, 1, 2, 9, 9]), first_neighbors(np.eye(2)).report)
+    given = FirstNeighbors(
+        np.array([1, 2, 0, 4, 3]), np.array([3.0, 1, 2, 9, 9]), first_neighbors(np.eye(2)).report
+    )
     assert [join_shortest(Links.of(given), k).tolist() for k in (2, 3, 4, 5)] == [
         [0, 0, 0, 1, 1],
         [0, 0, 0, 1, 2],
@@ -89,7 +93,9 @@ def test_labels_by_number_of_clusters() -> None:
 
 
 def check_all_numbers(tree: Hierarchy) -> None:
-    """Exactly k clusters for each k from n_rows to 1, each nested in the one before; levels among them."""
+    """Exactly k clusters for each k from n_rows to 1, each nested in the one before; levels among
+    them.
+    """
     finer = np.arange(tree.n_rows)
     levels = {n: k for k, n in enumerate(tree.level_sizes)}
     for k in range(tree.n_rows, 0, -1):
@@ -169,7 +175,10 @@ def test_equal_rows_are_split_last(backend: str, metric: str) -> None:
 
 def test_given_neighbors_give_the_same_clusters_for_any_number() -> None:
     X = digits()[:200]
-    found, given = FINCH().fit(X).hierarchy_, FINCH(neighbors=first_neighbors(X).ids).fit(X).hierarchy_
+    found, given = (
+        FINCH().fit(X).hierarchy_,
+        FINCH(neighbors=first_neighbors(X).ids).fit(X).hierarchy_,
+    )
     for k in (180, 100, 30, 4):
         np.testing.assert_array_equal(found.labels(n_clusters=k), given.labels(n_clusters=k))
 
@@ -178,7 +187,9 @@ def test_a_hierarchy_without_links_says_so() -> None:
     tree = build_hierarchy(digits())
     bare = Hierarchy(tree.levels, tree.metric)
     np.testing.assert_array_equal(bare.labels(n_clusters=tree.level_sizes[1]), tree.labels(1))
-    with pytest.raises(ValueError, match=f"n_clusters=50: .* at its levels, with .{tree.level_sizes[0]}, "):
+    with pytest.raises(
+        ValueError, match=f"n_clusters=50: .* at its levels, with .{tree.level_sizes[0]}, "
+    ):
         bare.labels(n_clusters=50)
 
 
@@ -190,7 +201,9 @@ def test_nearest_nodes_are_joined_first() -> None:
     assert tree.labels(n_clusters=5).tolist() == [0, 0, 1, 1, 2, 2, 3, 4]
 
 
-@pytest.mark.parametrize("rows", [digits()[:300], sparse.csr_matrix(digits()[:300])], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "rows", [digits()[:300], sparse.csr_matrix(digits()[:300])], ids=["dense", "sparse"]
+)
 def test_a_tree_cannot_be_changed_by_accident(rows: Any) -> None:
     built = build_hierarchy(rows)
     built.members(-1, 0)  # makes the groupings, which are not pickled
@@ -201,8 +214,18 @@ def test_a_tree_cannot_be_changed_by_accident(rows: Any) -> None:
         np.testing.assert_array_equal(tree.labels(0), before)
         np.testing.assert_array_equal(tree.members(1, 3), built.members(1, 3))
         centroids = tree.levels[0].centroids
-        parts = [centroids.data, centroids.indices, centroids.indptr] if sparse.issparse(centroids) else [centroids]
-        arrays = [*parts, tree.levels[0].members, tree.levels[0].sizes, tree.links[0].ids, tree.parents(0)]
+        parts = (
+            [centroids.data, centroids.indices, centroids.indptr]
+            if sparse.issparse(centroids)
+            else [centroids]
+        )
+        arrays = [
+            *parts,
+            tree.levels[0].members,
+            tree.levels[0].sizes,
+            tree.links[0].ids,
+            tree.parents(0),
+        ]
         for array in arrays:
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
@@ -226,7 +249,9 @@ def test_climb() -> None:
     with pytest.raises(ValueError, match="level=0: must not be below start=2"):
         tree.climb([0], 0, start=2)
     for wrong in ([-1], [tree.level_sizes[0]], [0.5]):
-        with pytest.raises(ValueError, match=f"nodes: level 0 has nodes 0 to {tree.level_sizes[0] - 1}, got"):
+        with pytest.raises(
+            ValueError, match=f"nodes: level 0 has nodes 0 to {tree.level_sizes[0] - 1}, got"
+        ):
             tree.climb(wrong, 1)
 
 
@@ -239,7 +264,10 @@ def test_members_paths_edges() -> None:
         rows = tree.members(k, node)
         np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(tree.labels(k) == node))
         for finer in range(k):  # in tree order: clusters of all finer levels are runs
-            assert np.count_nonzero(np.diff(tree.labels(finer)[rows])) == len(np.unique(tree.labels(finer)[rows])) - 1
+            assert (
+                np.count_nonzero(np.diff(tree.labels(finer)[rows]))
+                == len(np.unique(tree.labels(finer)[rows])) - 1
+            )
     assert tree.parents(-1) is None
     edges = tree.edges()
     assert len(edges) == tree.n_rows + sum(tree.level_sizes[:-1])
@@ -248,7 +276,9 @@ def test_members_paths_edges() -> None:
     with pytest.raises(ValueError, match=r"levels 0 .finest. to"):
         tree.labels(17)
     for wrong in (-1, tree.level_sizes[0], 1.5):
-        with pytest.raises(ValueError, match=f"node={wrong}: level 0 has nodes 0 to {tree.level_sizes[0] - 1}"):
+        with pytest.raises(
+            ValueError, match=f"node={wrong}: level 0 has nodes 0 to {tree.level_sizes[0] - 1}"
+        ):
             tree.members(0, wrong)
     with pytest.raises(ValueError, match="row=5000"):
         tree.path(5000)
@@ -295,7 +325,9 @@ def test_row_order_changes_names_only() -> None:
 
 def test_row_order_does_not_decide_between_links_of_the_same_length() -> None:
     X = np.round(digits()[:500] / 4)  # many ties
-    assert len(np.unique(X, axis=0)) == len(X) and len(np.unique(first_neighbors(X).distances)) < 100
+    assert (
+        len(np.unique(X, axis=0)) == len(X) and len(np.unique(first_neighbors(X).distances)) < 100
+    )
     shuffle = np.random.default_rng(0).permutation(len(X))
     a, b = build_hierarchy(X), build_hierarchy(X[shuffle])
     for k in (450, 300, 150, 60, 20, 2):

@@ -17,8 +17,8 @@ from scipy.spatial.distance import cdist
 
 import nestmap
 from nestmap import HNNE, ModelFileError
-from nestmap._files import container
-from nestmap.layout.islands.coasts import trace_coasts
+from nestmap.method.layout.islands.coasts import trace_coasts
+from nestmap.model.files import container
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 
@@ -50,13 +50,16 @@ def put(*path: Any) -> Callable[[Container], None]:
     return change
 
 
-# -- JSON ----------------------------------------------------------------------------------------------
+# -- JSON
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("deep", [50, 330, 800])
 def test_deep_nesting_is_refused_wherever_it_is(deep: int, tmp_path: Path) -> None:
     nested = json.loads("[" * deep + "]" * deep)
-    refused(tmp_path, changed("islands", put("parameters", "metric_params", nested)), "nested|no JSON")
+    refused(
+        tmp_path, changed("islands", put("parameters", "metric_params", nested)), "nested|no JSON"
+    )
     refused(tmp_path, changed("islands", put("map", nested)), "nested|no JSON")
     data = files.good_file("islands")
     (length,) = struct.unpack("<Q", data[:8])
@@ -66,15 +69,27 @@ def test_deep_nesting_is_refused_wherever_it_is(deep: int, tmp_path: Path) -> No
     refused(tmp_path, struct.pack("<Q", len(text)) + text + data[8 + length :], "nested|no JSON")
 
 
-@pytest.mark.parametrize("path", [("tree", "far_distance"), ("map", "radius"), ("parameters", "radius")], ids=str)
-@pytest.mark.parametrize("number", [10**4000, -(10**400), 2**64, 1e999], ids=["4000 digits", "400", "2^64", "1e999"])
-def test_numbers_beyond_all_use_are_refused(path: tuple[str, ...], number: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "path", [("tree", "far_distance"), ("map", "radius"), ("parameters", "radius")], ids=str
+)
+@pytest.mark.parametrize(
+    "number", [10**4000, -(10**400), 2**64, 1e999], ids=["4000 digits", "400", "2^64", "1e999"]
+)
+def test_numbers_beyond_all_use_are_refused(
+    path: tuple[str, ...], number: Any, tmp_path: Path
+) -> None:
     refused(tmp_path, changed("islands", put(*path, number)), "no JSON")
 
 
 @pytest.mark.parametrize(
     "path",
-    [("tree", "metric"), ("tree", "reports", 0, "note"), ("parameters", "layout"), ("map", "kind"), ("estimator",)],
+    [
+        ("tree", "metric"),
+        ("tree", "reports", 0, "note"),
+        ("parameters", "layout"),
+        ("map", "kind"),
+        ("estimator",),
+    ],
     ids=str,
 )
 def test_halves_of_characters_are_refused(path: tuple[Any, ...], tmp_path: Path) -> None:
@@ -93,25 +108,40 @@ def test_half_a_character_in_the_text_of_the_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("tree", "reports"), []), (("tree", "reports", 0), None), (("tree", "reports", 0, "seconds"), {"a": "nan"}),
-        (("tree", "metric"), "mahalanobis"), (("tree", "metric"), "no such"), (("tree", "is_sparse"), True),
-        (("map", "radius"), "nan"), (("map", "tightness"), -1), (("map", "coordinates"), None),
-        (("parameters", "n_jobs"), "x"), (("parameters", "n_jobs"), 2**40), (("parameters", "radius"), "wide"),
-        (("parameters", "n_components"), 2.0), (("parameters", "like"), "/etc/passwd"),
-        (("parameters", "inflate"), 3), (("parameters", "metric_params"), 1),
+        (("tree", "reports"), []),
+        (("tree", "reports", 0), None),
+        (("tree", "reports", 0, "seconds"), {"a": "nan"}),
+        (("tree", "metric"), "mahalanobis"),
+        (("tree", "metric"), "no such"),
+        (("tree", "is_sparse"), True),
+        (("map", "radius"), "nan"),
+        (("map", "tightness"), -1),
+        (("map", "coordinates"), None),
+        (("parameters", "n_jobs"), "x"),
+        (("parameters", "n_jobs"), 2**40),
+        (("parameters", "radius"), "wide"),
+        (("parameters", "n_components"), 2.0),
+        (("parameters", "like"), "/etc/passwd"),
+        (("parameters", "inflate"), 3),
+        (("parameters", "metric_params"), 1),
     ],
     ids=str,
-)  # fmt: skip
-def test_values_that_would_fail_later_are_refused(path: tuple[Any, ...], value: Any, tmp_path: Path) -> None:
+)
+def test_values_that_would_fail_later_are_refused(
+    path: tuple[Any, ...], value: Any, tmp_path: Path
+) -> None:
     refused(tmp_path, changed("islands", put(*path, value)), "hostile")
 
 
-# -- arrays --------------------------------------------------------------------------------------------
+# -- arrays
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", files.MODELS)
 def test_no_array_may_hold_what_is_no_number(name: str, tmp_path: Path) -> None:
-    """NaN and infinity in any array, with right checksums; only a single node is infinitely far from others."""
+    """NaN and infinity in any array, with right checksums; only a single node is infinitely far
+    from others.
+    """
     good = Container(files.good_file(name))
     floats = [at for at, array in good.arrays.items() if array.dtype.kind == "f" and array.size]
     assert len(floats) > (1 if name.startswith(("FINCH", "Communities")) else 5)
@@ -127,7 +157,9 @@ def test_no_array_may_hold_what_is_no_number(name: str, tmp_path: Path) -> None:
 
 def spoil(name: str, values: Callable[[np.ndarray], Any]) -> Callable[[Container], None]:
     def change(file: Container) -> None:
-        file.arrays[name] = np.asarray(values(file.arrays[name].copy()), dtype=file.arrays[name].dtype)
+        file.arrays[name] = np.asarray(
+            values(file.arrays[name].copy()), dtype=file.arrays[name].dtype
+        )
 
     return change
 
@@ -135,20 +167,27 @@ def spoil(name: str, values: Callable[[np.ndarray], Any]) -> Callable[[Container
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("tree/links0/ranks", lambda ranks: np.ones_like(ranks)), ("tree/links0/ranks", lambda ranks: ranks - 1),
+        ("tree/links0/ranks", lambda ranks: np.ones_like(ranks)),
+        ("tree/links0/ranks", lambda ranks: ranks - 1),
         ("tree/links1/ranks", lambda ranks: np.where(ranks == 1, 2, ranks)),
-        ("tree/links0/ids", lambda ids: np.arange(len(ids))), ("tree/links0/ids", lambda ids: np.roll(ids, 1)),
+        ("tree/links0/ids", lambda ids: np.arange(len(ids))),
+        ("tree/links0/ids", lambda ids: np.roll(ids, 1)),
         ("tree/links1/ids", lambda ids: np.zeros_like(ids)),
     ],
     ids=["equal", "from 0", "one twice", "to themselves", "to others", "to one"],
-)  # fmt: skip
+)
 def test_links_must_be_those_of_the_tree(name: str, values: Any, tmp_path: Path) -> None:
-    refused(tmp_path, changed("islands", spoil(name, values)), "each of 1 to|do not connect|expected 0 to|has shape")
+    refused(
+        tmp_path,
+        changed("islands", spoil(name, values)),
+        "each of 1 to|do not connect|expected 0 to|has shape",
+    )
 
 
 def test_a_metric_must_not_take_rows_beyond_all_numbers(tmp_path: Path) -> None:
     spoilt = changed(
-        "mosaic", spoil("tree/metric/matrix", lambda matrix: np.where(matrix == matrix[0, 0], 1e155, matrix))
+        "mosaic",
+        spoil("tree/metric/matrix", lambda matrix: np.where(matrix == matrix[0, 0], 1e155, matrix)),
     )
     refused(tmp_path, spoilt, r"takes rows beyond 1e\+140")
 
@@ -164,7 +203,8 @@ def test_axes_that_overflow_beside_an_empty_one(tmp_path: Path) -> None:
     refused(tmp_path, struct.pack("<Q", len(text)) + text, "description of 'a' is damaged")
 
 
-# -- what the fuzzer found beside files ----------------------------------------------------------------
+# -- what the fuzzer found beside files
+# ----------------------------------------------------------------
 
 
 def test_a_model_that_forgot_rows_of_distances_comes_back(tmp_path: Path) -> None:
@@ -173,7 +213,10 @@ def test_a_model_that_forgot_rows_of_distances_comes_back(tmp_path: Path) -> Non
     model.save(tmp_path / "m")
     again, new = nestmap.load(tmp_path / "m"), cdist(X[:5] + 0.1, X)
     np.testing.assert_array_equal(model.transform(new), again.transform(new))
-    assert str(model.hierarchy_.summary()).splitlines()[0] == str(again.hierarchy_.summary()).splitlines()[0]
+    assert (
+        str(model.hierarchy_.summary()).splitlines()[0]
+        == str(again.hierarchy_.summary()).splitlines()[0]
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"detail": "leaves"}, {"arrangement": "global"}], ids=str)
@@ -201,7 +244,9 @@ def test_centroids_that_are_no_means_of_the_rows_are_told(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["descent", "mosaic"])
 def test_rows_that_lie_far_from_their_nodes_are_audited(name: str, tmp_path: Path) -> None:
     """In a unit of the rows alone, nodes would be infinitely far away."""
-    spoilt = changed(name, spoil("map/positions", lambda positions: np.full_like(positions, 1e-320)))
+    spoilt = changed(
+        name, spoil("map/positions", lambda positions: np.full_like(positions, 1e-320))
+    )
     (tmp_path / "m").write_bytes(spoilt)
     audit = nestmap.load(tmp_path / "m").audit()
     assert not audit
@@ -213,7 +258,8 @@ def test_a_single_place_has_a_coast_wherever_it_is(far: float) -> None:
     assert len(coasts) == 1
 
 
-# -- the fuzzers, for a few seconds --------------------------------------------------------------------
+# -- the fuzzers, for a few seconds
+# --------------------------------------------------------------------
 
 
 def test_some_mutations_of_model_files() -> None:
@@ -226,7 +272,10 @@ def test_some_mutations_of_runs() -> None:
 
 def test_cases_are_the_same_each_time_and_of_all_kinds() -> None:
     cases = [files.make_case(2, number) for number in range(150)]
-    assert str(cases[17]) == str(files.make_case(2, 17)) and cases[17].data == files.make_case(2, 17).data
+    assert (
+        str(cases[17]) == str(files.make_case(2, 17))
+        and cases[17].data == files.make_case(2, 17).data
+    )
     told = " ".join(case.told for case in cases)
     for word in ("flip", "odd ", "near ", "drop ", "rename ", "values of", "form of", "name of"):
         assert word in told
@@ -235,7 +284,12 @@ def test_cases_are_the_same_each_time_and_of_all_kinds() -> None:
 
 def test_an_unchanged_file_is_taken_apart_and_put_together(tmp_path: Path) -> None:
     for name in files.MODELS:
-        assert files.run_case(HostileCase(1, name, "nothing", Container(files.good_file(name)).packed())) == []
+        assert (
+            files.run_case(
+                HostileCase(1, name, "nothing", Container(files.good_file(name)).packed())
+            )
+            == []
+        )
 
 
 def test_errors_of_other_libraries_and_crashes_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:

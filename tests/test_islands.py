@@ -1,4 +1,6 @@
-"""The islands: weights, forces, optimisation, levels, new rows, audit, and the promise to be the same every time."""
+"""The islands: weights, forces, optimisation, levels, new rows, audit, and the promise to be the
+same every time.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,27 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from nestmap import HNNE, ProgressEvent, build_hierarchy, fitted
-from nestmap._native import forces, kernels
-from nestmap._progress import Progress
-from nestmap.layout import Descent, Islands, audit_layout
-from nestmap.layout.islands import lay
-from nestmap.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
-from nestmap.layout.islands.graph import Attraction, contract, part_clusters, smooth, weigh_neighbors
-from nestmap.layout.islands.items import Items, node_ranks
-from nestmap.layout.islands.lay import first_level, improve, spread_out
-from nestmap.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
+from nestmap import HNNE, ProgressEvent, build_hierarchy
+from nestmap.core.native import forces, kernels
+from nestmap.core.native.forces import NodeState, StepSizes
+from nestmap.core.progress import Progress
+from nestmap.method.layout import Descent, Islands, audit_layout
+from nestmap.method.layout.islands import lay
+from nestmap.method.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
+from nestmap.method.layout.islands.graph import (
+    Attraction,
+    contract,
+    part_clusters,
+    smooth,
+    weigh_neighbors,
+)
+from nestmap.method.layout.islands.items import Items, node_ranks
+from nestmap.method.layout.islands.lay import first_level, improve, spread_out
+from nestmap.method.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
+from nestmap.method.neighbors import item_graph, neighbor_graph
+from nestmap.method.preliminary import make_preliminary
 from nestmap.metrics import trustworthiness
-from nestmap.neighbors import item_graph, neighbor_graph
-from nestmap.preliminary import make_preliminary
+from nestmap.model import fitted
 
 RNG = np.random.default_rng(0)
 BACKENDS = [*builds(), "off"]
@@ -71,7 +81,9 @@ class TestWeights:
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_equal_distances_and_a_single_neighbour(self, backend: str) -> None:
         with using(backend):
-            np.testing.assert_allclose(kernels.calibrate(np.full((3, 8), 2, np.float32), 4.0, 1), 1 / 8)
+            np.testing.assert_allclose(
+                kernels.calibrate(np.full((3, 8), 2, np.float32), 4.0, 1), 1 / 8
+            )
             np.testing.assert_allclose(kernels.calibrate(np.zeros((3, 1), np.float32), 1.5, 1), 1)
 
     def test_a_node_counts_as_the_rows_that_it_stands_for(self) -> None:
@@ -87,7 +99,11 @@ class TestWeights:
 
     def test_nodes_attract_each_other_as_their_members_do(self) -> None:
         """Sums over members; symmetric; and as much for each row, on average, as rows have."""
-        X, masses, labels = digits()[:300], RNG.integers(1, 5, 300).astype(float), RNG.integers(0, 9, 300)
+        X, masses, labels = (
+            digits()[:300],
+            RNG.integers(1, 5, 300).astype(float),
+            RNG.integers(0, 9, 300),
+        )
         rows = weigh_neighbors(*nearest(X, 15), masses, 5.0, 1)
         nodes, sizes = contract(rows, masses, labels, 9), np.bincount(labels, masses)
         P, C = np.zeros((300, 300)), np.zeros((9, 9))
@@ -97,34 +113,51 @@ class TestWeights:
         plain = S.T @ (masses[:, None] * P) @ S * (1 - np.eye(9))
         scale = np.sqrt(sizes / np.maximum(plain.sum(axis=1), 1e-9))
         expected = plain * scale * scale[:, None]
-        np.testing.assert_allclose(sizes[:, None] * C, expected * sizes.sum() / expected.sum(), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            sizes[:, None] * C, expected * sizes.sum() / expected.sum(), rtol=1e-4, atol=1e-6
+        )
         assert (np.diff(nodes.starts) > 0).all()
 
     def test_nodes_that_nothing_attracts(self) -> None:
         X = np.concatenate([RNG.normal(size=(40, 3)), RNG.normal(size=(40, 3)) + 1e3])
-        nodes = contract(weigh_neighbors(*nearest(X, 5), np.ones(80), 2.0, 1), np.ones(80), np.arange(80) // 40, 2)
+        nodes = contract(
+            weigh_neighbors(*nearest(X, 5), np.ones(80), 2.0, 1),
+            np.ones(80),
+            np.arange(80) // 40,
+            2,
+        )
         assert (nodes.weights == 0).all() and (np.diff(nodes.starts) > 0).all()
         assert np.isfinite(nodes.rates()).all()
 
 
 class TestForces:
     @pytest.mark.parametrize(("spacing", "error"), [(0.4, 0.02), (0.5, 0.04), (0.6, 0.07)])
-    def test_repulsion_is_that_of_the_sum_over_all_pairs(self, spacing: float, error: float) -> None:
+    def test_repulsion_is_that_of_the_sum_over_all_pairs(
+        self, spacing: float, error: float
+    ) -> None:
         """At t-SNE's own density, in the root mean square; directions too, and Z far better."""
         y, masses = points(1000, 5.4), RNG.integers(1, 9, 1000).astype(np.float32)
         exact, z = exact_repulsion(y, masses.astype(float))
         low = y.min(axis=0) - 3 * spacing
         rows, cols = (np.ceil((y.max(axis=0) - low) / spacing) + 4).astype(int)
-        found, found_z = grid_repulsion(y, masses, Grid(int(rows), int(cols), spacing, float(low[0]), float(low[1])))
+        found, found_z = grid_repulsion(
+            y, masses, Grid(int(rows), int(cols), spacing, float(low[0]), float(low[1]))
+        )
         assert np.sqrt(((found - exact) ** 2).sum() / (exact**2).sum()) < error
-        cosine = (found * exact).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(exact, axis=1)
+        cosine = (
+            (found * exact).sum(axis=1)
+            / np.linalg.norm(found, axis=1)
+            / np.linalg.norm(exact, axis=1)
+        )
         assert np.median(cosine) > 0.999 and np.quantile(cosine, 0.05) > 1 - 2 * error
         assert found_z == pytest.approx(z, rel=2e-3)
 
     def test_shifted_grids_average_to_the_truth(self) -> None:
         y, masses = points(500), np.ones(500, np.float32)
         exact, _ = exact_repulsion(y, masses.astype(float))
-        found = [grid_repulsion(y, masses, fit_grid(bounds_of(y), 500, step))[0] for step in range(16)]
+        found = [
+            grid_repulsion(y, masses, fit_grid(bounds_of(y), 500, step))[0] for step in range(16)
+        ]
         one, mean = (np.sqrt(((f - exact) ** 2).mean()) for f in (found[3], np.mean(found, axis=0)))
         assert mean < 0.8 * one
 
@@ -132,12 +165,16 @@ class TestForces:
     def test_kernels_do_what_their_twins_do(self, backend: str) -> None:
         y, masses = points(3000, 9.0), RNG.uniform(0.2, 5, 3000).astype(np.float32)
         ids = RNG.integers(0, 3000, (3000, 13)).astype(np.int32)
-        graph = weigh_neighbors(ids, np.sort(RNG.random((3000, 13)), axis=1).astype(np.float32), masses, 4.0, 1)
+        graph = weigh_neighbors(
+            ids, np.sort(RNG.random((3000, 13)), axis=1).astype(np.float32), masses, 4.0, 1
+        )
         grid = fit_grid(bounds_of(y), 3000, 3)
         expected = self.steps(graph, grid, y, masses, "off", 1)
         for n_threads in (1, 3):
             found = self.steps(graph, grid, y, masses, backend, n_threads)
-            same = found[3] == expected[3]  # where a force is nearly 0, rounding decides about the gain
+            same = (
+                found[3] == expected[3]
+            )  # where a force is nearly 0, rounding decides about the gain
             assert same.mean() > 0.998
             for k, (a, b) in enumerate(zip(found, expected, strict=True)):
                 keep = same if k in (2, 3, 4) else np.ones_like(a, dtype=bool)
@@ -151,11 +188,10 @@ class TestForces:
         with using(backend):
             kernels.spread(y, masses, grid, charges, n_threads)
             potential, _ = repulsion(y, masses, grid, 1)
-            motion = (1.5, 0.01, 0.8, 2.0)
+            sizes = StepSizes(1.5, 0.01, 0.8, 2.0)
+            state = NodeState(y, velocities, gains, moved, bounds)
             homes = Homes(y[::-1].copy(), np.linspace(0, 2, len(y), dtype=np.float32))
-            kernels.move(
-                graph, grid, potential, motion, graph.rates(), homes, y, velocities, gains, moved, bounds, n_threads
-            )
+            kernels.move(graph, grid, potential, sizes, graph.rates(), homes, state, n_threads)
         return charges, potential, velocities, gains, moved, bounds
 
     @pytest.mark.parametrize("backend", BACKENDS)
@@ -163,7 +199,11 @@ class TestForces:
     def test_leaps_are_those_of_their_twins(self, backend: str, k: int) -> None:
         y, n = points(5000, 9.0), 5000
         graph = weigh_neighbors(
-            RNG.integers(0, n, (n, 13)).astype(np.int32), RNG.random((n, 13), np.float32), np.ones(n), 4.0, 1
+            RNG.integers(0, n, (n, 13)).astype(np.int32),
+            RNG.random((n, 13), np.float32),
+            np.ones(n),
+            4.0,
+            1,
         )
         counts = RNG.random(n) < 0.8
         ids, weights = forces.strongest(graph.starts, graph.ids, graph.weights, k)
@@ -175,7 +215,9 @@ class TestForces:
                 better = kernels.better_places(ids, weights, 8, 10.0, y, counts, n_threads)
             for a, b in zip(found, (ids, weights), strict=True):
                 np.testing.assert_array_equal(a, b)
-            same = np.isclose(better[0], places, atol=1e-3).all(axis=1)  # of two places as good, rounding chooses
+            same = np.isclose(better[0], places, atol=1e-3).all(
+                axis=1
+            )  # of two places as good, rounding chooses
             assert same.mean() > 0.999
             np.testing.assert_allclose(better[1][same], times[same], rtol=1e-3)
 
@@ -183,11 +225,15 @@ class TestForces:
     def test_same_bits_for_any_number_of_threads_and_any_build(self, build: str) -> None:
         y, masses = points(9000, 14.0), RNG.uniform(0.2, 5, 9000).astype(np.float32)
         ids = RNG.integers(0, 9000, (9000, 9)).astype(np.int32)
-        graph = weigh_neighbors(ids, np.sort(RNG.random((9000, 9)), axis=1).astype(np.float32), masses, 3.0, 1)
+        graph = weigh_neighbors(
+            ids, np.sort(RNG.random((9000, 9)), axis=1).astype(np.float32), masses, 3.0, 1
+        )
         grid = fit_grid(bounds_of(y), 9000, 0)
         expected = self.steps(graph, grid, y, masses, builds()[-1], 1)
         for n_threads in (1, 2, 7):
-            for a, b in zip(self.steps(graph, grid, y, masses, build, n_threads), expected, strict=True):
+            for a, b in zip(
+                self.steps(graph, grid, y, masses, build, n_threads), expected, strict=True
+            ):
                 np.testing.assert_array_equal(a, b)
 
     def test_grids_stay_small_however_far_a_node_lies(self) -> None:
@@ -202,7 +248,10 @@ class TestForces:
         bounds = bounds_of(points())
         grid = fit_grid(bounds, 600, 0)
         again = fit_grid(bounds * np.float32(1.02), 600, 1, grid)
-        assert (again.rows, again.cols) == (grid.rows, grid.cols) and (again.x, again.y) != (grid.x, grid.y)
+        assert (again.rows, again.cols) == (grid.rows, grid.cols) and (again.x, again.y) != (
+            grid.x,
+            grid.y,
+        )
         assert fit_grid(bounds * np.float32(3), 600, 1, grid).rows > grid.rows
 
     @pytest.mark.parametrize("build", builds())
@@ -215,7 +264,9 @@ class TestForces:
                 kernels.spread(np.full_like(y, np.nan), np.ones(50, np.float32), grid, charges, 1)
             with pytest.raises(ValueError, match="at least 4 rows"):
                 kernels.spread(y, np.ones(50, np.float32), grid, charges[:3], 1)
-            bad = weigh_neighbors(np.zeros((50, 1), np.int32), np.ones((50, 1), np.float32), np.ones(50), 1.5, 1)
+            bad = weigh_neighbors(
+                np.zeros((50, 1), np.int32), np.ones((50, 1), np.float32), np.ones(50), 1.5, 1
+            )
             bad.ids[7] = 50
             out = [np.zeros_like(y) for _ in range(3)]
             with pytest.raises(IndexError, match="ids"):
@@ -223,12 +274,10 @@ class TestForces:
                     bad,
                     grid,
                     charges,
-                    (1, 1, 0.8, 5),
+                    StepSizes(1, 1, 0.8, 5),
                     np.ones(50, np.float32),
                     Homes(np.empty((0, 2), np.float32), np.empty(0, np.float32)),
-                    y,
-                    *out,
-                    np.zeros((2, 2), np.float32),
+                    NodeState(y, *out, np.zeros((2, 2), np.float32)),
                     1,
                 )
             far, even = np.full((50, 2), 50, np.int32), np.ones((50, 2), np.float32)
@@ -274,7 +323,8 @@ class TestOptimise:
         expected = exact_optimise(start, masses, attraction, (Phase(10),))
         found = optimise(start, masses, attraction, (Phase(10),), 1)
         assert (
-            np.linalg.norm(found - expected, axis=1).mean() < 0.03 * np.linalg.norm(expected - start, axis=1).mean()
+            np.linalg.norm(found - expected, axis=1).mean()
+            < 0.03 * np.linalg.norm(expected - start, axis=1).mean()
         )
 
     def test_ends_as_well_as_with_exact_forces(self) -> None:
@@ -289,7 +339,9 @@ class TestOptimise:
     def test_exaggeration_makes_islands_tighter(self) -> None:
         X = digits()[:400]
         attraction, start = self.graph(X), spread_out(X[:, [10, 20]], 400)
-        loose, tight = (optimise(start, np.ones(400), attraction, (Phase(200, e),), 1) for e in (1.0, 4.0))
+        loose, tight = (
+            optimise(start, np.ones(400), attraction, (Phase(200, e),), 1) for e in (1.0, 4.0)
+        )
         assert tight.std() < 0.7 * loose.std()
 
 
@@ -304,23 +356,32 @@ class TestMap:
     def test_default_is_islands_in_the_plane_and_descent_elsewhere(self) -> None:
         X = digits()[:300]
         assert isinstance(HNNE().fit(X).layout_, Islands)
-        assert isinstance(HNNE(3).fit(X).layout_, Descent) and isinstance(HNNE(1).fit(X).layout_, Descent)
+        assert isinstance(HNNE(3).fit(X).layout_, Descent) and isinstance(
+            HNNE(1).fit(X).layout_, Descent
+        )
         assert HNNE().fit(X).layout_.detail == "rows"
 
     def test_auto_goes_down_to_the_rows_where_they_are_few(self) -> None:
         model = HNNE()
-        assert model._detail(item_graph.MOST_ROWS) == "rows" and model._detail(item_graph.MOST_ROWS + 1) == "leaves"
+        assert (
+            model._detail(item_graph.MOST_ROWS) == "rows"
+            and model._detail(item_graph.MOST_ROWS + 1) == "leaves"
+        )
 
     @pytest.mark.parametrize("detail", ["leaves", "rows"])
     def test_same_bits_for_any_number_of_threads(self, detail: str) -> None:
         expected = HNNE(detail=detail, n_jobs=1).fit_transform(digits())
         for n_jobs in (2, 5):
-            np.testing.assert_array_equal(HNNE(detail=detail, n_jobs=n_jobs).fit_transform(digits()), expected)
+            np.testing.assert_array_equal(
+                HNNE(detail=detail, n_jobs=n_jobs).fit_transform(digits()), expected
+            )
 
     def test_order_of_the_rows_does_not_matter(self) -> None:
         order = RNG.permutation(len(digits()))
         a, b = HNNE(detail="leaves").fit(digits()), HNNE(detail="leaves").fit(digits()[order])
-        np.testing.assert_allclose(b.embedding_, a.embedding_[order], atol=1e-5 * np.abs(a.embedding_).max())
+        np.testing.assert_allclose(
+            b.embedding_, a.embedding_[order], atol=1e-5 * np.abs(a.embedding_).max()
+        )
         a, b = a.relayout(detail="rows"), b.relayout(detail="rows")
         away = np.linalg.norm(b.embedding_ - a.embedding_[order], axis=1)
         assert np.median(away) < 1e-3 * a.embedding_.std()
@@ -333,7 +394,9 @@ class TestMap:
             np.testing.assert_array_equal(Y[270:], Y[60:70])
 
     @pytest.mark.parametrize("detail", ["leaves", "rows"])
-    @pytest.mark.parametrize("name", ["one column", "all equal", "one leaf", "two values", "outlier", "line", "huge"])
+    @pytest.mark.parametrize(
+        "name", ["one column", "all equal", "one leaf", "two values", "outlier", "line", "huge"]
+    )
     def test_degenerate_data_have_a_map(self, name: str, detail: str) -> None:
         rng = np.random.default_rng(0)
         X = {
@@ -351,10 +414,15 @@ class TestMap:
         np.testing.assert_array_equal(model.transform(X), Y)
         assert np.isfinite(model.transform(X + 0.01)).all() and model.audit().ok
         n_distinct = len(np.unique(X, axis=0))
-        if (name, detail) != ("outlier", "leaves"):  # beside 1e30, the offsets of rows in a leaf are rounding
+        if (name, detail) != (
+            "outlier",
+            "leaves",
+        ):  # beside 1e30, the offsets of rows in a leaf are rounding
             assert len(np.unique(Y, axis=0)) == n_distinct
         outlines = model.layout_.outlines(-1)
-        assert len(outlines) == model.hierarchy_.level_sizes[-1] and np.isfinite(outlines.points).all()
+        assert (
+            len(outlines) == model.hierarchy_.level_sizes[-1] and np.isfinite(outlines.points).all()
+        )
 
     @pytest.mark.parametrize("n", range(2, 11))
     def test_few_rows(self, n: int) -> None:
@@ -364,11 +432,17 @@ class TestMap:
             assert np.isfinite(Y).all() and len(np.unique(Y, axis=0)) == n
 
     def test_scale_of_the_data_changes_nothing(self) -> None:
-        X = digits() + np.random.default_rng(0).normal(size=digits().shape).astype(np.float32)  # no ties
+        X = digits() + np.random.default_rng(0).normal(size=digits().shape).astype(
+            np.float32
+        )  # no ties
         a, b = HNNE().fit(X), HNNE().fit(X * np.float32(2.0**20))
-        np.testing.assert_allclose(b.embedding_, a.embedding_, atol=1e-3 * np.abs(a.embedding_).max())
+        np.testing.assert_allclose(
+            b.embedding_, a.embedding_, atol=1e-3 * np.abs(a.embedding_).max()
+        )
 
-    @pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan", "canberra", "hellinger"])
+    @pytest.mark.parametrize(
+        "metric", ["cosine", "correlation", "manhattan", "canberra", "hellinger"]
+    )
     def test_metrics(self, metric: str) -> None:
         X = digits()[:300].astype(float) + 0.01 * np.arange(64)
         model = HNNE(metric=metric).fit(X)
@@ -391,8 +465,12 @@ class TestMap:
         model = HNNE().fit(digits()[:300])
         other = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(other.embedding_, model.embedding_)
-        np.testing.assert_array_equal(other.transform(digits()[300:350]), model.transform(digits()[300:350]))
-        np.testing.assert_array_equal(other.layout_.outlines(0).points, model.layout_.outlines(0).points)
+        np.testing.assert_array_equal(
+            other.transform(digits()[300:350]), model.transform(digits()[300:350])
+        )
+        np.testing.assert_array_equal(
+            other.layout_.outlines(0).points, model.layout_.outlines(0).points
+        )
 
 
 class TestLevels:
@@ -418,11 +496,17 @@ class TestLevels:
         assert model.layout_.first.shape == (0, 2)  # nothing for `relayout` to go on from
 
     def test_smoothing_draws_neighbours_together(self) -> None:
-        X = np.concatenate([RNG.normal(size=(60, 5)), RNG.normal(size=(60, 5)) + 30, np.zeros((1, 5))])
+        X = np.concatenate(
+            [RNG.normal(size=(60, 5)), RNG.normal(size=(60, 5)) + 30, np.zeros((1, 5))]
+        )
         ids, distances = nearest(X[:120], 8)
         both = weigh_neighbors(ids, distances, np.ones(120), 5.0, 1)
         starts = np.append(both.starts, both.starts[-1] + 1)
-        alone = Attraction(starts, np.append(both.ids, 120).astype(np.int32), np.append(both.weights, np.float32(0)))
+        alone = Attraction(
+            starts,
+            np.append(both.ids, 120).astype(np.int32),
+            np.append(both.weights, np.float32(0)),
+        )
         begin = RNG.normal(size=(121, 2))
         found = smooth(alone, begin)
         for part in (slice(0, 60), slice(60, 120)):
@@ -433,21 +517,30 @@ class TestLevels:
     def test_goes_down_through_several_levels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
         monkeypatch.setattr(lay, "FEW_ROWS", 1000)
-        for detail, last in (("rows", "islands: 1797 rows"), ("leaves", "islands: 401 nodes of level 0")):
+        for detail, last in (
+            ("rows", "islands: 1797 rows"),
+            ("leaves", "islands: 401 nodes of level 0"),
+        ):
             stages: list[str] = []
-            model = HNNE(detail=detail, callback=lambda event, to=stages: to.append(event.stage)).fit(digits())
+            model = HNNE(
+                detail=detail, callback=lambda event, to=stages: to.append(event.stage)
+            ).fit(digits())
             told = [s for s in dict.fromkeys(stages) if "islands" in s]
             sizes = model.hierarchy_.level_sizes
             assert told == [*(f"islands: {sizes[k]} nodes of level {k}" for k in (3, 2, 1)), last]
             assert trustworthiness(digits(), model.embedding_) > 0.99
 
-    def test_levels_of_very_many_nodes_lie_as_they_are_arranged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_levels_of_very_many_nodes_lie_as_they_are_arranged(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(lay, "FIRST_NODES", 30)
         monkeypatch.setattr(fitted, "MOST_NODES", 100)
         monkeypatch.setattr(fitted, "MOST_ROWS", 100)
         stages: list[str] = []
         model = HNNE(
-            hierarchy="first_neighbors", detail="leaves", callback=lambda event: stages.append(event.stage)
+            hierarchy="first_neighbors",
+            detail="leaves",
+            callback=lambda event: stages.append(event.stage),
         ).fit(digits())
         told = [s for s in dict.fromkeys(stages) if "islands" in s]
         assert told[0] == "islands: neighbours of 88 nodes of level 1"
@@ -460,13 +553,19 @@ class TestLevels:
             pulls = [phase.exaggeration for phase in phases]
             assert pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * lay.LOOSER
             few = n <= item_graph.FEW_ROWS
-            assert sum(phase.n_steps for phase in phases) == (lay.FEW_ROW_STEPS if few else lay.ROW_STEPS)
+            assert sum(phase.n_steps for phase in phases) == (
+                lay.FEW_ROW_STEPS if few else lay.ROW_STEPS
+            )
         pulls = [phase.exaggeration for phase in lay.FIRST_PHASES]
-        assert pulls[0] > pulls[-1] > lay._SETTLE.exaggeration == 1.0 and pulls == sorted(pulls, reverse=True)
+        assert pulls[0] > pulls[-1] > lay._SETTLE.exaggeration == 1.0 and pulls == sorted(
+            pulls, reverse=True
+        )
 
     def test_links_between_clusters_are_weaker_at_first(self) -> None:
         chain = Attraction(
-            np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32), np.ones(4, dtype=np.float32)
+            np.array([0, 1, 3, 4]),
+            np.array([1, 0, 2, 1], dtype=np.int32),
+            np.ones(4, dtype=np.float32),
         )
         found = part_clusters(chain, np.array([0, 0, 1])).weights
         assert found.tolist() == pytest.approx([1, 1, 0.7, 0.7]) and found.dtype == np.float32
@@ -475,8 +574,12 @@ class TestLevels:
         for n in (25_000, 70_000, 10**6):
             phases = lay.row_phases(n, 3.0, leap=True)
             pulls = [phase.exaggeration for phase in phases]
-            assert pulls == sorted(pulls, reverse=True) and pulls[-1] == pytest.approx(3 * lay.LOOSER)
-            steps, plain = (sum(p.n_steps for p in some) for some in (phases, lay.row_phases(n, 3.0)))
+            assert pulls == sorted(pulls, reverse=True) and pulls[-1] == pytest.approx(
+                3 * lay.LOOSER
+            )
+            steps, plain = (
+                sum(p.n_steps for p in some) for some in (phases, lay.row_phases(n, 3.0))
+            )
             assert steps == plain
 
     def test_rows_that_begin_in_a_wrong_cluster_leap_to_their_own(self) -> None:
@@ -491,7 +594,9 @@ class TestLevels:
         assert (stayed > 20).any() and (leapt < 20).all()
 
     @pytest.mark.parametrize("build", builds())
-    def test_leaps_are_the_same_for_any_number_of_threads(self, build: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_leaps_are_the_same_for_any_number_of_threads(
+        self, build: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(lay, "FEW_ROWS", 1000)
         monkeypatch.setattr(lay, "FIRST_NODES", 300)
         X = np.concatenate([digits()] * 3) + RNG.normal(size=(3 * 1797, 64))
@@ -511,15 +616,24 @@ class TestLevels:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            HNNE(callback=stop).fit(np.concatenate([digits()] * 3) + RNG.normal(size=(3 * 1797, 64)))
+            HNNE(callback=stop).fit(
+                np.concatenate([digits()] * 3) + RNG.normal(size=(3 * 1797, 64))
+            )
 
 
 class TestRelayout:
     def test_is_what_a_fit_would_be(self) -> None:
         X = digits()[:600]
         model = HNNE().fit(X)
-        for change in (dict(tightness=2.0), dict(detail="leaves"), dict(layout="descent"), dict(radius=0.2)):
-            np.testing.assert_array_equal(model.relayout(**change).embedding_, HNNE(**change).fit_transform(X))
+        for change in (
+            dict(tightness=2.0),
+            dict(detail="leaves"),
+            dict(layout="descent"),
+            dict(radius=0.2),
+        ):
+            np.testing.assert_array_equal(
+                model.relayout(**change).embedding_, HNNE(**change).fit_transform(X)
+            )
         np.testing.assert_array_equal(
             model.relayout(tightness=3.0).relayout(tightness=1.0).embedding_, model.embedding_
         )
@@ -534,7 +648,9 @@ class TestRelayout:
     def test_the_paper_s_own_map(self) -> None:
         """Sections 3.1 and 3.3 to the letter in one line, here from the formulas."""
         X = digits()[:300].astype(float)
-        model = HNNE(hierarchy="first_neighbors", layout="descent", arrangement="global", radius=0.2).fit(X)
+        model = HNNE(
+            hierarchy="first_neighbors", layout="descent", arrangement="global", radius=0.2
+        ).fit(X)
         levels = _levels_of_first_neighbours(X)
         assert [labels.max() + 1 for labels in levels] == [*model.hierarchy_.level_sizes]
         for k, labels in enumerate(levels):
@@ -554,7 +670,9 @@ class TestRelayout:
 
 
 def _levels_of_first_neighbours(X):
-    """Labels of the rows per level, while there are three nodes: whose nearest others are linked, and their means."""
+    """Labels of the rows per level, while there are three nodes: whose nearest others are linked,
+    and their means.
+    """
     levels, labels = [], np.arange(len(X))
     while True:
         means = np.stack([X[labels == g].mean(axis=0) for g in range(labels.max() + 1)])
@@ -584,7 +702,9 @@ class TestNewRows:
     @pytest.mark.parametrize("rule", ["centroid", "neighbor"])
     @pytest.mark.parametrize("arrangement", ["local", "global"])
     @pytest.mark.parametrize("detail", ["leaves", "rows"])
-    def test_inside_their_leaf_and_each_by_itself(self, detail: str, arrangement: str, rule: str) -> None:
+    def test_inside_their_leaf_and_each_by_itself(
+        self, detail: str, arrangement: str, rule: str
+    ) -> None:
         model = HNNE(detail=detail, arrangement=arrangement, new_points=rule).fit(self.train)
         np.testing.assert_array_equal(model.transform(self.train), model.embedding_)
         Y = model.transform(self.new)
@@ -627,7 +747,9 @@ class TestAudit:
         assert "holds" in str(audit) and "measured" in str(audit)
         for k, level in enumerate(audit.levels[1:], start=1):
             labels = model.hierarchy_.labels(k)
-            centres = np.stack([model.embedding_[labels == g].mean(axis=0) for g in range(level.n_nodes)])
+            centres = np.stack(
+                [model.embedding_[labels == g].mean(axis=0) for g in range(level.n_nodes)]
+            )
             share = np.mean(cdist(model.embedding_, centres).argmin(axis=1) == labels)
             assert level.share_own == pytest.approx(share, abs=1e-3) and 0.5 < share < 1
 
@@ -666,7 +788,9 @@ class TestParameters:
             rows, leaves, descent = (HNNE(**each).plan(X) for each in options)
             assert "islands" not in descent.stages
             assert rows.stages["islands"] >= leaves.stages["islands"] > descent.stages["layout"]
-            assert (rows.stages["islands"] == leaves.stages["islands"]) == is_graph_of_rows  # whose sums these are
+            assert (
+                rows.stages["islands"] == leaves.stages["islands"]
+            ) == is_graph_of_rows  # whose sums these are
 
 
 def test_steps_are_told_one_by_one() -> None:

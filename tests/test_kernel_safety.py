@@ -1,4 +1,5 @@
-"""Kernels get arguments that no caller should pass: an error that names the argument, never a stray read or write.
+"""Kernels get arguments that no caller should pass: an error that names the argument, never a stray
+read or write.
 
 What only a sanitizer can see is seen by `make sanitize`, which runs these tests too.
 """
@@ -28,10 +29,17 @@ def short_rows(norm: str = "L2", scale: float = 1.0, starts: Any = None) -> dict
     most = float(np.finfo(np.float32).max)
     starts = np.linspace(0, N, N_CELLS + 1).astype(np.int64) if starts is None else np.array(starts)
     return {
-        "z": z, "tails": np.stack([np.clip(rest, -most, most), np.zeros(N)], axis=1).astype(np.float32),
-        "sizes": np.minimum(sizes, most).astype(np.float32), "ids": np.arange(N), "starts": starts,
-        "head": 8, "slack": 1e-5, "norm": norm, "with_panels": True, "n_threads": 2,
-    }  # fmt: skip
+        "z": z,
+        "tails": np.stack([np.clip(rest, -most, most), np.zeros(N)], axis=1).astype(np.float32),
+        "sizes": np.minimum(sizes, most).astype(np.float32),
+        "ids": np.arange(N),
+        "starts": starts,
+        "head": 8,
+        "slack": 1e-5,
+        "norm": norm,
+        "with_panels": True,
+        "n_threads": 2,
+    }
 
 
 def rows_of(z: np.ndarray) -> Any:
@@ -39,7 +47,10 @@ def rows_of(z: np.ndarray) -> Any:
 
 
 def lists() -> dict[str, Any]:
-    return {"ids": np.full((N, KEPT), -1, dtype=np.int32), "estimates": np.full((N, KEPT), np.inf, dtype=np.float32)}
+    return {
+        "ids": np.full((N, KEPT), -1, dtype=np.int32),
+        "estimates": np.full((N, KEPT), np.inf, dtype=np.float32),
+    }
 
 
 def polygons() -> dict[str, Any]:
@@ -60,13 +71,31 @@ def arguments(kernel: str) -> dict[str, Any]:
     if kernel == "dense_rows":
         return {"x": x, "scale": np.ones(N), "shift": np.zeros(1), "extra": np.zeros(N)}
     if kernel == "csr_rows":
-        data = {"data": np.ones(5), "indices": np.arange(5), "indptr": np.array([0, 2, 4, 5]), "n_cols": 5}
+        data = {
+            "data": np.ones(5),
+            "indices": np.arange(5),
+            "indptr": np.array([0, 2, 4, 5]),
+            "n_cols": 5,
+        }
         return data | {"scale": np.ones(3), "shift": np.zeros(1), "extra": np.zeros(3)}
     if kernel == "project":
-        return {"x": x, "mean": x[0].copy(), "basis": x[:3].copy(), "z": np.zeros((N, 3)), **threads}
+        return {
+            "x": x,
+            "mean": x[0].copy(),
+            "basis": x[:3].copy(),
+            "z": np.zeros((N, 3)),
+            **threads,
+        }
     if kernel == "group_means":
         means = np.zeros((3, DIMS))
-        return {"x": x, "order": order, "starts": starts, "weights": np.ones(N), "means": means, **threads}
+        return {
+            "x": x,
+            "order": order,
+            "starts": starts,
+            "weights": np.ones(N),
+            "means": means,
+            **threads,
+        }
     if kernel == "hash_rows":
         return {"x": x, "hash": np.zeros(N, dtype=np.uint64), **threads}
     if kernel == "largest":
@@ -75,62 +104,151 @@ def arguments(kernel: str) -> dict[str, Any]:
         counts = {name: np.zeros((N, 2), dtype=np.int64) for name in ("below", "upto")}
         return {"values": x, "lower": np.zeros((N, 2)), "upper": np.ones((N, 2)), **counts}
     if kernel == "pair_distances":
-        return {"rows": rows_of(x), "i": order, "j": order[::-1].copy(), "distances": np.zeros(N), "norm": "L2"}
+        return {
+            "rows": rows_of(x),
+            "i": order,
+            "j": order[::-1].copy(),
+            "distances": np.zeros(N),
+            "norm": "L2",
+        }
     if kernel == "divide_regions":
-        regions = {"region_" + name.replace("corners", "points"): a for name, a in polygons().items()}
-        groups = {"order": order, "starts": np.array([0, 20, N]), "offsets": rng.normal(size=(N, 2))}
-        return regions | groups | {
-            "shares": np.ones(N), "rounds": 1, "want_polygons": True, "centres": np.zeros((N, 2)), **threads
-        }  # fmt: skip
+        regions = {
+            "region_" + name.replace("corners", "points"): a for name, a in polygons().items()
+        }
+        groups = {
+            "order": order,
+            "starts": np.array([0, 20, N]),
+            "offsets": rng.normal(size=(N, 2)),
+        }
+        return (
+            regions
+            | groups
+            | {
+                "shares": np.ones(N),
+                "rounds": 1,
+                "want_polygons": True,
+                "centres": np.zeros((N, 2)),
+                **threads,
+            }
+        )
     if kernel == "outside":
         return {
-            **polygons(), "ids": rng.integers(0, 2, N), "points": x[:, :2].copy(), "out": np.zeros(N), **threads
-        }  # fmt: skip
+            **polygons(),
+            "ids": rng.integers(0, 2, N),
+            "points": x[:, :2].copy(),
+            "out": np.zeros(N),
+            **threads,
+        }
     if kernel == "small_frames":
         maps = np.zeros((3, 2, DIMS), dtype=np.float32)
-        groups = {"order": order, "starts": starts, "weights": np.ones(N), "offsets": np.zeros((N, 2)), "maps": maps}
+        groups = {
+            "order": order,
+            "starts": starts,
+            "weights": np.ones(N),
+            "offsets": np.zeros((N, 2)),
+            "maps": maps,
+        }
         return {"z": x.astype(np.float32), **groups, **threads}
     if kernel == "alignments":
         maps = rng.normal(size=(N, 2, DIMS)).astype(np.float32)
-        places = {"centres": x.astype(np.float32), "anchors": x[:, :2].copy(), "around": order.reshape(-1, 1)}
+        places = {
+            "centres": x.astype(np.float32),
+            "anchors": x[:, :2].copy(),
+            "around": order.reshape(-1, 1),
+        }
         return {"maps": maps, **places, "out": np.zeros((N, 2, 2)), **threads}
     if kernel == "calibrate":
         near = np.sort(np.abs(x[:, :6]), axis=1).astype(np.float32)
-        return {"distances": near, "perplexity": 2.0, "weights": np.zeros((N, 6), dtype=np.float32), **threads}
+        return {
+            "distances": near,
+            "perplexity": 2.0,
+            "weights": np.zeros((N, 6), dtype=np.float32),
+            **threads,
+        }
     places, grid = x[:, :2].astype(np.float32), {"x": -10.0, "y": -10.0, "spacing": 0.5}
     if kernel == "spread":
         charges = np.zeros((48, 48), dtype=np.float32)
-        return {"positions": places, "masses": np.ones(N, dtype=np.float32), **grid, "charges": charges, **threads}
+        return {
+            "positions": places,
+            "masses": np.ones(N, dtype=np.float32),
+            **grid,
+            "charges": charges,
+            **threads,
+        }
     if kernel == "move":
-        ones = {name: np.ones((N, 2), dtype=np.float32) for name in ("velocities", "gains", "moved")}
-        graph = {"starts": np.arange(N + 1), "ids": order.astype(np.int32), "weights": np.ones(N, dtype=np.float32)}
+        ones = {
+            name: np.ones((N, 2), dtype=np.float32) for name in ("velocities", "gains", "moved")
+        }
+        graph = {
+            "starts": np.arange(N + 1),
+            "ids": order.astype(np.int32),
+            "weights": np.ones(N, dtype=np.float32),
+        }
         motion = {"attraction": 1.0, "repulsion": 1.0, "momentum": 0.8, "longest": 5.0}
         return {
-            **graph, **grid, "potential": np.zeros((48, 48), dtype=np.float32), **motion,
-            "rates": np.ones(N, dtype=np.float32), "homes": places.copy(), "ties": np.ones(N, dtype=np.float32),
-            "positions": places, **ones,
-            "bounds": np.zeros((2, 2), dtype=np.float32), **threads,
-        }  # fmt: skip
+            **graph,
+            **grid,
+            "potential": np.zeros((48, 48), dtype=np.float32),
+            **motion,
+            "rates": np.ones(N, dtype=np.float32),
+            "homes": places.copy(),
+            "ties": np.ones(N, dtype=np.float32),
+            "positions": places,
+            **ones,
+            "bounds": np.zeros((2, 2), dtype=np.float32),
+            **threads,
+        }
     if kernel in ("communities", "merge_order"):
-        around = np.stack([np.roll(np.arange(N), 1), np.roll(np.arange(N), -1)], axis=1).astype(np.int32)
-        ring = {"starts": np.arange(0, 2 * N + 1, 2), "ids": around.ravel(), "weights": np.ones(2 * N)}
+        around = np.stack([np.roll(np.arange(N), 1), np.roll(np.arange(N), -1)], axis=1).astype(
+            np.int32
+        )
+        ring = {
+            "starts": np.arange(0, 2 * N + 1, 2),
+            "ids": around.ravel(),
+            "weights": np.ones(2 * N),
+        }
         nodes = {"volumes": np.full(N, 2.0), "parents": np.zeros(N, dtype=np.int32)}
         labels = {name: np.zeros(N, dtype=np.int32) for name in ("labels", "first", "second")}
         if kernel == "communities":
-            return {**ring, **nodes, "order": order.astype(np.int32), "resolution": 0.01, "labels": labels["labels"]}
+            return {
+                **ring,
+                **nodes,
+                "order": order.astype(np.int32),
+                "resolution": 0.01,
+                "labels": labels["labels"],
+            }
         return {
-            **ring, **nodes, "first": labels["first"], "second": labels["second"], "similarities": np.zeros(N),
-        }  # fmt: skip
+            **ring,
+            **nodes,
+            "first": labels["first"],
+            "second": labels["second"],
+            "similarities": np.zeros(N),
+        }
     strong = np.tile(order.astype(np.int32)[:, None], 3)
     if kernel == "strongest":
-        graph = {"starts": np.arange(N + 1), "ids": strong[:, 0].copy(), "weights": np.ones(N, dtype=np.float32)}
-        return {**graph, "strong": strong, "strengths": np.ones((N, 3), dtype=np.float32), **threads}
+        graph = {
+            "starts": np.arange(N + 1),
+            "ids": strong[:, 0].copy(),
+            "weights": np.ones(N, dtype=np.float32),
+        }
+        return {
+            **graph,
+            "strong": strong,
+            "strengths": np.ones((N, 3), dtype=np.float32),
+            **threads,
+        }
     if kernel == "better_places":
         return {
-            "ids": strong, "weights": np.ones((N, 3), dtype=np.float32), "n_tried": 2, "near": 10.0,
-            "positions": places, "counts": np.ones(N, dtype=bool), "places": np.ones((N, 2), dtype=np.float32),
-            "times": np.ones(N, dtype=np.float32), **threads,
-        }  # fmt: skip
+            "ids": strong,
+            "weights": np.ones((N, 3), dtype=np.float32),
+            "n_tried": 2,
+            "near": 10.0,
+            "positions": places,
+            "counts": np.ones(N, dtype=bool),
+            "places": np.ones((N, 2), dtype=np.float32),
+            "times": np.ones(N, dtype=np.float32),
+            **threads,
+        }
     cells, near = core().Cells(**short_rows()), np.zeros((N_CELLS, LISTED), dtype=np.int32)
     native, best = rows_of(short_rows()["z"]), {"distances": np.full(N, np.inf)}
     if kernel == "Cells.centres":
@@ -140,7 +258,10 @@ def arguments(kernel: str) -> dict[str, Any]:
     core().near_cells(cells, near, 1, None)
     if kernel == "probe":
         return {"cells": cells, "near": near, "first": 0, "last": LISTED, **lists(), **search}
-    full = {"ids": np.tile(np.int32([3, 4]), (N, 1)), "estimates": np.zeros((N, KEPT), dtype=np.float32)}
+    full = {
+        "ids": np.tile(np.int32([3, 4]), (N, 1)),
+        "estimates": np.zeros((N, KEPT), dtype=np.float32),
+    }
     if kernel == "rank_lists":
         asked = {
             "positions": np.array([5, 7]),
@@ -160,22 +281,57 @@ def arguments(kernel: str) -> dict[str, Any]:
         return {"cells": cells, "rows": native, "n_visit": N_CELLS, "done": done, **best, **search}
     assert kernel == "query"
     others = core().Cells(**short_rows())
-    return {"queries": others, "query_rows": native, "cells": cells, "rows": native, **best, **threads}
+    return {
+        "queries": others,
+        "query_rows": native,
+        "cells": cells,
+        "rows": native,
+        **best,
+        **threads,
+    }
 
 
 def call(kernel: str, given: dict[str, Any]) -> Any:
     if "." in kernel:
         kind, name = kernel.split(".")
-        return getattr(getattr(core(), kind), name)(given["self"], **{k: v for k, v in given.items() if k != "self"})
+        return getattr(getattr(core(), kind), name)(
+            given["self"], **{k: v for k, v in given.items() if k != "self"}
+        )
     return getattr(core(), kernel)(**given)
 
 
 KERNELS = (
-    "Cells", "Cells.centres", "PairSet", "dense_rows", "csr_rows", "project", "group_means", "hash_rows", "largest",
-    "count_within", "pair_distances", "divide_regions", "outside", "small_frames", "alignments", "calibrate",
-    "spread", "move", "strongest", "better_places", "near_cells", "probe", "Graph", "Graph.improve", "Graph.n_fresh",
-    "rank_lists", "self_join", "query", "communities", "merge_order",
-)  # fmt: skip
+    "Cells",
+    "Cells.centres",
+    "PairSet",
+    "dense_rows",
+    "csr_rows",
+    "project",
+    "group_means",
+    "hash_rows",
+    "largest",
+    "count_within",
+    "pair_distances",
+    "divide_regions",
+    "outside",
+    "small_frames",
+    "alignments",
+    "calibrate",
+    "spread",
+    "move",
+    "strongest",
+    "better_places",
+    "near_cells",
+    "probe",
+    "Graph",
+    "Graph.improve",
+    "Graph.n_fresh",
+    "rank_lists",
+    "self_join",
+    "query",
+    "communities",
+    "merge_order",
+)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -188,7 +344,11 @@ def test_the_arguments_of_these_tests_are_good_ones(build: str, kernel: str) -> 
 @pytest.mark.parametrize("build", builds())
 def test_every_kernel_is_tested_here(build: str) -> None:
     with using(build):
-        names = {name for name in dir(core()) if callable(getattr(core(), name)) and not name.startswith("_")}
+        names = {
+            name
+            for name in dir(core())
+            if callable(getattr(core(), name)) and not name.startswith("_")
+        }
     assert names - {"Rows", "supported"} == {name for name in KERNELS if "." not in name}
 
 
@@ -208,14 +368,20 @@ def test_arrays_of_another_length_are_errors(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_arrays_are_taken_as_they_are(kernel: str) -> None:
-    """Of another type, in another order, or results that cannot be written: no rounded copy, no lost result."""
+    """Of another type, in another order, or results that cannot be written: no rounded copy, no
+    lost result.
+    """
     with using(builds()[0]):
         for name, value in arguments(kernel).items():
             if not isinstance(value, np.ndarray):
                 continue
             other = np.longdouble if value.dtype.kind == "f" else np.int16
             strided = np.repeat(value, 2, axis=0)[::2]
-            for changed in (value.astype(other), strided, *([np.asfortranarray(value)] if value.ndim > 1 else [])):
+            for changed in (
+                value.astype(other),
+                strided,
+                *([np.asfortranarray(value)] if value.ndim > 1 else []),
+            ):
                 if changed.flags.c_contiguous and changed.dtype == value.dtype:
                     continue  # a single column is in both orders
                 with pytest.raises(TypeError, match="incompatible function arguments"):
@@ -228,21 +394,44 @@ def test_arrays_are_taken_as_they_are(kernel: str) -> None:
 
 
 RESULTS = {
-    "Cells.centres": ["out"], "project": ["z"], "group_means": ["means"], "hash_rows": ["hash"],
-    "count_within": ["below", "upto"], "pair_distances": ["distances"], "divide_regions": ["centres"],
-    "outside": ["out"], "small_frames": ["offsets", "maps"], "alignments": ["out"], "near_cells": ["near"],
-    "calibrate": ["weights"], "spread": ["charges"], "move": ["velocities", "gains", "moved", "bounds"],
-    "strongest": ["strong", "strengths"], "better_places": ["places", "times"],
-    "probe": ["ids", "estimates"], "Graph": ["ids", "estimates"], "rank_lists": ["distances", "found"],
-    "self_join": ["distances", "ids"], "query": ["distances", "ids"],
-}  # fmt: skip
+    "Cells.centres": ["out"],
+    "project": ["z"],
+    "group_means": ["means"],
+    "hash_rows": ["hash"],
+    "count_within": ["below", "upto"],
+    "pair_distances": ["distances"],
+    "divide_regions": ["centres"],
+    "outside": ["out"],
+    "small_frames": ["offsets", "maps"],
+    "alignments": ["out"],
+    "near_cells": ["near"],
+    "calibrate": ["weights"],
+    "spread": ["charges"],
+    "move": ["velocities", "gains", "moved", "bounds"],
+    "strongest": ["strong", "strengths"],
+    "better_places": ["places", "times"],
+    "probe": ["ids", "estimates"],
+    "Graph": ["ids", "estimates"],
+    "rank_lists": ["distances", "found"],
+    "self_join": ["distances", "ids"],
+    "query": ["distances", "ids"],
+}
 
 # no other array has to fit these
 FREE = {
-    ("largest", "x", 0), ("dense_rows", "x", 1), ("hash_rows", "x", 1), ("count_within", "values", 1),
-    ("outside", "starts", 0), ("alignments", "around", 1), ("near_cells", "near", 1), ("probe", "near", 1),
-    ("spread", "charges", 0), ("spread", "charges", 1), ("move", "potential", 0), ("move", "potential", 1),
-}  # fmt: skip
+    ("largest", "x", 0),
+    ("dense_rows", "x", 1),
+    ("hash_rows", "x", 1),
+    ("count_within", "values", 1),
+    ("outside", "starts", 0),
+    ("alignments", "around", 1),
+    ("near_cells", "near", 1),
+    ("probe", "near", 1),
+    ("spread", "charges", 0),
+    ("spread", "charges", 1),
+    ("move", "potential", 0),
+    ("move", "potential", 1),
+}
 
 
 def put(index: Any, value: Any) -> Callable[[np.ndarray], np.ndarray]:
@@ -286,10 +475,22 @@ BAD = [
     ("divide_regions", "order", np.zeros(N, dtype=np.int64), ValueError, "order: 0 is there twice"),
     ("divide_regions", "starts", put(2, 59), ValueError, "starts"),
     ("divide_regions", "region_starts", put(2, 9), ValueError, "region_starts"),
-    ("divide_regions", "region_points", put((0, 0), np.nan), ValueError, "region_points: holds NaN"),
+    (
+        "divide_regions",
+        "region_points",
+        put((0, 0), np.nan),
+        ValueError,
+        "region_points: holds NaN",
+    ),
     ("divide_regions", "offsets", put((5, 1), np.nan), ValueError, "offsets: holds NaN"),
     ("divide_regions", "shares", put(5, 0.0), ValueError, "shares: must be positive"),
-    ("divide_regions", "shares", np.full(N, 1e308), ValueError, "shares: must be positive and finite"),
+    (
+        "divide_regions",
+        "shares",
+        np.full(N, 1e308),
+        ValueError,
+        "shares: must be positive and finite",
+    ),
     ("outside", "ids", put(5, 2), IndexError, "ids: 2"),
     ("outside", "starts", put(2, 9), ValueError, "starts"),
     ("small_frames", "order", put(5, 60), IndexError, "order: 60"),
@@ -312,14 +513,22 @@ BAD = [
     ("Graph", "most", 0, ValueError, "most=0"),
     ("Graph", "most", 65, ValueError, "most=65"),
     ("rank_lists", "ids", put((5, 1), 60), IndexError, "ids: 60"),
-    ("rank_lists", "found", np.empty((2, 3), dtype=np.int64), ValueError, "found: must have 1 to 2"),
+    (
+        "rank_lists",
+        "found",
+        np.empty((2, 3), dtype=np.int64),
+        ValueError,
+        "found: must have 1 to 2",
+    ),
     ("rank_lists", "positions", put(1, 60), IndexError, "positions: 60"),
     ("self_join", "n_visit", -1, ValueError, "n_visit=-1"),
 ]
 
 
 @pytest.mark.parametrize(("kernel", "name", "bad", "error", "message"), BAD)
-def test_bad_values_are_errors(kernel: str, name: str, bad: Any, error: type[Exception], message: str) -> None:
+def test_bad_values_are_errors(
+    kernel: str, name: str, bad: Any, error: type[Exception], message: str
+) -> None:
     with using(builds()[0]):
         given = arguments(kernel)
         given[name] = bad(given[name]) if callable(bad) else bad
@@ -327,7 +536,9 @@ def test_bad_values_are_errors(kernel: str, name: str, bad: Any, error: type[Exc
             call(kernel, given)
 
 
-@pytest.mark.parametrize("kernel", [name for name in KERNELS if name not in ("PairSet", "Cells.centres")])
+@pytest.mark.parametrize(
+    "kernel", [name for name in KERNELS if name not in ("PairSet", "Cells.centres")]
+)
 @pytest.mark.parametrize("n_threads", [0, -3])
 def test_threads_are_at_least_one(kernel: str, n_threads: int) -> None:
     with using(builds()[0]):
@@ -349,7 +560,10 @@ def test_objects_that_do_not_belong_together_are_errors() -> None:
             call("query", {**arguments("query"), "query_rows": narrow})
         for change in ({"head": 16}, {"norm": "L1"}):
             with pytest.raises(ValueError, match="queries: head, columns of z and norm"):
-                call("query", {**arguments("query"), "queries": core().Cells(**short_rows() | change)})
+                call(
+                    "query",
+                    {**arguments("query"), "queries": core().Cells(**short_rows() | change)},
+                )
         with pytest.raises(ValueError, match="done: is for another number of cells"):
             call("self_join", {**arguments("self_join"), "done": core().PairSet(N_CELLS - 1)})
 
@@ -386,9 +600,13 @@ def test_rows_without_a_neighbour_are_said(build: str) -> None:
     with using(build):
         short = short_rows(scale=1e30)
         cells, native = core().Cells(**short | {"z": np.abs(short["z"])}), rows_of(short["z"])
-        with pytest.raises(ValueError, match="row 0 has no neighbour: its distances are not numbers"):
+        with pytest.raises(
+            ValueError, match="row 0 has no neighbour: its distances are not numbers"
+        ):
             call("self_join", {**arguments("self_join"), "cells": cells, "rows": native})
-        with pytest.raises(ValueError, match="row 0 has no neighbour: its distances are not numbers"):
+        with pytest.raises(
+            ValueError, match="row 0 has no neighbour: its distances are not numbers"
+        ):
             call("query", {**arguments("query"), "queries": cells, "cells": cells})
 
 
@@ -396,9 +614,13 @@ def test_rows_without_a_neighbour_are_said(build: str) -> None:
 def test_more_rows_than_positions_can_tell_are_an_error(build: str) -> None:
     none = np.empty((2**31, 0), dtype=np.float32)  # takes no memory
     with using(build):
-        with pytest.raises(OverflowError, match=r"^2147483648 rows: the search takes at most 2147483647"):
+        with pytest.raises(
+            OverflowError, match=r"^2147483648 rows: the search takes at most 2147483647"
+        ):
             core().Cells(**short_rows() | {"z": none, "tails": none})
-        with pytest.raises(OverflowError, match=r"^4294967296 cells: the search takes at most 2147483647"):
+        with pytest.raises(
+            OverflowError, match=r"^4294967296 cells: the search takes at most 2147483647"
+        ):
             core().PairSet(2**32)
 
 
@@ -429,10 +651,18 @@ def test_empty_cells_change_nothing(build: str, norm: str, starts: list[int]) ->
 @pytest.mark.parametrize("build", builds())
 def test_no_rows_at_all(build: str) -> None:
     with using(build):
-        none = {name: value[:0] for name, value in short_rows().items() if name in ("z", "tails", "sizes", "ids")}
+        none = {
+            name: value[:0]
+            for name, value in short_rows().items()
+            if name in ("z", "tails", "sizes", "ids")
+        }
         cells = core().Cells(**short_rows() | none | {"starts": np.zeros(1, dtype=np.int64)})
         empty = lists()
-        ids, bounds, near = empty["ids"][:0], empty["estimates"][:0], np.empty((0, 1), dtype=np.int32)
+        ids, bounds, near = (
+            empty["ids"][:0],
+            empty["estimates"][:0],
+            np.empty((0, 1), dtype=np.int32),
+        )
         core().near_cells(cells, near, 2, None)
         assert core().probe(cells, near, 0, 1, ids, bounds, 2, None) == 0
 
@@ -444,7 +674,10 @@ def test_regions_of_any_extent_are_divided(extent: float) -> None:
         given = arguments("divide_regions")
         n = 20_000
         many = {"order": np.arange(n), "starts": np.array([0, n, n]), "shares": np.ones(n)}
-        many |= {"offsets": np.random.default_rng(0).normal(size=(n, 2)) * extent, "centres": np.empty((n, 2))}
+        many |= {
+            "offsets": np.random.default_rng(0).normal(size=(n, 2)) * extent,
+            "centres": np.empty((n, 2)),
+        }
         starts, points = core().divide_regions(
             **given | many | {"region_points": given["region_points"] * extent, "rounds": 0}
         )
@@ -454,7 +687,7 @@ def test_regions_of_any_extent_are_divided(extent: float) -> None:
 LIMITED = """
 import resource
 import numpy as np
-from nestmap._native import core
+from nestmap.core.native import core
 
 def allow(room):
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -508,24 +741,45 @@ for n_threads in (1, 2):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")
-@pytest.mark.skipif("NESTMAP_SANITIZED" in os.environ, reason="sanitizers take all of the address space")
+@pytest.mark.skipif(
+    "NESTMAP_SANITIZED" in os.environ, reason="sanitizers take all of the address space"
+)
 @pytest.mark.parametrize(
     "program",
-    [FEW_THREADS.format(room=200_000_000), FEW_THREADS.format(room=6_000_000), STOPPED.format(room=6_000_000),
-     STOPPED.format(room=200_000_000), NO_MEMORY],
-    ids=["few threads", "no threads", "stopped without threads", "stopped with few threads", "no memory"],
-)  # fmt: skip
+    [
+        FEW_THREADS.format(room=200_000_000),
+        FEW_THREADS.format(room=6_000_000),
+        STOPPED.format(room=6_000_000),
+        STOPPED.format(room=200_000_000),
+        NO_MEMORY,
+    ],
+    ids=[
+        "few threads",
+        "no threads",
+        "stopped without threads",
+        "stopped with few threads",
+        "no memory",
+    ],
+)
 def test_threads_that_cannot_start_are_done_without(program: str) -> None:
     """Stacks for 100 000 threads are more than the limit leaves room for."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED + program], capture_output=True, check=False, env=environment, timeout=LIMIT
+        [sys.executable, "-c", LIMITED + program],
+        capture_output=True,
+        check=False,
+        env=environment,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr.decode()
 
 
 def test_a_fit_of_the_smallest_numbers_does_not_end_python() -> None:
-    program = "import numpy as np, nestmap; X = np.random.default_rng(0).normal(size=(60, 5)) * 1e-309; "
+    program = (
+        "import numpy as np, nestmap; X = np.random.default_rng(0).normal(size=(60, 5)) * 1e-309; "
+    )
     program += "nestmap.HNNE(metric='manhattan').fit(X)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=LIMIT)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=False, timeout=LIMIT
+    )
     assert done.returncode in (0, 1), done.stderr.decode()

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from conftest import builds, using
 
-from nestmap import _native
-from nestmap._native import kernels, twins
-from nestmap._points.point_set import make_points
+from nestmap.core import native as _native
+from nestmap.core.native import kernels, twins
+from nestmap.core.points.point_set import make_points
 
 STUB = Path(inspect.getfile(_native)).with_name("_core_baseline.pyi")
 RNG = np.random.default_rng(0)
@@ -24,9 +24,12 @@ RNG = np.random.default_rng(0)
 def test_every_build_for_this_cpu_is_here() -> None:
     """A module that is missing, or that cannot be imported, would silently not be tested."""
     baseline = _native._load("baseline")
-    assert baseline is not None and baseline.supported("baseline") and not baseline.supported("sse9")
+    assert (
+        baseline is not None and baseline.supported("baseline") and not baseline.supported("sse9")
+    )
     assert builds() == tuple(isa for isa in _native.ISAS if baseline.supported(isa))
-    # NumPy asks the CPU on its own; what it does not report may be switched off (NPY_DISABLE_CPU_FEATURES)
+    # NumPy asks the CPU on its own; what it does not report may be switched off
+    # (NPY_DISABLE_CPU_FEATURES)
     found = {*np.show_config(mode="dicts")["SIMD Extensions"].get("found", ())}
     assert baseline.supported("avx2") or not found & {"AVX2", "X86_V3"}
 
@@ -95,21 +98,27 @@ def test_pair_distances_match_twin(build: str, metric: str) -> None:
     i, j = RNG.integers(0, 50, (2, 200))
     with using(build):
         found = kernels.pair_distances(points, i, j)
-    np.testing.assert_allclose(found, points.pair_distances(i, points, j, points.norm), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        found, points.pair_distances(i, points, j, points.norm), rtol=1e-12, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("build", builds())
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
 @pytest.mark.parametrize("columns", [1, 7, 128, 129, 300])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-def test_distances_of_bytes_have_the_bits_of_doubles(build: str, metric: str, columns: int, dtype: type) -> None:
+def test_distances_of_bytes_have_the_bits_of_doubles(
+    build: str, metric: str, columns: int, dtype: type
+) -> None:
     rng = np.random.default_rng(0)
     info = np.iinfo(dtype)
     x = rng.integers(info.min, info.max, (50, columns), dtype=dtype, endpoint=True)
     x[0], x[1] = info.min, info.max  # the farthest there are
     i, j = np.repeat(np.arange(50), 50), np.tile(np.arange(50), 50)
     with using(build):
-        narrow, wide = (kernels.pair_distances(make_points(v, metric), i, j) for v in (x, x.astype(np.float64)))
+        narrow, wide = (
+            kernels.pair_distances(make_points(v, metric), i, j) for v in (x, x.astype(np.float64))
+        )
     np.testing.assert_array_equal(narrow, wide)
 
 
@@ -127,9 +136,13 @@ def declared() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Functions and methods of the stub, with the names and types of their parameters."""
     for node in ast.parse(STUB.read_text()).body:
         for part in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(part, ast.FunctionDef) and not part.decorator_list:  # properties have no signature
+            if (
+                isinstance(part, ast.FunctionDef) and not part.decorator_list
+            ):  # properties have no signature
                 name = part.name if part is node else f"{node.name}.{part.name}"
-                types = [ast.unparse(a.annotation) if a.annotation else "Any" for a in part.args.args]
+                types = [
+                    ast.unparse(a.annotation) if a.annotation else "Any" for a in part.args.args
+                ]
                 yield name, [*zip((a.arg for a in part.args.args), types, strict=True)]
 
 
@@ -144,11 +157,15 @@ def parameters_of(function: object) -> list[list[str]]:
 
 @pytest.mark.parametrize("build", builds())
 def test_stub_has_the_parameters_of_the_module(build: str) -> None:
-    """Callers pass positions, so that a name or an order that has drifted would not fail anywhere else."""
+    """Callers pass positions, so that a name or an order that has drifted would not fail anywhere
+    else.
+    """
     module, n_checked = _native._load(build), 0
     for name, parameters in declared():
         overloads = parameters_of(attrgetter(name)(module))
-        assert overloads and all(names == [name for name, _ in parameters] for names in overloads), name
+        assert overloads and all(
+            names == [name for name, _ in parameters] for names in overloads
+        ), name
         n_checked += 1
     assert n_checked > 20
 
@@ -168,9 +185,19 @@ def test_stub_says_what_the_module_takes() -> None:
         names.add(name.split(".")[0])
         for argument, told in arguments:
             texts = [text for text, *_ in attrgetter(name)(module).__nb_signature__]
-            taken = {kind for text in texts for kind in re.findall(rf"\b{argument}: (?:\w+\[dtype=)?([\w.]+)", text)}
+            taken = {
+                kind
+                for text in texts
+                for kind in re.findall(rf"\b{argument}: (?:\w+\[dtype=)?([\w.]+)", text)
+            }
             words = re.sub(r"NDArray|np\.", "", told).replace("Callable[[float], None]", "object")
-            expected = {kind for word in re.findall(r"\w+", words) for kind in kinds.get(word, word).split()}
-            assert "Any" in told or {kind.split(".")[-1] for kind in taken} == expected - {"None"}, (name, argument)
-    values = {line.split(":")[0] for line in STUB.read_text().splitlines() if re.match(r"\w+: \w+$", line)}
+            expected = {
+                kind for word in re.findall(r"\w+", words) for kind in kinds.get(word, word).split()
+            }
+            assert "Any" in told or {kind.split(".")[-1] for kind in taken} == expected - {
+                "None"
+            }, (name, argument)
+    values = {
+        line.split(":")[0] for line in STUB.read_text().splitlines() if re.match(r"\w+: \w+$", line)
+    }
     assert names | values | {"Rows"} == {name for name in dir(module) if not name.startswith("_")}

@@ -1,4 +1,6 @@
-"""Data that is never copied whole: memmaps, files, narrow types, h5py and zarr; budgets; work directories; Ctrl-C."""
+"""Data that is never copied whole: memmaps, files, narrow types, h5py and zarr; budgets; work
+directories; Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ import zarr
 from conftest import LIMIT, digits, fitted_digits, line_of
 
 from nestmap import HNNE, MemoryBudgetError, ProgressEvent
-from nestmap._input.memory import Budget, parse_size
-from nestmap.neighbors.choice import Search
-from nestmap.plan import Plan, plan_fit
+from nestmap.core.input.memory import Budget, parse_size
+from nestmap.method.neighbors.choice import Search
+from nestmap.model.plan import Plan, plan_fit
 
 
 def images() -> np.ndarray:
@@ -44,7 +46,8 @@ def same_map(model: HNNE, reference: HNNE) -> None:
         np.testing.assert_array_equal(level.members, other.members)
 
 
-# --- input -----------------------------------------------------------------------------------------
+# --- input
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "float16", "float32", "float64"])
@@ -84,7 +87,9 @@ def test_h5py_and_zarr_give_the_same_map(tmp_path: Path, reference: HNNE) -> Non
         model = HNNE().fit(stored)
         same_map(model, reference)
         np.testing.assert_array_equal(model.predict(stored), reference.labels_)
-    array = zarr.create_array(store=str(tmp_path / "rows.zarr"), shape=(1797, 64), chunks=(100, 64), dtype="uint8")
+    array = zarr.create_array(
+        store=str(tmp_path / "rows.zarr"), shape=(1797, 64), chunks=(100, 64), dtype="uint8"
+    )
     array[:] = images()
     same_map(HNNE().fit(array), reference)
 
@@ -97,10 +102,12 @@ def test_new_rows_may_be_wide_where_training_rows_were_narrow(reference: HNNE) -
         np.testing.assert_array_equal(narrow.transform(new), wide.transform(new))
 
 
-def test_large_batches_of_new_rows_go_in_blocks(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
+def test_large_batches_of_new_rows_go_in_blocks(
+    monkeypatch: pytest.MonkeyPatch, reference: HNNE
+) -> None:
     new = digits() + np.float32(0.25)
     whole = reference.transform(new, return_distance=True)
-    monkeypatch.setattr("nestmap._input.training._BLOCK", 64 * 100)
+    monkeypatch.setattr("nestmap.core.input.training._BLOCK", 64 * 100)
     parts = reference.transform(new, return_distance=True)
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_array_equal(whole[1], parts[1])
@@ -114,7 +121,9 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
         HNNE().fit(path)
 
 
-def test_a_deleted_file_stays_readable_and_a_shrunk_one_is_refused(tmp_path: Path, reference: HNNE) -> None:
+def test_a_deleted_file_stays_readable_and_a_shrunk_one_is_refused(
+    tmp_path: Path, reference: HNNE
+) -> None:
     path = tmp_path / "rows.npy"
     np.save(path, images())
     X = np.load(path, mmap_mode="r")
@@ -132,13 +141,16 @@ def test_a_deleted_file_stays_readable_and_a_shrunk_one_is_refused(tmp_path: Pat
             HNNE(hierarchy=hierarchy, callback=shrink).fit(X)
 
 
-# --- memory ----------------------------------------------------------------------------------------
+# --- memory
+# ----------------------------------------------------------------------------------------
 
 
 def test_a_budget_that_is_too_small_is_refused_before_any_work() -> None:
     events: list[ProgressEvent] = []
     model = HNNE(max_memory="20MB", callback=events.append)
-    with pytest.raises(MemoryBudgetError, match=r"needs about .* budget is 20 MB.*give max_memory='") as caught:
+    with pytest.raises(
+        MemoryBudgetError, match=r"needs about .* budget is 20 MB.*give max_memory='"
+    ) as caught:
         model.fit(digits())
     assert not events and not hasattr(model, "embedding_")
     enough = str(caught.value).split("max_memory='")[1].split("'")[0]
@@ -154,7 +166,9 @@ def test_what_a_free_memory_forbids_a_given_one_may_allow() -> None:
         return plan_fit(X, "cosine", Search("approximate"), budget=budget, **how)
 
     assert plan(Budget(10**11, given=False)).columns == 256
-    with pytest.raises(MemoryBudgetError, match=r"give max_memory='.*' or more, or '.*' or more for a") as caught:
+    with pytest.raises(
+        MemoryBudgetError, match=r"give max_memory='.*' or more, or '.*' or more for a"
+    ) as caught:
         plan(Budget(3 * 10**9, given=False))
     enough, less = (parse_size(text) for text in str(caught.value).split("'")[1::2])
     assert less < 3 * 10**9 < enough
@@ -168,14 +182,18 @@ def test_a_budget_that_says_nothing_is_refused(wrong: object) -> None:
 
 
 def test_plans_tell_method_and_memory_and_grow_with_rows() -> None:
-    few, many = (HNNE(max_memory="20GB").plan(np.zeros((n, 28), dtype=np.float32)) for n in (10_000, 200_000))
+    few, many = (
+        HNNE(max_memory="20GB").plan(np.zeros((n, 28), dtype=np.float32)) for n in (10_000, 200_000)
+    )
     assert isinstance(few, Plan) and few.method == many.method == "exact"
     assert few.memory < many.memory < many.budget == 20_000_000_000
     assert "exact neighbours" in str(few)
     huge = np.broadcast_to(np.zeros(1, dtype=np.uint8), (8_100_000, 784))
     plan = HNNE(neighbors="approximate", max_memory="8GB").plan(huge)
     assert plan.method == "approximate" and plan.disk > 0 and plan.memory <= plan.budget
-    assert HNNE(neighbors="approximate", max_memory=plan.smallest).plan(huge).columns <= plan.columns
+    assert (
+        HNNE(neighbors="approximate", max_memory=plan.smallest).plan(huge).columns <= plan.columns
+    )
 
 
 def test_plans_of_sources_look_at_their_first_rows(tmp_path: Path) -> None:
@@ -186,16 +204,19 @@ def test_plans_of_sources_look_at_their_first_rows(tmp_path: Path) -> None:
 
 
 def test_tables_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
-    monkeypatch.setattr("nestmap.plan.ON_DISK", 0.0)
-    monkeypatch.setattr("nestmap._run.SURE", 4)
+    monkeypatch.setattr("nestmap.model.plan.ON_DISK", 0.0)
+    monkeypatch.setattr("nestmap.method.run.SURE", 4)
     model = HNNE().fit(digits())
     assert isinstance(model.hierarchy_.levels[0].centroids, np.memmap)
     same_map(model, reference)
     again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.transform(digits()[:9] + 1), reference.transform(digits()[:9] + 1))
+    np.testing.assert_array_equal(
+        again.transform(digits()[:9] + 1), reference.transform(digits()[:9] + 1)
+    )
 
 
-# --- work directories ------------------------------------------------------------------------------
+# --- work directories
+# ------------------------------------------------------------------------------
 
 CHILD = textwrap.dedent(
     """
@@ -228,25 +249,38 @@ def test_a_killed_fit_goes_on_with_the_same_bits(tmp_path: Path, level: int) -> 
     assert len(list(work.glob("level-*"))) == level, "finished levels, and nothing else"
     stages: list[str] = []
     options = {"layout": "descent", "hierarchy": "first_neighbors"}
-    model = HNNE(**options, work_dir=work, callback=lambda event: stages.append(event.stage)).fit(rows)
+    model = HNNE(**options, work_dir=work, callback=lambda event: stages.append(event.stage)).fit(
+        rows
+    )
     quick = fitted_digits(**options)
     same_map(model, quick)
     assert not any(stage.startswith(f"level {level - 1}:") for stage in stages), "is not done again"
-    np.testing.assert_array_equal(model.transform(digits()[:5] + 1), quick.transform(digits()[:5] + 1))
+    np.testing.assert_array_equal(
+        model.transform(digits()[:5] + 1), quick.transform(digits()[:5] + 1)
+    )
     assert model.neighbor_report_.method == "exact"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage, n_kept", [("neighbours of", 0), ("level 0: first", 0), ("communities", 1)])
-def test_a_killed_fit_of_communities_goes_on(tmp_path: Path, stage: str, n_kept: int, quick: HNNE) -> None:
+@pytest.mark.parametrize(
+    "stage, n_kept", [("neighbours of", 0), ("level 0: first", 0), ("communities", 1)]
+)
+def test_a_killed_fit_of_communities_goes_on(
+    tmp_path: Path, stage: str, n_kept: int, quick: HNNE
+) -> None:
     rows, work = tmp_path / "rows.npy", tmp_path / "work"
     np.save(rows, images())
     killed_at(stage, rows, work)
     assert len(list(work.glob("level-*"))) == n_kept
     stages: list[str] = []
-    same_map(HNNE(work_dir=work, layout="descent", callback=lambda e: stages.append(e.stage)).fit(rows), quick)
+    same_map(
+        HNNE(work_dir=work, layout="descent", callback=lambda e: stages.append(e.stage)).fit(rows),
+        quick,
+    )
     assert any(each.startswith("level 0") for each in stages) == (n_kept == 0)
-    paper = HNNE(work_dir=work, layout="descent", hierarchy="first_neighbors").fit(rows)  # from the same leaves
+    paper = HNNE(work_dir=work, layout="descent", hierarchy="first_neighbors").fit(
+        rows
+    )  # from the same leaves
     same_map(paper, fitted_digits(layout="descent", hierarchy="first_neighbors"))
 
 
@@ -264,7 +298,9 @@ def test_a_fit_killed_in_its_layout_has_all_levels(tmp_path: Path, reference: HN
     np.save(rows, images())
     killed_at("preliminary", rows, work)
     stages: list[str] = []
-    same_map(HNNE(work_dir=work, callback=lambda event: stages.append(event.stage)).fit(rows), reference)
+    same_map(
+        HNNE(work_dir=work, callback=lambda event: stages.append(event.stage)).fit(rows), reference
+    )
     assert not any(stage.startswith("level") for stage in stages)
 
 
@@ -274,7 +310,9 @@ def test_other_data_and_other_parameters_are_refused(tmp_path: Path) -> None:
         HNNE(work_dir=tmp_path).fit(digits() + 1)
     with pytest.raises(ValueError, match=r"metric.*euclidean.*cosine"):
         HNNE(work_dir=tmp_path, metric="cosine").fit(digits())
-    HNNE(work_dir=tmp_path, n_components=3, radius=0.2, layout="descent").fit(digits())  # the same hierarchy
+    HNNE(work_dir=tmp_path, n_components=3, radius=0.2, layout="descent").fit(
+        digits()
+    )  # the same hierarchy
 
 
 @pytest.mark.slow
@@ -290,14 +328,18 @@ def test_a_full_disk_leaves_finished_levels_and_says_so(tmp_path: Path, referenc
         """
     )
     done = subprocess.run(
-        [sys.executable, "-c", child, str(rows), str(work)], capture_output=True, text=True, timeout=LIMIT
+        [sys.executable, "-c", child, str(rows), str(work)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
     )
     assert done.returncode == 1 and str(work) in done.stderr and "OSError" in done.stderr
     assert not list(work.glob("*.part*"))
     same_map(HNNE(work_dir=work).fit(rows), reference)
 
 
-# --- progress and Ctrl-C ---------------------------------------------------------------------------
+# --- progress and Ctrl-C
+# ---------------------------------------------------------------------------
 
 
 def test_a_callback_hears_of_every_stage_and_can_stop_the_fit() -> None:
@@ -321,7 +363,9 @@ def test_a_callback_hears_of_every_stage_and_can_stop_the_fit() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "approximate"])
 def test_ctrl_c_stops_native_loops(method: str) -> None:
-    """SIGINT comes from outside, in the middle of a search that takes minutes on one thread of any machine."""
+    """SIGINT comes from outside, in the middle of a search that takes minutes on one thread of any
+    machine.
+    """
     child = textwrap.dedent(
         f"""
         import signal, sys

@@ -11,12 +11,12 @@ from conftest import digits
 from scipy.spatial.distance import cdist
 
 from nestmap import HNNE, build_hierarchy
-from nestmap.arrangement import GlobalArrangement, apply_maps
-from nestmap.arrangement.inflate import inflation_maps
-from nestmap.hierarchy.tree import Grouping
-from nestmap.layout import Descent, Layout, audit_layout, descend, descent
-from nestmap.layout.descent import Placement, neighbors_in_map
-from nestmap.preliminary import KINDS, make_preliminary
+from nestmap.method.arrangement import GlobalArrangement, apply_maps
+from nestmap.method.arrangement.inflate import inflation_maps
+from nestmap.method.hierarchy.tree import Grouping
+from nestmap.method.layout import Descent, Layout, audit_layout, descend, descent
+from nestmap.method.layout.descent import Placement, neighbors_in_map
+from nestmap.method.preliminary import KINDS, make_preliminary
 
 RNG = np.random.default_rng(2)
 
@@ -46,7 +46,9 @@ def test_audit_tells_when_the_guarantee_is_given_up() -> None:
 
 def test_nearest_neighbours_in_the_map_stay_in_the_cluster() -> None:
     """What Lemma 1 is for: at radius 0.2 the nearest point in the map is of the same leaf."""
-    model = HNNE(layout="descent", radius=0.2).fit(digits() + RNG.normal(scale=1e-3, size=digits().shape))
+    model = HNNE(layout="descent", radius=0.2).fit(
+        digits() + RNG.normal(scale=1e-3, size=digits().shape)
+    )
     D = cdist(model.embedding_, model.embedding_)
     np.fill_diagonal(D, np.inf)
     leaf = model.hierarchy_.labels(0)
@@ -77,10 +79,17 @@ def test_nearest_distances_between_anchors_are_exact(d: int) -> None:
 
 @pytest.mark.parametrize(
     ("d", "squeeze", "left"),
-    [(2, [1.0, 0.02], 1.2), (2, [1.0, 0.3], 1.02), (3, [1.0, 0.02, 0.3], 33.0), (3, [1.0, 0.3, 0.6], 2.5)],
+    [
+        (2, [1.0, 0.02], 1.2),
+        (2, [1.0, 0.3], 1.02),
+        (3, [1.0, 0.02, 0.3], 33.0),
+        (3, [1.0, 0.3, 0.6], 2.5),
+    ],
 )
 def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -> None:
-    """In the plane even a needle becomes round; in space, where angles are not independent, only rounder."""
+    """In the plane even a needle becomes round; in space, where angles are not independent, only
+    rounder.
+    """
     rng = np.random.default_rng(2)
     for _ in range(5):
         turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
@@ -89,7 +98,9 @@ def test_inflation_undoes_a_squeeze(d: int, squeeze: list[float], left: float) -
         maps = inflation_maps(squeezed, parents, 2)
         for g in (0, 1):
             before = np.linalg.svd(squeezed[parents == g], compute_uv=False)
-            after = np.linalg.svd(apply_maps(maps, parents, squeezed)[parents == g], compute_uv=False)
+            after = np.linalg.svd(
+                apply_maps(maps, parents, squeezed)[parents == g], compute_uv=False
+            )
             assert after[0] / after[-1] < min(left, 0.7 * before[0] / before[-1])
 
 
@@ -125,7 +136,11 @@ def separate_one_by_one(anchors: np.ndarray, parents: np.ndarray, above: Placeme
             continue
         limit, middle = above.radii[parents[nodes[0]]], above.anchors[parents[nodes[0]]]
         turn = 2 * np.pi * np.arange(len(nodes)) / len(nodes)
-        steps = [np.linspace(-1, 1, len(nodes))] if anchors.shape[1] == 1 else [np.cos(turn), np.sin(turn)]
+        steps = (
+            [np.linspace(-1, 1, len(nodes))]
+            if anchors.shape[1] == 1
+            else [np.cos(turn), np.sin(turn)]
+        )
         for i, step in enumerate(steps):
             out[nodes, i] += 0.25 * limit * step
         away = out[nodes] - middle
@@ -139,7 +154,9 @@ def test_many_coincident_anchors_move_apart(d: int) -> None:
     rng = np.random.default_rng(6)
     tops = rng.normal(size=(40, d)) * 9
     parents = rng.integers(40, size=3000)
-    anchors = tops[parents] + np.where(rng.random((3000, d)) < 0.5, 0.0, rng.integers(-2, 3, (3000, d)) / 4)
+    anchors = tops[parents] + np.where(
+        rng.random((3000, d)) < 0.5, 0.0, rng.integers(-2, 3, (3000, d)) / 4
+    )
     anchors[:5] = np.where(np.arange(5) % 2, 0.0, -0.0)[:, None]  # equal, too
     ones, empty = np.full(40, 0.9), np.empty((40, 1, 1))
     above = Placement(tops, ones, ones, ones, empty, tops)
@@ -153,11 +170,14 @@ def test_many_coincident_anchors_move_apart(d: int) -> None:
 def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     anchors = RNG.normal(size=(500, 2))
     nearest, around = neighbors_in_map(anchors, 1)
-    model, positions = HNNE(layout="descent").fit(digits()), HNNE(layout="descent").fit_transform(digits())
+    model, positions = (
+        HNNE(layout="descent").fit(digits()),
+        HNNE(layout="descent").fit_transform(digits()),
+    )
     audit = str(model.audit())
     for name in ("_QUERIES", "_PIECE"):
         monkeypatch.setattr(descent, name, 37)
-    monkeypatch.setattr("nestmap.layout.audit._QUERIES", 37)
+    monkeypatch.setattr("nestmap.method.layout.audit._QUERIES", 37)
     for found, expected in zip(neighbors_in_map(anchors, 2), (nearest, around), strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(HNNE(layout="descent").fit_transform(digits()), positions)
@@ -179,9 +199,18 @@ def test_layouts_cannot_be_changed_in_place() -> None:
     for layout in ("descent", "mosaic"):
         model = HNNE(layout=layout).fit(digits()[:300])
         for fitted in (model, pickle.loads(pickle.dumps(model))):
-            parts = [fitted.layout_, fitted.layout_.leaf, *getattr(fitted.layout_, "placements", ())]
+            parts = [
+                fitted.layout_,
+                fitted.layout_.leaf,
+                *getattr(fitted.layout_, "placements", ()),
+            ]
             parts += getattr(fitted.layout_, "regions", ())
-            arrays = [value for part in parts for value in vars(part).values() if isinstance(value, np.ndarray)]
+            arrays = [
+                value
+                for part in parts
+                for value in vars(part).values()
+                if isinstance(value, np.ndarray)
+            ]
             assert len(arrays) > 6
             for values in (*arrays, fitted.embedding_, fitted.layout_.outlines(0).areas):
                 with pytest.raises(ValueError, match="read-only"):
@@ -199,7 +228,11 @@ def test_new_rows_of_one_column_follow_their_frames() -> None:
     X = np.random.default_rng(0).normal(size=(300, 1))
     for seed in range(4):
         model = HNNE(
-            1, layout="descent", new_points="neighbor", preliminary="random_projection", random_state=seed
+            1,
+            layout="descent",
+            new_points="neighbor",
+            preliminary="random_projection",
+            random_state=seed,
         ).fit(X)
         placed = model.transform(X * (1 + 1e-7))
         np.testing.assert_allclose(placed, model.embedding_, atol=1e-5 * np.ptp(model.embedding_))
@@ -212,7 +245,11 @@ def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -
     for factor in (1e-30, 1.0, 3.0, 1e30):
         for arrangement in ("local", "global"):
             model = HNNE(
-                layout="descent", preliminary=kind, arrangement=arrangement, random_state=0, inflate=False
+                layout="descent",
+                preliminary=kind,
+                arrangement=arrangement,
+                random_state=0,
+                inflate=False,
             ).fit(X * factor)
             assert model.hierarchy_.level_sizes == (1,)
             pre = make_preliminary(X * factor, model.hierarchy_, 2, kind, seed=model._fitted.seed)
@@ -222,6 +259,8 @@ def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -
 
 
 def test_scale_of_the_data_only_scales_the_map() -> None:
-    X = digits() + np.random.default_rng(0).normal(size=digits().shape).astype(np.float32)  # no ties
+    X = digits() + np.random.default_rng(0).normal(size=digits().shape).astype(
+        np.float32
+    )  # no ties
     a, b = HNNE(layout="descent").fit(X), HNNE(layout="descent").fit(X * np.float32(2.0**20))
     np.testing.assert_allclose(b.embedding_, a.embedding_ * 2.0**20, rtol=1e-6)

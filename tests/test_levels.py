@@ -1,4 +1,6 @@
-"""Which level: the table of levels, the rule behind `labels_`, labels and predictions by number of clusters."""
+"""Which level: the table of levels, the rule behind `labels_`, labels and predictions by number of
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,22 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_mutual_info_score
 
 from nestmap import FINCH, HNNE, build_hierarchy
-from nestmap.hierarchy import HierarchySummary
-from nestmap.hierarchy import summary as rule
-from nestmap.hierarchy.summary import measure_stability
+from nestmap.method.hierarchy import HierarchySummary
+from nestmap.method.hierarchy import summary as rule
+from nestmap.method.hierarchy.summary import measure_stability
 
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: load_digits(return_X_y=True),
-    lambda: load_iris(return_X_y=True),
-    lambda: make_blobs(2000, centers=40, n_features=8, cluster_std=0.5, random_state=0),
-    lambda: make_blobs(2000, centers=8, n_features=8, random_state=1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: load_digits(return_X_y=True),
+        lambda: load_iris(return_X_y=True),
+        lambda: make_blobs(2000, centers=40, n_features=8, cluster_std=0.5, random_state=0),
+        lambda: make_blobs(2000, centers=8, n_features=8, random_state=1),
+    ],
+)
 def test_the_level_of_labels_is_nearly_the_best_for_the_classes(make: Any) -> None:
     X, y = make()
     tree = build_hierarchy(X)
@@ -34,7 +39,9 @@ def test_the_level_of_labels_is_nearly_the_best_for_the_classes(make: Any) -> No
 
 
 def test_few_clusters_that_happen_to_lie_apart_are_not_picked() -> None:
-    """Half of the rows in one heap, the others in many small ones, two of them remote: the top has three clusters."""
+    """Half of the rows in one heap, the others in many small ones, two of them remote: the top has
+    three clusters.
+    """
     centres = RNG.normal(size=(60, 6)) * 4
     X = np.concatenate([RNG.normal(size=(30, 6)) * 0.7 + c for c in centres])
     tree = build_hierarchy(X)
@@ -47,9 +54,16 @@ def test_summary_counts_and_measures() -> None:
     assert isinstance(table, HierarchySummary) and len(table) == tree.n_levels == len(list(table))
     for k, row in enumerate(table):
         sizes = np.bincount(tree.labels(k))
-        assert (row.level, row.n_clusters, row.smallest, row.largest) == (k, len(sizes), sizes.min(), sizes.max())
+        assert (row.level, row.n_clusters, row.smallest, row.largest) == (
+            k,
+            len(sizes),
+            sizes.min(),
+            sizes.max(),
+        )
         assert row.median == np.median(sizes) and row.cohesion == tree.levels[k].link
-    means = np.stack([digits()[tree.labels(0) == g].mean(axis=0) for g in range(tree.level_sizes[0])])
+    means = np.stack(
+        [digits()[tree.labels(0) == g].mean(axis=0) for g in range(tree.level_sizes[0])]
+    )
     centroids, own = tree.levels[2].centroids, tree.climb(np.arange(len(means)), 2)
     nearest = ((means[:, None] - centroids[None]) ** 2).sum(axis=2).argmin(axis=1)
     expected = np.average(nearest == own, weights=tree.levels[0].sizes)
@@ -83,13 +97,19 @@ def test_every_metric_has_a_summary(metric: str) -> None:
 def test_sets_sparse_rows_and_matrices_have_a_summary() -> None:
     X = digits()[:300]
     dense = build_hierarchy(X, "cosine")
-    assert build_hierarchy(sparse.csr_matrix(X), "cosine").summary().default == dense.default_level()
+    assert (
+        build_hierarchy(sparse.csr_matrix(X), "cosine").summary().default == dense.default_level()
+    )
     assert all(0 < row.stability <= 1 for row in build_hierarchy(X > 7, "jaccard").summary())
     distances = np.sqrt(((X[:, None].astype(float) - X[None]) ** 2).sum(axis=2))
     tree = build_hierarchy(distances, "precomputed")
     medoids, leaves = (tree.levels[k].centroids.rows for k in (1, 0))
-    expected = distances[np.ix_(leaves, medoids)].argmin(axis=1) == tree.climb(np.arange(len(leaves)), 1)
-    assert measure_stability(tree, 1) == pytest.approx(np.average(expected, weights=tree.levels[0].sizes))
+    expected = distances[np.ix_(leaves, medoids)].argmin(axis=1) == tree.climb(
+        np.arange(len(leaves)), 1
+    )
+    assert measure_stability(tree, 1) == pytest.approx(
+        np.average(expected, weights=tree.levels[0].sizes)
+    )
 
 
 def test_the_order_of_the_rows_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +117,9 @@ def test_the_order_of_the_rows_makes_no_difference(monkeypatch: pytest.MonkeyPat
     X = digits()
     order = RNG.permutation(len(X))
     one, other = build_hierarchy(X).summary(), build_hierarchy(X[order]).summary()
-    assert [row.stability for row in one] == pytest.approx([row.stability for row in other], abs=1e-12)
+    assert [row.stability for row in one] == pytest.approx(
+        [row.stability for row in other], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
@@ -123,7 +145,9 @@ def test_predict_by_number_of_clusters(make: Any) -> None:
     X = digits()
     model = make().fit(X[:1500])
     for k in (1, 5, 10, 37, model.hierarchy_.level_sizes[0]):
-        np.testing.assert_array_equal(model.predict(X[:1500], n_clusters=k), model.hierarchy_.labels(n_clusters=k))
+        np.testing.assert_array_equal(
+            model.predict(X[:1500], n_clusters=k), model.hierarchy_.labels(n_clusters=k)
+        )
     new = X[1500:]
     ten, leaves = model.predict(new, n_clusters=10), model.predict(new, level=0)
     assert set(zip(leaves, ten, strict=True)) <= set(

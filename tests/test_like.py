@@ -1,4 +1,6 @@
-"""Fits that follow an older map: the map lies on it, clusters keep their numbers, and everything fits together."""
+"""Fits that follow an older map: the map lies on it, clusters keep their numbers, and everything
+fits together.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,16 @@ from test_living import check_consistent, components_of_labels
 
 import nestmap
 from nestmap import HNNE
-from nestmap._native import forces
-from nestmap.arrangement import OldPlaces
-from nestmap.grow.like import keep_numbers, renumber
-from nestmap.hierarchy import build_hierarchy
-from nestmap.layout.islands.alike import ALLOWANCE, cut, share_kept
-from nestmap.layout.islands.graph import Attraction, weigh_neighbors
-from nestmap.layout.islands.leaps import Neighbors, better_places
-from nestmap.layout.islands.optimise import Phase
-from nestmap.layout.similarity import align, fit_scale, spread
+from nestmap.core.native import forces
+from nestmap.method.arrangement import OldPlaces
+from nestmap.method.hierarchy import build_hierarchy
+from nestmap.method.layout.islands.alike import ALLOWANCE, cut, share_kept
+from nestmap.method.layout.islands.graph import Attraction, weigh_neighbors
+from nestmap.method.layout.islands.leaps import Neighbors, better_places
+from nestmap.method.layout.islands.optimise import Phase
+from nestmap.method.layout.similarity import align, fit_scale, spread
 from nestmap.metrics import trustworthiness
+from nestmap.model.growth.like import keep_numbers, renumber
 
 RNG = np.random.default_rng(0)
 
@@ -73,13 +75,16 @@ class TestMaps:
         gap = trustworthiness(X, fresh.embedding_) - trustworthiness(X, new().embedding_)
         assert gap < 0.004
         turn = align(new().embedding_[:720], old().embedding_[80:])
-        np.testing.assert_allclose(turn(new().embedding_), new().embedding_, atol=1e-8)  # nothing is left to turn
+        np.testing.assert_allclose(
+            turn(new().embedding_), new().embedding_, atol=1e-8
+        )  # nothing is left to turn
 
     def test_all_parts_fit_together(self) -> None:
         check_consistent(new(), rows()[80:880])
         check_consistent(new().extend(rows()[880:900]), rows()[80:900])
         check_consistent(new().forget(range(30)), rows()[110:880])
-        np.testing.assert_allclose(  # new rows go beside the most similar ones, on the map as it lies
+        # new rows go beside the most similar ones, on the map as it lies
+        np.testing.assert_allclose(
             new().transform(rows()[900:1000]).mean(axis=0),
             new().embedding_.mean(axis=0),
             atol=spread(new().embedding_),
@@ -96,12 +101,22 @@ class TestMaps:
             maps = [HNNE(like=old(), n_jobs=k, **parameters).fit(rows()[80:480]) for k in (1, 2)]
             np.testing.assert_array_equal(maps[0].embedding_, maps[1].embedding_)
 
-    @pytest.mark.parametrize("parameters", [
-        {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}, {"layout": "mosaic"}, {"n_components": 3},
-        {"layout": "descent", "arrangement": "global", "radius": 0.2}, {"layout": "mosaic", "arrangement": "global"},
-        {"arrangement": "global"}, {"metric": "cosine"}, {"metric": "chebyshev"}, {"new_points": "neighbor"},
-        {"n_components": 1},
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"detail": "leaves"},
+            {"layout": "descent", "radius": 0.2},
+            {"layout": "mosaic"},
+            {"n_components": 3},
+            {"layout": "descent", "arrangement": "global", "radius": 0.2},
+            {"layout": "mosaic", "arrangement": "global"},
+            {"arrangement": "global"},
+            {"metric": "cosine"},
+            {"metric": "chebyshev"},
+            {"new_points": "neighbor"},
+            {"n_components": 1},
+        ],
+    )
     def test_every_kind_of_map_follows(self, parameters: dict[str, object]) -> None:
         X = rows()
         before = HNNE(**parameters).fit(X[:300])  # type: ignore[arg-type]
@@ -115,7 +130,9 @@ class TestMaps:
         centres = [after.embedding_[:270].mean(axis=0), before.embedding_[30:].mean(axis=0)]
         np.testing.assert_allclose(*centres, atol=0.03 * spread(before.embedding_))
 
-    @pytest.mark.parametrize("change", [{"detail": "leaves"}, {"tightness": 2.0}, {"layout": "descent"}])
+    @pytest.mark.parametrize(
+        "change", [{"detail": "leaves"}, {"tightness": 2.0}, {"layout": "descent"}]
+    )
     def test_other_kinds_of_maps_may_be_followed(self, change: dict[str, object]) -> None:
         X = rows()[80:480]
         after = HNNE(**change, like=old()).fit(X)  # type: ignore[arg-type]
@@ -150,7 +167,9 @@ class TestMaps:
 
     def test_sparse_rows(self) -> None:
         X = sparse.csr_matrix(rows())
-        after = HNNE(like=HNNE().fit(X[:200])).fit(rows()[20:220])  # dense: the same values are the same rows
+        after = HNNE(like=HNNE().fit(X[:200])).fit(
+            rows()[20:220]
+        )  # dense: the same values are the same rows
         assert np.isfinite(after.embedding_).all()
 
 
@@ -165,22 +184,36 @@ class TestNumbers:
         found = nestmap.compare(old(), new())
         for level in found.levels[1:]:
             for change in level.of_kind("same"):
-                if change.n_common > 0.9 * max(change.n_old, change.n_new) and change.old[0] < level.n_new:
+                if (
+                    change.n_common > 0.9 * max(change.n_old, change.n_new)
+                    and change.old[0] < level.n_new
+                ):
                     assert change.old == change.new
-        assert abs(new().hierarchy_.level_sizes[new().label_level_] - len(np.unique(old().labels_))) < 10
+        assert (
+            abs(new().hierarchy_.level_sizes[new().label_level_] - len(np.unique(old().labels_)))
+            < 10
+        )
 
     def test_the_tree_is_that_of_a_fresh_fit(self) -> None:
         fresh, tree = HNNE().fit(rows()[80:880]).hierarchy_, new().hierarchy_
         assert tree.level_sizes == fresh.level_sizes
         for k in range(tree.n_levels):
-            np.testing.assert_array_equal(components_of_labels(tree.labels(k)), components_of_labels(fresh.labels(k)))
+            np.testing.assert_array_equal(
+                components_of_labels(tree.labels(k)), components_of_labels(fresh.labels(k))
+            )
         for k in (3, 10, 100):
             np.testing.assert_array_equal(
-                components_of_labels(tree.labels(n_clusters=k)), components_of_labels(fresh.labels(n_clusters=k))
+                components_of_labels(tree.labels(n_clusters=k)),
+                components_of_labels(fresh.labels(n_clusters=k)),
             )
-        np.testing.assert_array_equal(tree.path(5), [tree.labels(k)[5] for k in range(tree.n_levels)])
+        np.testing.assert_array_equal(
+            tree.path(5), [tree.labels(k)[5] for k in range(tree.n_levels)]
+        )
 
-    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), min_size=1, max_size=40), st.integers(5, 9))
+    @given(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), min_size=1, max_size=40),
+        st.integers(5, 9),
+    )
     def test_each_number_once(self, pairs: list[tuple[int, int]], n: int) -> None:
         before, after = np.array(pairs).T
         found = keep_numbers(before, after, n)
@@ -207,10 +240,13 @@ class TestNumbers:
         for k, number in enumerate(numbers):
             np.testing.assert_array_equal(other.labels(k), number[tree.labels(k)])
             np.testing.assert_array_equal(other.levels[k].sizes[number], tree.levels[k].sizes)
-            np.testing.assert_array_equal(other.levels[k].centroids[number], tree.levels[k].centroids)
+            np.testing.assert_array_equal(
+                other.levels[k].centroids[number], tree.levels[k].centroids
+            )
         for n in (2, 7, 30):
             np.testing.assert_array_equal(
-                components_of_labels(other.labels(n_clusters=n)), components_of_labels(tree.labels(n_clusters=n))
+                components_of_labels(other.labels(n_clusters=n)),
+                components_of_labels(tree.labels(n_clusters=n)),
             )
         leaf = other.leaf_index().query(X, 1)[0]
         np.testing.assert_array_equal(leaf, numbers[0][tree.leaf_index().query(X, 1)[0]])
@@ -245,12 +281,17 @@ class TestLeaps:
         rng = np.random.default_rng(seed)
         k = min(n - 1, 4)
         ids = np.stack([rng.choice(np.delete(np.arange(n), i), k, replace=False) for i in range(n)])
-        attraction = weigh_neighbors(ids.astype(np.int32), rng.random((n, k), np.float32), np.ones(n), 2.0, 1)
+        attraction = weigh_neighbors(
+            ids.astype(np.int32), rng.random((n, k), np.float32), np.ones(n), 2.0, 1
+        )
         y, counts = np.float32(4) * rng.normal(size=(n, 2)).astype(np.float32), rng.random(n) < 0.7
         found = better_places(Neighbors.of(attraction), y, counts)
         for i in range(n):
             edges = slice(attraction.starts[i], attraction.starts[i + 1])
-            near, w = attraction.ids[edges], attraction.weights[edges] * counts[attraction.ids[edges]]
+            near, w = (
+                attraction.ids[edges],
+                attraction.weights[edges] * counts[attraction.ids[edges]],
+            )
 
             def pulls(at: np.ndarray, near: np.ndarray = near, w: np.ndarray = w) -> np.ndarray:
                 return w / (1 + ((y[near] - at) ** 2).sum(axis=1) / 10)
@@ -263,25 +304,36 @@ class TestLeaps:
             pull = pulls(y[tried[np.argmax(pull_of)]])
             place = pull @ y[near] / pull.sum()
             np.testing.assert_allclose(found.places[i], place, rtol=1e-4, atol=1e-4)
-            np.testing.assert_allclose(found.times[i], pulls(place).sum() / pulls(y[i]).sum(), rtol=1e-4)
+            np.testing.assert_allclose(
+                found.times[i], pulls(place).sum() / pulls(y[i]).sum(), rtol=1e-4
+            )
 
     def test_the_strongest_neighbours_count(self) -> None:
         starts = np.array([0, 40, 42])
-        weights = np.concatenate([np.random.default_rng(0).permutation(40), [3, 5]]).astype(np.float32)
+        weights = np.concatenate([np.random.default_rng(0).permutation(40), [3, 5]]).astype(
+            np.float32
+        )
         found = Neighbors.of(Attraction(starts, np.arange(42, dtype=np.int32), weights))
-        assert found.weights[0].tolist() == [*range(39, 15, -1)] and found.weights[1].tolist() == [5, 3] + [0] * 22
+        assert (
+            found.weights[0].tolist() == [*range(39, 15, -1)]
+            and found.weights[1].tolist() == [5, 3] + [0] * 22
+        )
         np.testing.assert_array_equal(weights[found.ids[0]], found.weights[0])
         assert found.ids[1, :2].tolist() == [41, 40]
 
     def test_blocks_make_no_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = np.random.default_rng(0)
         ids = (np.arange(50)[:, None] + [1, 2, 7]) % 50
-        attraction = weigh_neighbors(ids.astype(np.int32), rng.random((50, 3), np.float32), np.ones(50), 2.0, 1)
+        attraction = weigh_neighbors(
+            ids.astype(np.int32), rng.random((50, 3), np.float32), np.ones(50), 2.0, 1
+        )
         y, counts = rng.normal(size=(50, 2)), np.ones(50, dtype=bool)
         with using("off"):
             whole = better_places(Neighbors.of(attraction), y, counts)
             monkeypatch.setattr(forces, "_BLOCK", 7)
-            np.testing.assert_array_equal(better_places(Neighbors.of(attraction), y, counts).places, whole.places)
+            np.testing.assert_array_equal(
+                better_places(Neighbors.of(attraction), y, counts).places, whole.places
+            )
 
     def test_a_row_that_lay_among_others_leaps(self) -> None:
         rng = np.random.default_rng(0)
@@ -291,7 +343,9 @@ class TestLeaps:
         changed[:20] += 20  # the same names, values of the other group
         after = HNNE(like=before).fit(changed, ids=(range(600), range(600)))
         moved, own, other = np.split(after.embedding_, [20, 300])
-        nearest = [((moved[:, None] - group) ** 2).sum(axis=2).min(axis=1) for group in (own, other)]
+        nearest = [
+            ((moved[:, None] - group) ** 2).sum(axis=2).min(axis=1) for group in (own, other)
+        ]
         assert (nearest[1] < nearest[0]).all()
 
     @given(st.lists(st.integers(1, 200), min_size=1, max_size=3))
@@ -299,7 +353,9 @@ class TestLeaps:
         phases = tuple(Phase(n, float(i)) for i, n in enumerate(lengths))
         parts = cut(phases)
         told = [p.exaggeration for part in parts for p in part for _ in range(p.n_steps)]
-        assert told == [p.exaggeration for p in phases for _ in range(p.n_steps)] and len(parts) == 4
+        assert (
+            told == [p.exaggeration for p in phases for _ in range(p.n_steps)] and len(parts) == 4
+        )
 
     def test_ties_are_let_go_as_far_as_moves_are_allowed(self) -> None:
         homes = RNG.normal(size=(400, 2)).astype(np.float32) * 30
@@ -307,10 +363,13 @@ class TestLeaps:
         ways *= spread(homes.astype(np.float64)) / np.sqrt((ways**2).sum(axis=1))[:, None]
         turn = np.array([[0.0, 2], [-2, 0]])  # turned and scaled: not a move
         kept = [
-            share_kept((homes + times * ALLOWANCE * ways) @ turn + 7, homes, ALLOWANCE) for times in (0.4, 0.75, 1.1)
+            share_kept((homes + times * ALLOWANCE * ways) @ turn + 7, homes, ALLOWANCE)
+            for times in (0.4, 0.75, 1.1)
         ]
         assert kept[0] == 0 and kept[1] == pytest.approx(2 - 1 / 0.75, abs=0.05) and kept[2] == 1
-        assert share_kept(homes + 0.1 * ALLOWANCE * ways, homes, 0.0) == 1  # nothing is new: nothing is let go
+        assert (
+            share_kept(homes + 0.1 * ALLOWANCE * ways, homes, 0.0) == 1
+        )  # nothing is new: nothing is let go
         for n in (0, 1):
             assert share_kept(homes[:n], homes[:n], ALLOWANCE) == 1
 
@@ -321,7 +380,10 @@ class TestEstimator:
         assert twin.like is old() and twin.radius == 0.25 and not hasattr(twin, "hierarchy_")
         assert clone(make_pipeline(FunctionTransformer(), HNNE(like=old())))[-1].like is old()
         assert clone(HNNE()).like is None and deepcopy(new()).like is old()
-        assert pickle.loads(pickle.dumps(HNNE(like=old()))).like.labels_.tolist() == old().labels_.tolist()
+        assert (
+            pickle.loads(pickle.dumps(HNNE(like=old()))).like.labels_.tolist()
+            == old().labels_.tolist()
+        )
         plain = HNNE().fit(rows()[80:880])
         for each in (plain, new()):
             each.predict(rows()[:1])  # an index is built for the first new rows
@@ -344,16 +406,25 @@ class TestEstimator:
     def test_rows_matched_by_name(self) -> None:
         X = rows()
         names = [f"row {i}" for i in range(900)]
-        other = np.concatenate([X[80:880], X[80:880, :5]], axis=1) * 2  # other values, other columns
+        other = (
+            np.concatenate([X[80:880], X[80:880, :5]], axis=1) * 2
+        )  # other values, other columns
         after = HNNE(like=old()).fit(other, ids=(names[:800], names[80:880]))
         assert np.median(moves(old(), after, ids=(names[:800], names[80:880]))) < 0.2
         np.testing.assert_array_equal(
-            HNNE(like=old()).fit_transform(X[80:880], ids=(range(800), range(80, 880))), new().embedding_
+            HNNE(like=old()).fit_transform(X[80:880], ids=(range(800), range(80, 880))),
+            new().embedding_,
         )
 
-    @pytest.mark.parametrize("parameters", [
-        {"detail": "leaves"}, {"layout": "descent"}, {"layout": "mosaic"}, {"layout": "descent", "n_components": 3},
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"detail": "leaves"},
+            {"layout": "descent"},
+            {"layout": "mosaic"},
+            {"layout": "descent", "n_components": 3},
+        ],
+    )
     def test_names_in_all_layouts(self, parameters: dict[str, object]) -> None:
         X = rows()[:240]
         before = HNNE(**parameters).fit(X[:200])  # type: ignore[arg-type]
@@ -368,7 +439,9 @@ class TestEstimator:
         x = np.sort(RNG.normal(size=60))
         D = np.abs(x[:, None] - x)
         before = HNNE(metric="precomputed").fit(D[:50, :50])
-        after = HNNE(metric="precomputed", like=before).fit(D[10:, 10:], ids=(range(50), range(10, 60)))
+        after = HNNE(metric="precomputed", like=before).fit(
+            D[10:, 10:], ids=(range(50), range(10, 60))
+        )
         np.testing.assert_array_equal(after.transform(D[10:, 10:]), after.embedding_)
         assert before.forget(range(10)).hierarchy_.n_rows == 40
 

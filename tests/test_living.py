@@ -18,15 +18,15 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import nestmap
 from nestmap import HNNE
-from nestmap.grow.links import join_or_found
-from nestmap.grow.rows import meet_rows
-from nestmap.grow.taken import TakenPlaces
-from nestmap.hierarchy.merge import components, link_graph
-from nestmap.layout.islands.leaves import SHORT
+from nestmap.method.hierarchy.merge import components, link_graph
+from nestmap.method.layout.islands.leaves import SHORT
+from nestmap.method.neighbors import first_neighbors
+from nestmap.method.neighbors.report import FirstNeighbors
+from nestmap.method.placement import RowTable
 from nestmap.metrics import trustworthiness
-from nestmap.neighbors import first_neighbors
-from nestmap.neighbors.report import FirstNeighbors
-from nestmap.placement import RowTable
+from nestmap.model.growth.links import join_or_found
+from nestmap.model.growth.rows import meet_rows
+from nestmap.model.growth.taken import TakenPlaces
 
 CLASSES = load_digits().target
 
@@ -73,7 +73,9 @@ def components_of_labels(labels: np.ndarray) -> np.ndarray:
 
 
 def _goes_on(links: np.ndarray, row: int, n_first: int) -> bool:
-    """Whether a chain of links goes from one of the first rows to a later one; negative: to a row of the model."""
+    """Whether a chain of links goes from one of the first rows to a later one; negative: to a row
+    of the model.
+    """
     seen: set[int] = set()
     while row >= 0 and row not in seen:
         seen.add(row)
@@ -95,7 +97,8 @@ class TestLinks:
         assert alone.parents.tolist() == [1] and alone.n_new == 0
 
     @given(
-        st.lists(st.integers(0, 30), min_size=2, max_size=30), st.lists(st.integers(0, 30), min_size=1, max_size=4)
+        st.lists(st.integers(0, 30), min_size=2, max_size=30),
+        st.lists(st.integers(0, 30), min_size=1, max_size=4),
     )
     def test_each_group_has_one_home(self, values: list[int], centres: list[int]) -> None:
         X = np.array(values, dtype=float)[:, None] + np.arange(len(values))[:, None] / 100
@@ -106,7 +109,9 @@ class TestLinks:
         joined = found.nearest < 0
         np.testing.assert_array_equal(found.parents[joined], near[joined])
         np.testing.assert_array_equal(found.parents[~joined], found.parents[found.nearest[~joined]])
-        assert {*found.parents[found.parents >= len(centres)]} == {*range(len(centres), len(centres) + found.n_new)}
+        assert {*found.parents[found.parents >= len(centres)]} == {
+            *range(len(centres), len(centres) + found.n_new)
+        }
 
 
 class TestExtend:
@@ -117,7 +122,9 @@ class TestExtend:
         np.testing.assert_array_equal(more.embedding_[:600], before)
         np.testing.assert_array_equal(model.embedding_, before)
         for k in range(model.hierarchy_.n_levels):
-            np.testing.assert_array_equal(more.hierarchy_.labels(k)[:600], model.hierarchy_.labels(k))
+            np.testing.assert_array_equal(
+                more.hierarchy_.labels(k)[:600], model.hierarchy_.labels(k)
+            )
         np.testing.assert_array_equal(more.labels_[:600], model.labels_)
         check_consistent(more, X[:900])
 
@@ -130,7 +137,9 @@ class TestExtend:
         assert new[n:].mean() > 0.9 and new[:n].sum() == 0
         near = KNeighborsClassifier(1).fit(more.embedding_[:n], CLASSES[~own])
         nearest_old = near.kneighbors(more.embedding_[n:])[0][:, 0]
-        nearest_new = KNeighborsClassifier(2).fit(more.embedding_[n:], CLASSES[own]).kneighbors()[0][:, 0]
+        nearest_new = (
+            KNeighborsClassifier(2).fit(more.embedding_[n:], CLASSES[own]).kneighbors()[0][:, 0]
+        )
         assert (nearest_new < nearest_old).mean() > 0.9  # it does not lie on top of others
         check_consistent(more, np.concatenate([X[~own], X[own]]))
 
@@ -138,7 +147,9 @@ class TestExtend:
         model, X = fitted(), digits()
         more = model.extend(X[[5, 5, 9]])
         np.testing.assert_array_equal(more.embedding_[600:], model.embedding_[[5, 5, 9]])
-        np.testing.assert_array_equal(more.hierarchy_.labels(0)[600:], model.hierarchy_.labels(0)[[5, 5, 9]])
+        np.testing.assert_array_equal(
+            more.hierarchy_.labels(0)[600:], model.hierarchy_.labels(0)[[5, 5, 9]]
+        )
         assert more.hierarchy_.level_sizes == model.hierarchy_.level_sizes
 
     def test_equal_new_rows_have_one_place(self) -> None:
@@ -151,7 +162,9 @@ class TestExtend:
 
     @pytest.mark.parametrize("seed", range(4))
     def test_where_batches_make_a_difference(self, seed: int) -> None:
-        """Only where the chain of nearest rows goes from the first batch to the second (docs/living.md)."""
+        """Only where the chain of nearest rows goes from the first batch to the second
+        (docs/living.md).
+        """
         rng = np.random.default_rng(seed)
         n, n_first = 300, 70
         far = rng.normal(size=(60, 10)) + 12 * rng.normal(size=(6, 10)).repeat(10, axis=0)
@@ -164,12 +177,16 @@ class TestExtend:
         rows = np.concatenate([model._fitted.layout.leaf.short, short]).astype(np.float64)
         away = np.sqrt(((rows[n:, None] - rows[None]) ** 2).sum(axis=2))
         away[np.arange(len(new)), n + np.arange(len(new))] = np.inf
-        crosses = np.array([_goes_on(away.argmin(axis=1) - n, row, n_first) for row in range(len(new))])
+        crosses = np.array(
+            [_goes_on(away.argmin(axis=1) - n, row, n_first) for row in range(len(new))]
+        )
         assert 0 < crosses.sum() < 0.7 * len(new)
         own = together >= model.hierarchy_.level_sizes[0]
         assert (own & ~crosses).any() and (~own & ~crosses).any()
         np.testing.assert_array_equal(together[~own & ~crosses], in_turn[~own & ~crosses])
-        np.testing.assert_array_equal(*(components_of_labels(leaf[own & ~crosses]) for leaf in (together, in_turn)))
+        np.testing.assert_array_equal(
+            *(components_of_labels(leaf[own & ~crosses]) for leaf in (together, in_turn))
+        )
 
     @pytest.mark.parametrize("layout", ["descent", "mosaic"])
     def test_batches_make_no_difference_where_nothing_is_founded(self, layout: str) -> None:
@@ -191,7 +208,9 @@ class TestExtend:
         # not all: what is linked lies beside one row
         assert (near.argmin(axis=1) == nearest)[joins].mean() > 0.85
         before = model.transform(new)
-        assert (np.abs(before - Y[600:]).max(axis=1) > 0).mean() > 0.1  # rows of the leaf are another choice
+        assert (
+            np.abs(before - Y[600:]).max(axis=1) > 0
+        ).mean() > 0.1  # rows of the leaf are another choice
         np.testing.assert_array_equal(more.transform(new), Y[600:])
 
     def test_short_rows_stay_with_the_model(self, tmp_path: Path) -> None:
@@ -204,15 +223,23 @@ class TestExtend:
         gone = more.forget(range(100)).layout_.leaf.short
         np.testing.assert_array_equal(gone, more.layout_.leaf.short[100:])
         again = model.forget(range(100)).extend(X[:100])
-        # new rows are seen along the same directions; the last digit of float16 may turn, sums of a fit are float32
-        np.testing.assert_allclose(again.layout_.leaf.short[500:], short[:100], rtol=2**-9, atol=2**-13)
+        # new rows are seen along the same directions; the last digit of float16 may turn, sums of a
+        # fit are float32
+        np.testing.assert_allclose(
+            again.layout_.leaf.short[500:], short[:100], rtol=2**-9, atol=2**-13
+        )
         model.save(tmp_path / "short.nestmap")
         loaded = nestmap.load(tmp_path / "short.nestmap")
-        np.testing.assert_array_equal(loaded.extend(X[600:700]).embedding_, model.extend(X[600:700]).embedding_)
+        np.testing.assert_array_equal(
+            loaded.extend(X[600:700]).embedding_, model.extend(X[600:700]).embedding_
+        )
 
     def test_tight_leaves_that_are_far_apart_are_told_apart(self) -> None:
         rng = np.random.default_rng(0)
-        X = np.repeat(rng.normal(size=(30, 5)), 20, axis=0) * 1000 + rng.normal(size=(600, 5)) * 0.001
+        X = (
+            np.repeat(rng.normal(size=(30, 5)), 20, axis=0) * 1000
+            + rng.normal(size=(600, 5)) * 0.001
+        )
         model = HNNE().fit(X[::2])
         assert model.layout_.leaf.short.dtype == np.float32
         more = model.extend(X[1::2])
@@ -220,7 +247,9 @@ class TestExtend:
 
     def test_models_without_short_rows_grow_too(self) -> None:
         model, X = fitted(), digits()
-        layout = replace(model.layout_, leaf=replace(model.layout_.leaf, short=None))  # as in older files
+        layout = replace(
+            model.layout_, leaf=replace(model.layout_.leaf, short=None)
+        )  # as in older files
         old = model._with(replace(model._fitted, layout=layout))
         more = old.extend(X[600:700])
         assert more.layout_.leaf.short is None
@@ -228,17 +257,28 @@ class TestExtend:
         leaf, distance = model.hierarchy_.leaf_index().query(X[600:700], 1)
         alone = distance <= first_neighbors(X[600:700]).distances
         np.testing.assert_array_equal(more.hierarchy_.labels(0)[600:][alone], leaf[alone])
-        np.testing.assert_array_equal(more.embedding_[600:][alone], old.transform(X[600:700])[alone])
+        np.testing.assert_array_equal(
+            more.embedding_[600:][alone], old.transform(X[600:700])[alone]
+        )
 
     def test_threads_make_no_difference(self) -> None:
         X = digits()
         a, b = (HNNE(n_jobs=k).fit(X[:500]).extend(X[500:700]).embedding_ for k in (1, 2))
         np.testing.assert_array_equal(a, b)
 
-    @pytest.mark.parametrize("parameters", [
-        {"layout": "descent"}, {"layout": "mosaic"}, {"n_components": 3}, {"detail": "leaves"},
-        {"arrangement": "global"}, {"metric": "cosine"}, {"new_points": "neighbor"}, {"metric": "chebyshev"},
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"layout": "descent"},
+            {"layout": "mosaic"},
+            {"n_components": 3},
+            {"detail": "leaves"},
+            {"arrangement": "global"},
+            {"metric": "cosine"},
+            {"new_points": "neighbor"},
+            {"metric": "chebyshev"},
+        ],
+    )
     def test_every_kind_of_map_grows(self, parameters: dict[str, object]) -> None:
         X = digits()
         model = HNNE(**parameters).fit(X[:300])  # type: ignore[arg-type]
@@ -284,13 +324,19 @@ def test_taken_places(n: int) -> None:
             for k in (1, 2, n):
                 found, near = taken.nearest(target, points, k)
                 np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :k])
-                np.testing.assert_allclose(np.sqrt(((points[:, None] - near) ** 2).sum(axis=2)), found)
+                np.testing.assert_allclose(
+                    np.sqrt(((points[:, None] - near) ** 2).sum(axis=2)), found
+                )
     assert n < 1000 or taken.some.n < 1.5 * n  # of all 2 n
     same = TakenPlaces(np.ones((3, 2)), np.ones((1, 2)))
-    assert same.extent == 0 and same.nearest(np.ones(2), np.ones((1, 2)), 3)[0].tolist() == [[0, 0, 0]]
+    assert same.extent == 0 and same.nearest(np.ones(2), np.ones((1, 2)), 3)[0].tolist() == [
+        [0, 0, 0]
+    ]
 
 
-@given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12))
+@given(
+    st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12)
+)
 def test_tables_of_rows_grow(old: list[int], new: list[int]) -> None:
     hashes = np.array([*old, 3], dtype=np.uint64), np.array(new, dtype=np.uint64)
     grown, fresh = RowTable.of(hashes[0]).more(hashes[1]), RowTable.of(np.concatenate(hashes))
@@ -308,7 +354,9 @@ class TestForget:
         check_consistent(fewer, X[left])
         for k in range(fewer.hierarchy_.n_levels):  # the same groups, in the same order
             old = model.hierarchy_.labels(k)[left]
-            np.testing.assert_array_equal(np.unique(old, return_inverse=True)[1], fewer.hierarchy_.labels(k))
+            np.testing.assert_array_equal(
+                np.unique(old, return_inverse=True)[1], fewer.hierarchy_.labels(k)
+            )
 
     @pytest.mark.parametrize("layout", ["descent", "mosaic", "islands"])
     def test_all_layouts(self, layout: str) -> None:
@@ -319,9 +367,14 @@ class TestForget:
 
     def test_clear_errors(self) -> None:
         wrong = (
-            ([600], "600 is not a row"), ([-1], "-1 is not a row"), ([0.5], "0 to 599"), (3, "a list"),
-            ({1, 2}, "a list"), ([True] * 5, "each of the 600"), (range(600), "at least one"),
-        )  # fmt: skip
+            ([600], "600 is not a row"),
+            ([-1], "-1 is not a row"),
+            ([0.5], "0 to 599"),
+            (3, "a list"),
+            ({1, 2}, "a list"),
+            ([True] * 5, "each of the 600"),
+            (range(600), "at least one"),
+        )
         for rows, text in wrong:
             with pytest.raises(ValueError, match=text):
                 fitted().forget(rows)
@@ -330,11 +383,19 @@ class TestForget:
 @pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.lists(st.sampled_from(["extend", "new", "forget", "pickle", "relayout", "like"]), min_size=1, max_size=6),
-    st.sampled_from([{}, {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}, {"layout": "mosaic"}]),
+    st.lists(
+        st.sampled_from(["extend", "new", "forget", "pickle", "relayout", "like"]),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from(
+        [{}, {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}, {"layout": "mosaic"}]
+    ),
     st.integers(0, 9),
 )
-def test_any_sequence_of_changes(steps: list[str], parameters: dict[str, object], seed: int) -> None:
+def test_any_sequence_of_changes(
+    steps: list[str], parameters: dict[str, object], seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     X = digits()[rng.permutation(1797)[:300]]
     model, rows = HNNE(**parameters).fit(X[:120]), X[:120]  # type: ignore[arg-type]
@@ -374,7 +435,9 @@ class TestDrift:
         for row in more:
             model = model.extend(row[None])
         rows, leaves = np.concatenate([X, more]), model.labels(0)
-        nearest = NearestNeighbors(n_neighbors=2).fit(rows).kneighbors(more, return_distance=False)[:, 1]
+        nearest = (
+            NearestNeighbors(n_neighbors=2).fit(rows).kneighbors(more, return_distance=False)[:, 1]
+        )
         together = float((leaves[nearest] == leaves[400:]).mean())
         model.save(tmp_path / "grown.nestmap")
         for each in (model, nestmap.load(tmp_path / "grown.nestmap")):
@@ -393,7 +456,9 @@ class TestDrift:
             model = model.extend(part)
         found = model.drift(np.concatenate([X, more]))
         assert found and found.apart > 0.1 and "a refit is worth it" in str(found)
-        assert found.crowded > 0.5 and model.drift(np.concatenate([X, more]), n_sample=1).crowded in (0, 1)
+        assert found.crowded > 0.5 and model.drift(
+            np.concatenate([X, more]), n_sample=1
+        ).crowded in (0, 1)
         with pytest.raises(ValueError, match="does not have its rows"):
             model.drift()
         with pytest.raises(ValueError, match="not the data"):
@@ -416,7 +481,11 @@ class TestDistortion:
         np.testing.assert_array_equal(by_mask.stretch, some.stretch)
 
     def test_clear_errors(self) -> None:
-        for rows, text in (([600], "600 is not a row"), ([True], "each of the 600"), ([], "at least one row")):
+        for rows, text in (
+            ([600], "600 is not a row"),
+            ([True], "each of the 600"),
+            ([], "at least one row"),
+        ):
             with pytest.raises(ValueError, match=text):
                 fitted().distortion(rows=rows)
         with pytest.raises(ValueError, match="give X, all 630 of them"):
@@ -437,7 +506,9 @@ class TestDistortion:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parameters", [{}, {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"detail": "leaves"}, {"layout": "descent", "radius": 0.2}]
+)
 def test_a_hundred_extensions_in_a_row(parameters: dict[str, object]) -> None:
     X = digits()[np.random.default_rng(0).permutation(1797)][:1400]
     model = first = HNNE(**parameters).fit(X[:400])  # type: ignore[arg-type]

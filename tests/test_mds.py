@@ -1,4 +1,6 @@
-"""Coordinates from distances: exact where the distances are euclidean, one map for old and new rows."""
+"""Coordinates from distances: exact where the distances are euclidean, one map for old and new
+rows.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,10 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_mutual_info_score
 
-from nestmap import FINCH, HNNE, build_hierarchy, mds
-from nestmap._run import Run
-from nestmap.mds import fit_landmarks, seen_in
+from nestmap import FINCH, HNNE, build_hierarchy
+from nestmap.method.preliminary import mds
+from nestmap.method.preliminary.mds import fit_landmarks, seen_in
+from nestmap.method.run import Run
 from nestmap.metrics import trustworthiness
 
 RNG = np.random.default_rng(4)
@@ -52,7 +55,9 @@ def test_distances_that_are_not_euclidean() -> None:
     D = cdist(digits()[:500], digits()[:500], "cityblock")
     z = fit_landmarks(D, build_hierarchy(D, "precomputed"))(D, 2)
     assert z.shape[1] <= 96 and np.isfinite(z).all()
-    assert np.corrcoef(cdist(z, z)[np.triu_indices(500, 1)], D[np.triu_indices(500, 1)])[0, 1] > 0.95
+    assert (
+        np.corrcoef(cdist(z, z)[np.triu_indices(500, 1)], D[np.triu_indices(500, 1)])[0, 1] > 0.95
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
@@ -84,7 +89,10 @@ def test_a_map_from_distances_alone(layout: str) -> None:
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.transform(D[:50]), model.embedding_[:50])
     assert (
-        trustworthiness(np.concatenate([X, new]), np.concatenate([model.embedding_, copy.transform(cdist(new, X))]))
+        trustworthiness(
+            np.concatenate([X, new]),
+            np.concatenate([model.embedding_, copy.transform(cdist(new, X))]),
+        )
         > 0.97
     )
     np.testing.assert_array_equal(model.predict(D, level=0), model.hierarchy_.labels(0))
@@ -98,7 +106,9 @@ def test_new_rows_by_their_nearest_training_row() -> None:
     X, new = digits()[:300], digits()[300:340]
     model = HNNE(metric="precomputed", new_points="neighbor").fit(cdist(X, X))
     nearest = cdist(new, X).argmin(axis=1)
-    np.testing.assert_array_equal(model.predict(cdist(new, X), level=0), model.hierarchy_.labels(0)[nearest])
+    np.testing.assert_array_equal(
+        model.predict(cdist(new, X), level=0), model.hierarchy_.labels(0)[nearest]
+    )
 
 
 def test_what_a_matrix_cannot_do_is_said(tmp_path: Path) -> None:
@@ -112,13 +122,17 @@ def test_what_a_matrix_cannot_do_is_said(tmp_path: Path) -> None:
 
 
 def test_a_map_sees_rows_as_their_metric_does() -> None:
-    """Columns in wild units: seuclidean is euclidean after scaling, and so is the map (laid out unscaled: 0.983)."""
+    """Columns in wild units: seuclidean is euclidean after scaling, and so is the map (laid out
+    unscaled: 0.983).
+    """
     X = digits()[:, digits().std(axis=0) > 0].astype(np.float64)
     wild = X * 10.0 ** np.random.default_rng(4).uniform(-3, 3, X.shape[1])
     model = HNNE(metric="seuclidean").fit(wild)
     assert trustworthiness(wild, model.embedding_, metric="seuclidean") > 0.987
     np.testing.assert_array_equal(model.transform(wild[:20]), model.embedding_[:20])
-    assert HNNE(metric="seuclidean", metric_params={"V": wild.var(axis=0)}).fit(wild).embedding_.shape == (1797, 2)
+    assert HNNE(metric="seuclidean", metric_params={"V": wild.var(axis=0)}).fit(
+        wild
+    ).embedding_.shape == (1797, 2)
     P = sparse.csr_matrix(np.abs(X[:200]))
     assert np.isfinite(HNNE(metric="hellinger").fit(P).transform(P[:5] * 2)).all()
 
@@ -134,12 +148,17 @@ def test_finch_of_a_matrix() -> None:
     many = FINCH(150, metric="precomputed").fit(D[:300, :300])  # more than leaves
     np.testing.assert_array_equal(many.predict(D[:300, :300]), many.labels_)
     np.testing.assert_array_equal(
-        many.predict(D[300:, :300]), D[300:, many.medoid_indices_].argmin(axis=1), "the nearest medoid"
+        many.predict(D[300:, :300]),
+        D[300:, many.medoid_indices_].argmin(axis=1),
+        "the nearest medoid",
     )
 
 
 def test_tags_depend_on_the_metric() -> None:
     for kind in (HNNE, FINCH):
-        tags = {m: kind(metric=m).__sklearn_tags__().input_tags for m in ("cosine", "correlation", "precomputed")}
+        tags = {
+            m: kind(metric=m).__sklearn_tags__().input_tags
+            for m in ("cosine", "correlation", "precomputed")
+        }
         assert [tags[m].sparse for m in tags] == [True, False, False]
         assert [tags[m].pairwise for m in tags] == [False, False, True]

@@ -1,4 +1,6 @@
-"""How sure clusters are: memberships of rows, noise, figures per cluster; files and growing maps keep them."""
+"""How sure clusters are: memberships of rows, noise, figures per cluster; files and growing maps
+keep them.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_mutual_info_score
 
 import nestmap
-from nestmap import FINCH, HNNE, Communities, Hierarchy, ModelFileError, fitted
-from nestmap.hierarchy.link_graph import LinkGraph, agreement
-from nestmap.hierarchy.strengths import measure_shares
-from nestmap.neighbors import neighbor_graph
+from nestmap import FINCH, HNNE, Communities, Hierarchy, ModelFileError
+from nestmap.method.hierarchy.consensus import agreement
+from nestmap.method.hierarchy.link_graph import LinkGraph
+from nestmap.method.hierarchy.strengths import measure_shares
+from nestmap.method.neighbors import neighbor_graph
+from nestmap.model import fitted
 
 RNG = np.random.default_rng(0)
 
@@ -40,7 +44,9 @@ def shares(labels: np.ndarray, ids: np.ndarray) -> np.ndarray:
     weights = np.arange(ids.shape[1], 0, -1)
     found = []
     for own, near in zip(labels, ids, strict=True):
-        stays = [w for w, other in zip(weights, near, strict=True) if other >= 0 and labels[other] == own]
+        stays = [
+            w for w, other in zip(weights, near, strict=True) if other >= 0 and labels[other] == own
+        ]
         all_of_them = [w for w, other in zip(weights, near, strict=True) if other >= 0]
         found.append(sum(stays) / max(1, sum(all_of_them)))
     return np.array(found)
@@ -51,18 +57,26 @@ def columns(tree: Hierarchy, rows: Any = slice(None)) -> np.ndarray:
     return np.stack([tree.membership(k)[rows] for k in range(tree.n_levels)], axis=1)
 
 
-# -- rows ----------------------------------------------------------------------------------------------
+# -- rows
+# ----------------------------------------------------------------------------------------------
 
 
 def test_by_definition(model: HNNE) -> None:
     ids, tree = neighbor_graph(digits(), 15).ids, model.hierarchy_
     for level in range(tree.n_levels):
         found = tree.membership(level)
-        assert found.dtype == np.float32 and found.shape == (1797,) and found.min() >= 0 and found.max() <= 1
+        assert (
+            found.dtype == np.float32
+            and found.shape == (1797,)
+            and found.min() >= 0
+            and found.max() <= 1
+        )
         np.testing.assert_allclose(found, shares(tree.labels(level), ids), atol=1e-7)
     np.testing.assert_array_equal(tree.membership(), tree.membership(model.label_level_))
     np.testing.assert_array_equal(tree.membership(-1), model.membership(tree.n_levels - 1))
-    assert (np.diff(columns(tree), axis=1) >= 0).all()  # what stays in a cluster stays in the one around it
+    assert (
+        np.diff(columns(tree), axis=1) >= 0
+    ).all()  # what stays in a cluster stays in the one around it
     found[:] = 7  # the caller's own
     assert tree.membership(-1).max() <= 1
 
@@ -116,13 +130,19 @@ def test_order_of_the_rows_threads_and_sparse_rows_make_no_difference(model: HNN
     np.testing.assert_array_equal(columns(again), columns(other))
     for level in range(other.n_levels):
         place = again.labels(level)
-        ours, theirs = ([c.agreement for c in tree.clusters(level)] for tree in (model.hierarchy_, again))
+        ours, theirs = (
+            [c.agreement for c in tree.clusters(level)] for tree in (model.hierarchy_, again)
+        )
         pairs = {*zip(model.hierarchy_.labels(level)[order].tolist(), place.tolist(), strict=True)}
-        assert repr([ours[a] for a, _ in sorted(pairs)]) == repr([theirs[b] for _, b in sorted(pairs)])
+        assert repr([ours[a] for a, _ in sorted(pairs)]) == repr(
+            [theirs[b] for _, b in sorted(pairs)]
+        )
 
 
 @pytest.mark.parametrize("most", [600_000, 100])
-def test_rows_share_those_of_their_node(most: int, few_rows_have_a_graph: None, monkeypatch: Any) -> None:
+def test_rows_share_those_of_their_node(
+    most: int, few_rows_have_a_graph: None, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(fitted, "MOST_NODES", most)
     tree = HNNE(layout="descent").fit(digits()).hierarchy_
     assert tree.strengths is not None
@@ -144,14 +164,19 @@ def test_rows_share_those_of_their_node(most: int, few_rows_have_a_graph: None, 
 
 def test_rows_between_clusters_are_less_sure(model: HNNE) -> None:
     y, sure = load_digits().target, model.membership() > 0.9
-    right, wrong = (adjusted_mutual_info_score(y[rows], model.labels_[rows]) for rows in (sure, ~sure))
+    right, wrong = (
+        adjusted_mutual_info_score(y[rows], model.labels_[rows]) for rows in (sure, ~sure)
+    )
     assert right > wrong + 0.1
 
 
 def test_trees_that_do_not_know_say_so(model: HNNE) -> None:
     for other in (HNNE(hierarchy="first_neighbors", layout="descent"), FINCH()):
         tree = other.fit(digits()).hierarchy_
-        with pytest.raises(ValueError, match=r"membership: a tree of first neighbours .* fit with hierarchy='graph'"):
+        with pytest.raises(
+            ValueError,
+            match=r"membership: a tree of first neighbours .* fit with hierarchy='graph'",
+        ):
             tree.membership(1)
         with pytest.raises(ValueError, match=r"fit with hierarchy='graph'"):
             tree.labels(noise=0.5)
@@ -160,7 +185,8 @@ def test_trees_that_do_not_know_say_so(model: HNNE) -> None:
         model.membership(9)
 
 
-# -- noise ---------------------------------------------------------------------------------------------
+# -- noise
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3, 0.5, 1.0])
@@ -183,7 +209,9 @@ def test_wrong_noise_is_refused(model: HNNE) -> None:
             model.hierarchy_.labels(noise=noise)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="noise="):
             Communities(noise=noise).fit(digits()[:50])  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"noise=0.5: .* give a level .*Communities\(n_clusters=9, noise=0.5\)"):
+    with pytest.raises(
+        ValueError, match=r"noise=0.5: .* give a level .*Communities\(n_clusters=9, noise=0.5\)"
+    ):
         model.labels(n_clusters=9, noise=0.5)
 
 
@@ -193,25 +221,35 @@ def test_communities_with_noise(n_clusters: int | None, tmp_path: Path) -> None:
     model = Communities(n_clusters, noise=0.6).fit(digits())
     expected = shares(plain.labels_, neighbor_graph(digits(), 15).ids)
     np.testing.assert_allclose(model.membership_, expected, atol=1e-7)
-    np.testing.assert_array_equal(model.labels_, np.where(model.membership_ < 0.6, -1, plain.labels_))
+    np.testing.assert_array_equal(
+        model.labels_, np.where(model.membership_ < 0.6, -1, plain.labels_)
+    )
     assert model.coverage_ == (model.labels_ >= 0).mean() < plain.coverage_ == 1
     np.testing.assert_array_equal(model.predict(digits()), plain.labels_)  # never noise
     np.testing.assert_array_equal(model.cluster_centers_, plain.cluster_centers_)
     model.save(tmp_path / "m")
-    for again in (nestmap.load(tmp_path / "m"), pickle.loads(pickle.dumps(model)), clone(model).fit(digits())):
+    for again in (
+        nestmap.load(tmp_path / "m"),
+        pickle.loads(pickle.dumps(model)),
+        clone(model).fit(digits()),
+    ):
         assert again.noise == 0.6 and again.coverage_ == model.coverage_
         np.testing.assert_array_equal(again.labels_, model.labels_)
         np.testing.assert_array_equal(again.predict(digits()), plain.labels_)
 
 
 def test_in_the_place_of_hdbscan() -> None:
-    """What BERTopic asks of its `hdbscan_model`: fit, labels_ with -1 for what has no topic, and predict."""
+    """What BERTopic asks of its `hdbscan_model`: fit, labels_ with -1 for what has no topic, and
+    predict.
+    """
     asked: Any = Communities(noise=0.6)
     asked.fit(digits()[:1500])
     topics = asked.labels_.tolist()
     assert {*topics} == {-1, *range(max(topics) + 1)}
     assert {*asked.predict(digits()[1500:]).tolist()} <= {*topics} - {-1}
-    np.testing.assert_array_equal(Communities(noise=0.6).fit_predict(digits()[:1500]), asked.labels_)
+    np.testing.assert_array_equal(
+        Communities(noise=0.6).fit_predict(digits()[:1500]), asked.labels_
+    )
 
 
 def test_dask_arrays_come_for_dask_rows(model: HNNE) -> None:
@@ -225,7 +263,8 @@ def test_dask_arrays_come_for_dask_rows(model: HNNE) -> None:
     np.testing.assert_array_equal(other.labels(1, noise=0.5).compute(), model.labels(1, noise=0.5))
 
 
-# -- clusters ------------------------------------------------------------------------------------------
+# -- clusters
+# ------------------------------------------------------------------------------------------
 
 
 def test_figures_of_clusters(model: HNNE) -> None:
@@ -258,7 +297,9 @@ def test_agreement_by_definition() -> None:
         best = []
         for other in others:
             pairs = [(labels == cluster, other == own) for own in range(other.max() + 1)]
-            best.append(max(graph.volumes[a & b].sum() / graph.volumes[a | b].sum() for a, b in pairs))
+            best.append(
+                max(graph.volumes[a & b].sum() / graph.volumes[a | b].sum() for a, b in pairs)
+            )
         assert found[cluster] == pytest.approx(np.mean(best), rel=1e-6)
 
 
@@ -269,7 +310,8 @@ def test_clusters_that_stand_alone_are_agreed_on() -> None:
     assert all(c.agreement > 0.9 for c in table)
 
 
-# -- what follows --------------------------------------------------------------------------------------
+# -- what follows
+# --------------------------------------------------------------------------------------
 
 
 def test_files_and_pickles_keep_them(model: HNNE, tmp_path: Path) -> None:
@@ -280,14 +322,20 @@ def test_files_and_pickles_keep_them(model: HNNE, tmp_path: Path) -> None:
         pickle.loads(pickle.dumps(model)),
     ):
         np.testing.assert_array_equal(columns(again.hierarchy_), columns(model.hierarchy_))
-        assert all(repr(again.hierarchy_.clusters(k)) == repr(model.hierarchy_.clusters(k)) for k in range(4))
+        assert all(
+            repr(again.hierarchy_.clusters(k)) == repr(model.hierarchy_.clusters(k))
+            for k in range(4)
+        )
         with pytest.raises(ValueError, match="read-only"):
             again.hierarchy_.strengths.shares[0, 0] = 1
 
 
 def test_files_of_graphs_of_nodes(few_rows_have_a_graph: None, tmp_path: Path) -> None:
     rows = np.concatenate([digits()[:400], digits()[:3] + 1000])
-    for own in (rows, np.repeat(np.array([[0.0, 1], [5, 7]]), 60, axis=0)):  # the last has two nodes, no communities
+    for own in (
+        rows,
+        np.repeat(np.array([[0.0, 1], [5, 7]]), 60, axis=0),
+    ):  # the last has two nodes, no communities
         model = HNNE(layout="descent").fit(own)
         model.save(tmp_path / "m")
         again = nestmap.load(tmp_path / "m")

@@ -15,10 +15,10 @@ import pytest
 from conftest import LIMIT
 
 from nestmap import MemoryBudgetError
-from nestmap._input import memory as _memory
-from nestmap._input import scratch as _scratch
-from nestmap._input.memory import available_memory, format_size, memory_budget, parse_size
-from nestmap._input.scratch import copy_rows, default_folder, row_blocks, scratch_array
+from nestmap.core.input import memory as _memory
+from nestmap.core.input import scratch as _scratch
+from nestmap.core.input.memory import available_memory, format_size, memory_budget, parse_size
+from nestmap.core.input.scratch import copy_rows, default_folder, row_blocks, scratch_array
 
 GB = 10**9
 
@@ -26,16 +26,30 @@ GB = 10**9
 @pytest.mark.parametrize(
     "size, expected",
     [
-        ("4GB", 4 * GB), ("500MB", 500 * 10**6), ("1.5 GiB", 3 * 2**29), ("800kB", 800_000), (" 2 tb ", 2 * 10**12),
-        ("1KiB", 1024), ("4G", 4 * GB), ("123456", 123456), ("1e9", GB), ("2_000 MB", 2 * GB), (".5GB", GB // 2),
-        (10**9, GB), (2.5e9, 5 * GB // 2), (np.int64(5000), 5000), (np.float32(4096), 4096),
+        ("4GB", 4 * GB),
+        ("500MB", 500 * 10**6),
+        ("1.5 GiB", 3 * 2**29),
+        ("800kB", 800_000),
+        (" 2 tb ", 2 * 10**12),
+        ("1KiB", 1024),
+        ("4G", 4 * GB),
+        ("123456", 123456),
+        ("1e9", GB),
+        ("2_000 MB", 2 * GB),
+        (".5GB", GB // 2),
+        (10**9, GB),
+        (2.5e9, 5 * GB // 2),
+        (np.int64(5000), 5000),
+        (np.float32(4096), 4096),
     ],
-)  # fmt: skip
+)
 def test_sizes(size: object, expected: int) -> None:
     assert parse_size(size) == expected == memory_budget(size).size  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("size", ["", "GB", "4 XB", "four GB", "-4GB", "4GB!", True, [4], "1 2 GB", "nan", "inf"])
+@pytest.mark.parametrize(
+    "size", ["", "GB", "4 XB", "four GB", "-4GB", "4GB!", True, [4], "1 2 GB", "nan", "inf"]
+)
 def test_what_is_no_size(size: object) -> None:
     with pytest.raises(ValueError, match=r"max_memory=.* is not a size; write '4GB'"):
         parse_size(size)
@@ -49,7 +63,17 @@ def test_sizes_that_cannot_be_meant(size: object) -> None:
 
 def test_sizes_to_read() -> None:
     shown = [format_size(n) for n in (0, 999, 1000, 9_940, 9_960, 999_400, 999_600, 3.2e9, 8.1e12)]
-    assert shown == ["0 B", "999 B", "1.0 kB", "9.9 kB", "10 kB", "999 kB", "1.0 MB", "3.2 GB", "8.1 TB"]
+    assert shown == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "9.9 kB",
+        "10 kB",
+        "999 kB",
+        "1.0 MB",
+        "3.2 GB",
+        "8.1 TB",
+    ]
 
 
 def test_budget_error_is_a_value_error() -> None:
@@ -65,8 +89,12 @@ def test_this_machine() -> None:
 # A machine as the kernel shows it, in a folder
 
 
-def machine(tmp_path: Path, files: dict[str, object], *, meminfo: str | None = "MemAvailable: 8000000 kB") -> int:
-    """available_memory() of a machine with these files below /sys/fs/cgroup (and 'self' for /proc/self/cgroup)."""
+def machine(
+    tmp_path: Path, files: dict[str, object], *, meminfo: str | None = "MemAvailable: 8000000 kB"
+) -> int:
+    """available_memory() of a machine with these files below /sys/fs/cgroup (and 'self' for
+    /proc/self/cgroup).
+    """
     proc, cgroups = tmp_path / "proc", tmp_path / "cgroup"
     (proc / "self").mkdir(parents=True)
     if meminfo is not None:
@@ -87,24 +115,34 @@ def test_no_groups(tmp_path: Path) -> None:
 
 def test_v2_own_group_and_page_cache(tmp_path: Path) -> None:
     files = {
-        "self": "0::/job/step", "job/step/memory.max": 2 * GB, "job/step/memory.current": GB,
+        "self": "0::/job/step",
+        "job/step/memory.max": 2 * GB,
+        "job/step/memory.current": GB,
         "job/step/memory.stat": "anon 500\ninactive_file 300000000\nactive_file 7",
-        "job/memory.max": "max", "job/memory.current": 3 * GB,
-    }  # fmt: skip
+        "job/memory.max": "max",
+        "job/memory.current": 3 * GB,
+    }
     assert machine(tmp_path, files) == GB + 300_000_000
 
 
 def test_v2_a_group_above_is_tighter(tmp_path: Path) -> None:
     files = {
-        "self": "0::/job/step", "job/step/memory.max": "max", "job/step/memory.current": GB,
-        "job/memory.max": 3 * GB, "job/memory.current": 2 * GB, "job/memory.stat": "inactive_file 0",
-    }  # fmt: skip
+        "self": "0::/job/step",
+        "job/step/memory.max": "max",
+        "job/step/memory.current": GB,
+        "job/memory.max": 3 * GB,
+        "job/memory.current": 2 * GB,
+        "job/memory.stat": "inactive_file 0",
+    }
     assert machine(tmp_path, files) == GB
 
 
 def test_v2_high_slows_down_before_max_kills(tmp_path: Path) -> None:
     assert (
-        machine(tmp_path, {"self": "0::/", "memory.max": 4 * GB, "memory.high": 3 * GB, "memory.current": GB})
+        machine(
+            tmp_path,
+            {"self": "0::/", "memory.max": 4 * GB, "memory.high": 3 * GB, "memory.current": GB},
+        )
         == 2 * GB
     )
 
@@ -119,21 +157,30 @@ def test_v2_in_a_container(tmp_path: Path) -> None:
 def test_v1(tmp_path: Path) -> None:
     files = {
         "self": "5:cpu,cpuacct:/\n4:memory:/docker/7\n1:name=systemd:/\n0::/",
-        "memory/docker/7/memory.limit_in_bytes": 2 * GB, "memory/docker/7/memory.usage_in_bytes": GB,
+        "memory/docker/7/memory.limit_in_bytes": 2 * GB,
+        "memory/docker/7/memory.usage_in_bytes": GB,
         "memory/docker/7/memory.stat": "inactive_file 5\ntotal_inactive_file 1000",
-        "memory/memory.limit_in_bytes": 9223372036854771712, "memory/memory.usage_in_bytes": 5 * GB,
-    }  # fmt: skip
+        "memory/memory.limit_in_bytes": 9223372036854771712,
+        "memory/memory.usage_in_bytes": 5 * GB,
+    }
     assert machine(tmp_path, files) == GB + 1000
 
 
 def test_limit_is_used_up_or_beyond_the_machine(tmp_path: Path) -> None:
-    assert machine(tmp_path / "a", {"self": "0::/", "memory.max": GB, "memory.current": 2 * GB}) == 0
-    assert machine(tmp_path / "b", {"self": "0::/", "memory.max": 900 * GB, "memory.current": GB}) == FREE
+    assert (
+        machine(tmp_path / "a", {"self": "0::/", "memory.max": GB, "memory.current": 2 * GB}) == 0
+    )
+    assert (
+        machine(tmp_path / "b", {"self": "0::/", "memory.max": 900 * GB, "memory.current": GB})
+        == FREE
+    )
 
 
 def test_without_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096, "SC_AVPHYS_PAGES": 600}
-    monkeypatch.setattr(os, "sysconf", lambda name: table[name] if name in table else int("no such name"))
+    monkeypatch.setattr(
+        os, "sysconf", lambda name: table[name] if name in table else int("no such name")
+    )
     assert machine(tmp_path, {}, meminfo=None) == 600 * 4096
     del table["SC_AVPHYS_PAGES"]  # macOS
     assert available_memory(proc=tmp_path / "none", cgroups=tmp_path) == 500 * 4096
@@ -161,7 +208,9 @@ def test_scratch_on_disk_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_scratch_reserves_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(os, "posix_fallocate", lambda fd, start, n: asked.append(n) or os.truncate(fd, n))
+    monkeypatch.setattr(
+        os, "posix_fallocate", lambda fd, start, n: asked.append(n) or os.truncate(fd, n)
+    )
     scratch_array((10, 10), "f4", in_memory=False, folder=tmp_path)
     assert asked == [400]
 
@@ -189,19 +238,25 @@ def test_scratch_where_nothing_can_be_reserved(
 
 
 @pytest.mark.parametrize(
-    "code, reason", [(errno.ENOSPC, "is full"), (errno.EDQUOT, "quota is used up"), (errno.EFBIG, "that large")]
+    "code, reason",
+    [(errno.ENOSPC, "is full"), (errno.EDQUOT, "quota is used up"), (errno.EFBIG, "that large")],
 )
-def test_scratch_on_a_full_disk(code: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_on_a_full_disk(
+    code: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "posix_fallocate", _refuse(code))
     with pytest.raises(
-        OSError, match=rf"4\.0 MB \(4000000 bytes\) do not fit into .* free \(.*{reason}\).*work_dir="
+        OSError,
+        match=rf"4\.0 MB \(4000000 bytes\) do not fit into .* free \(.*{reason}\).*work_dir=",
     ) as e:
         scratch_array((1000, 1000), "f4", in_memory=False, folder=tmp_path)
     assert e.value.errno == code
     assert str(tmp_path) in str(e.value)
 
 
-def test_scratch_other_errors_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_other_errors_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "posix_fallocate", _refuse(errno.EIO))
     with pytest.raises(OSError, match="Input/output"):
         scratch_array(10, "f4", in_memory=False, folder=tmp_path)
@@ -223,12 +278,16 @@ def test_scratch_larger_than_files_may_be(tmp_path: Path) -> None:
     """A real limit of the system, in a process of its own."""
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000))\n"
-        "from nestmap._input.scratch import scratch_array\n"
+        "from nestmap.core.input.scratch import scratch_array\n"
         "try: scratch_array(10**6, 'f8', in_memory=False, folder=sys.argv[1])\n"
         "except OSError as error: print(error)"
     )
     found = subprocess.run(
-        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True, timeout=LIMIT
+        [sys.executable, "-c", code, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
     )
     assert "8.0 MB" in found.stdout and "work_dir=" in found.stdout
 
@@ -256,7 +315,9 @@ class Chunked:
 
 
 def test_spilled_rows_are_whole_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_scratch, "blocks", lambda n, width: [slice(i, min(n, i + 10)) for i in range(0, n, 10)])
+    monkeypatch.setattr(
+        _scratch, "blocks", lambda n, width: [slice(i, min(n, i + 10)) for i in range(0, n, 10)]
+    )
     source, shares = Chunked(np.arange(50.0).reshape(25, 2), (4, 2)), []
     target = scratch_array(source.shape, "f4", in_memory=False, folder=tmp_path)
     spilled = copy_rows(source, target, shares.append)

@@ -19,10 +19,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from nestmap import HNNE, metrics
-from nestmap.metrics._global import _random_triplets
-from nestmap.metrics._labels import _winner
-from nestmap.neighbors.scan import nearest_in_map, scan
-from nestmap.neighbors.spaces import make_space
+from nestmap.method.neighbors.scan import nearest_in_map, scan
+from nestmap.method.neighbors.spaces import make_space
+from nestmap.views.metrics._global import _random_triplets
+from nestmap.views.metrics._labels import _winner
 
 RNG = np.random.default_rng(0)
 
@@ -64,7 +64,9 @@ def data():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("columns", [1, 3, 20])
 def test_scan_is_brute_force(backend, dtype, columns):
-    X = np.random.RandomState(columns).randint(0, 4, (600, columns)).astype(dtype)  # ties and duplicates
+    X = (
+        np.random.RandomState(columns).randint(0, 4, (600, columns)).astype(dtype)
+    )  # ties and duplicates
     rows = np.arange(0, 600, 7)
     candidates = RNG.integers(0, 600, (len(rows), 4))
     candidates += candidates == rows[:, None]
@@ -72,14 +74,16 @@ def test_scan_is_brute_force(backend, dtype, columns):
     with using(backend):
         found = scan(make_space(X, "euclidean"), rows, candidates % 600, 6, 2)
     np.testing.assert_array_equal(found.ranks, brute_ranks(D[rows], candidates % 600))
-    np.testing.assert_array_equal(found.neighbors, np.argsort(D[rows], axis=1, kind="stable")[:, :6])
+    np.testing.assert_array_equal(
+        found.neighbors, np.argsort(D[rows], axis=1, kind="stable")[:, :6]
+    )
 
 
 def test_scan_over_many_blocks_batches_and_crowds(monkeypatch):
-    monkeypatch.setattr("nestmap.neighbors.scan._BATCH", 64)
-    monkeypatch.setattr("nestmap.neighbors.scan._BLOCK", 50)
-    monkeypatch.setattr("nestmap.neighbors.scan._SAMPLE", 20)
-    monkeypatch.setattr("nestmap.neighbors.scan._CROWD", 10)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._BATCH", 64)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._BLOCK", 50)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._SAMPLE", 20)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._CROWD", 10)
     X = digits()[:400].copy()
     X[100:160] = X[0]  # a crowd: more equal rows than a block is willing to pass on
     rows = np.arange(400)
@@ -104,7 +108,9 @@ def test_scan_far_from_the_origin_settles_close_calls(shift):
     np.testing.assert_allclose(found.ranks.mean(axis=0), [1, 2, 3, 4, 5], atol=0.01)
 
 
-@pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan", "chebyshev", "precomputed"])
+@pytest.mark.parametrize(
+    "metric", ["cosine", "correlation", "manhattan", "chebyshev", "precomputed"]
+)
 def test_scan_in_other_metrics(metric):
     X = np.random.RandomState(3).rand(200, 11)
     D = brute_distances(X, "euclidean" if metric == "precomputed" else metric)
@@ -145,7 +151,9 @@ def test_nearest_in_map_is_brute_force(columns):
 def test_trustworthiness_is_that_of_scikit_learn(data, k, metric):
     X, Y, _ = data
     ours = metrics.trustworthiness(X, Y, n_neighbors=k, metric=metric)
-    assert ours == pytest.approx(sklearn_trustworthiness(X, Y, n_neighbors=k, metric=metric), abs=1e-12)
+    assert ours == pytest.approx(
+        sklearn_trustworthiness(X, Y, n_neighbors=k, metric=metric), abs=1e-12
+    )
 
 
 def extreme_scores(D_truth, shown):
@@ -154,7 +162,9 @@ def extreme_scores(D_truth, shown):
     penalties = np.zeros(2)
     for distances, neighbors in zip(D_truth, shown, strict=True):
         is_shown = np.isin(np.arange(n), neighbors)
-        for i, last in enumerate((is_shown, ~is_shown)):  # shown rows behind their equals, or before them
+        for i, last in enumerate(
+            (is_shown, ~is_shown)
+        ):  # shown rows behind their equals, or before them
             ranks = np.flatnonzero(is_shown[np.lexsort((last, distances))]) + 1
             penalties[i] += np.maximum(0, ranks - k).sum()
     return 1 - 2 / (n * k * (2 * n - 3 * k - 1)) * penalties
@@ -162,7 +172,9 @@ def extreme_scores(D_truth, shown):
 
 @pytest.mark.slow
 def test_trustworthiness_of_tied_integers():
-    """Equal distances share their mean rank; scikit-learn takes the order that its sort leaves them in."""
+    """Equal distances share their mean rank; scikit-learn takes the order that its sort leaves them
+    in.
+    """
     X = load_digits().data
     Y = PCA(2, random_state=0).fit_transform(X)
     truth, shown = brute_distances(X, "sqeuclidean"), brute_distances(Y)
@@ -176,8 +188,12 @@ def test_trustworthiness_of_tied_integers():
 def test_local_scores_by_definition(data):
     X, Y, _ = data
     high, low = brute_distances(X), brute_distances(Y)
-    np.testing.assert_allclose(metrics.pointwise_trustworthiness(X, Y), brute_rank_score(high, low, 5), atol=1e-12)
-    assert metrics.continuity(X, Y) == pytest.approx(brute_rank_score(low, high, 5).mean(), abs=1e-12)
+    np.testing.assert_allclose(
+        metrics.pointwise_trustworthiness(X, Y), brute_rank_score(high, low, 5), atol=1e-12
+    )
+    assert metrics.continuity(X, Y) == pytest.approx(
+        brute_rank_score(low, high, 5).mean(), abs=1e-12
+    )
     near_high, near_low = (np.argsort(D, axis=1)[:, :10] for D in (high, low))
     shared = [len(np.intersect1d(a, b)) / 10 for a, b in zip(near_high, near_low, strict=True)]
     np.testing.assert_allclose(metrics.pointwise_recall(X, Y), shared, atol=1e-12)
@@ -196,14 +212,15 @@ def test_a_sample_is_exact_for_its_rows_and_knows_its_error(data):
     assert 0.6 < np.std(off) < 1.6  # the stated error is the real one
     rows = [5, 600, 7]
     np.testing.assert_array_equal(
-        metrics.pointwise_trustworthiness(X, Y, rows=rows), metrics.pointwise_trustworthiness(X, Y)[rows]
+        metrics.pointwise_trustworthiness(X, Y, rows=rows),
+        metrics.pointwise_trustworthiness(X, Y)[rows],
     )
     assert float(whole) == whole.value and "200 of 700" in str(part) and "of" not in str(whole)
 
 
 def test_large_data_is_sampled_by_default(monkeypatch, data):
-    monkeypatch.setattr("nestmap.metrics._inputs.ALL_ROWS_UP_TO", 500)
-    monkeypatch.setattr("nestmap.metrics._inputs.DEFAULT_SAMPLE", 100)
+    monkeypatch.setattr("nestmap.views.metrics._inputs.ALL_ROWS_UP_TO", 500)
+    monkeypatch.setattr("nestmap.views.metrics._inputs.DEFAULT_SAMPLE", 100)
     X, Y, _ = data
     assert metrics.continuity(X, Y, return_estimate=True).n_scored == 100
 
@@ -220,13 +237,23 @@ def test_threads_and_backends_do_not_change_a_score(data, name):
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
-@given(st.integers(12, 60), st.integers(1, 12), st.sampled_from([0.0, 1e-30, 1.0, 1e30]), st.integers(0, 2**31 - 1))
+@given(
+    st.integers(12, 60),
+    st.integers(1, 12),
+    st.sampled_from([0.0, 1e-30, 1.0, 1e30]),
+    st.integers(0, 2**31 - 1),
+)
 def test_scores_of_odd_data_stay_in_range(n, columns, scale, seed):
     random = np.random.RandomState(seed)
     X = random.randint(-2, 3, (n, columns)) * scale  # duplicates, constant columns, all zero
     Y = random.randint(-2, 3, (n, 2)).astype(float)
     quality = metrics.map_quality(X, Y, random.randint(0, 1, n))
-    for score in (quality.trustworthiness, quality.continuity, quality.neighborhood_recall, quality.random_triplets):
+    for score in (
+        quality.trustworthiness,
+        quality.continuity,
+        quality.neighborhood_recall,
+        quality.random_triplets,
+    ):
         assert 0 <= score.value <= 1
     assert quality.fill > 0
 
@@ -298,12 +325,16 @@ def test_knn_accuracy_is_that_of_scikit_learn(data, k):
     _, Y, y = data
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
     expected = cross_val_score(KNeighborsClassifier(k), Y, y, cv=folds).mean()
-    assert metrics.knn_accuracy(Y, y, n_neighbors=k) == pytest.approx(expected, abs=1e-12)  # folds of 70 rows each
-    assert metrics.knn_accuracy(Y, y, n_neighbors=(1, 2, 7))[k] == metrics.knn_accuracy(Y, y, n_neighbors=k)
+    assert metrics.knn_accuracy(Y, y, n_neighbors=k) == pytest.approx(
+        expected, abs=1e-12
+    )  # folds of 70 rows each
+    assert metrics.knn_accuracy(Y, y, n_neighbors=(1, 2, 7))[k] == metrics.knn_accuracy(
+        Y, y, n_neighbors=k
+    )
 
 
 def test_equal_votes_go_to_the_first_class(monkeypatch):
-    monkeypatch.setattr("nestmap._arrays.BLOCK_VALUES", 8)
+    monkeypatch.setattr("nestmap.core.arrays.BLOCK_VALUES", 8)
     votes = np.array([[2, 1, 1, 2], [3, 3, 0, 1], [0, 0, 0, 0]])
     assert _winner(votes, 4).tolist() == [1, 3, 0]
 

@@ -1,4 +1,6 @@
-"""First neighbours are the brute-force ones, whatever the metric, the dtype, the layout and the build."""
+"""First neighbours are the brute-force ones, whatever the metric, the dtype, the layout and the
+build.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +17,31 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from nestmap import first_neighbors
-from nestmap._native import twins
-from nestmap._points.duplicates import hash_points
-from nestmap._points.point_set import make_points
-from nestmap.neighbors.join import Index, build_index, join_points
+from nestmap.core.native import twins
+from nestmap.core.points.duplicates import hash_points
+from nestmap.core.points.point_set import make_points
+from nestmap.method.neighbors.join import Index, build_index, join_points
 
 RNG = np.random.default_rng(1)
 SCIPY = {"manhattan": "cityblock"}
 METRICS = ("euclidean", "cosine", "manhattan", "correlation")
 
 
-def brute(X: np.ndarray, metric: str = "euclidean", given: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """By definition, in float64; `given`: the rows that are searched, where X are the same ones in other units."""
+def brute(
+    X: np.ndarray, metric: str = "euclidean", given: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """By definition, in float64; `given`: the rows that are searched, where X are the same ones in
+    other units.
+    """
     D = cdist(X.astype(np.float64), X.astype(np.float64), SCIPY.get(metric, metric))
     np.fill_diagonal(D, np.inf)
     return nearest(D, X if given is None else given), D.min(axis=1)
 
 
 def nearest(D: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """The nearest row of each row; of several the one with the lowest hash, of equal ones the first."""
+    """The nearest row of each row; of several the one with the lowest hash, of equal ones the
+    first.
+    """
     by_key = np.argsort(twins.hash_rows(X.astype(np.float64)), kind="stable")
     return by_key[D[:, by_key].argmin(axis=1)]
 
@@ -87,10 +95,14 @@ def test_same_bits_for_any_number_of_threads_and_build(metric: str) -> None:
         np.testing.assert_array_equal(results[0].distances, other.distances)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int64, bool])
+@pytest.mark.parametrize(
+    "dtype", [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int64, bool]
+)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_dtypes_and_orders(dtype: type, order: str) -> None:
-    X = np.asarray(RNG.integers(0, 2 if dtype is bool else 100, (300, 12)), dtype=dtype, order=order)
+    X = np.asarray(
+        RNG.integers(0, 2 if dtype is bool else 100, (300, 12)), dtype=dtype, order=order
+    )
     before = X.copy()
     X.flags.writeable = False
     found = first_neighbors(X)
@@ -144,7 +156,9 @@ def test_huge_and_tiny_values(backend: str, scale: float, metric: str) -> None:
     if metric in ("cosine", "correlation"):
         np.testing.assert_allclose(found.distances, distances, rtol=1e-7, atol=1e-12)
     else:
-        np.testing.assert_allclose(found.distances, np.ldexp(distances, exponent), rtol=1e-9, atol=5e-324)
+        np.testing.assert_allclose(
+            found.distances, np.ldexp(distances, exponent), rtol=1e-9, atol=5e-324
+        )
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -154,7 +168,9 @@ def test_directions_of_rows_of_very_different_lengths(is_sparse: bool) -> None:
     lifted = X * scale[:, None]
     expected = brute(np.ldexp(lifted, -np.frexp(np.abs(lifted).max(axis=1))[1][:, None]), "cosine")
     for n_threads in (1, 2):
-        found = first_neighbors(sparse.csr_matrix(lifted) if is_sparse else lifted, "cosine", n_jobs=n_threads)
+        found = first_neighbors(
+            sparse.csr_matrix(lifted) if is_sparse else lifted, "cosine", n_jobs=n_threads
+        )
         np.testing.assert_array_equal(found.ids, expected[0])
         np.testing.assert_allclose(found.distances, expected[1], rtol=1e-7, atol=1e-12)
 
@@ -171,8 +187,12 @@ def correlation_by_long_double(X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("level", "noise"), [(1e8, 1.0), (1e8, 1e-3), (1e8, 1e-5), (1.0, 1e-10), (-5e3, 1e-9)])
-def test_correlation_of_rows_that_are_almost_constant(backend: str, level: float, noise: float) -> None:
+@pytest.mark.parametrize(
+    ("level", "noise"), [(1e8, 1.0), (1e8, 1e-3), (1e8, 1e-5), (1.0, 1e-10), (-5e3, 1e-9)]
+)
+def test_correlation_of_rows_that_are_almost_constant(
+    backend: str, level: float, noise: float
+) -> None:
     X = level * RNG.uniform(0.5, 1, (300, 1)) + noise * RNG.normal(size=(300, 12))
     D = correlation_by_long_double(X)
     with using(backend):

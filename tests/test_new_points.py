@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier
 
 from nestmap import HNNE
-from nestmap.placement import RULES
-from nestmap.preliminary import KINDS
+from nestmap.method.placement import RULES
+from nestmap.method.preliminary import KINDS
 
 TRAIN, NEW = digits()[:1500], digits()[1500:]
 GIVEN = TRAIN[:, [20, 43, 28]].astype(np.float64) + np.linspace(0, 1, 1500)[:, None]
@@ -21,7 +21,9 @@ GIVEN = TRAIN[:, [20, 43, 28]].astype(np.float64) + np.linspace(0, 1, 1500)[:, N
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_preliminary_embedding_and_dimension(rule: str, d: int, kind: str) -> None:
-    model = HNNE(d, layout="descent", preliminary=kind, new_points=rule, radius=0.2, random_state=1).fit(TRAIN)
+    model = HNNE(
+        d, layout="descent", preliminary=kind, new_points=rule, radius=0.2, random_state=1
+    ).fit(TRAIN)
     np.testing.assert_array_equal(model.transform(TRAIN), model.embedding_)
     Y = model.transform(NEW)
     np.testing.assert_array_equal(Y[10:13], model.transform(NEW[10:13]))
@@ -50,7 +52,9 @@ def test_rules_are_what_they_say(backend: str) -> None:
     D = cdist(NEW.astype(float), by_centroid.hierarchy_.levels[0].centroids.astype(float))
     np.testing.assert_allclose(D[np.arange(len(NEW)), a], D.min(axis=1), rtol=1e-6)
     D = cdist(NEW.astype(float), TRAIN.astype(float))
-    allowed = [{*by_neighbor.hierarchy_.labels(0)[row == row.min()]} for row in D]  # integers: some rows tie
+    allowed = [
+        {*by_neighbor.hierarchy_.labels(0)[row == row.min()]} for row in D
+    ]  # integers: some rows tie
     assert all(leaf in leaves for leaf, leaves in zip(b, allowed, strict=True))
     assert sum(len(leaves) == 1 for leaves in allowed) > 0.9 * len(NEW)
 
@@ -72,7 +76,11 @@ def test_new_rows_land_among_their_kind() -> None:
 
     y = load_digits().target
     model = fitted_digits(1500)
-    accuracy = KNeighborsClassifier(1).fit(model.embedding_, y[:1500]).score(model.transform(NEW), y[1500:])
+    accuracy = (
+        KNeighborsClassifier(1)
+        .fit(model.embedding_, y[:1500])
+        .score(model.transform(NEW), y[1500:])
+    )
     assert accuracy > 0.9
 
 

@@ -13,7 +13,7 @@ from conftest import digits
 from sklearn import config_context
 
 from nestmap import FINCH, HNNE, build_hierarchy
-from nestmap.plots.notebook import draw_svg
+from nestmap.views.plots.notebook import draw_svg
 
 
 def test_a_fitted_model_shows_map_levels_and_report() -> None:
@@ -21,10 +21,14 @@ def test_a_fitted_model_shows_map_levels_and_report() -> None:
     model = HNNE(metric="cosine").fit(digits())
     page = model._repr_html_()
     picture = re.search(r'base64,([^"]+)"', page)
-    assert picture is not None and b64decode(picture[1]).startswith(b"\x89PNG") and len(page) < 400_000
+    assert (
+        picture is not None and b64decode(picture[1]).startswith(b"\x89PNG") and len(page) < 400_000
+    )
     for row in model.hierarchy_.summary():
         assert f">{row.n_clusters}</td>" in page
-    assert f"*{model.label_level_}" in page and "metric=&#x27;cosine&#x27;" in page and "exact" in page
+    assert (
+        f"*{model.label_level_}" in page and "metric=&#x27;cosine&#x27;" in page and "exact" in page
+    )
     ElementTree.fromstring(re.sub(r"<img[^>]*>", "", page).replace("<br>", "<br/>"))  # well-formed
     assert model._repr_mimebundle_()["text/html"] == page
     with config_context(display="text"):
@@ -43,7 +47,9 @@ def test_without_matplotlib_the_map_is_drawn_as_dots(monkeypatch: pytest.MonkeyP
         patch.setitem(sys.modules, "matplotlib", None)
         page = model._repr_html_()
     assert page.count("<circle") == len(digits()[::2]) and "img" not in page
-    places = np.array([[float(v) for v in pair] for pair in re.findall(r'cx="([\d.-]+)" cy="([\d.-]+)"', page)])
+    places = np.array(
+        [[float(v) for v in pair] for pair in re.findall(r'cx="([\d.-]+)" cy="([\d.-]+)"', page)]
+    )
     assert places.min() >= 0 and places.max() <= 355
     assert draw_svg(HNNE().fit(digits()[:1])).count("<circle") == 1
 
@@ -59,10 +65,28 @@ def test_no_repr_is_longer_than_a_screen() -> None:
     tree, islands = model.hierarchy_, model.layout_
     mosaic, descent = (model.relayout(layout=name).layout_ for name in ("mosaic", "descent"))
     things = [
-        model, FINCH().fit(X), tree, tree.summary(), tree.describe(0), tree.levels[0], tree.levels[0].grouping,
-        build_hierarchy(X).links[0], model.neighbor_report_, model.plan(X), model.audit(), islands, mosaic, descent,
-        islands.leaf, mosaic.leaf, descent.placements[0], islands.outlines(-1), mosaic.outlines(0),
-    ]  # fmt: skip
-    too_long = {type(thing).__name__: len(repr(thing)) for thing in things if len(repr(thing)) > 2000}
+        model,
+        FINCH().fit(X),
+        tree,
+        tree.summary(),
+        tree.describe(0),
+        tree.levels[0],
+        tree.levels[0].grouping,
+        build_hierarchy(X).links[0],
+        model.neighbor_report_,
+        model.plan(X),
+        model.audit(),
+        islands,
+        mosaic,
+        descent,
+        islands.leaf,
+        mosaic.leaf,
+        descent.placements[0],
+        islands.outlines(-1),
+        mosaic.outlines(0),
+    ]
+    too_long = {
+        type(thing).__name__: len(repr(thing)) for thing in things if len(repr(thing)) > 2000
+    }
     assert not too_long
     assert all(repr(thing).count("\n") < 40 for thing in things)

@@ -1,4 +1,6 @@
-"""Metrics beside the four native ones: sets, parameters, callables, given distances, given neighbours."""
+"""Metrics beside the four native ones: sets, parameters, callables, given distances, given
+neighbours.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,21 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_mutual_info_score, pairwise_distances
 
 from nestmap import FINCH, HNNE, NativeMissingWarning, build_hierarchy, first_neighbors
-from nestmap import neighbors as search_module
-from nestmap._parallel import map_blocks
-from nestmap._points.duplicates import hash_points
-from nestmap.hierarchy.medoids import find_medoids
-from nestmap.hierarchy.tree import Grouping
-from nestmap.neighbors import accepts_sparse, blocked, centroid_kind, check_metric, given_distances, given_neighbors
-from nestmap.neighbors.blocked import MedoidDistances
-from nestmap.neighbors.metric import BoundMetric, as_sets, metric_key, pairwise
+from nestmap.core.points.duplicates import hash_points
+from nestmap.core.threads import map_blocks
+from nestmap.method import neighbors as search_module
+from nestmap.method.hierarchy.medoids import find_medoids
+from nestmap.method.hierarchy.tree import Grouping
+from nestmap.method.neighbors import (
+    accepts_sparse,
+    blocked,
+    centroid_kind,
+    check_metric,
+    given_distances,
+    given_neighbors,
+)
+from nestmap.method.neighbors.blocked import MedoidDistances
+from nestmap.method.neighbors.metric import BoundMetric, as_sets, metric_key, pairwise
 
 RNG = np.random.default_rng(3)
 CUBIC = BoundMetric("minkowski", {"p": 3})
@@ -48,10 +57,14 @@ def test_a_fit_of_subnormal_rows(metric: str, scale: float) -> None:
     same = np.ldexp(X, -int(np.frexp(np.abs(X).max())[1]))
     model = HNNE(metric=metric).fit(X)
     assert np.isfinite(model.embedding_).all()
-    np.testing.assert_array_equal(model.hierarchy_.labels(0), build_hierarchy(same, metric).labels(0))
+    np.testing.assert_array_equal(
+        model.hierarchy_.labels(0), build_hierarchy(same, metric).labels(0)
+    )
 
 
-@pytest.mark.parametrize("metric", ["chebyshev", "canberra", "braycurtis", lambda a, b: abs(a - b).max()])
+@pytest.mark.parametrize(
+    "metric", ["chebyshev", "canberra", "braycurtis", lambda a, b: abs(a - b).max()]
+)
 def test_other_metrics_and_callables(metric: object) -> None:
     X = RNG.uniform(size=(60, 4))
     D = cdist(X, X, "chebyshev" if callable(metric) else metric)
@@ -62,7 +75,9 @@ def test_other_metrics_and_callables(metric: object) -> None:
 @pytest.mark.parametrize("metric", ["chebyshev", "canberra", "sqeuclidean", "hamming", CUBIC])
 def test_distances_are_those_of_scikit_learn(metric: object, dtype: type) -> None:
     X = (3 * RNG.uniform(size=(30, 7))).astype(dtype)
-    name, params = (metric.name, metric.parameters) if isinstance(metric, BoundMetric) else (metric, {})
+    name, params = (
+        (metric.name, metric.parameters) if isinstance(metric, BoundMetric) else (metric, {})
+    )
     expected = pairwise_distances(X[:20], X, metric=name, **params)
     np.testing.assert_array_equal(pairwise(X[:20], X, metric), expected)
 
@@ -75,7 +90,9 @@ class TestThreads:
         """How many threads each map over blocks had."""
         had: list[int] = []
 
-        def map_and_tell(function: Callable, parts: list, n_threads: int, progress: object = None) -> list:
+        def map_and_tell(
+            function: Callable, parts: list, n_threads: int, progress: object = None
+        ) -> list:
             had.append(n_threads)
             return map_blocks(function, parts, n_threads, progress)  # type: ignore[arg-type]
 
@@ -85,10 +102,16 @@ class TestThreads:
 
     @pytest.mark.parametrize("metric", ["chebyshev", "hamming", "jaccard", CUBIC])
     def test_same_bits(self, metric: object, threads: list[int]) -> None:
-        X = some_sets(150) if metric == "jaccard" else RNG.integers(0, 9, (150, 5)).astype(np.float32)
+        X = (
+            some_sets(150)
+            if metric == "jaccard"
+            else RNG.integers(0, 9, (150, 5)).astype(np.float32)
+        )
         keys = hash_points(X.astype(np.float64), 1)
         shares: list[float] = []
-        one, several = (blocked.blocked_neighbors(X, metric, keys, n, shares.append) for n in (1, 3))
+        one, several = (
+            blocked.blocked_neighbors(X, metric, keys, n, shares.append) for n in (1, 3)
+        )
         assert threads == [1, 3] and shares[-1] == 1
         for a, b in zip(one[1].query(X[:40], 1), several[1].query(X[:40], 3), strict=True):
             np.testing.assert_array_equal(a, b)
@@ -122,7 +145,9 @@ class TestSets:
         expected = cdist(a, b, "hamming" if metric == "matching" else metric)
         np.testing.assert_allclose(pairwise(a, b, metric), expected, atol=1e-15)
         np.testing.assert_array_equal(
-            pairwise(sparse.csr_matrix(a.astype(float)), sparse.csr_matrix(b.astype(float)), metric),
+            pairwise(
+                sparse.csr_matrix(a.astype(float)), sparse.csr_matrix(b.astype(float)), metric
+            ),
             pairwise(a, b, metric),
         )
 
@@ -158,39 +183,57 @@ class TestSets:
 
     @pytest.mark.parametrize("metric", ["hamming", "jaccard"])
     def test_upper_levels_know_the_classes(self, metric: str) -> None:
-        # fractions are all equally far from each other: that gave 335 -> 31 -> 3 nodes, AMI at most 0.57
+        # fractions are all equally far from each other: that gave 335 -> 31 -> 3 nodes, AMI at most
+        # 0.57
         X, y = load_digits(return_X_y=True)
         tree = build_hierarchy(X > 7, metric)
         assert tree.n_levels >= 4
-        assert max(adjusted_mutual_info_score(y, tree.labels(k)) for k in range(tree.n_levels)) > 0.63
+        assert (
+            max(adjusted_mutual_info_score(y, tree.labels(k)) for k in range(tree.n_levels)) > 0.63
+        )
         assert len(set(tree.labels(n_clusters=10))) == 10
 
     def test_hamming_of_codes_has_medoids(self) -> None:
         X = RNG.integers(0, 4, (90, 12))
-        assert check_metric("hamming", X) == "hamming" and check_metric("hamming", X > 1) == "matching"
+        assert (
+            check_metric("hamming", X) == "hamming" and check_metric("hamming", X > 1) == "matching"
+        )
         tree = build_hierarchy(X, "hamming")
         rows = {tuple(row) for row in X}
         assert all(tuple(row) in rows for level in tree for row in level.centroids)
-        np.testing.assert_array_equal(first_neighbors(X, "hamming").ids, nearest(cdist(X, X, "hamming"), X))
+        np.testing.assert_array_equal(
+            first_neighbors(X, "hamming").ids, nearest(cdist(X, X, "hamming"), X)
+        )
         assert len(set(tree.labels(n_clusters=3))) == 3
 
     def test_sparse_fit_equals_dense_fit(self) -> None:
         X = some_sets(200, 40, 0.15)
-        a, b = (FINCH(metric="jaccard").fit(x) for x in (X, sparse.csr_matrix(X.astype(np.float32))))
+        a, b = (
+            FINCH(metric="jaccard").fit(x) for x in (X, sparse.csr_matrix(X.astype(np.float32)))
+        )
         np.testing.assert_array_equal(a.partitions_, b.partitions_)
-        np.testing.assert_array_equal(a.predict(X), b.predict(sparse.csr_matrix(X.astype(np.float32))))
+        np.testing.assert_array_equal(
+            a.predict(X), b.predict(sparse.csr_matrix(X.astype(np.float32)))
+        )
 
 
 class TestSparse:
     def test_which_metrics_take_it(self) -> None:
         assert all(
-            accepts_sparse(m) for m in ("euclidean", "l2", "cosine", "manhattan", "cityblock", "hellinger", *SETS)
+            accepts_sparse(m)
+            for m in ("euclidean", "l2", "cosine", "manhattan", "cityblock", "hellinger", *SETS)
         )
-        assert not any(accepts_sparse(m) for m in ("correlation", "chebyshev", "precomputed", "hamming", max))
+        assert not any(
+            accepts_sparse(m) for m in ("correlation", "chebyshev", "precomputed", "hamming", max)
+        )
 
-    @pytest.mark.parametrize("metric", ["correlation", "chebyshev", "precomputed", "hamming", "mahalanobis"])
+    @pytest.mark.parametrize(
+        "metric", ["correlation", "chebyshev", "precomputed", "hamming", "mahalanobis"]
+    )
     def test_others_say_so(self, metric: str) -> None:
-        with pytest.raises(ValueError, match=rf"metric='{metric}' does not take sparse rows.*'manhattan'.*toarray"):
+        with pytest.raises(
+            ValueError, match=rf"metric='{metric}' does not take sparse rows.*'manhattan'.*toarray"
+        ):
             first_neighbors(sparse.eye(5, format="csr"), metric)
         with pytest.raises(ValueError, match="callable metric"):
             first_neighbors(sparse.eye(5, format="csr"), max)
@@ -207,7 +250,9 @@ class TestSparse:
             found = first_neighbors(X, "manhattan")
             model = HNNE(metric="manhattan").fit(X)
         assert found.report.method == "exact"
-        np.testing.assert_array_equal(found.ids, nearest(cdist(X.toarray(), X.toarray(), "cityblock"), X.toarray()))
+        np.testing.assert_array_equal(
+            found.ids, nearest(cdist(X.toarray(), X.toarray(), "cityblock"), X.toarray())
+        )
         np.testing.assert_array_equal(model.transform(X[:5]), model.embedding_[:5])
 
 
@@ -243,10 +288,15 @@ class TestParameters:
     def test_given(self) -> None:
         V, VI, w = RNG.uniform(1, 2, 6), np.diag(RNG.uniform(1, 2, 6)), RNG.uniform(1, 2, 6)
         for metric, params in [
-            ("seuclidean", {"V": V}), ("mahalanobis", {"VI": VI}), ("minkowski", {"p": 3}), ("canberra", {"w": w}),
-            ("minkowski", {"p": 1.5, "w": w}), ("minkowski", {"p": 1}), ("minkowski", {}),
+            ("seuclidean", {"V": V}),
+            ("mahalanobis", {"VI": VI}),
+            ("minkowski", {"p": 3}),
+            ("canberra", {"w": w}),
+            ("minkowski", {"p": 1.5, "w": w}),
+            ("minkowski", {"p": 1}),
+            ("minkowski", {}),
             ("minkowski", {"p": np.inf}),
-        ]:  # fmt: skip
+        ]:
             D = cdist(self.X, self.X, metric, **params)
             found = first_neighbors(self.X, metric, metric_params=params)
             np.testing.assert_array_equal(found.ids, nearest(D, self.X))
@@ -280,7 +330,9 @@ class TestParameters:
         np.testing.assert_array_equal(found.ids, nearest(D, P))
         np.testing.assert_allclose(found.distances, D[np.arange(120), found.ids], rtol=1e-9)
         assert found.report.method == "exact" and found.distances.max() <= 1
-        np.testing.assert_allclose(pairwise(X[:9], X[:5], check_metric("hellinger", X)), D[:9, :5], atol=1e-7)
+        np.testing.assert_allclose(
+            pairwise(X[:9], X[:5], check_metric("hellinger", X)), D[:9, :5], atol=1e-7
+        )
         with pytest.raises(ValueError, match=r"hellinger.*>= 0, got -1"):
             first_neighbors(-sparse.eye(4, format="csr") if is_sparse else -np.eye(4), "hellinger")
 
@@ -312,10 +364,15 @@ class TestParameters:
         made = [
             check_metric(name, self.X, params)
             for name, params in [
-                ("cosine", None), ("mahalanobis", None), ("mahalanobis", {"VI": np.eye(6)}), ("seuclidean", None),
-                ("minkowski", {"p": 3}), ("minkowski", {"p": 4}), ("canberra", {"w": np.ones(6)}),
+                ("cosine", None),
+                ("mahalanobis", None),
+                ("mahalanobis", {"VI": np.eye(6)}),
+                ("seuclidean", None),
+                ("minkowski", {"p": 3}),
+                ("minkowski", {"p": 4}),
+                ("canberra", {"w": np.ones(6)}),
             ]
-        ]  # fmt: skip
+        ]
         assert len({metric_key(m) for m in made}) == len(made)
         assert metric_key(check_metric("mahalanobis", self.X)) == metric_key(made[1])
         with pytest.raises(ValueError, match="work_dir"):
@@ -331,7 +388,9 @@ class TestBadDistances:
             return value if {a[0], b[0]} == {3, 7} else abs(a[0] - b[0])
 
         for run in (lambda: first_neighbors(X, odd), lambda: HNNE(metric=odd).fit(X)):
-            with pytest.raises(ValueError, match=r"odd.* gives (-1|nan) for rows 3 and 7.*at least 0"):
+            with pytest.raises(
+                ValueError, match=r"odd.* gives (-1|nan) for rows 3 and 7.*at least 0"
+            ):
                 run()
 
     def test_rounding_below_zero_is_none(self) -> None:
@@ -347,7 +406,9 @@ class TestBadDistances:
         with pytest.raises(ValueError, match="gives -2 for rows 1 and 3"):
             first_neighbors(bad, "precomputed")
         bad[1, 3], bad[3, 1] = 2, 2.5
-        with pytest.raises(ValueError, match=r"rows 1 and 3 are 2 apart one way and 2\.5 the other.*D\.T"):
+        with pytest.raises(
+            ValueError, match=r"rows 1 and 3 are 2 apart one way and 2\.5 the other.*D\.T"
+        ):
             first_neighbors(bad, "precomputed")
         index = build_hierarchy(D, "precomputed").leaf_index()
         with pytest.raises(ValueError, match="at least 0"):
@@ -366,7 +427,9 @@ class TestGivenNeighbors:
 
     def test_claim_nothing(self) -> None:
         ids = first_neighbors(digits()).ids
-        model = HNNE(neighbors=ids).fit(digits())  # and no RecallWarning, which would be an error here
+        model = HNNE(neighbors=ids).fit(
+            digits()
+        )  # and no RecallWarning, which would be an error here
         report = model.neighbor_report_
         assert report.method == "given" and not report.exact
         assert np.isnan([report.recall, report.target]).all()
@@ -384,7 +447,9 @@ class TestGivenNeighbors:
         with using(backend):
             found = given_distances(X, check_metric(how, X), ids, 2)
         np.testing.assert_allclose(found, D[np.arange(150), ids], rtol=1e-9, atol=1e-14)
-        np.testing.assert_array_equal(given_distances(D, "precomputed", ids, 1), D[np.arange(150), ids])
+        np.testing.assert_array_equal(
+            given_distances(D, "precomputed", ids, 1), D[np.arange(150), ids]
+        )
 
 
 def test_approximate_search_without_compiled_kernels_says_what_it_did() -> None:
@@ -392,7 +457,11 @@ def test_approximate_search_without_compiled_kernels_says_what_it_did() -> None:
     search_module._warn_that_search_is_exact.cache_clear()
     with using("off"), pytest.warns(NativeMissingWarning, match="approximate.*compiled"):
         found = first_neighbors(X, method="approximate")
-    assert found.report.exact and "compiled kernels" in found.report.note and "compiled kernels" in str(found.report)
+    assert (
+        found.report.exact
+        and "compiled kernels" in found.report.note
+        and "compiled kernels" in str(found.report)
+    )
     with using("off"), warnings.catch_warnings():
         warnings.simplefilter("error")
         assert first_neighbors(X, method="approximate").report.note  # said once
@@ -414,7 +483,9 @@ class TestMedoids:
         X = np.array([[0.0], [1], [5], [6]])
         group = Grouping.of(np.array([0, 0, 1, 1]), 2)
         assert find_medoids(X, np.array([1.0, 2, 3, 3]), group, "euclidean").tolist() == [1, 2]
-        assert find_medoids(X, np.array([1.0, 2, 3, 3]), group, "euclidean", np.array([0, 0, 8, 5])).tolist() == [
+        assert find_medoids(
+            X, np.array([1.0, 2, 3, 3]), group, "euclidean", np.array([0, 0, 8, 5])
+        ).tolist() == [
             1,
             3,
         ]
@@ -423,17 +494,22 @@ class TestMedoids:
         X = make_blobs(300, centers=8, n_features=4, random_state=0)[0]
         D = cdist(X, X)
         tree = build_hierarchy(D, "precomputed")
-        np.testing.assert_array_equal(tree.labels(0), build_hierarchy(X).labels(0))  # rows need no medoids
+        np.testing.assert_array_equal(
+            tree.labels(0), build_hierarchy(X).labels(0)
+        )  # rows need no medoids
         weights, members = np.ones(300), [tree.labels(k) for k in range(tree.n_levels)]
         for k, level in enumerate(tree):
             seen: MedoidDistances = level.centroids
             np.testing.assert_array_equal(seen.distances, D[np.ix_(seen.rows, seen.rows)])
-            assert (members[k][seen.rows] == np.arange(level.n_nodes)).all(), "a medoid is in its cluster"
+            assert (members[k][seen.rows] == np.arange(level.n_nodes)).all(), (
+                "a medoid is in its cluster"
+            )
         leaf = tree.levels[0]
         by_definition = find_medoids(D, weights, leaf.grouping, "precomputed", hash_points(D, 1))
         np.testing.assert_array_equal(leaf.centroids.rows, by_definition)
         np.testing.assert_array_equal(
-            tree.levels[1].members, build_hierarchy(leaf.centroids.distances, "precomputed").labels(0)
+            tree.levels[1].members,
+            build_hierarchy(leaf.centroids.distances, "precomputed").labels(0),
         )
 
     def test_new_rows_and_any_number_of_clusters_of_a_matrix(self) -> None:
@@ -454,19 +530,30 @@ class TestMedoids:
         tree, other = build_hierarchy(X, "hamming"), build_hierarchy(X[order], "hamming")
         assert tree.level_sizes == other.level_sizes
         for a, b in zip(tree, other, strict=True):
-            np.testing.assert_array_equal(np.unique(a.centroids, axis=0), np.unique(b.centroids, axis=0))
+            np.testing.assert_array_equal(
+                np.unique(a.centroids, axis=0), np.unique(b.centroids, axis=0)
+            )
 
 
 def test_what_stands_for_a_cluster() -> None:
     X = RNG.normal(size=(20, 3))
-    kinds = {m: centroid_kind(m) for m in ("euclidean", "chebyshev", *SETS, "hamming", "haversine", "precomputed")}
+    kinds = {
+        m: centroid_kind(m)
+        for m in ("euclidean", "chebyshev", *SETS, "hamming", "haversine", "precomputed")
+    }
     assert {m for m, kind in kinds.items() if kind == "majority"} == set(SETS)
-    assert {m for m, kind in kinds.items() if kind == "medoid"} == {"hamming", "haversine", "precomputed"}
+    assert {m for m, kind in kinds.items() if kind == "medoid"} == {
+        "hamming",
+        "haversine",
+        "precomputed",
+    }
     assert centroid_kind(check_metric("mahalanobis", X)) == centroid_kind(max) == "mean"
 
 
 def test_metrics_of_a_space_on_the_sphere() -> None:
     # the mean of 179 and -179 degrees east would be on the other side of the world
-    longitude = np.deg2rad(np.r_[RNG.uniform(178, 180, 20), RNG.uniform(-180, -178, 20), RNG.uniform(80, 84, 40)])
+    longitude = np.deg2rad(
+        np.r_[RNG.uniform(178, 180, 20), RNG.uniform(-180, -178, 20), RNG.uniform(80, 84, 40)]
+    )
     X = np.column_stack([RNG.uniform(-0.02, 0.02, 80), longitude])
     assert len(set(FINCH(2, metric="haversine").fit_predict(X)[:40])) == 1

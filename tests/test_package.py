@@ -13,7 +13,7 @@ import pytest
 from conftest import LIMIT
 
 import nestmap
-from nestmap import _native
+from nestmap.core import native as _native
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "nestmap"
@@ -33,23 +33,74 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
-        "FINCH", "Communities", "FarRowsWarning", "FileFormatError", "HNNE", "Hierarchy", "MemoryBudgetError",
+        "FINCH",
+        "Communities",
+        "FarRowsWarning",
+        "FileFormatError",
+        "HNNE",
+        "Hierarchy",
+        "MemoryBudgetError",
         "ModelFileError",
-        "NativeMissingWarning", "ProgressEvent", "RecallWarning", "__version__", "build_hierarchy",
-        "compare", "first_neighbors", "label_layers", "load", "plot", "plot_changes", "plot_layouts", "plot_tree",
-    }  # fmt: skip
+        "NativeMissingWarning",
+        "ProgressEvent",
+        "RecallWarning",
+        "__version__",
+        "build_hierarchy",
+        "compare",
+        "first_neighbors",
+        "label_layers",
+        "load",
+        "plot",
+        "plot_changes",
+        "plot_layouts",
+        "plot_tree",
+    }
     assert all(hasattr(nestmap, name) for name in nestmap.__all__)
     assert f'version = "{nestmap.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
-# From low to high: a room imports from those before it, and from itself.
-ROOMS = (
-    "_version", "errors", "_habits", "_arrays", "_geometry", "_parallel", "_forecast", "_progress", "_native",
-    "_input", "_points", "_work", "neighbors", "_run", "describe", "hierarchy", "preliminary", "mds",
-    "arrangement", "layout", "placement", "_costs", "plan", "fitted", "parameters", "_files", "metrics", "readers",
-    "datasets", "changes", "plots", "explore", "grow", "distributed", "estimator", "cluster", "sc", "saved", "runs",
-    "cli", "__main__",
-)  # fmt: skip
+# From low to high, and within a floor from low to high: a room imports from those before it, and
+# from itself. `__init__`, `__main__` and the public modules only pass names on.
+FLOORS = {
+    "": ("_version", "errors"),
+    "core": (
+        "arrays",
+        "habits",
+        "threads",
+        "forecast",
+        "progress",
+        "native",
+        "input",
+        "points",
+        "work",
+    ),
+    "method": (
+        (
+            "neighbors",
+            "run",
+            "describe",
+            "hierarchy",
+            "preliminary",
+            "arrangement",
+            "layout",
+            "placement",
+        )
+    ),
+    "model": ("costs", "plan", "fitted", "files", "comparison", "growth"),
+    "views": ("metrics", "plots", "explore"),
+    "distributed": ("inputs", "lazy"),
+    "estimators": ("parameters", "living", "hnne", "clusters", "load"),
+    "app": ("readers", "sc", "runs", "cli"),
+}
+ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]
+PUBLIC = ("metrics", "neighbors", "readers", "sc")
+
+
+def room_of(parts: tuple[str, ...]) -> str:
+    """The room of a module: "core.native" of ("core", "native", "twins")."""
+    if parts[0] == "distributed":  # one room
+        return "distributed.lazy"
+    return ".".join(parts[:2]) if parts[0] in FLOORS else parts[0]
 
 
 def imported_rooms(path: Path) -> set[str]:
@@ -59,20 +110,39 @@ def imported_rooms(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = package[: len(package) - node.level + 1]
-            parts = (*base, *(node.module or "").split("."))
-            rooms |= {parts[0]} if parts[0] else {name.name for name in node.names}
+            parts = (*base, *(node.module.split(".") if node.module else ()))
+            if len(parts) > 1 or (parts and parts[0] not in FLOORS):
+                rooms.add(room_of(parts))
+            else:
+                rooms |= {room_of((*parts, name.name)) for name in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nestmap"):
             rooms.add("absolute import of nestmap")
     return rooms
 
 
 def test_imports_point_downward() -> None:
-    files = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+    files = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE]
     assert len(files) > 50
     for path in files:
-        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-        allowed = {*ROOMS[: ROOMS.index(room) + 1]}
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if parts[1:] == ("__init__",) and parts[0] != "distributed":
+            assert not imported_rooms(path)  # a floor is no room
+            continue
+        allowed = {*ROOMS[: ROOMS.index(room_of(parts)) + 1]}
         assert imported_rooms(path) <= allowed, f"{path} imports {imported_rooms(path) - allowed}"
+
+
+def test_the_top_floor_is_the_public_surface() -> None:
+    assert {path.stem for path in SOURCE.glob("*.py")} == {
+        "__init__",
+        "__main__",
+        *FLOORS[""],
+        *PUBLIC,
+    }
+    for name in PUBLIC:
+        module = getattr(nestmap, name)
+        assert module.__name__ == f"nestmap.{name}"
+        assert all(hasattr(module, each) for each in module.__all__)
 
 
 @pytest.mark.slow
@@ -80,7 +150,8 @@ def test_import_is_lean() -> None:
     code = (
         "import sys, sklearn.base; before = set(sys.modules); import nestmap;"
         "new = {m.split('.')[0] for m in set(sys.modules) - before};"
-        "extras = {'sklearn.metrics', 'matplotlib', 'pandas', 'nestmap.plots', 'h5py', 'zarr', 'dask'};"
+        "extras = {'sklearn.metrics', 'matplotlib', 'pandas', 'nestmap.views.plots', 'h5py', 'zarr', "
+        "'dask'};"
         "found = extras & (set(sys.modules) - before); assert not found, found;"
         "print(sorted(new))"
     )
@@ -95,9 +166,11 @@ def test_extras_are_imported_by_their_users_only() -> None:
         "import sys, nestmap; assert not {'numpy', 'sklearn'} & set(sys.modules);"
         "import sklearn.base; early = set(sys.modules);"  # which imports pandas where it is
         "nestmap.HNNE, nestmap.FINCH, nestmap.load, nestmap.readers;"
-        "extras = {'pyarrow', 'h5py', 'anndata', 'zarr', 'pandas', 'matplotlib', 'PIL', 'dask', 'distributed'};"
+        "extras = {'pyarrow', 'h5py', 'anndata', 'zarr', 'pandas', 'matplotlib', 'PIL', 'dask', "
+        "'distributed'};"
         "assert not extras & (set(sys.modules) - early);"
-        "assert 'nestmap.distributed.fit' not in sys.modules"  # which takes a while, for those with dask arrays
+        # which takes a while, for those with dask arrays
+        "assert 'nestmap.distributed.fit' not in sys.modules"
     )
     done = run(code)
     assert done.returncode == 0, done.stderr
@@ -113,10 +186,15 @@ def test_names_come_when_they_are_asked_for() -> None:
 def test_a_build_can_be_forced() -> None:
     assert _native.builds()
     for build in _native.builds():
-        done = run("from nestmap._native import core; print(core().isa)", NESTMAP_NATIVE=build)
+        done = run("from nestmap.core.native import core; print(core().isa)", NESTMAP_NATIVE=build)
         assert done.stdout.strip() == build, done.stderr
-    assert run("from nestmap._native import core; print(core())", NESTMAP_NATIVE="off").stdout.strip() == "None"
-    wrong = run("from nestmap._native import core; core()", NESTMAP_NATIVE="sse9")
+    assert (
+        run(
+            "from nestmap.core.native import core; print(core())", NESTMAP_NATIVE="off"
+        ).stdout.strip()
+        == "None"
+    )
+    wrong = run("from nestmap.core.native import core; core()", NESTMAP_NATIVE="sse9")
     assert "NESTMAP_NATIVE='sse9'" in wrong.stderr
 
 
@@ -126,28 +204,61 @@ def test_wheel_without_a_compiler_works_and_says_so_once(tmp_path: Path) -> None
     no_compiler = {"CC": "/nonexistent/cc", "CXX": "/nonexistent/c++"}
     source = tmp_path / "source"  # a copy: someone may have put modules into the tree
     for name in ("cpp", "src"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+        shutil.copytree(
+            ROOT / name, source / name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
+        )
     for name in ("CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, source)
     build = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-         "--config-settings", f"build-dir={tmp_path / 'build'}", "--wheel-dir", str(tmp_path), str(source)],
-        capture_output=True, text=True, env={**os.environ, **no_compiler}, check=False, timeout=LIMIT,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--config-settings",
+            f"build-dir={tmp_path / 'build'}",
+            "--wheel-dir",
+            str(tmp_path),
+            str(source),
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **no_compiler},
+        check=False,
+        timeout=LIMIT,
+    )
     assert build.returncode == 0, build.stderr
     wheel = next(tmp_path.glob("nestmap-*.whl"))
-    assert wheel.name.endswith("-py3-none-any.whl")  # pip would take one of this platform for one with kernels
+    assert wheel.name.endswith(
+        "-py3-none-any.whl"
+    )  # pip would take one of this platform for one with kernels
     target = tmp_path / "site"
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(target),
+            str(wheel),
+        ],
         check=True,
         timeout=LIMIT,
     )
     assert not list(target.rglob("_core_*.so"))
-    built = target / "nestmap" / "explore" / "page"  # the page is part of the wheel: users need no Node
+    built = (
+        target / "nestmap" / "views" / "explore" / "page"
+    )  # the page is part of the wheel: users need no Node
     assert {path.name for path in built.iterdir()} >= {"index.html", "app.js", "app.css"}
     code = (
-        f"import sys; sys.path.insert(0, {str(target)!r}); sys.meta_path = [f for f in sys.meta_path "
+        f"import sys; sys.path.insert(0, {str(target)!r}); sys.meta_path = [f for f in "
+        "sys.meta_path "
         "if 'editable' not in type(f).__module__];"
         "import nestmap, warnings; from sklearn.datasets import load_digits;"
         f"assert nestmap.__file__.startswith({str(target)!r}), nestmap.__file__;"
@@ -165,13 +276,21 @@ def test_wheel_without_a_compiler_works_and_says_so_once(tmp_path: Path) -> None
 def test_demo(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py"), "--out", str(tmp_path)],
-        capture_output=True, text=True, check=False, timeout=LIMIT,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT,
+    )
     assert done.returncode == 0, done.stderr
     assert (
-        "trustworthiness" in done.stdout and "level 0" in done.stdout and "Lemma 1 (radius 0.2): holds" in done.stdout
+        "trustworthiness" in done.stdout
+        and "level 0" in done.stdout
+        and "Lemma 1 (radius 0.2): holds" in done.stdout
     )
     assert (tmp_path / "digits.png").stat().st_size > 50_000
     page = tmp_path / "explorer" / "index.html"
     assert str(page) in done.stdout.splitlines()[-1]
-    assert '"transport": "static"' in page.read_text() and (page.parent / "data" / "images" / "1.png.js").exists()
+    assert (
+        '"transport": "static"' in page.read_text()
+        and (page.parent / "data" / "images" / "1.png.js").exists()
+    )

@@ -22,16 +22,18 @@ from conftest import digits
 from sklearn.datasets import load_digits
 
 from nestmap import HNNE
-from nestmap.explore import Store, write_store
-from nestmap.explore.bundle import write_site
-from nestmap.explore.names import SavedNames
-from nestmap.explore.server import Server
-from nestmap.neighbors.graph import neighbor_graph
+from nestmap.method.neighbors.graph import neighbor_graph
+from nestmap.views.explore import Store, write_store
+from nestmap.views.explore.bundle import write_site
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
 
 pytestmark = pytest.mark.slow
 N = 500
 X, Y = digits()[:N], load_digits().target[:N]
-MARKUP = "<img src=x onerror=\"document.title='broken in'\"><script>document.title='broken in'</script>"
+MARKUP = (
+    "<img src=x onerror=\"document.title='broken in'\"><script>document.title='broken in'</script>"
+)
 
 
 @cache
@@ -42,7 +44,10 @@ def fitted() -> HNNE:
 def write(folder: Path, **other: Any) -> Path:
     content: dict[str, Any] = {
         "names": [f"a {y}, number {i}" for i, y in enumerate(Y)],
-        "metadata": {"digit": Y.astype(str), "ink": np.where(np.arange(N) % 50, X.sum(axis=1), np.nan)},
+        "metadata": {
+            "digit": Y.astype(str),
+            "ink": np.where(np.arange(N) % 50, X.sum(axis=1), np.nan),
+        },
         "quality": {"trust": np.linspace(0, 1, N)},
         "neighbors": neighbor_graph(X, 5).ids,
         "images": X.reshape(-1, 8, 8),
@@ -117,7 +122,10 @@ def test_the_first_files_come_with_the_page_and_each_once(browser: Any, server: 
 
 
 def test_zoom_opens_clusters_into_their_children(tab: Tab) -> None:
-    before, names = tab.js("nestmap.shared.store.now.focus"), set(tab.js("nestmap.main.names.shown.map(n => n.key)"))
+    before, names = (
+        tab.js("nestmap.shared.store.now.focus"),
+        set(tab.js("nestmap.main.names.shown.map(n => n.key)")),
+    )
     tab.page.mouse.move(*tab.place(0))
     for _ in range(12):
         tab.page.mouse.wheel(0, -400)
@@ -127,7 +135,9 @@ def test_zoom_opens_clusters_into_their_children(tab: Tab) -> None:
     assert "follow" in tab.text("#levels") and tab.page.locator("#follow").is_checked()
 
 
-def test_far_out_a_coarser_level_stands_for_rows_beyond_the_budget(browser: Any, server: Server) -> None:
+def test_far_out_a_coarser_level_stands_for_rows_beyond_the_budget(
+    browser: Any, server: Server
+) -> None:
     tab = Tab(browser)
     config = b'"transport": "server"'
     body = server.shown.index.replace(config, config + b', "budget": 150')
@@ -174,7 +184,10 @@ def test_clusters_open_by_name_with_breadcrumb_panel_and_back(tab: Tab) -> None:
     name = tab.js(_FIRST_NAME)
     tab.page.mouse.click(name["x"], name["y"])
     tab.idle()
-    assert tab.js("nestmap.shared.store.now.cluster") == {"level": name["level"], "index": name["index"]}
+    assert tab.js("nestmap.shared.store.now.cluster") == {
+        "level": name["level"],
+        "index": name["index"],
+    }
     top = fitted().hierarchy_.n_levels - 1
     assert tab.page.locator("#crumbs li").count() == 2 + top - name["level"]
     assert "Typical rows" in tab.text("#cluster") and "Odd rows" in tab.text("#cluster")
@@ -187,7 +200,9 @@ def test_clusters_open_by_name_with_breadcrumb_panel_and_back(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("transport", ["server", "static"])
-def test_search_by_text_and_by_number(browser: Any, server: Server, site: str, transport: str) -> None:
+def test_search_by_text_and_by_number(
+    browser: Any, server: Server, site: str, transport: str
+) -> None:
     tab = Tab(browser).open(server.url if transport == "server" else site)
     tab.page.keyboard.press("/")
     tab.page.keyboard.type("A 3, number")
@@ -218,8 +233,11 @@ def test_search_by_text_and_by_number(browser: Any, server: Server, site: str, t
 
 def test_an_empty_view_knows_the_way_back(tab: Tab) -> None:
     assert not tab.js("nestmap.main.isEmpty")
-    tab.js("nestmap.main.setView({...nestmap.main.view, x: nestmap.main.view.x + 1e3 / nestmap.main.view.scale,"
-           " scale: nestmap.main.view.scale * 8})")  # fmt: skip
+    tab.js(
+        "nestmap.main.setView({...nestmap.main.view, x: nestmap.main.view.x + 1e3 / "
+        "nestmap.main.view.scale,"
+        " scale: nestmap.main.view.scale * 8})"
+    )
     back = tab.page.get_by_role("button", name="Whole map")
     back.wait_for()
     back.click()
@@ -242,7 +260,10 @@ _NAMES = """(() => {
 def test_names_on_the_map_have_no_numbers_and_differ_from_the_name_above(tab: Tab) -> None:
     tab.js("nestmap.setLevel(0)")
     tab.idle()
-    tab.wait("nestmap.main.names.shown.some(n => n.large) && nestmap.main.names.shown.some(n => !n.large)")
+    tab.wait(
+        "nestmap.main.names.shown.some(n => n.large) && nestmap.main.names.shown.some(n => "
+        "!n.large)"
+    )
     tab.idle()
     names = tab.js(_NAMES)
     assert {each["large"] for each in names} == {True, False}
@@ -256,7 +277,9 @@ def exported(tab: Tab) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
 
 
-def test_a_cluster_in_several_places_says_so_with_its_name_on_the_largest(browser: Any, tmp_path: Path) -> None:
+def test_a_cluster_in_several_places_says_so_with_its_name_on_the_largest(
+    browser: Any, tmp_path: Path
+) -> None:
     """The largest cluster of a level: a third of its rows far above all others, the rest below."""
     model = copy.copy(HNNE(hierarchy="first_neighbors").fit(X))
     level, labels = model.hierarchy_.n_levels - 1, model.labels(-1)
@@ -271,7 +294,9 @@ def test_a_cluster_in_several_places_says_so_with_its_name_on_the_largest(browse
     tab.idle()
     tab.wait(f"nestmap.shared.tree.split({level}, 0) !== undefined")
     tab.idle()
-    name = tab.js(f"nestmap.main.names.shown.find(n => n.key === '{level}.0')")  # siblings come by size
+    name = tab.js(
+        f"nestmap.main.names.shown.find(n => n.key === '{level}.0')"
+    )  # siblings come by size
     view, size = tab.js("nestmap.main.view"), tab.js("nestmap.main.size")
     x, y = model.embedding_[rows[len(rows) // 3 :]].mean(axis=0)
     expected = (
@@ -362,7 +387,9 @@ def test_the_address_holds_the_view(tab: Tab, browser: Any, server: Server) -> N
         again["scale"], rel=1e-3
     )
     other.close()
-    wild = Tab(browser).open(f"{server.url}#x=1e999&z=nan&level=77&color=%3Cb%3E&cluster=1.99999&row=-4")
+    wild = Tab(browser).open(
+        f"{server.url}#x=1e999&z=nan&level=77&color=%3Cb%3E&cluster=1.99999&row=-4"
+    )
     assert wild.js("nestmap.shared.store.now.cluster") is None
     wild.close()
 
@@ -374,7 +401,11 @@ def test_categories_are_hidden_and_brought_out(tab: Tab) -> None:
     digit = Y[user_rows(tab)[row]]
     x, y = tab.place(row)
     before = tab.pixels()[round(y), round(x)].astype(int)
-    line = tab.page.locator(".keys li").filter(has=tab.page.locator(".text", has_text=str(digit))).first
+    line = (
+        tab.page.locator(".keys li")
+        .filter(has=tab.page.locator(".text", has_text=str(digit)))
+        .first
+    )
     line.locator(".eye").click()
     tab.idle()
     tab.page.mouse.move(2, 2)
@@ -405,8 +436,14 @@ def test_two_maps_share_selection_and_hover(tab: Tab) -> None:
     for k in (0, 1):  # and both have coasts
         x, y = tab.place(row, k)
         box = tab.js("k => nestmap.views[k].overlayCanvas.getBoundingClientRect().left", k)
-        assert tab.js("([k, x, y]) => nestmap.views[k].areaAt(x, y - 52).kind", [k, x - box, y]) == "node"
-        assert tab.js("k => nestmap.shared.tree.outline(nestmap.shared.store.now.focus, k).length", k) > 1
+        assert (
+            tab.js("([k, x, y]) => nestmap.views[k].areaAt(x, y - 52).kind", [k, x - box, y])
+            == "node"
+        )
+        assert (
+            tab.js("k => nestmap.shared.tree.outline(nestmap.shared.store.now.focus, k).length", k)
+            > 1
+        )
     open_child(tab)
     assert tab.js("nestmap.views[1].view.scale") > 0 and "compare=1" in tab.page.url
 
@@ -423,7 +460,10 @@ def test_keys(tab: Tab) -> None:
     assert tab.js("nestmap.main.view.scale") == pytest.approx(view["scale"])
     focus = tab.js("nestmap.shared.store.now.focus")
     tab.page.keyboard.press("[")
-    assert tab.js("nestmap.shared.store.now.focus") == focus - 1 and not tab.page.locator("#follow").is_checked()
+    assert (
+        tab.js("nestmap.shared.store.now.focus") == focus - 1
+        and not tab.page.locator("#follow").is_checked()
+    )
     tab.page.keyboard.press("f")
     assert tab.js("nestmap.shared.store.now.focus") == focus
     tab.page.keyboard.press("?")
@@ -434,7 +474,8 @@ def test_keys(tab: Tab) -> None:
 
 def test_landmarks_and_labels(tab: Tab) -> None:
     roles = {
-        role: tab.page.get_by_role(role).count() for role in ("banner", "application", "complementary", "search")
+        role: tab.page.get_by_role(role).count()
+        for role in ("banner", "application", "complementary", "search")
     }
     assert set(roles.values()) == {1}, roles
     nameless = tab.js("""[...document.querySelectorAll('button, input, select')].filter(e => e.offsetParent &&
@@ -496,17 +537,22 @@ def test_a_static_folder_opens_from_disk(browser: Any, site: str) -> None:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = [MARKUP if i % 3 == 0 else "x" * 100_000 if i % 3 == 1 else "" for i in range(N)]
     return write(
-        tmp_path_factory.mktemp("hostile") / "store", names=names, title=MARKUP,
+        tmp_path_factory.mktemp("hostile") / "store",
+        names=names,
+        title=MARKUP,
         metadata={
-            MARKUP: np.where(Y % 2, MARKUP, "é\u202e\n\t\x00"), "void": np.full(N, np.nan),
+            MARKUP: np.where(Y % 2, MARKUP, "é\u202e\n\t\x00"),
+            "void": np.full(N, np.nan),
             "far": np.linspace(-1e300, 1e300, N),
         },
         cluster_names=lambda level, cluster, rows: [MARKUP, "", "y" * 5000][cluster % 3],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("transport", ["server", "static"])
-def test_hostile_values_are_text(browser: Any, hostile: Path, tmp_path: Path, transport: str) -> None:
+def test_hostile_values_are_text(
+    browser: Any, hostile: Path, tmp_path: Path, transport: str
+) -> None:
     server = Server(Store(hostile))
     server.start()
     url = (
@@ -526,7 +572,9 @@ def test_hostile_values_are_text(browser: Any, hostile: Path, tmp_path: Path, tr
     tab.wait("nestmap.shared.store.now.hits.length")
     tab.idle()
     assert "<img src=x" in tab.text("#title") and "<img src=x" in tab.text("#found")
-    assert tab.js("document.title").startswith("<img src=x")  # and not what the markup would make of it
+    assert tab.js("document.title").startswith(
+        "<img src=x"
+    )  # and not what the markup would make of it
     assert tab.js("document.querySelectorAll('img').length") == 0
     assert tab.js("document.documentElement.scrollWidth") == 1200
     tab.close()
@@ -544,7 +592,9 @@ def test_a_run_that_is_built_again_under_the_page(browser: Any, tmp_path: Path) 
     button.wait_for()
     assert "built again" in tab.text("#notice")
     tab.idle()
-    tab.errors = [each for each in tab.errors if "409" not in each]  # Chromium logs each refused request
+    tab.errors = [
+        each for each in tab.errors if "409" not in each
+    ]  # Chromium logs each refused request
     button.click()
     tab.wait("document.title.includes('the new digits')")
     tab.idle()
@@ -571,7 +621,9 @@ def test_a_notebook_shows_the_page_or_a_picture(browser: Any, tmp_path: Path) ->
         tab.page.goto(url)
         tab.wait("!document.querySelector('iframe')")
         assert tab.js("document.querySelector('img').naturalWidth") > 500
-        assert tab.page.locator("a").count() == 0 and "out of reach" in tab.text("body")  # nor a link to nowhere
+        assert tab.page.locator("a").count() == 0 and "out of reach" in tab.text(
+            "body"
+        )  # nor a link to nowhere
         tab.context.close()
         notebook.shutdown()
 
@@ -579,18 +631,39 @@ def test_a_notebook_shows_the_page_or_a_picture(browser: Any, tmp_path: Path) ->
 def test_one_row(browser: Any, server: Server) -> None:
     tiles = {"begin": [0], "end": [1], "origin": [[2.0, 3.0]], "box": [[2.0, 3.0, 2.0, 3.0]]}
     files = {
-        "meta.json": json.dumps({
-            "format": "nestmap-explorer", "version": 2, "title": "one", "n_rows": 1, "label_level": 0, "levels": [],
-            "maps": [{"name": "m", "layout": "points", "bounds": [2.0, 3.0, 2.0, 3.0], "tiles": {"rows": tiles}}],
-            "columns": [], "fields": ["row", "word"], "neighbors": 0, "images": None, "chunk": 1024,
-        }).encode(),
-        "m0/rows/0.bin": np.zeros(4, dtype="<u4").tobytes(), "rows/0.json": b'[[0, "lonely"]]',
-    }  # fmt: skip
+        "meta.json": json.dumps(
+            {
+                "format": "nestmap-explorer",
+                "version": 2,
+                "title": "one",
+                "n_rows": 1,
+                "label_level": 0,
+                "levels": [],
+                "maps": [
+                    {
+                        "name": "m",
+                        "layout": "points",
+                        "bounds": [2.0, 3.0, 2.0, 3.0],
+                        "tiles": {"rows": tiles},
+                    }
+                ],
+                "columns": [],
+                "fields": ["row", "word"],
+                "neighbors": 0,
+                "images": None,
+                "chunk": 1024,
+            }
+        ).encode(),
+        "m0/rows/0.bin": np.zeros(4, dtype="<u4").tobytes(),
+        "rows/0.json": b'[[0, "lonely"]]',
+    }
     tab = Tab(browser)
     tab.page.route(
         # the page of the server asks for first files of its own store, too: nobody reads them
         "**/data/**",
-        lambda route: route.fulfill(body=files.get(route.request.url.split("/data/")[1].split("?")[0], b"")),
+        lambda route: route.fulfill(
+            body=files.get(route.request.url.split("/data/")[1].split("?")[0], b"")
+        ),
     )
     tab.open(server.url)
     tab.page.mouse.click(*tab.place(0))

@@ -14,13 +14,17 @@ from conftest import LIMIT
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "explorer"
-PAGE = ROOT / "src" / "nestmap" / "explore" / "page"
+PAGE = ROOT / "src" / "nestmap" / "views" / "explore" / "page"
 BUILT = ("app.js", "app.css", "index.html", "LICENSES.txt")
 
 
 def hash_sources() -> str:
     """As build.mjs does it: path, length and bytes of each file, in the order of their paths."""
-    paths = [path.relative_to(SOURCES).as_posix() for path in (SOURCES / "src").rglob("*") if path.is_file()]
+    paths = [
+        path.relative_to(SOURCES).as_posix()
+        for path in (SOURCES / "src").rglob("*")
+        if path.is_file()
+    ]
     total = hashlib.sha256()
     for path in sorted([*paths, "build.mjs", "package.json", "package-lock.json", "tsconfig.json"]):
         data = (SOURCES / path).read_bytes()
@@ -31,7 +35,9 @@ def hash_sources() -> str:
 
 @pytest.mark.parametrize("name", ["app.js", "app.css"])
 def test_the_bundle_was_built_from_these_sources(name: str) -> None:
-    mark = re.match(r"/\* nestmap explorer; sources sha256:([0-9a-f]{64});", (PAGE / name).read_text("utf-8"))
+    mark = re.match(
+        r"/\* nestmap explorer; sources sha256:([0-9a-f]{64});", (PAGE / name).read_text("utf-8")
+    )
     assert mark, f"{name} has no mark of its sources"
     assert mark[1] == hash_sources(), "sources have changed: `make page` builds the bundle again"
 
@@ -39,11 +45,14 @@ def test_the_bundle_was_built_from_these_sources(name: str) -> None:
 def test_the_page_is_small_and_needs_no_network() -> None:
     script = (PAGE / "app.js").read_text("utf-8")
     assert len(script) < 300_000
-    assert not re.search(r"\beval\(|new Function\(|innerHTML|insertAdjacentHTML|document\.write", script)
+    assert not re.search(
+        r"\beval\(|new Function\(|innerHTML|insertAdjacentHTML|document\.write", script
+    )
     for name in BUILT:
         addresses = set(
             re.findall(
-                r"(?:src|href|url|fetch)\s*[=(]\s*[\"'`]?(?:https?:)?//[^\"'`)\s]+", (PAGE / name).read_text("utf-8")
+                r"(?:src|href|url|fetch)\s*[=(]\s*[\"'`]?(?:https?:)?//[^\"'`)\s]+",
+                (PAGE / name).read_text("utf-8"),
             )
         )
         assert not addresses, addresses
@@ -61,10 +70,15 @@ def test_the_same_bytes_come_out_again(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (SOURCES / "node_modules" / "esbuild").is_dir():
         pytest.skip(
-            "no node, or no explorer/node_modules (`make page` installs them): the hash of the sources has to do"
+            "no node, or no explorer/node_modules (`make page` installs them): the hash of the "
+            "sources has to do"
         )
     subprocess.run(
-        [node, "build.mjs"], cwd=SOURCES, check=True, env={**os.environ, "NESTMAP_PAGE": str(tmp_path)}, timeout=LIMIT
+        [node, "build.mjs"],
+        cwd=SOURCES,
+        check=True,
+        env={**os.environ, "NESTMAP_PAGE": str(tmp_path)},
+        timeout=LIMIT,
     )
     for name in BUILT:
         assert (tmp_path / name).read_bytes() == (PAGE / name).read_bytes(), name
@@ -77,6 +91,11 @@ def test_unit_tests_of_the_page() -> None:
         pytest.skip("no node, or no explorer/node_modules: `make page` installs them")
     subprocess.run([node, "build.mjs", "--tests"], cwd=SOURCES, check=True, timeout=LIMIT)
     done = subprocess.run(
-        [node, "--test", "build/test/"], cwd=SOURCES, capture_output=True, text=True, check=False, timeout=LIMIT
+        [node, "--test", "build/test/"],
+        cwd=SOURCES,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stdout

@@ -12,18 +12,24 @@ import pytest
 from conftest import digits
 
 from nestmap import HNNE
-from nestmap.arrangement import GlobalArrangement, apply_maps
-from nestmap.arrangement.inflate import inflation_maps, rotation
-from nestmap.hierarchy import build_hierarchy
-from nestmap.preliminary import make_preliminary
+from nestmap.method.arrangement import GlobalArrangement, apply_maps
+from nestmap.method.arrangement.inflate import inflation_maps, rotation
+from nestmap.method.hierarchy import build_hierarchy
+from nestmap.method.preliminary import make_preliminary
 
 DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2)
 RADIUS = 0.2
-PAPER: dict[str, Any] = {"hierarchy": "first_neighbors", "layout": "descent", "arrangement": "global"}
+PAPER: dict[str, Any] = {
+    "hierarchy": "first_neighbors",
+    "layout": "descent",
+    "arrangement": "global",
+}
 
 
 def inflate_one_by_one(points: np.ndarray) -> np.ndarray:
-    """The definition on the points of one group: unit spread along the axes, before and after each rotation."""
+    """The definition on the points of one group: unit spread along the axes, before and after each
+    rotation.
+    """
     for angle in np.linspace(0, np.pi / 2, 6):
         turn = rotation(points.shape[1], angle)
         points = (points - points.mean(axis=0)) / points.std(axis=0)
@@ -54,8 +60,12 @@ def test_groups_are_inflated_by_definition(d: int) -> None:
     moved = apply_maps(inflation_maps(offsets, parents, 5), parents, offsets)
     for g in range(5):
         own = parents == g
-        np.testing.assert_allclose(unit(moved[own]), unit(inflate_one_by_one(points[own])), atol=1e-6)
-        spread = moved[own].std(axis=0)  # the last rotation is a right angle, which changes axes only
+        np.testing.assert_allclose(
+            unit(moved[own]), unit(inflate_one_by_one(points[own])), atol=1e-6
+        )
+        spread = moved[own].std(
+            axis=0
+        )  # the last rotation is a right angle, which changes axes only
         np.testing.assert_allclose(spread, spread[0], rtol=1e-6)
 
 
@@ -63,7 +73,9 @@ def test_groups_are_inflated_by_definition(d: int) -> None:
     ("end", "expected"),
     [((3.0, 1.0), (1, 1)), ((3.0, -1.0), (1, -1)), ((-0.01, 7.0), (-1, 1)), ((2.0, 0.0), (1, 1))],
 )
-def test_pairs_and_lines_turn_to_a_diagonal(end: tuple[float, float], expected: tuple[int, int]) -> None:
+def test_pairs_and_lines_turn_to_a_diagonal(
+    end: tuple[float, float], expected: tuple[int, int]
+) -> None:
     for steps in (np.array([-1.0, 1]), np.array([-3.0, -1, 4])):
         line = steps[:, None] * np.array(expected) / np.sqrt(2) / np.abs(steps).max()
         np.testing.assert_allclose(inflated(np.outer(steps, end)), line, atol=1e-9)
@@ -77,13 +89,17 @@ def test_a_rectangle_becomes_a_square() -> None:
 def test_rounding_is_not_inflated() -> None:
     """A line along an axis, up to rounding, is a line afterwards; a spot stays a spot."""
     line = np.array([[-1.0, 1e-16], [0.0, -2e-16], [1.0, 1e-16]])
-    np.testing.assert_allclose(inflated(line), np.array([-1.0, 0, 1])[:, None] * DIAGONAL, atol=1e-9)
+    np.testing.assert_allclose(
+        inflated(line), np.array([-1.0, 0, 1])[:, None] * DIAGONAL, atol=1e-9
+    )
     maps = inflation_maps(np.zeros((3, 2)), np.zeros(3, dtype=int), 1)
     np.testing.assert_allclose(maps, np.eye(2)[None], atol=1e-15)
 
 
 def groups_of_two_leaves() -> np.ndarray:
-    """Three groups of five rows: a leaf of two, (3, -1) off its middle, and one of three on a horizontal line."""
+    """Three groups of five rows: a leaf of two, (3, -1) off its middle, and one of three on a
+    horizontal line.
+    """
     group = np.array([[3.0, -1], [-3, 1], [60, 20], [61, 20], [63, 20]])
     return np.vstack([group, group + np.array([1000, 0]), group + np.array([0, 2000])])
 
@@ -94,11 +110,17 @@ def test_a_whole_map_with_inflation() -> None:
     assert model.hierarchy_.level_sizes == (6, 3)
     for g, nearest in enumerate((1000.0, 1000.0, 2000.0)):
         top = X[5 * g : 5 * g + 5].mean(axis=0)
-        away = RADIUS * nearest * DIAGONAL  # two leaves are a pair: each as far from the top as the other
+        away = (
+            RADIUS * nearest * DIAGONAL
+        )  # two leaves are a pair: each as far from the top as the other
         small = RADIUS * 2 * RADIUS * nearest  # of the leaves, 2 * RADIUS * nearest apart
         pair = top - away + small * np.array([[1, -1], [-1, 1]]) / np.sqrt(2)
-        three = top + away + small * np.array([-0.8, -0.2, 1])[:, None] * DIAGONAL  # (0, 1, 3) around 4 / 3
-        np.testing.assert_allclose(model.embedding_[5 * g : 5 * g + 5], np.vstack([pair, three]), atol=1e-9)
+        three = (
+            top + away + small * np.array([-0.8, -0.2, 1])[:, None] * DIAGONAL
+        )  # (0, 1, 3) around 4 / 3
+        np.testing.assert_allclose(
+            model.embedding_[5 * g : 5 * g + 5], np.vstack([pair, three]), atol=1e-9
+        )
 
 
 def test_a_whole_map_without_inflation() -> None:
@@ -112,7 +134,9 @@ def test_a_whole_map_without_inflation() -> None:
         small = RADIUS * np.linalg.norm(leaves[1] - leaves[0])
         pair = leaves[0] + small * np.array([[3, -1], [-3, 1]]) / np.sqrt(10)
         three = leaves[1] + small * np.array([[-0.8, 0], [-0.2, 0], [1, 0]])
-        np.testing.assert_allclose(model.embedding_[5 * g : 5 * g + 5], top + np.vstack([pair, three]), atol=1e-9)
+        np.testing.assert_allclose(
+            model.embedding_[5 * g : 5 * g + 5], top + np.vstack([pair, three]), atol=1e-9
+        )
 
 
 def test_maps_are_inflated_on_request_only() -> None:
@@ -125,7 +149,9 @@ def test_maps_are_inflated_on_request_only() -> None:
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_new_rows_are_inflated_like_those_of_the_fit(d: int) -> None:
-    """A leaf's map is affine: what lies half-way between two of its rows lands half-way between their positions."""
+    """A leaf's map is affine: what lies half-way between two of its rows lands half-way between
+    their positions.
+    """
     X = digits().astype(np.float64)
     model = HNNE(d, **PAPER, inflate=True, radius=0.2).fit(X)
     leaf = model.hierarchy_.levels[0].grouping

@@ -16,12 +16,16 @@ from conftest import LIMIT, digits, run_together
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from nestmap import _parallel, first_neighbors
-from nestmap._parallel import Beside, map_blocks, resolve_n_jobs, single_threaded_blas
+from nestmap import first_neighbors
+from nestmap.core import threads as _parallel
+from nestmap.core.threads import Beside, map_blocks, resolve_n_jobs, single_threaded_blas
 
 
 def blas_threads() -> set[int]:
-    return {library.num_threads for library in ThreadpoolController().select(user_api="blas").lib_controllers}
+    return {
+        library.num_threads
+        for library in ThreadpoolController().select(user_api="blas").lib_controllers
+    }
 
 
 @pytest.fixture
@@ -88,7 +92,9 @@ class Library:
 
 
 def load(monkeypatch: pytest.MonkeyPatch, loaded: list[Library]) -> list[int]:
-    """Let these be the libraries of the process; returns a list that grows each time they are looked for."""
+    """Let these be the libraries of the process; returns a list that grows each time they are
+    looked for.
+    """
     looks: list[int] = []
 
     def controller() -> SimpleNamespace:
@@ -200,7 +206,9 @@ def test_a_failure_on_the_way_in_is_made_good_by_the_next(monkeypatch: pytest.Mo
 def in_a_fork(check: Callable[[], bool]) -> bool:
     """What a function says in a child process."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that the child will not have
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of threads that the child will not have
         child = os.fork()
     if child == 0:
         code = 1
@@ -304,5 +312,7 @@ def test_numbers_of_threads() -> None:
 
 @pytest.mark.parametrize("wrong", [0, True, 2.5, "two", float("nan"), [2]])
 def test_what_is_no_number_of_threads(wrong: object) -> None:
-    with pytest.raises(ValueError, match=r"n_jobs=.*: use a positive number of threads, or None for all cores"):
+    with pytest.raises(
+        ValueError, match=r"n_jobs=.*: use a positive number of threads, or None for all cores"
+    ):
         resolve_n_jobs(wrong)  # type: ignore[arg-type]

@@ -17,12 +17,12 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from nestmap import HNNE
-from nestmap.explore import write_store
-from nestmap.hierarchy import Hierarchy, Level
-from nestmap.layout import pieces as module
-from nestmap.layout.pieces import find_pieces, piece_unit
-from nestmap.runs.folder import describe_levels
-from nestmap.runs.record import to_text
+from nestmap.app.runs.folder import describe_levels
+from nestmap.app.runs.record import to_text
+from nestmap.method.hierarchy import Hierarchy, Level
+from nestmap.method.layout import pieces as module
+from nestmap.method.layout.pieces import find_pieces, piece_unit
+from nestmap.views.explore import write_store
 
 PLACES = np.array([[0.0, 0.0], [100, 0], [0, 100]])  # of the torn cluster
 HERE = np.array([50.0, 50])  # of the whole one
@@ -42,18 +42,26 @@ def heap(centre: Any, n: int, d: int = 2, seed: int = 0) -> np.ndarray:
 
 
 def torn(d: int = 2) -> tuple[Hierarchy, np.ndarray]:
-    """Cluster 0 in three places of 100, 60 and 40 rows and three strays; cluster 1 in one, all around the strays."""
+    """Cluster 0 in three places of 100, 60 and 40 rows and three strays; cluster 1 in one, all
+    around the strays.
+    """
     corners = np.hstack([PLACES, np.zeros((3, d - 2))])
     middle = np.append(HERE, np.zeros(d - 2))
     heaps = [heap(at, n, d) for at, n in zip(corners, (100, 60, 40), strict=True)]
-    positions = np.concatenate([*heaps, heap(middle, 3, d, 1) * 0.01 + middle * 0.99, heap(middle, 300, d)])
+    positions = np.concatenate(
+        [*heaps, heap(middle, 3, d, 1) * 0.01 + middle * 0.99, heap(middle, 300, d)]
+    )
     return tree(np.repeat([0, 1], [203, 300])), positions
 
 
 def whole_by_definition(positions: np.ndarray, labels: np.ndarray) -> float:
     """As benchmarks/clusters has it."""
     n, k = len(positions), 8
-    near = NearestNeighbors(n_neighbors=k + 1).fit(positions).kneighbors(return_distance=False, X=positions)[:, 1:]
+    near = (
+        NearestNeighbors(n_neighbors=k + 1)
+        .fit(positions)
+        .kneighbors(return_distance=False, X=positions)[:, 1:]
+    )
     starts, ends = np.repeat(np.arange(n), k), near.ravel()
     same = labels[starts] == labels[ends]
     graph = sparse.csr_matrix((np.ones(same.sum()), (starts[same], ends[same])), shape=(n, n))
@@ -74,11 +82,15 @@ class TestPieces:
         assert found.n_places.tolist() == [3, 1] and found.n_split == 1
         assert found.rows[found.largest].tolist() == [100, 300]
         assert found.whole == pytest.approx(400 / 503)
-        np.testing.assert_array_equal(np.flatnonzero(found.of_point == found.largest[0]), np.arange(100))
+        np.testing.assert_array_equal(
+            np.flatnonzero(found.of_point == found.largest[0]), np.arange(100)
+        )
 
     def test_clusters_in_one_place(self) -> None:
         labels = np.repeat(np.arange(5), 50)
-        (found,) = find_pieces(tree(labels), np.concatenate([heap([30 * i, 0], 50) for i in range(5)]))
+        (found,) = find_pieces(
+            tree(labels), np.concatenate([heap([30 * i, 0], 50) for i in range(5)])
+        )
         assert found.whole == 1 and found.n_split == 0 and found.n_places.tolist() == [1] * 5
 
     def test_all_levels_at_once(self) -> None:
@@ -108,7 +120,9 @@ class TestPieces:
         assert alone.whole == 1 and alone.n_places.tolist() == [1]
         (singles,) = find_pieces(tree(np.arange(50)), heap([0, 0], 50))
         assert singles.whole == 1 and singles.n_split == 0
-        (few,) = find_pieces(tree([0, 1, 0]), np.array([[0.0], [1], [2]]))  # fewer than eight others
+        (few,) = find_pieces(
+            tree([0, 1, 0]), np.array([[0.0], [1], [2]])
+        )  # fewer than eight others
         assert few.whole == 1
 
     def test_strays_are_no_places_and_a_scattered_cluster_has_none(self) -> None:
@@ -138,7 +152,10 @@ class TestPieces:
 
     @pytest.mark.parametrize("unit", ["rows", "leaves"])
     def test_order_and_threads_make_no_difference(self, unit: str) -> None:
-        hierarchy, positions = fitted().hierarchy_, np.round(fitted().embedding_)  # rows that coincide, and ties
+        hierarchy, positions = (
+            fitted().hierarchy_,
+            np.round(fitted().embedding_),
+        )  # rows that coincide, and ties
         order = np.random.default_rng(0).permutation(len(positions))
         leaf = hierarchy.levels[0]
         shuffled = tree(leaf.members[order], *(level.members for level in hierarchy.levels[1:]))
@@ -150,12 +167,17 @@ class TestPieces:
                 find_pieces(shuffled, positions[order], 2, unit=unit),
             )
         ]
-        assert runs[0] == runs[1] == runs[2] and len(runs[0]) == hierarchy.n_levels - (unit == "leaves")
+        assert runs[0] == runs[1] == runs[2] and len(runs[0]) == hierarchy.n_levels - (
+            unit == "leaves"
+        )
 
 
 class TestUnits:
     def test_leaves_stand_for_rows_where_these_lie_in_balls(self) -> None:
-        assert [piece_unit(1000, fitted(detail).layout_) for detail in ("rows", "leaves")] == ["rows", "leaves"]
+        assert [piece_unit(1000, fitted(detail).layout_) for detail in ("rows", "leaves")] == [
+            "rows",
+            "leaves",
+        ]
         assert piece_unit(1000) == "rows" and piece_unit(1_000_001, fitted().layout_) == "leaves"
         for layout in ("descent", "mosaic"):
             assert piece_unit(10**7, fitted().relayout(layout=layout).layout_) == ""
@@ -163,16 +185,23 @@ class TestUnits:
     def test_leaves_count_by_their_rows(self) -> None:
         """Three leaves of 30, 20 and 10 rows, the last far away from the others."""
         leaves = np.repeat([0, 1, 2, *range(3, 23)], [30, 20, 10, *[3] * 20])
-        at = np.array([[0.0, 0], [1, 0], [500, 0], *([500 + np.cos(i), np.sin(i)] for i in range(20))])
+        at = np.array(
+            [[0.0, 0], [1, 0], [500, 0], *([500 + np.cos(i), np.sin(i)] for i in range(20))]
+        )
         positions = at[leaves] + 0.01 * heap([0, 0], len(leaves))
         (found,) = find_pieces(tree(leaves, [0, 0, 0] + [1] * 20), positions, unit="leaves")
         assert found.level == 1 and found.n_places.tolist() == [2, 1]
         assert found.rows[found.largest].tolist() == [50, 60]
 
-    def test_many_rows_are_measured_on_leaves_and_that_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_many_rows_are_measured_on_leaves_and_that_is_said(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(module, "MOST_ROWS", 1000)
         audit, table = fitted().audit(), fitted().summary()
-        assert audit.measured_on == table.measured_on == "leaves" and "pieces are those of leaves" in str(audit)
+        assert (
+            audit.measured_on == table.measured_on == "leaves"
+            and "pieces are those of leaves" in str(audit)
+        )
         assert np.isnan(audit.levels[0].whole) and np.isnan(table[0].whole)
         assert repr(table).splitlines()[1].split()[-2:] == ["–", "–"]
         levels = describe_levels(fitted())
@@ -186,9 +215,16 @@ class TestTold:
         for found, told, row in zip(
             find_pieces(model.hierarchy_, model.embedding_), audit.levels, table, strict=True
         ):
-            assert (told.whole, told.n_split) == (row.whole, row.n_split) == (found.whole, found.n_split)
+            assert (
+                (told.whole, told.n_split)
+                == (row.whole, row.n_split)
+                == (found.whole, found.n_split)
+            )
         assert f"{audit.levels[1].whole:.2%} in the largest piece of their cluster" in str(audit)
-        assert repr(table).splitlines()[0].endswith("whole  split") and len(repr(table).splitlines()[0]) < 100
+        assert (
+            repr(table).splitlines()[0].endswith("whole  split")
+            and len(repr(table).splitlines()[0]) < 100
+        )
         assert f"{table[2].whole:.3f}" in model._repr_html_()
 
     def test_the_other_columns_are_those_of_the_tree(self) -> None:
@@ -209,22 +245,41 @@ class TestTold:
         table = fitted().summary()
         assert [level["whole"] for level in levels] == [round(row.whole, 4) for row in table]
         record = {
-            "source": "digits", "versions": {"nestmap": "0"}, "created": "now", "seconds": {}, "maps": [],
-            "neighbors": "exact", "changed": {}, "levels": levels, "label_level": 2, "tree": [],
-        }  # fmt: skip
-        assert f"; whole {table[2].whole:.3f}, {table[2].n_split} not in one place  <- labels" in to_text(record)
-        older = [{k: v for k, v in level.items() if k not in ("whole", "split")} for level in levels]
+            "source": "digits",
+            "versions": {"nestmap": "0"},
+            "created": "now",
+            "seconds": {},
+            "maps": [],
+            "neighbors": "exact",
+            "changed": {},
+            "levels": levels,
+            "label_level": 2,
+            "tree": [],
+        }
+        assert (
+            f"; whole {table[2].whole:.3f}, {table[2].n_split} not in one place  <- labels"
+            in to_text(record)
+        )
+        older = [
+            {k: v for k, v in level.items() if k not in ("whole", "split")} for level in levels
+        ]
         assert "whole" not in to_text({**record, "levels": older})
 
 
-def test_the_store_says_which_clusters_are_split_and_where_the_largest_piece_is(tmp_path: Path) -> None:
+def test_the_store_says_which_clusters_are_split_and_where_the_largest_piece_is(
+    tmp_path: Path,
+) -> None:
     model = copy.copy(fitted())
     level, labels = 2, model.labels(2)
     wanted = int(np.bincount(labels).argmax())
     rows = np.flatnonzero(labels == wanted)
-    model.embedding_ = np.stack([1000.0 * labels, np.zeros(len(labels))], axis=1) + heap([0, 0], len(labels))
+    model.embedding_ = np.stack([1000.0 * labels, np.zeros(len(labels))], axis=1) + heap(
+        [0, 0], len(labels)
+    )
     model.embedding_[rows[: len(rows) // 3]] += [0, 5000]
-    folder = write_store(tmp_path / "store", model, compare={"mosaic": model.relayout(layout="mosaic")})
+    folder = write_store(
+        tmp_path / "store", model, compare={"mosaic": model.relayout(layout="mosaic")}
+    )
     meta = json.loads(gzip.decompress((folder / "meta.json.gz").read_bytes()))
     assert level in meta["maps"][0]["piece_levels"] and meta["maps"][1]["piece_levels"] == []
     data = gzip.decompress((folder / f"m0/pieces/{level}.bin.gz").read_bytes())

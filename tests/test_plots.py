@@ -15,12 +15,20 @@ from conftest import digits
 from sklearn.datasets import load_digits
 
 import nestmap
-from nestmap.plots import map as drawn_map
-from nestmap.plots.colors import PALETTE, THEMES, base_colors, color_levels, parse, to_oklab, to_rgb
-from nestmap.plots.places import find_anchors, find_inland, place_boxes
-from nestmap.plots.rows import color_by_quality, find_column
-from nestmap.plots.shading import Window, shade_points
-from nestmap.plots.tree import fit_text, place_nodes
+from nestmap.views.plots import map as drawn_map
+from nestmap.views.plots.colors import (
+    PALETTE,
+    THEMES,
+    base_colors,
+    color_levels,
+    parse,
+    to_oklab,
+    to_rgb,
+)
+from nestmap.views.plots.places import find_anchors, find_inland, place_boxes
+from nestmap.views.plots.rows import color_by_quality, find_column
+from nestmap.views.plots.shading import Window, shade_points
+from nestmap.views.plots.tree import fit_text, place_nodes
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -54,19 +62,36 @@ def texts(axes: Any) -> list[str]:
 # Machado, Oliveira and Fernandes (2009), full severity, on linear colours
 SEEN = {
     "normal": np.eye(3),
-    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                            [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                              [-0.011820, 0.042940, 0.968881]]),
-    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-                            [0.004733, 0.691367, 0.303900]]),
-}  # fmt: skip
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "tritanopia": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
+}
 
 
 def seen(rgb: np.ndarray, kind: str) -> np.ndarray:
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     linear = np.clip(linear @ SEEN[kind].T, 0, 1)
-    return to_oklab(np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055))
+    return to_oklab(
+        np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    )
 
 
 @pytest.mark.parametrize("kind", SEEN)
@@ -112,7 +137,9 @@ def test_by_default_rows_have_the_colours_of_labels() -> None:
     order = np.lexsort(drawn.get_offsets().T)
     mine = np.lexsort(model().embedding_.T)
     np.testing.assert_array_equal(drawn.get_offsets()[order], model().embedding_[mine])
-    colors = color_levels(model().hierarchy_, model().label_level_, THEMES["light"])[model().label_level_]
+    colors = color_levels(model().hierarchy_, model().label_level_, THEMES["light"])[
+        model().label_level_
+    ]
     np.testing.assert_allclose(drawn.get_facecolors()[order][:, :3], colors[model().labels_[mine]])
     assert set(texts(axes)) <= {str(i) for i in range(12)} and len(texts(axes)) > 9
 
@@ -126,7 +153,9 @@ def test_any_level(level: int) -> None:
 
 def test_categories_have_a_legend_and_numbers_a_bar() -> None:
     axes = nestmap.plot(model(), color="digit", metadata={"digit": CLASSES})
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [str(i) for i in range(10)]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        str(i) for i in range(10)
+    ]
     assert len(np.unique(points(axes).get_facecolors(), axis=0)) == 10
     values = digits()[:, 20].astype(float)
     values[:3] = np.nan
@@ -141,7 +170,9 @@ def rows_under(axes: Any, drawn: Any) -> int:
     """Points of a picture that lie under a legend or a colour bar."""
     axes.figure.canvas.draw()
     box = drawn.get_window_extent()
-    places = axes.transData.transform(next(c for c in axes.collections if len(c.get_offsets()) > 1000).get_offsets())
+    places = axes.transData.transform(
+        next(c for c in axes.collections if len(c.get_offsets()) > 1000).get_offsets()
+    )
     return int(((places >= box.min) & (places <= box.max)).all(axis=1).sum())
 
 
@@ -162,12 +193,16 @@ def test_odd_names_are_names() -> None:
     drawn.figure.canvas.draw()  # what is no formula is not read as one
     shown = [text.get_text().strip() for text in drawn.get_legend().get_texts()]
     assert sorted(shown) == sorted(["$x$ for $\\frac$", "_hidden", "(empty)", "plain"])
-    nestmap.plot(model(), np.arange(len(digits())) * 1.0, labels=["$\\frac$"] * len(set(model().labels_)))
+    nestmap.plot(
+        model(), np.arange(len(digits())) * 1.0, labels=["$\\frac$"] * len(set(model().labels_))
+    )
     plt.gcf().canvas.draw()
 
 
 def test_colour_bars_lie_beside_the_map() -> None:
-    square = np.stack(np.meshgrid(np.linspace(-1, 1, 41), np.linspace(-1, 1, 41)), axis=-1).reshape(-1, 2)
+    square = np.stack(np.meshgrid(np.linspace(-1, 1, 41), np.linspace(-1, 1, 41)), axis=-1).reshape(
+        -1, 2
+    )
     full = SimpleNamespace(embedding_=square, hierarchy_=nestmap.HNNE().fit(square).hierarchy_)
     drawn = nestmap.plot(full, square[:, 0], labels=False)
     assert rows_under(drawn, drawn.child_axes[0]) == 0
@@ -182,7 +217,7 @@ def test_many_categories_share_a_grey() -> None:
 
 def test_quality_is_that_of_the_metrics() -> None:
     found = color_by_quality(model(), "trustworthiness", None, THEMES["light"])
-    scores = nestmap.metrics.pointwise_trustworthiness(digits(), model().embedding_)
+    scores = nestmap.views.metrics.pointwise_trustworthiness(digits(), model().embedding_)
     order = np.argsort(scores)
     assert (np.diff(found.codes[order]) >= 0).all()
     axes = nestmap.plot(model(), color="recall")
@@ -190,7 +225,7 @@ def test_quality_is_that_of_the_metrics() -> None:
 
 
 def test_quality_of_many_rows_is_measured_on_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.plots.rows._SCORED", 300)
+    monkeypatch.setattr("nestmap.views.plots.rows._SCORED", 300)
     found = color_by_quality(model(), "trustworthiness", None, THEMES["light"])
     assert len(found.codes) == len(digits()) and "300 rows" in found.title
     again = pickle.loads(pickle.dumps(model()))
@@ -219,7 +254,9 @@ def test_boxes_stay_apart_and_inside(n: int) -> None:
     low, high = (placed.centres + way * sizes / 2 for way in (-1, 1))
     low, high = low[placed.shown], high[placed.shown]
     assert (low >= -1e-9).all() and (high <= 10 + 1e-9).all()
-    meet = (low[:, None] < high[None] - 1e-9).all(axis=2) & (high[:, None] > low[None] + 1e-9).all(axis=2)
+    meet = (low[:, None] < high[None] - 1e-9).all(axis=2) & (high[:, None] > low[None] + 1e-9).all(
+        axis=2
+    )
     assert (meet == np.eye(len(low), dtype=bool)).all()
 
 
@@ -236,21 +273,37 @@ def square(x: float, y: float, side: float) -> np.ndarray:
 
 
 def test_names_stand_inland_on_the_part_with_the_most_rows() -> None:
-    parts = [RNG.random((n, 2)) * side + at for n, side, at in ((60, 4, 0), (30, 9, 20), (10, 1, 50))]
-    rings = [square(0, 0, 4), square(20, 20, 9), square(50, 50, 1), square(1, 1, 1)[::-1]]  # the last one is a hole
+    parts = [
+        RNG.random((n, 2)) * side + at for n, side, at in ((60, 4, 0), (30, 9, 20), (10, 1, 50))
+    ]
+    rings = [
+        square(0, 0, 4),
+        square(20, 20, 9),
+        square(50, 50, 1),
+        square(1, 1, 1)[::-1],
+    ]  # the last one is a hole
     anchors, shares = find_inland(np.concatenate(parts), np.zeros(100, dtype=int), [rings, []])
     assert shares.tolist() == [0.6, 1.0] and np.isnan(anchors[1]).all()
-    assert (anchors[0] > 0).all() and (anchors[0] < 4).all() and not ((anchors[0] > 1) & (anchors[0] < 2)).all()
+    assert (
+        (anchors[0] > 0).all()
+        and (anchors[0] < 4).all()
+        and not ((anchors[0] > 1) & (anchors[0] < 2)).all()
+    )
     anchors, _ = find_inland(
         np.array([[1.0, 0.1], [5.0, 0.2], [4.0, 0.5]]), np.zeros(3, dtype=int), [[square(0, 0, 9)]]
     )
     assert anchors.tolist() == [[4.0, 0.5]]  # from the line, not from its corners
 
 
-def test_scattered_clusters_are_named_only_where_finer_names_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scattered_clusters_are_named_only_where_finer_names_do_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tree = model().hierarchy_
-    coarse, fine = ([f"{name} {i}" for i in range(tree.level_sizes[k])] for name, k in (("group", 3), ("part", 2)))
-    monkeypatch.setattr("nestmap.plots.text._SCATTERED", 2.0)  # so all are
+    coarse, fine = (
+        [f"{name} {i}" for i in range(tree.level_sizes[k])]
+        for name, k in (("group", 3), ("part", 2))
+    )
+    monkeypatch.setattr("nestmap.views.plots.text._SCATTERED", 2.0)  # so all are
     assert set(texts(nestmap.plot(model(), labels={3: coarse, 2: fine}))) <= set(fine)
     fine[0] = ""
     shown = {*texts(nestmap.plot(model(), labels={3: coarse, 2: fine}))} & {*coarse}
@@ -267,7 +320,9 @@ def test_given_names() -> None:
     assert set(texts(nestmap.plot(model(), color=3, labels=twelve))) <= set(twelve)
     assert "group 0" in texts(nestmap.plot(model(), labels={3: twelve}))
     assert texts(nestmap.plot(model(), labels=False)) == []
-    assert "0" in texts(nestmap.plot(model(), labels="digit", metadata={"digit": CLASSES, "other": digits()[:, 3]}))
+    assert "0" in texts(
+        nestmap.plot(model(), labels="digit", metadata={"digit": CLASSES, "other": digits()[:, 3]})
+    )
     assert "0" in texts(nestmap.plot(model(), labels=CLASSES))
 
 
@@ -281,7 +336,9 @@ def test_other_layouts(layout: str, theme: str) -> None:
 
 
 def test_outlines_can_be_left_out() -> None:
-    assert len(nestmap.plot(model(), outlines=False).collections) < len(nestmap.plot(model()).collections)
+    assert len(nestmap.plot(model(), outlines=False).collections) < len(
+        nestmap.plot(model()).collections
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 100])
@@ -323,7 +380,9 @@ def test_shading_gives_the_mean_colour_and_more_opacity_to_dense_pixels() -> Non
     at = np.repeat([[0.5, 0.5], [1.5, 0.5], [2.5, 0.5]], [1, 40, 400], axis=0)
     codes = np.zeros(441, dtype=int)
     codes[1:21] = 1
-    image = shade_points(at, np.array([[1.0, 0, 0], [0, 0, 1.0]]), codes, Window(0, 3, 0, 1, 3, 1))[0]
+    image = shade_points(at, np.array([[1.0, 0, 0], [0, 0, 1.0]]), codes, Window(0, 3, 0, 1, 3, 1))[
+        0
+    ]
     np.testing.assert_allclose(image[:, :3], [[1, 0, 0], [0.5, 0, 0.5], [1, 0, 0]])
     assert 0.2 < image[0, 3] < image[1, 3] < image[2, 3] <= 1
 
@@ -331,8 +390,10 @@ def test_shading_gives_the_mean_colour_and_more_opacity_to_dense_pixels() -> Non
 def test_shading_in_blocks_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     at, codes = RNG.random((5000, 2)), RNG.integers(0, 3, 5000)
     whole = shade_points(at, np.eye(3), codes, Window(0, 1, 0, 1, 50, 40))
-    monkeypatch.setattr("nestmap.plots.shading._BLOCK", 700)
-    np.testing.assert_allclose(shade_points(at, np.eye(3), codes, Window(0, 1, 0, 1, 50, 40)), whole, atol=1e-12)
+    monkeypatch.setattr("nestmap.views.plots.shading._BLOCK", 700)
+    np.testing.assert_allclose(
+        shade_points(at, np.eye(3), codes, Window(0, 1, 0, 1, 50, 40)), whole, atol=1e-12
+    )
 
 
 def test_the_same_picture_every_time() -> None:
@@ -358,15 +419,21 @@ def test_boxes_of_the_tree_nest() -> None:
     starts = place_nodes(tree)
     for k in range(tree.n_levels):
         order = np.argsort(starts[k])
-        np.testing.assert_array_equal(np.cumsum(tree.levels[k].sizes[order])[:-1], starts[k][order][1:])
+        np.testing.assert_array_equal(
+            np.cumsum(tree.levels[k].sizes[order])[:-1], starts[k][order][1:]
+        )
         if k + 1 < tree.n_levels:
             parent = tree.parents(k)
             assert (starts[k] >= starts[k + 1][parent]).all()
             ends, above = starts[k] + tree.levels[k].sizes, starts[k + 1] + tree.levels[k + 1].sizes
             assert (ends <= above[parent]).all()
-    axes = nestmap.plot_tree(model(), labels=[tree.describe(k, metadata={"digit": CLASSES}) for k in (2, 3)])
+    axes = nestmap.plot_tree(
+        model(), labels=[tree.describe(k, metadata={"digit": CLASSES}) for k in (2, 3)]
+    )
     assert [len(c.get_paths()) for c in axes.collections] == list(tree.level_sizes)
-    assert any("digit 0" in text for text in texts(axes)) and any("labels_" in text for text in texts(axes))
+    assert any("digit 0" in text for text in texts(axes)) and any(
+        "labels_" in text for text in texts(axes)
+    )
     assert nestmap.plot_tree(tree) is not None
 
 
@@ -392,17 +459,20 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
             draw(model())
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"color": "colour"}, "color='colour': give a level, a column of metadata"),
-    ({"color": "a", "metadata": {"b": CLASSES}}, "metadata has 'b'"),
-    ({"color": 9}, "level=9"),
-    ({"color": [1, 2]}, "needs one value for each of the 1797 rows"),
-    ({"labels": ["a"]}, "labels: level 3 has 12 clusters, got 1 names"),
-    ({"labels": "a"}, "labels='a'"),
-    ({"theme": "blue"}, "theme='blue'"),
-    ({"size": -1}, "size"),
-    ({"alpha": 3}, "alpha"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"color": "colour"}, "color='colour': give a level, a column of metadata"),
+        ({"color": "a", "metadata": {"b": CLASSES}}, "metadata has 'b'"),
+        ({"color": 9}, "level=9"),
+        ({"color": [1, 2]}, "needs one value for each of the 1797 rows"),
+        ({"labels": ["a"]}, "labels: level 3 has 12 clusters, got 1 names"),
+        ({"labels": "a"}, "labels='a'"),
+        ({"theme": "blue"}, "theme='blue'"),
+        ({"size": -1}, "size"),
+        ({"alpha": 3}, "alpha"),
+    ],
+)
 def test_wrong_input_is_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         nestmap.plot(model(), **options)
@@ -423,7 +493,10 @@ def test_maps_that_cannot_be_drawn() -> None:
 def test_columns_are_found_by_name_in_frames_and_dicts() -> None:
     assert find_column("a", {"a": [1.5, 2.5]}, 2).values.tolist() == [1.5, 2.5]
     pandas = pytest.importorskip("pandas")
-    assert find_column("a", pandas.DataFrame({"a": ["x", "y"]}), 2).categories.tolist() == ["x", "y"]
+    assert find_column("a", pandas.DataFrame({"a": ["x", "y"]}), 2).categories.tolist() == [
+        "x",
+        "y",
+    ]
     assert find_column(pandas.Series([1.5, 2], name="age"), None, 2).name == "age"
 
 
@@ -438,11 +511,15 @@ class TestLayers:
         for level, layer in zip(levels, layers, strict=True):
             told = model.hierarchy_.describe(level, metadata={"digit": kinds})
             assert layer.tolist() == [told.names[c] for c in model.hierarchy_.labels(level)]
-        assert len(nestmap.label_layers(model.hierarchy_, [-1, 0, 0], metadata={"digit": kinds})) == 2
+        assert (
+            len(nestmap.label_layers(model.hierarchy_, [-1, 0, 0], metadata={"digit": kinds})) == 2
+        )
 
     def test_clusters_without_a_name_are_unlabelled(self) -> None:
         model = nestmap.HNNE().fit(digits()[:300])
-        (layer,) = nestmap.label_layers(model, [0], metadata={"same": np.zeros(300, dtype=int)}, unlabelled="?")
+        (layer,) = nestmap.label_layers(
+            model, [0], metadata={"same": np.zeros(300, dtype=int)}, unlabelled="?"
+        )
         assert {*layer} == {"?"}
         with pytest.raises(ValueError, match="give metadata=, texts= or names="):
             nestmap.label_layers(model)

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from nestmap._points.point_set import make_points
-from nestmap._run import Run
+from nestmap.core.points.point_set import make_points
 from nestmap.distributed import merge
 from nestmap.distributed.division import Division, divide
 from nestmap.distributed.merge import Merge
 from nestmap.distributed.store import Store
-from nestmap.hierarchy import build
-from nestmap.hierarchy.build import merge_items
-from nestmap.hierarchy.merge import components, link_graph
+from nestmap.method.hierarchy import build
+from nestmap.method.hierarchy.build import merge_items
+from nestmap.method.hierarchy.merge import components, link_graph
+from nestmap.method.run import Run
 
 RNG = np.random.default_rng(3)
 
@@ -37,12 +37,18 @@ class Here:
         self.tasks[name] = self.tasks.get(name, 0) + len(arguments)
         return [[function(*each) for _ in range(2)][1] for each in reversed(arguments)][::-1]
 
-    def results(self, name: str, what: str, futures: list[Any], advice: str) -> Iterator[tuple[int, Any]]:
+    def results(
+        self, name: str, what: str, futures: list[Any], advice: str
+    ) -> Iterator[tuple[int, Any]]:
         return iter(enumerate(futures))
 
 
-def parted(folder: Path, X: np.ndarray, parts: np.ndarray, n_parts: int) -> tuple[Store, Division, np.ndarray]:
-    """A store of rows that belong to these parts, two guests behind the rows of each; rows in the order of parts."""
+def parted(
+    folder: Path, X: np.ndarray, parts: np.ndarray, n_parts: int
+) -> tuple[Store, Division, np.ndarray]:
+    """A store of rows that belong to these parts, two guests behind the rows of each; rows in the
+    order of parts.
+    """
     store = Store(str(folder), *X.shape, str(X.dtype))
     order = np.argsort(parts, kind="stable")
     counts = np.bincount(parts, minlength=n_parts)
@@ -51,23 +57,39 @@ def parted(folder: Path, X: np.ndarray, parts: np.ndarray, n_parts: int) -> tupl
     for p in range(n_parts):
         store.parted.write(int(begins[p]), X[order[starts[p] : starts[p + 1]]])
     blank = divide(make_points(X, "euclidean"), 2, 16)
-    division = Division(**{**vars(blank), "part_of_cell": np.arange(n_parts), "starts": starts, "begins": begins})
+    division = Division(
+        **{**vars(blank), "part_of_cell": np.arange(n_parts), "starts": starts, "begins": begins}
+    )
     division.save(store)
     return store, division, order
 
 
 def merged(
-    folder: Path, X: np.ndarray, ids: np.ndarray, parts: np.ndarray, n_parts: int, weights: np.ndarray
+    folder: Path,
+    X: np.ndarray,
+    ids: np.ndarray,
+    parts: np.ndarray,
+    n_parts: int,
+    weights: np.ndarray,
 ) -> tuple[Any, Here]:
     """What tasks make of first neighbours."""
     store, division, order = parted(folder, X, parts, n_parts)
     places, here = np.empty(len(X), dtype=np.int64), Here()
     places[order] = np.arange(len(X))
-    job = Merge(here, store, "level 0", division, str(folder), order, places[ids[order]], Run(), False)  # type: ignore[arg-type]
+    job = Merge(
+        here, store, "level 0", division, str(folder), order, places[ids[order]], Run(), False
+    )  # type: ignore[arg-type]
     return job(weights, np.float32), here
 
 
-def check(folder: Path, X: np.ndarray, ids: np.ndarray, parts: np.ndarray, n_parts: int, weights: np.ndarray) -> Here:
+def check(
+    folder: Path,
+    X: np.ndarray,
+    ids: np.ndarray,
+    parts: np.ndarray,
+    n_parts: int,
+    weights: np.ndarray,
+) -> Here:
     """Compare them with those of one machine."""
     found, here = merged(folder, X, ids, parts, n_parts, weights)
     members = components(link_graph(ids))
@@ -79,8 +101,15 @@ def check(folder: Path, X: np.ndarray, ids: np.ndarray, parts: np.ndarray, n_par
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(2, 300), st.integers(1, 6), st.integers(0, 2**32), st.sampled_from(["any", "cycles", "chain"]))
-def test_any_graph(tmp_path_factory: pytest.TempPathFactory, n: int, n_parts: int, seed: int, kind: str) -> None:
+@given(
+    st.integers(2, 300),
+    st.integers(1, 6),
+    st.integers(0, 2**32),
+    st.sampled_from(["any", "cycles", "chain"]),
+)
+def test_any_graph(
+    tmp_path_factory: pytest.TempPathFactory, n: int, n_parts: int, seed: int, kind: str
+) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)).astype(np.float32)
     ids = rng.integers(0, n, n)

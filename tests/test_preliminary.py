@@ -13,7 +13,14 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from nestmap import Communities, build_hierarchy
-from nestmap.preliminary import KINDS, LinearMap, eigen, fit_pca, make_preliminary, pca_source
+from nestmap.method.preliminary import (
+    KINDS,
+    LinearMap,
+    eigen,
+    fit_pca,
+    make_preliminary,
+    pca_source,
+)
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
@@ -32,7 +39,8 @@ def test_pca_is_pca(shape: tuple[int, int]) -> None:
 def test_standardized_pca() -> None:
     X = digits().astype(np.float64)
     same_up_to_sign(
-        fit_pca(X, 2, True)(X, 2), PCA(2, svd_solver="full").fit_transform(StandardScaler().fit_transform(X))
+        fit_pca(X, 2, True)(X, 2),
+        PCA(2, svd_solver="full").fit_transform(StandardScaler().fit_transform(X)),
     )
 
 
@@ -54,7 +62,9 @@ def test_components_beyond_the_rank_are_zero() -> None:
 def test_rule_for_the_level() -> None:
     rng = np.random.default_rng(0)
     small = build_hierarchy(digits())
-    assert pca_source(digits(), small)[0] is not small.levels[0].centroids  # X itself: level 0 is small
+    assert (
+        pca_source(digits(), small)[0] is not small.levels[0].centroids
+    )  # X itself: level 0 is small
     X = rng.normal(size=(9000, 3)).astype(np.float32)
     tree = build_hierarchy(X, n_jobs=2)
     chosen = [k for k, level in enumerate(tree) if level.centroids is pca_source(X, tree)[0]]
@@ -114,23 +124,31 @@ def test_rows_are_read_in_blocks_from_any_array(
     kind: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, tree = digits(), build_hierarchy(digits())
-    whole = make_preliminary(X.astype("f8") if dtype == "f8" else X, tree, 2, kind, seed=3, standardize=True)
+    whole = make_preliminary(
+        X.astype("f8") if dtype == "f8" else X, tree, 2, kind, seed=3, standardize=True
+    )
     mapped = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=X.shape)
     mapped[:] = X
     for module in ("maps", "pca"):
-        monkeypatch.setattr(f"nestmap.preliminary.{module}.BLOCK_VALUES", 5000)
-    found = [make_preliminary(mapped, tree, 2, kind, seed=3, standardize=True, n_threads=t) for t in (1, 3)]
+        monkeypatch.setattr(f"nestmap.method.preliminary.{module}.BLOCK_VALUES", 5000)
+    found = [
+        make_preliminary(mapped, tree, 2, kind, seed=3, standardize=True, n_threads=t)
+        for t in (1, 3)
+    ]
     np.testing.assert_array_equal(found[0].rows, found[1].rows)
     np.testing.assert_allclose(found[0].rows, whole.rows, atol=1e-9 * np.ptp(whole.rows))
     assert whole.transform is not None
-    np.testing.assert_array_equal(whole.transform(mapped, 2), whole.rows)  # the blocks make no difference
+    np.testing.assert_array_equal(
+        whole.transform(mapped, 2), whole.rows
+    )  # the blocks make no difference
 
 
 def test_wide_rows_are_read_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(12, 200)) * np.linspace(1, 4, 200) + 10
     whole = fit_pca(X, 3)
     monkeypatch.setattr(
-        "nestmap.preliminary.pca.blocks", lambda n, width, values=0: [slice(i, i + 7) for i in range(0, n, 7)]
+        "nestmap.method.preliminary.pca.blocks",
+        lambda n, width, values=0: [slice(i, i + 7) for i in range(0, n, 7)],
     )
     np.testing.assert_allclose(fit_pca(X, 3).basis, whole.basis, atol=1e-9)
 
@@ -173,7 +191,9 @@ def test_components_of_odd_data(name: str, store: type, standardize: bool) -> No
     for k in (1, 2, 6):
         z = fit_pca(X, k, standardize)(X, 1)
         expected = variances(ODD[name], k, standardize)
-        np.testing.assert_allclose((z * z).sum(axis=0), expected, rtol=1e-7, atol=1e-10 * max(1.0, expected[0]))
+        np.testing.assert_allclose(
+            (z * z).sum(axis=0), expected, rtol=1e-7, atol=1e-10 * max(1.0, expected[0])
+        )
         np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-9)
 
 
@@ -227,21 +247,27 @@ class TestEigenvectors:
         top = np.sort(values)[::-1][:k]
         length = (top > 1e-13 * top[0]).astype(float)
         np.testing.assert_allclose(found.T @ found, np.diag(length), atol=1e-9)
-        np.testing.assert_allclose(np.diag(found.T @ matrix @ found), top * length, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            np.diag(found.T @ matrix @ found), top * length, rtol=1e-9, atol=1e-12
+        )
 
     def test_iterations_that_do_not_end_are_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
         matrix = self.matrix(np.linspace(1, 1.001, 300))
         monkeypatch.setattr(eigen, "_MOST_CYCLES", 1)
         assert eigen._lanczos(matrix.dot, 300, 2, 20) is None
         found = eigen.leading_eigenvectors(matrix.dot, 300, 2)
-        np.testing.assert_allclose(np.diag(found.T @ matrix @ found), [1.001, 1.001 - 0.001 / 299], rtol=1e-12)
+        np.testing.assert_allclose(
+            np.diag(found.T @ matrix @ found), [1.001, 1.001 - 0.001 / 299], rtol=1e-12
+        )
         monkeypatch.setattr(eigen, "_FULL", 299)  # too large: the best there is
         about = eigen.leading_eigenvectors(matrix.dot, 300, 2)
         np.testing.assert_allclose(about.T @ about, np.eye(2), atol=1e-9)
 
     def test_nothing(self) -> None:
         for n in (1, 300):
-            np.testing.assert_array_equal(eigen.leading_eigenvectors(np.zeros((n, n)).dot, n, 2), np.zeros((n, 2)))
+            np.testing.assert_array_equal(
+                eigen.leading_eigenvectors(np.zeros((n, n)).dot, n, 2), np.zeros((n, 2))
+            )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nestmap._native import twins
-from nestmap._points.duplicates import hash_points
-from nestmap._points.point_set import make_points
-from nestmap.neighbors.choice import MOST_PAIRS, Search, decide, predicted_pairs
-from nestmap.neighbors.join import Joined, join_points
-from nestmap.neighbors.products import keep_nearest
-from nestmap.neighbors.spaces import ProductSpace
+from nestmap.core.native import twins
+from nestmap.core.points.duplicates import hash_points
+from nestmap.core.points.point_set import make_points
+from nestmap.method.neighbors.choice import MOST_PAIRS, Search, decide, predicted_pairs
+from nestmap.method.neighbors.join import Joined, join_points
+from nestmap.method.neighbors.products import keep_nearest
+from nestmap.method.neighbors.spaces import ProductSpace
 
 
 def far_apart(n: int = 3000, n_cols: int = 400) -> np.ndarray:
@@ -26,7 +26,9 @@ def joined(X: np.ndarray, metric: str, n_threads: int = 2) -> Joined:
 def is_brute_force(X: np.ndarray, metric: str, found: Joined) -> bool:
     points = make_points(X, metric, keys=hash_points(X, 1))
     squared, ids = twins.nearest(points, points, norm="L2", exclude_self=True)
-    return bool(np.array_equal(found.ids, ids) and np.allclose(found.squared, squared, rtol=1e-12, atol=0))
+    return bool(
+        np.array_equal(found.ids, ids) and np.allclose(found.squared, squared, rtol=1e-12, atol=0)
+    )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
@@ -68,7 +70,11 @@ def test_products_are_not_taken_where_bounds_rule_out_much() -> None:
 
 @pytest.mark.parametrize("scale", [1.0, 1e-18])
 def test_the_error_of_products_is_bounded(scale: float) -> None:
-    X = far_apart(300, 700) * np.geomspace(1, 1e4, 300, dtype=np.float32)[:, None] * np.float32(scale)
+    X = (
+        far_apart(300, 700)
+        * np.geomspace(1, 1e4, 300, dtype=np.float32)[:, None]
+        * np.float32(scale)
+    )
     X[0] = 1  # the unit of the others
     space = ProductSpace(make_points(X, "euclidean"))
     rows = np.arange(300)
@@ -83,11 +89,17 @@ def test_the_least_of_all_that_is_told_is_kept() -> None:
     squared, ids = np.full(20, np.inf), np.full(20, -1)
     told: list[list[tuple[float, int, int]]] = [[] for _ in range(20)]
     for _ in range(30):
-        places, rows, away = rng.integers(0, 20, 40), rng.integers(0, 50, 40), rng.integers(0, 9, 40) / 4
+        places, rows, away = (
+            rng.integers(0, 20, 40),
+            rng.integers(0, 50, 40),
+            rng.integers(0, 9, 40) / 4,
+        )
         keep_nearest(squared, ids, places, rows, away, keys)
         for place, row, distance in zip(places, rows, away, strict=True):
             told[place].append((distance, int(keys[row]), int(row)))
-    assert [(d, i) for d, i in zip(squared, ids, strict=True)] == [(min(t)[0], min(t)[2]) for t in told]
+    assert [(d, i) for d, i in zip(squared, ids, strict=True)] == [
+        (min(t)[0], min(t)[2]) for t in told
+    ]
 
 
 def test_auto_is_exact_where_products_are_cheap() -> None:

@@ -11,9 +11,10 @@ import time
 import pytest
 from conftest import LIMIT, line_of
 
-from nestmap import ProgressEvent, _progress
-from nestmap._parallel import map_blocks
-from nestmap._progress import Progress
+from nestmap import ProgressEvent
+from nestmap.core import progress as _progress
+from nestmap.core.progress import Progress
+from nestmap.core.threads import map_blocks
 
 
 class Clock:
@@ -46,8 +47,13 @@ def test_events(clock: Clock) -> None:
     assert one[0] == ProgressEvent("one", 0.0, 0.0, None)
     assert one[-1] == ProgressEvent("one", 1.0, pytest.approx(2.0), 0.0)
     assert 15 <= len(one) <= 22 and [event.share for event in one].count(1.0) == 1
-    assert one[1].seconds_left is None and one[-2].seconds_left == pytest.approx(2 - one[-2].seconds)
-    assert [(event.stage, event.share) for event in events[len(one) :]] == [("two", 0.0), ("two", 1.0)]
+    assert one[1].seconds_left is None and one[-2].seconds_left == pytest.approx(
+        2 - one[-2].seconds
+    )
+    assert [(event.stage, event.share) for event in events[len(one) :]] == [
+        ("two", 0.0),
+        ("two", 1.0),
+    ]
     with pytest.raises(AttributeError):
         events[0].share = 0.5  # type: ignore[misc]
 
@@ -111,7 +117,9 @@ def test_callback_that_raises_stops() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 100])
 def test_blocks_in_order(n: int, n_threads: int) -> None:
     shares: list[float] = []
-    assert map_blocks(lambda i: i * i, range(n), n_threads, shares.append) == [i * i for i in range(n)]
+    assert map_blocks(lambda i: i * i, range(n), n_threads, shares.append) == [
+        i * i for i in range(n)
+    ]
     assert map_blocks(lambda i: None, range(n), n_threads) == [None] * n
     assert shares == sorted(shares) and (n == 0 or shares[-1] == 1.0)
 
@@ -181,7 +189,7 @@ def test_ctrl_c(n_threads: int) -> None:
     code = f"""
 import signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with SIGINT ignored
-from nestmap._parallel import map_blocks
+from nestmap.core.threads import map_blocks
 def work(i):
     if i == 5:
         print("go", flush=True)

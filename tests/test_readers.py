@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.io import savemat
 
 from nestmap import HNNE, FileFormatError
-from nestmap.readers import Table, read_table, table, text
+from nestmap.app.readers import Table, read_table, table, text
 
 X = digits()[:30, 10:16]
 
@@ -35,7 +35,8 @@ def csv_of(rows: np.ndarray, names: str = "") -> str:
 class TestDelimited:
     def test_numbers_names_and_metadata(self, tmp_path: Path) -> None:
         path = write(
-            tmp_path / "cars.csv", 'name,weight,"power, hp",maker\nA,1200,60,"X, Inc."\n"B ""b""",900,45.5,Y\n'
+            tmp_path / "cars.csv",
+            'name,weight,"power, hp",maker\nA,1200,60,"X, Inc."\n"B ""b""",900,45.5,Y\n',
         )
         found = read_table(path, id="name")
         assert found.X.tolist() == [[1200, 60], [900, 45.5]] and found.X.dtype == np.float32
@@ -48,16 +49,21 @@ class TestDelimited:
 
     def test_columns_of_prose_are_pointed_out(self, tmp_path: Path) -> None:
         path = write(
-            tmp_path / "r.csv", "n,city,review\n" + "".join(f"{i},Rome,it was a good day {i}\n" for i in (1, 5, 9))
+            tmp_path / "r.csv",
+            "n,city,review\n" + "".join(f"{i},Rome,it was a good day {i}\n" for i in (1, 5, 9)),
         )
         assert "city (text), review (text; --text review maps it)" in str(read_table(path))
         assert "1 column used (n)" in str(read_table(path))
-        with pytest.raises(ValueError, match=r"--text\) takes a column called 'text'.*\(--text review\)"):
+        with pytest.raises(
+            ValueError, match=r"--text\) takes a column called 'text'.*\(--text review\)"
+        ):
             read_table(path, text=True)
 
     @pytest.mark.parametrize("mark", [",", "\t", ";", "|", " "])
     @pytest.mark.parametrize("header", [True, False])
-    def test_separators_with_and_without_names(self, mark: str, header: bool, tmp_path: Path) -> None:
+    def test_separators_with_and_without_names(
+        self, mark: str, header: bool, tmp_path: Path
+    ) -> None:
         names = mark.join("abcdef") + "\n" if header else ""
         path = write(tmp_path / "t.csv", names + csv_of(X).replace(",", mark))
         found = read_table(path)
@@ -86,42 +92,62 @@ class TestDelimited:
         found = read_table(path, columns=["0"], label="f")
         assert found.columns == ("a",) and found.metadata["f"].tolist() == X[:, 5].tolist()
         assert found.left_out["b"] == "not asked for" and found.left_out["f"] == "the label"
-        for wrong, match in ((dict(columns=["bb"]), "did you mean 'b'"), (dict(columns=["3-9"]), "columns 0 to 5"),
-                             (dict(label="zz"), "label='zz' is no column"), (dict(id="q"), "id='q'")):  # fmt: skip
+        for wrong, match in (
+            (dict(columns=["bb"]), "did you mean 'b'"),
+            (dict(columns=["3-9"]), "columns 0 to 5"),
+            (dict(label="zz"), "label='zz' is no column"),
+            (dict(id="q"), "id='q'"),
+        ):
             with pytest.raises(ValueError, match=match):
                 read_table(path, **wrong)
 
     def test_a_column_that_counts_the_rows_is_left_out(self, tmp_path: Path) -> None:
         path = write(tmp_path / "t.csv", ",a,b\n0,1.5,2\n1,2.5,3\n2,0.5,1\n")
-        assert read_table(path).columns == ("a", "b") and read_table(path).left_out == {"": "counts the rows"}
-        assert read_table(write(path, "a,b\n0,2\n1,3\n2,4\n")).columns == ("a", "b")  # no counter by its name
+        assert read_table(path).columns == ("a", "b") and read_table(path).left_out == {
+            "": "counts the rows"
+        }
+        assert read_table(write(path, "a,b\n0,2\n1,3\n2,4\n")).columns == (
+            "a",
+            "b",
+        )  # no counter by its name
 
     def test_missing_numbers(self, tmp_path: Path) -> None:
         path = write(tmp_path / "t.csv", "a,b,who\n1,2,x\n,4,y\n5,NA,z\n7,8,w\n")
-        with pytest.raises(ValueError, match=r"t.csv: row 1 has no number in column 'a' \(2 are missing in 2 rows\)"):
+        with pytest.raises(
+            ValueError,
+            match=r"t.csv: row 1 has no number in column 'a' \(2 are missing in 2 rows\)",
+        ):
             read_table(path)
-        np.testing.assert_allclose(read_table(path, missing="mean").X, [[1, 2], [13 / 3, 4], [5, 14 / 3], [7, 8]])
+        np.testing.assert_allclose(
+            read_table(path, missing="mean").X, [[1, 2], [13 / 3, 4], [5, 14 / 3], [7, 8]]
+        )
         dropped = read_table(path, missing="drop", id="who")
         assert dropped.X.tolist() == [[1, 2], [7, 8]] and dropped.names.tolist() == ["x", "w"]
         assert "2 rows (a number is missing)" in str(dropped)
         with pytest.raises(ValueError, match="missing='what'"):
             read_table(path, missing="what")
 
-    def test_errors_name_line_and_column(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_errors_name_line_and_column(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(text, "_LOOK", 2)
         for content, match in (
             ("a,b\n1,2\n3,4\n5,six\n", r"t.csv, line 4, column 'b': 'six' is no number"),
             ('a,b\n"1\n",2\n3,4\n5\n', r"t.csv, line 5: 1 columns; expected 2 \(a, b\)"),
-            ("", "is empty"), ("\n\n", "is empty"), ("a,b\n", "no rows"),
+            ("", "is empty"),
+            ("\n\n", "is empty"),
+            ("a,b\n", "no rows"),
             ("a,b\nx,y\n", "no column of numbers among a, b"),
-        ):  # fmt: skip
+        ):
             with pytest.raises(ValueError, match=match):
                 read_table(write(tmp_path / "t.csv", content))
         (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n3,\xff\n")
         with pytest.raises(FileFormatError, match="line 3: is not UTF-8"):
             read_table(tmp_path / "t.csv")
 
-    def test_blocks_and_spilling_make_no_difference(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_blocks_and_spilling_make_no_difference(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         path = write(tmp_path / "t.csv", csv_of(X, "a,b,c,d,e,f\n"))
         monkeypatch.setattr(text, "_CELLS", 42)
         monkeypatch.setattr(text, "_LOOK", 5)
@@ -154,16 +180,26 @@ class TestArrays:
         np.save(tmp_path / "x.npy", X.astype(np.float16))
         write(tmp_path / "x_words.txt", "".join(f"w{i}\n" for i in range(30)))
         found = read_table(tmp_path / "x.npy")
-        assert isinstance(found.X, np.memmap) and found.X.dtype == np.float16 and found.names[3] == "w3"
+        assert (
+            isinstance(found.X, np.memmap)
+            and found.X.dtype == np.float16
+            and found.names[3] == "w3"
+        )
 
     def test_npz(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "a.npz", X=X, y=np.arange(30), other=np.zeros((2, 2)))
         found = read_table(tmp_path / "a.npz", label="y")
         np.testing.assert_array_equal(found.X, X)
-        assert found.metadata["y"].tolist() == [*range(30)] and found.left_out["other"] == "another array"
+        assert (
+            found.metadata["y"].tolist() == [*range(30)]
+            and found.left_out["other"] == "another array"
+        )
         assert read_table(tmp_path / "a.npz", key="other").X.shape == (2, 2)
         np.savez(tmp_path / "b.npz", one=X, two=X)
-        for options, match in (({}, "which array holds the rows"), (dict(key="three"), "key='three' is not there")):
+        for options, match in (
+            ({}, "which array holds the rows"),
+            (dict(key="three"), "key='three' is not there"),
+        ):
             with pytest.raises(ValueError, match=match):
                 read_table(tmp_path / "b.npz", **options)
         np.savez(tmp_path / "c.npz", X=np.array([{}], dtype=object))
@@ -201,14 +237,22 @@ class TestArrays:
             (tmp_path / name).write_bytes(b"".join(rows)[:-1])
             with pytest.raises(FileFormatError, match="cut short"):
                 read_table(tmp_path / name)
-        (tmp_path / "x.bvecs").write_bytes(struct.pack("<iBB", 2, 1, 2) + struct.pack("<iBB", 3, 1, 2))
-        with pytest.raises(FileFormatError, match="row 1: a vector of 3 numbers after vectors of 2"):
+        (tmp_path / "x.bvecs").write_bytes(
+            struct.pack("<iBB", 2, 1, 2) + struct.pack("<iBB", 3, 1, 2)
+        )
+        with pytest.raises(
+            FileFormatError, match="row 1: a vector of 3 numbers after vectors of 2"
+        ):
             read_table(tmp_path / "x.bvecs")
 
     def test_h5(self, tmp_path: Path) -> None:
         h5py = pytest.importorskip("h5py")
         with h5py.File(tmp_path / "x.h5", "w") as file:
-            file["group/X"], file["names"], file["small"] = X, [f"n{i}" for i in range(30)], np.zeros((2, 2))
+            file["group/X"], file["names"], file["small"] = (
+                X,
+                [f"n{i}" for i in range(30)],
+                np.zeros((2, 2)),
+            )
         with pytest.raises(ValueError, match="which array holds the rows"):
             read_table(tmp_path / "x.h5")
         found = read_table(tmp_path / "x.h5", key="group/X", id="names")
@@ -232,23 +276,39 @@ class TestArrays:
         anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
         data = anndata.AnnData(
             sparse.csr_matrix(X) if as_sparse else X,
-            obs=pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 15), "n": range(30)}, [f"c{i}" for i in range(30)]),
-        )  # fmt: skip
+            obs=pd.DataFrame(
+                {"kind": pd.Categorical(["a", "b"] * 15), "n": range(30)},
+                [f"c{i}" for i in range(30)],
+            ),
+        )
         data.write_h5ad(tmp_path / "cells.h5ad")
         found = read_table(tmp_path / "cells.h5ad", label="kind")
-        assert sparse.issparse(found.X) == as_sparse and found.names[1] == "c1" and len(found.columns) == 6
-        assert found.metadata["kind"].tolist() == ["a", "b"] * 15 and found.metadata["n"].dtype.kind == "i"
+        assert (
+            sparse.issparse(found.X) == as_sparse
+            and found.names[1] == "c1"
+            and len(found.columns) == 6
+        )
+        assert (
+            found.metadata["kind"].tolist() == ["a", "b"] * 15
+            and found.metadata["n"].dtype.kind == "i"
+        )
         some = read_table(tmp_path / "cells.h5ad", columns=["1", "3"]).X
         np.testing.assert_array_equal(some.toarray() if as_sparse else some, X[:, [1, 3]])
         data.obsm["X_pca"] = X[:, :2]
         data.write_h5ad(tmp_path / "cells.h5ad")
         assert read_table(tmp_path / "cells.h5ad").X.shape == (30, 2)
         assert read_table(tmp_path / "cells.h5ad", key="X").X.shape == (30, 6)
-        with pytest.raises(ValueError, match="key='obsm/X_umap' is not there; it has X, obsm/X_pca"):
+        with pytest.raises(
+            ValueError, match="key='obsm/X_umap' is not there; it has X, obsm/X_pca"
+        ):
             read_table(tmp_path / "cells.h5ad", key="obsm/X_umap")
-        empty = anndata.AnnData(obs=data.obs, obsm={"X_hnne": X[:, :2]})  # what `nestmap export` writes
+        empty = anndata.AnnData(
+            obs=data.obs, obsm={"X_hnne": X[:, :2]}
+        )  # what `nestmap export` writes
         empty.write_h5ad(tmp_path / "map.h5ad")
-        with pytest.raises(ValueError, match=r"it has obsm/X_hnne: choose one with .*--key obsm/X_hnne"):
+        with pytest.raises(
+            ValueError, match=r"it has obsm/X_hnne: choose one with .*--key obsm/X_hnne"
+        ):
             read_table(tmp_path / "map.h5ad")
 
 
@@ -262,12 +322,16 @@ class TestArrow:
         names = [f"w{i}" for i in range(30)]
         rows = arrow.table({"a": X[:, 0], "b": X[:, 1].astype(np.int16), "who": names, "day": days})
         path = tmp_path / f"t{suffix}"
-        parquet.write_table(rows, path, row_group_size=7) if suffix == ".parquet" else feather.write_feather(
-            rows, path
-        )
+        parquet.write_table(
+            rows, path, row_group_size=7
+        ) if suffix == ".parquet" else feather.write_feather(rows, path)
         found = read_table(path, id="who")
         np.testing.assert_array_equal(found.X, X[:, :2])
-        assert found.columns == ("a", "b") and found.names[4] == "w4" and found.left_out["day"] == "dates"
+        assert (
+            found.columns == ("a", "b")
+            and found.names[4] == "w4"
+            and found.left_out["day"] == "dates"
+        )
         path.write_bytes(path.read_bytes()[:100])
         with pytest.raises(FileFormatError, match="truncated or damaged"):
             read_table(path)
@@ -279,14 +343,17 @@ class TestArrow:
 
         kind = arrow.list_(arrow.float32(), 6) if fixed else arrow.list_(arrow.float32())
         path = tmp_path / "t.parquet"
-        parquet.write_table(arrow.table({"text": ["t"] * 30, "embedding": arrow.array(X.tolist(), kind)}), path)
+        parquet.write_table(
+            arrow.table({"text": ["t"] * 30, "embedding": arrow.array(X.tolist(), kind)}), path
+        )
         found = read_table(path)
         np.testing.assert_array_equal(found.X, X)
         if not fixed:
             column = arrow.array([[1.0, 2.0], [3.0]], kind)
             parquet.write_table(arrow.table({"embedding": column}), path)
             with pytest.raises(
-                FileFormatError, match=r"row 1, column 'embedding': a vector of 1; expected a vector of 2"
+                FileFormatError,
+                match=r"row 1, column 'embedding': a vector of 1; expected a vector of 2",
             ):
                 read_table(path)
 
@@ -298,14 +365,19 @@ class TestArrow:
         parquet.write_table(arrow.table({"n": X[:, 0], "v": X[:, 1:].tolist()}), path)
         found = read_table(path)
         np.testing.assert_array_equal(found.X, X)
-        assert found.columns == ("n", "v[0]", "v[1]", "v[2]", "v[3]", "v[4]") and found.taken == ("n", "v")
+        assert found.columns == ("n", "v[0]", "v[1]", "v[2]", "v[3]", "v[4]") and found.taken == (
+            "n",
+            "v",
+        )
         np.testing.assert_array_equal(read_table(path, like=found.taken).X, X)
 
     def test_missing_numbers_are_named(self, tmp_path: Path) -> None:
         arrow = pytest.importorskip("pyarrow")
         from pyarrow import parquet
 
-        parquet.write_table(arrow.table({"a": [1, None, 3], "b": [1.0, 2.0, 3.0]}), tmp_path / "t.parquet")
+        parquet.write_table(
+            arrow.table({"a": [1, None, 3], "b": [1.0, 2.0, 3.0]}), tmp_path / "t.parquet"
+        )
         with pytest.raises(ValueError, match="row 1 has no number in column 'a'"):
             read_table(tmp_path / "t.parquet")
 
@@ -314,7 +386,10 @@ class TestWords:
     @pytest.mark.parametrize("name", ["glove.txt", "w2v.vec", "w2v.txt.gz"])
     def test_text(self, name: str, tmp_path: Path) -> None:
         words = ["the", ". . .", "ünï", *(f"w{i}" for i in range(27))]
-        content = "".join(f"{word} {' '.join(map(repr, row))}\n" for word, row in zip(words, X.tolist(), strict=True))
+        content = "".join(
+            f"{word} {' '.join(map(repr, row))}\n"
+            for word, row in zip(words, X.tolist(), strict=True)
+        )
         content = ("" if name == "glove.txt" else "30 6\n") + content
         data = content.encode()
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
@@ -323,7 +398,9 @@ class TestWords:
         assert found.names.tolist() == words and found.X.dtype == np.float32
 
     def test_binary(self, tmp_path: Path) -> None:
-        body = b"".join(f"w{i} ".encode() + row.astype("<f4").tobytes() + b"\n" for i, row in enumerate(X))
+        body = b"".join(
+            f"w{i} ".encode() + row.astype("<f4").tobytes() + b"\n" for i, row in enumerate(X)
+        )
         (tmp_path / "v.bin").write_bytes(b"30 6\n" + body)
         found = read_table(tmp_path / "v.bin")
         np.testing.assert_array_equal(found.X, X)
@@ -339,22 +416,37 @@ class TestWords:
 
 
 class TestTexts:
-    LINES = ("the cat sat on the mat", "a dog ate the cat", "stocks fell today", "markets and stocks rose", "")
+    LINES = (
+        "the cat sat on the mat",
+        "a dog ate the cat",
+        "stocks fell today",
+        "markets and stocks rose",
+        "",
+    )
 
     def test_lines(self, tmp_path: Path) -> None:
         path = write(tmp_path / "t.txt", "\n".join(self.LINES))
         found = read_table(path, text=True)
-        assert sparse.issparse(found.X) and found.X.shape[0] == 4 and found.metadata["text"][1] == self.LINES[1]
+        assert (
+            sparse.issparse(found.X)
+            and found.X.shape[0] == 4
+            and found.metadata["text"][1] == self.LINES[1]
+        )
         np.testing.assert_allclose(sparse.linalg.norm(found.X, axis=1), 1, rtol=1e-6)
         with pytest.raises(ValueError, match="lines of text, no numbers"):
             read_table(path)
 
     def test_a_column_and_new_texts(self, tmp_path: Path) -> None:
         path = write(
-            tmp_path / "t.csv", "n,what\n" + "".join(f'{i},"{line}"\n' for i, line in enumerate(self.LINES[:4]))
+            tmp_path / "t.csv",
+            "n,what\n" + "".join(f'{i},"{line}"\n' for i, line in enumerate(self.LINES[:4])),
         )
         found = read_table(path, text="what")
-        assert found.text == "what" and found.left_out == {"n": "a text is mapped"} and "4 texts (what)" in str(found)
+        assert (
+            found.text == "what"
+            and found.left_out == {"n": "a text is mapped"}
+            and "4 texts (what)" in str(found)
+        )
         again = read_table(path, text="what", words=found.words)
         np.testing.assert_array_equal(found.X.toarray(), again.X.toarray())
         with pytest.raises(ValueError, match="text='whut' is no column; did you mean 'what'"):
@@ -368,7 +460,9 @@ def test_what_a_file_is_goes_by_its_bytes_where_its_name_says_nothing(tmp_path: 
         np.save(file, X)
     np.testing.assert_array_equal(read_table(tmp_path / "rows").X, X)
     np.testing.assert_array_equal(read_table(write(tmp_path / "rows", csv_of(X))).X, X)
-    np.testing.assert_array_equal(read_table(write(tmp_path / "rows.txt", csv_of(X).replace(",", " "))).X, X)
+    np.testing.assert_array_equal(
+        read_table(write(tmp_path / "rows.txt", csv_of(X).replace(",", " "))).X, X
+    )
     with zipfile.ZipFile(tmp_path / "rows.zip", "w") as archive:
         archive.writestr("inner.csv", csv_of(X))
     np.testing.assert_array_equal(read_table(tmp_path / "rows.zip").X, X)
@@ -381,15 +475,25 @@ def test_what_a_file_is_goes_by_its_bytes_where_its_name_says_nothing(tmp_path: 
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    code = "from nestmap.readers import read_table; t = read_table('-'); print(t.X.sum(), t)"
+    code = "from nestmap.app.readers import read_table; t = read_table('-'); print(t.X.sum(), t)"
     done = subprocess.run(
-        [sys.executable, "-c", code], input=csv_of(X), capture_output=True, text=True, check=True, timeout=LIMIT
+        [sys.executable, "-c", code],
+        input=csv_of(X),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
     )
-    assert done.stdout.split() == f"{X.sum()} standard input: 30 rows, 6 columns used (0, 1, 2, 3, 4, 5)".split()
+    assert (
+        done.stdout.split()
+        == f"{X.sum()} standard input: 30 rows, 6 columns used (0, 1, 2, 3, 4, 5)".split()
+    )
 
 
 @pytest.mark.parametrize("path", ["t.parquet", "t.h5", "t.zarr"])
-def test_a_library_that_is_missing_is_named(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_missing_is_named(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("pyarrow", "h5py", "zarr"):
         monkeypatch.setitem(sys.modules, name, None)
     write(tmp_path / path, "x")
@@ -402,12 +506,17 @@ def test_a_plain_install_reads_tables(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", csv_of(X, "a,b,c,d,e,f\n"))
     code = (
         "import sys\n"
-        "for name in ('pandas', 'pyarrow', 'h5py', 'anndata', 'zarr', 'matplotlib'): sys.modules[name] = None\n"
-        "from nestmap.readers import read_table\n"
+        "for name in ('pandas', 'pyarrow', 'h5py', 'anndata', 'zarr', 'matplotlib'): "
+        "sys.modules[name] = None\n"
+        "from nestmap.app.readers import read_table\n"
         "print(read_table(sys.argv[1]).X.shape)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False, timeout=LIMIT
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT,
     )
     assert done.stdout.strip() == "(30, 6)", done.stderr
 

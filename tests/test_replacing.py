@@ -1,4 +1,6 @@
-"""Files and folders that are whole or absent, whoever else writes them, and whatever was left by whom."""
+"""Files and folders that are whole or absent, whoever else writes them, and whatever was left by
+whom.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from conftest import LIMIT, digits
 
 import nestmap
 from nestmap import HNNE
-from nestmap._work.replacing import replaced, temporary
+from nestmap.core.work.replacing import replaced, temporary
 
 
 def left_by(pid: int, path: Path, ending: str = "part") -> Path:
@@ -137,5 +139,8 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(FileExistsError, match="is a folder or a device"), temporary(tmp_path / name) as part:
+        with (
+            pytest.raises(FileExistsError, match="is a folder or a device"),
+            temporary(tmp_path / name) as part,
+        ):
             np.save(part, np.zeros(1))

@@ -1,4 +1,6 @@
-"""Folders of runs with something wrong in them: one sentence and exit code 3, whatever command reads them."""
+"""Folders of runs with something wrong in them: one sentence and exit code 3, whatever command
+reads them.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from fuzz import folders
 from fuzz.mutations import ODD, Container, at, paths_of, to_json
 
 from nestmap import FINCH, HNNE, ModelFileError
-from nestmap.cli import main
-from nestmap.runs.extras import read_images, read_trust
-from nestmap.runs.folder import Run
-from nestmap.runs.record import read_record, to_text
+from nestmap.app.cli import main
+from nestmap.app.runs.extras import read_images, read_trust
+from nestmap.app.runs.folder import Run
+from nestmap.app.runs.record import read_record, to_text
 
 ROWS = np.random.default_rng(0).normal(size=(40, 4))
 
@@ -62,7 +64,10 @@ def test_any_value_anywhere_in_the_record_is_read_or_refused(run: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"levels": [{"level": 0, "clusters": "12"}]}, "'levels[0].clusters' is '12', which is no whole number"),
+        (
+            {"levels": [{"level": 0, "clusters": "12"}]},
+            "'levels[0].clusters' is '12', which is no whole number",
+        ),
         ({"levels": []}, "'levels' are not numbered from 0"),
         ({"levels": 3}, "'levels' is 3, which is no list"),
         ({"label_level": 2}, "'label_level' is 2, of 2 levels"),
@@ -103,7 +108,9 @@ def test_a_record_without_a_key_that_is_read(run: Path) -> None:
         {"file", "n_columns", "metadata", "parameters", "largest", "far_distance", "quality"},
     )
     for key in good:
-        (run / "run.json").write_text(json.dumps({name: value for name, value in good.items() if name != key}))
+        (run / "run.json").write_text(
+            json.dumps({name: value for name, value in good.items() if name != key})
+        )
         if key in optional:  # of older runs, or only for people
             assert to_text(read_record(run))
         else:
@@ -111,7 +118,9 @@ def test_a_record_without_a_key_that_is_read(run: Path) -> None:
                 read_record(run)
 
 
-def test_halves_of_characters_are_printed_as_something(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_halves_of_characters_are_printed_as_something(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A name of a file that is no UTF-8 is no damage."""
     (run / "run.json").write_text(json.dumps({**record_of(run), "source": "caf\udce9.csv"}))
     for command in (["info", run], ["info", run, "--json"], ["labels", run, "-o", "-"]):
@@ -144,7 +153,11 @@ def test_rows_must_be_those_of_the_record(run: Path, capsys: pytest.CaptureFixtu
     ends_with("run.json says ['price', 'kind']", *export, capsys=capsys)
     changed(run, "rows.nestmap", lambda file: file.document["arrays"].pop("columns/ends"))
     ends_with("names no columns; run.json says 4", *export, capsys=capsys)
-    changed(run, "rows.nestmap", lambda file: file.arrays.update({"metadata/0": file.arrays["metadata/0"][:-1]}))
+    changed(
+        run,
+        "rows.nestmap",
+        lambda file: file.arrays.update({"metadata/0": file.arrays["metadata/0"][:-1]}),
+    )
     ends_with("'metadata/0' has shape (39,)", *export, capsys=capsys)
 
 
@@ -169,7 +182,11 @@ def test_true_neighbours_and_pictures_must_fit_the_rows(run: Path) -> None:
     changed(run, "trust.nestmap", lambda file: file.document.update(scores=None))
     with pytest.raises(ModelFileError, match=r"trust\.nestmap: .*'scores' is None"):
         read_trust(run, 40)
-    for values in (lambda pixels: pixels[..., None], lambda pixels: pixels[0, 0, 0], lambda pixels: pixels[:, :0]):
+    for values in (
+        lambda pixels: pixels[..., None],
+        lambda pixels: pixels[0, 0, 0],
+        lambda pixels: pixels[:, :0],
+    ):
         changed(run, "images.nestmap", put("pixels", values))
         with pytest.raises(ModelFileError, match=r"images\.nestmap"):
             read_images(run, 40)

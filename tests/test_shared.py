@@ -7,12 +7,12 @@ import pytest
 from conftest import builds
 from scipy import sparse
 
-from nestmap._points.duplicates import hash_points
-from nestmap._points.point_set import make_points
-from nestmap.neighbors.graph import neighbor_graph
-from nestmap.neighbors.item_graph import ItemGraph, find_row_graph
-from nestmap.neighbors.join import join_points
-from nestmap.neighbors.shared import FEW, Shared, share_rows, shares_rows
+from nestmap.core.points.duplicates import hash_points
+from nestmap.core.points.point_set import make_points
+from nestmap.method.neighbors.graph import neighbor_graph
+from nestmap.method.neighbors.item_graph import ItemGraph, find_row_graph
+from nestmap.method.neighbors.join import join_points
+from nestmap.method.neighbors.shared import FEW, Shared, share_rows, shares_rows
 
 pytestmark = pytest.mark.skipif(not builds(), reason="there is no compiled module")
 COPIES = 400
@@ -20,7 +20,9 @@ COPIES = 400
 
 def some_rows(rank: int = 12, columns: int = 150) -> np.ndarray:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(6000, rank)) @ rng.normal(size=(rank, columns)) + rng.normal(size=(6000, columns))
+    X = rng.normal(size=(6000, rank)) @ rng.normal(size=(rank, columns)) + rng.normal(
+        size=(6000, columns)
+    )
     X[-COPIES:] = X[:COPIES]
     return X.astype(np.float32)
 
@@ -47,7 +49,9 @@ def test_the_join_finds_the_same_with_short_rows_of_the_graph(metric: str) -> No
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
 @pytest.mark.parametrize("rank", [12, 149])  # few directions tell much, or little
-def test_the_graph_of_shared_rows_is_of_distinct_ones_and_near_the_truth(metric: str, rank: int) -> None:
+def test_the_graph_of_shared_rows_is_of_distinct_ones_and_near_the_truth(
+    metric: str, rank: int
+) -> None:
     X = some_rows(rank)
     graph = shared_graph(X, metric)[1]
     distinct = X[:-COPIES]

@@ -24,7 +24,10 @@ X, KINDS = digits()[:300], load_digits().target[:300].astype(str)
 
 def cells(rows: Any = X) -> Any:
     return anndata.AnnData(
-        rows.copy(), obs=pandas.DataFrame({"kind": pandas.Categorical(KINDS)}, index=[f"c{i}" for i in range(300)])
+        rows.copy(),
+        obs=pandas.DataFrame(
+            {"kind": pandas.Categorical(KINDS)}, index=[f"c{i}" for i in range(300)]
+        ),
     )
 
 
@@ -43,20 +46,27 @@ def test_what_a_map_leaves() -> None:
         assert column.cat.categories.tolist() == [str(i) for i in range(n)]
         assert column.astype(int).tolist() == model.hierarchy_.labels(k).tolist()
     found = adata.uns["hnne"]
-    assert found["n_clusters"].tolist() == [*model.hierarchy_.level_sizes] and found["params"]["use_rep"] == "X"
+    assert (
+        found["n_clusters"].tolist() == [*model.hierarchy_.level_sizes]
+        and found["params"]["use_rep"] == "X"
+    )
     assert found["label_level"] == model.label_level_
 
 
 def test_parameters_keys_and_copies() -> None:
     adata = cells()
-    other = nestmap.sc.tl.hnne(adata, key_added="deep", n_components=3, metric="cosine", radius=0.2, copy=True)
+    other = nestmap.sc.tl.hnne(
+        adata, key_added="deep", n_components=3, metric="cosine", radius=0.2, copy=True
+    )
     assert [*adata.obs] == ["kind"] and other.obsm["X_deep"].shape == (300, 3)
     params = other.uns["deep"]["params"]
     assert params["radius"] == 0.2 and params["metric"] == "cosine"
     nestmap.sc.tl.hnne(other, key_added="deep")
     other.obs["deep_9"] = other.obs["deep_99x"] = "old"
     nestmap.sc.tl.hnne(other, key_added="deep", n_pcs=20)
-    assert "deep_9" not in other.obs and "deep_99x" in other.obs  # of an earlier map with more levels
+    assert (
+        "deep_9" not in other.obs and "deep_99x" in other.obs
+    )  # of an earlier map with more levels
     np.testing.assert_array_equal(other.obsm["X_deep"], HNNE().fit(X[:, :20]).embedding_)
 
 
@@ -66,9 +76,11 @@ def test_representations() -> None:
     adata.obsm["frame"] = pandas.DataFrame(X[:, :9], index=adata.obs_names, columns=[*"abcdefghi"])
     adata.layers["counts"] = X * 2
     for options, rows, name in (
-        ({}, X[:, 10:30], "X_pca"), ({"use_rep": "X"}, X, "X"), ({"use_rep": "frame"}, X[:, :9], "frame"),
+        ({}, X[:, 10:30], "X_pca"),
+        ({"use_rep": "X"}, X, "X"),
+        ({"use_rep": "frame"}, X[:, :9], "frame"),
         ({"layer": "counts"}, X * 2, "layers/counts"),
-    ):  # fmt: skip
+    ):
         nestmap.sc.tl.hnne(adata, **options)
         np.testing.assert_array_equal(adata.obsm["X_hnne"], HNNE().fit(rows).embedding_)
         assert adata.uns["hnne"]["params"]["use_rep"] == name
@@ -83,7 +95,9 @@ def test_sparse_and_backed(tmp_path: Path) -> None:
         backed = anndata.read_h5ad(tmp_path / f"{name}.h5ad", backed="r")
         nestmap.sc.tl.hnne(backed)
         np.testing.assert_array_equal(backed.obsm["X_hnne"], adata.obsm["X_hnne"])
-        assert nestmap.sc.tl.hnne(backed, copy=True).obs["hnne"].tolist() == adata.obs["hnne"].tolist()
+        assert (
+            nestmap.sc.tl.hnne(backed, copy=True).obs["hnne"].tolist() == adata.obs["hnne"].tolist()
+        )
         backed.file.close()
         adata.write_h5ad(tmp_path / "again.h5ad")  # all that was added can be written
         again = anndata.read_h5ad(tmp_path / "again.h5ad")
@@ -98,17 +112,20 @@ def test_neighbors_of_scanpy() -> None:
     expected = HNNE(neighbors=adata.obsp["far_distances"]).fit(X)
     np.testing.assert_array_equal(adata.obsm["X_hnne"], expected.embedding_)
     assert (
-        adata.uns["hnne"]["neighbors"].startswith("given: 300 rows") and adata.uns["hnne"]["params"]["use_neighbors"]
+        adata.uns["hnne"]["neighbors"].startswith("given: 300 rows")
+        and adata.uns["hnne"]["params"]["use_neighbors"]
     )
 
 
 def test_refusals() -> None:
     adata = cells()
     for options, said in (
-        ({"use_rep": "X_pc"}, "use_rep='X_pc' is not there; adata has none"), ({"layer": "raw"}, "layer='raw'"),
-        ({"use_neighbors": True}, "run scanpy.pp.neighbors"), ({"n_pcs": 99}, "n_pcs=99: X has 64 columns"),
+        ({"use_rep": "X_pc"}, "use_rep='X_pc' is not there; adata has none"),
+        ({"layer": "raw"}, "layer='raw'"),
+        ({"use_neighbors": True}, "run scanpy.pp.neighbors"),
+        ({"n_pcs": 99}, "n_pcs=99: X has 64 columns"),
         ({"use_rep": "X_pca", "layer": "a"}, "give one of them"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=said):
             nestmap.sc.tl.hnne(adata, **options)
     with pytest.raises(TypeError, match="use_neighbors=True"):
@@ -134,12 +151,16 @@ def test_plots(tmp_path: Path) -> None:
     adata.var_names = [f"g{i}" for i in range(64)]
     nestmap.sc.tl.hnne(adata)
     axes = nestmap.sc.pl.hnne(adata, save=tmp_path / "map.png")
-    assert texts_of(axes) <= {*adata.obs["hnne"].cat.categories} and (tmp_path / "map.png").stat().st_size > 10_000
+    assert (
+        texts_of(axes) <= {*adata.obs["hnne"].cat.categories}
+        and (tmp_path / "map.png").stat().st_size > 10_000
+    )
     named = nestmap.sc.pl.hnne(adata, color="kind")
     assert {text.get_text() for text in named.get_legend().get_texts()} == {*KINDS}
-    assert named.get_legend().get_title().get_text() == "kind" and texts_of(named) <= {*KINDS, ""} | {
-        name for name in texts_of(named) if "/" in name
-    }
+    assert named.get_legend().get_title().get_text() == "kind" and texts_of(named) <= {
+        *KINDS,
+        "",
+    } | {name for name in texts_of(named) if "/" in name}
     several = nestmap.sc.pl.hnne(adata, color=["kind", "g20"], labels="kind", level=0)
     assert [each.get_title() for each in several] == ["kind", "g20"]
     with pytest.raises(ValueError, match="color='kin' is neither a column of obs nor a gene"):
@@ -168,5 +189,7 @@ def test_nothing_is_imported_for_it() -> None:
         "import sys, sklearn.base; early = set(sys.modules); import nestmap; nestmap.sc.tl.hnne;"
         "assert not {'anndata', 'scanpy', 'matplotlib'} & (set(sys.modules) - early)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LIMIT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LIMIT
+    )
     assert done.returncode == 0, done.stderr

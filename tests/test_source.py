@@ -15,9 +15,9 @@ import pytest
 import zarr
 from scipy import sparse
 
-from nestmap._input import scratch as _scratch
-from nestmap._input.scratch import scratch_array
-from nestmap._input.source import RowSource, check_unchanged, file_of, load_source, open_rows
+from nestmap.core.input import scratch as _scratch
+from nestmap.core.input.scratch import scratch_array
+from nestmap.core.input.source import RowSource, check_unchanged, file_of, load_source, open_rows
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(50, 4)).astype(np.float32)
@@ -39,7 +39,8 @@ def test_npy_is_mapped(tmp_path: Path, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype, kept", [("i2", "f4"), ("?", "f4"), ("i4", "f8"), ("i8", "f8"), (">f4", "f4"), ("u4", "f8")]
+    "dtype, kept",
+    [("i2", "f4"), ("?", "f4"), ("i4", "f8"), ("i8", "f8"), (">f4", "f4"), ("u4", "f8")],
 )
 def test_npy_of_other_numbers(tmp_path: Path, dtype: str, kept: str) -> None:
     X = (ROWS * 100).astype(dtype)
@@ -81,7 +82,8 @@ def test_npy_cut_short(tmp_path: Path) -> None:
     whole = path.stat().st_size
     os.truncate(path, whole - 10)
     with pytest.raises(
-        ValueError, match=rf"cut short: {whole - 10} bytes are there, {whole} are expected.*copy it again"
+        ValueError,
+        match=rf"cut short: {whole - 10} bytes are there, {whole} are expected.*copy it again",
     ):
         open_rows(path)
     os.truncate(path, 40)
@@ -105,14 +107,20 @@ def test_npy_versions(tmp_path: Path, version: tuple[int, int]) -> None:
 
 
 def test_files_that_are_not_npy(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"X='.*none\.npy': no such file; pass the path of a \.npy file"):
+    with pytest.raises(
+        FileNotFoundError, match=r"X='.*none\.npy': no such file; pass the path of a \.npy file"
+    ):
         open_rows(tmp_path / "none.npy")
     with pytest.raises(IsADirectoryError, match="is a directory"):
         open_rows(str(tmp_path))
     (tmp_path / "a.csv").write_text("1,2,3\n")
-    with pytest.raises(ValueError, match=r"is not a \.npy file; write one with np\.save.*read_table\(path\)"):
+    with pytest.raises(
+        ValueError, match=r"is not a \.npy file; write one with np\.save.*read_table\(path\)"
+    ):
         open_rows(tmp_path / "a.csv")
-    with pytest.raises(ValueError, match=r"X has 3 dimensions, shape \(2, 3, 4\).*X\.reshape\(len\(X\), -1\)"):
+    with pytest.raises(
+        ValueError, match=r"X has 3 dimensions, shape \(2, 3, 4\).*X\.reshape\(len\(X\), -1\)"
+    ):
         open_rows(np.zeros((2, 3, 4)))
     np.savez(tmp_path / "a.npz", X=ROWS)
     with pytest.raises(ValueError, match=r"zip archive, such as \.npz; take the array out"):
@@ -125,9 +133,13 @@ def test_files_that_are_not_npy(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_pipes_and_devices_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe.npy")
-    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened, which would wait for a writer"))
+    monkeypatch.setattr(
+        Path, "open", lambda *_: pytest.fail("opened, which would wait for a writer")
+    )
     for path in (tmp_path / "pipe.npy", Path(os.devnull)):
-        with pytest.raises(ValueError, match=r"^Z='.*' is not a regular file; write one with np\.save"):
+        with pytest.raises(
+            ValueError, match=r"^Z='.*' is not a regular file; write one with np\.save"
+        ):
             open_rows(path, name="Z")
 
 
@@ -142,15 +154,21 @@ def headers() -> Iterator[bytes]:
         yield whole[:at]
         yield whole[:at] + rng.choice([*b"{}()[]'"], 3).astype(np.uint8).tobytes() + whole[at:]
     for text in (
-        "{" * 60, "(" * 110, "{'descr': 5, 'fortran_order': False, 'shape': (50, 4)}",
+        "{" * 60,
+        "(" * 110,
+        "{'descr': 5, 'fortran_order': False, 'shape': (50, 4)}",
         "{'descr': '<f4', 'fortran_order': 1, 'shape': (50, 4)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': 5}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-50, 4)}", "[1, 2]", "{1: 2, 'a': 3, None: 4}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 10**9)}", "\\d", "{'descr': '<f4,', 'x': 1}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-50, 4)}",
+        "[1, 2]",
+        "{1: 2, 'a': 3, None: 4}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 10**9)}",
+        "\\d",
+        "{'descr': '<f4,', 'x': 1}",
         f"{{'descr': '<f4', 'fortran_order': False, 'shape': (0, {2**70})}}",
         f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({2**40}, {2**40})}}",
         "{'descr': ('<f4', (50, 4)), 'fortran_order': False, 'shape': ()}",
-    ):  # fmt: skip
+    ):
         yield whole[:10] + text.encode().ljust(end - 11) + b"\n" + whole[end:]
 
 
@@ -159,18 +177,27 @@ def test_damaged_headers_give_one_clear_error(tmp_path: Path) -> None:
     for damaged in headers():
         (tmp_path / "X.npy").write_bytes(damaged)
         try:
-            assert len(open_rows(tmp_path / "X.npy").shape) == 2  # some damage is a valid header of another array
+            assert (
+                len(open_rows(tmp_path / "X.npy").shape) == 2
+            )  # some damage is a valid header of another array
         except ValueError as error:
             errors.append(error)
     assert len(errors) > 1000
-    assert all(type(e) is ValueError and str(e).startswith("X='") and len(str(e)) < 700 for e in errors)
+    assert all(
+        type(e) is ValueError and str(e).startswith("X='") and len(str(e)) < 700 for e in errors
+    )
 
 
 @pytest.mark.parametrize("shape", [f"({2**31}, 0)", f"(0, {2**70})", "(-1, 4)"])
 def test_headers_with_impossible_shapes(tmp_path: Path, shape: str) -> None:
     text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}}}"
-    (tmp_path / "X.npy").write_bytes(b"\x93NUMPY\x01\x00" + b"\x76\x00" + text.encode().ljust(117) + b"\n")
-    with pytest.raises(ValueError, match=r"^X='.*X\.npy' has (a damaged header \(there is no array|2147483648 rows)"):
+    (tmp_path / "X.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + b"\x76\x00" + text.encode().ljust(117) + b"\n"
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"^X='.*X\.npy' has (a damaged header \(there is no array|2147483648 rows)",
+    ):
         open_rows(tmp_path / "X.npy")
 
 
@@ -240,12 +267,21 @@ def test_h5py(tmp_path: Path, chunks: Any) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("X", data=ROWS, chunks=chunks)
         source = open_rows(file["X"])
-        assert isinstance(source, RowSource) and source.shape == (50, 4) and source.dtype == np.float32
-        assert len(source) == 50 and source.nbytes == 800 and source.chunks == chunks and "HDF5" in repr(source)
+        assert (
+            isinstance(source, RowSource) and source.shape == (50, 4) and source.dtype == np.float32
+        )
+        assert (
+            len(source) == 50
+            and source.nbytes == 800
+            and source.chunks == chunks
+            and "HDF5" in repr(source)
+        )
         np.testing.assert_array_equal(source.block(slice(3, 9)), ROWS[3:9])
         np.testing.assert_array_equal(load_source(source, 10**9), ROWS)
         file["cube"] = np.zeros((2, 2, 2))
-        with pytest.raises(ValueError, match=r'X: <HDF5 dataset "cube".* has 3 dimensions.*must be 2-D'):
+        with pytest.raises(
+            ValueError, match=r'X: <HDF5 dataset "cube".* has 3 dimensions.*must be 2-D'
+        ):
             open_rows(file["cube"])
         file["words"] = np.array([[b"ab"]])
         with pytest.raises(ValueError, match=r"words.*must hold real numbers"):
@@ -253,7 +289,9 @@ def test_h5py(tmp_path: Path, chunks: Any) -> None:
         kept = file["X"]
     with pytest.raises(OSError, match=r'X: rows 0 to 4 of <HDF5 dataset "X".* cannot be read'):
         source.block(slice(0, 5))
-    with pytest.raises(ValueError, match=r"X: <Closed HDF5 dataset> cannot be read \(is its file still open\?\)"):
+    with pytest.raises(
+        ValueError, match=r"X: <Closed HDF5 dataset> cannot be read \(is its file still open\?\)"
+    ):
         open_rows(kept)
 
 
@@ -303,7 +341,10 @@ def test_objects_that_break_their_word(give: Any, kind: type[Exception], message
 def test_row_source_details() -> None:
     source = open_rows(Rows(ROWS))
     assert open_rows(source) is source
-    assert source.block(slice(45, 90)).shape == (5, 4) and source.block(slice(None)).shape == (50, 4)
+    assert source.block(slice(45, 90)).shape == (5, 4) and source.block(slice(None)).shape == (
+        50,
+        4,
+    )
     assert source.block(slice(60, 70)).shape == (0, 4)
     with pytest.raises(ValueError, match="step 1"):
         source.block(slice(0, 10, 2))
@@ -313,11 +354,15 @@ def test_row_source_details() -> None:
 
     with pytest.raises(MemoryError):
         open_rows(Rows(ROWS, no_memory)).block(slice(0, 2))
-    assert "…" not in repr(open_rows(type("Long", (Rows,), {"__repr__": lambda self: "x" * 500})(ROWS)))
+    assert "…" not in repr(
+        open_rows(type("Long", (Rows,), {"__repr__": lambda self: "x" * 500})(ROWS))
+    )
 
 
 def test_large_sources_go_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_scratch, "blocks", lambda n, width: [slice(i, min(n, i + 16)) for i in range(0, n, 16)])
+    monkeypatch.setattr(
+        _scratch, "blocks", lambda n, width: [slice(i, min(n, i + 16)) for i in range(0, n, 16)]
+    )
     source, shares = open_rows(Rows(ROWS)), []
     assert not isinstance(load_source(source, 3 * source.nbytes, tmp_path), np.memmap)
     found = load_source(source, 3 * source.nbytes - 1, tmp_path, progress=shares.append)
@@ -333,7 +378,13 @@ def test_large_sources_go_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_file_of_views(tmp_path: Path) -> None:
     path = saved(tmp_path / "X.npy", ROWS)
     whole, X = path.stat().st_size, open_rows(path)
-    assert file_of(X) == (path, whole) == file_of(np.asarray(X)) == file_of(X[::-1]) == file_of(X[10:][5:].T)
+    assert (
+        file_of(X)
+        == (path, whole)
+        == file_of(np.asarray(X))
+        == file_of(X[::-1])
+        == file_of(X[10:][5:].T)
+    )
     assert file_of(X[:10]) == (path, whole - 40 * 16)
     assert file_of(X[10:20, 1:3]) == (path, whole - 30 * 16 - 4)
     assert file_of(ROWS) is None is file_of(X.copy()) is file_of([1]) is file_of(X[:0])
@@ -348,13 +399,18 @@ def test_file_that_shrinks(tmp_path: Path) -> None:
     os.truncate(path, whole - 16)
     check_unchanged(X[:49])
     with pytest.raises(
-        OSError, match=rf"Z: the file .*X\.npy has shrunk to {whole - 16} bytes .*; {whole} are needed"
+        OSError,
+        match=rf"Z: the file .*X\.npy has shrunk to {whole - 16} bytes .*; {whole} are needed",
     ):
         check_unchanged(np.asarray(X), name="Z")
     with pytest.raises(OSError, match="shrunk"):
         RowSource(X).block(slice(0, 5))
     csr = sparse.csr_matrix((50, 1), dtype=np.float32)
-    csr.data, csr.indices, csr.indptr = np.asarray(X)[:, 0], np.zeros(50, np.int32), np.arange(51, dtype=np.int32)
+    csr.data, csr.indices, csr.indptr = (
+        np.asarray(X)[:, 0],
+        np.zeros(50, np.int32),
+        np.arange(51, dtype=np.int32),
+    )
     with pytest.raises(OSError, match="shrunk"):
         check_unchanged(csr)
     check_unchanged(sparse.csr_matrix(ROWS))

@@ -17,8 +17,14 @@ def endless(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
-        name, limited = ast.unparse(node.func), any(keyword.arg == "timeout" for keyword in node.keywords)
-        runs = name in ("subprocess.run", "subprocess.check_output", "subprocess.check_call") and not limited
+        name, limited = (
+            ast.unparse(node.func),
+            any(keyword.arg == "timeout" for keyword in node.keywords),
+        )
+        runs = (
+            name in ("subprocess.run", "subprocess.check_output", "subprocess.check_call")
+            and not limited
+        )
         waits = node.func.attr in WAITING and not node.args and not limited
         if runs or waits or name.endswith("stdout.readline"):
             yield f"line {node.lineno}: {name}"
@@ -33,4 +39,8 @@ def test_a_hang_is_a_failure(path: Path) -> None:
 
 def test_waits_are_found() -> None:
     text = "subprocess.run([x])\nchild.communicate()\nthread.join()\n', '.join(x)\nchild.wait(timeout=3)\nmet.wait(3)"
-    assert [*endless(text)] == ["line 1: subprocess.run", "line 2: child.communicate", "line 3: thread.join"]
+    assert [*endless(text)] == [
+        "line 1: subprocess.run",
+        "line 2: child.communicate",
+        "line 3: thread.join",
+    ]

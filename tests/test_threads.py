@@ -1,4 +1,6 @@
-"""Everything that runs in threads, on few rows: for ThreadSanitizer (`make sanitize`), and for the same bits."""
+"""Everything that runs in threads, on few rows: for ThreadSanitizer (`make sanitize`), and for the
+same bits.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,18 @@ import numpy as np
 import pytest
 from conftest import BACKENDS, run_together, using
 
-from nestmap import HNNE, _native, first_neighbors
-from nestmap._points.point_set import make_points
+from nestmap import HNNE, first_neighbors
+from nestmap.core import native as _native
+from nestmap.core.points.point_set import make_points
+from nestmap.method.neighbors.approximate import approximate_neighbors
 from nestmap.metrics import trustworthiness
-from nestmap.neighbors.approximate import approximate_neighbors
 
 
 def rows(n: int = 3000, d: int = 40) -> np.ndarray:
     rng = np.random.default_rng(0)
-    return (5 * rng.normal(size=(20, d))[rng.integers(0, 20, n)] + rng.normal(size=(n, d))).astype(np.float32)
+    return (5 * rng.normal(size=(20, d))[rng.integers(0, 20, n)] + rng.normal(size=(n, d))).astype(
+        np.float32
+    )
 
 
 def test_the_build_under_test_is_the_one_with_sanitizers() -> None:

@@ -1,4 +1,6 @@
-"""Ties are decided by values: not by the order of the rows, not by their type, not by how they are stored."""
+"""Ties are decided by values: not by the order of the rows, not by their type, not by how they are
+stored.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from conftest import BACKENDS, digits, using
 from scipy import sparse
 
 from nestmap import HNNE, Hierarchy, build_hierarchy, first_neighbors
-from nestmap._points.duplicates import hash_points
+from nestmap.core.points.duplicates import hash_points
 
 
 def integers(n: int = 1500, d: int = 5, most: int = 6, seed: int = 0) -> np.ndarray:
@@ -52,7 +54,10 @@ def test_the_type_of_the_rows_does_not_decide(dtype: type, metric: str) -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_how_rows_are_stored_does_not_decide(metric: str) -> None:
     X = integers(seed=3)
-    trees = [build_hierarchy(x, metric) for x in (X, np.asfortranarray(X), sparse.csr_matrix(X), X.tolist())]
+    trees = [
+        build_hierarchy(x, metric)
+        for x in (X, np.asfortranarray(X), sparse.csr_matrix(X), X.tolist())
+    ]
     for tree in trees[1:]:
         assert_same_partitions(trees[0], tree, np.arange(len(X)))
 
@@ -70,12 +75,18 @@ def test_native_and_numpy_decide_alike() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
 def test_rows_without_direction_are_at_distance_one(metric: str, backend: str) -> None:
-    """Not up to rounding, which would choose their neighbour: of nodes another one for another order of the rows."""
+    """Not up to rounding, which would choose their neighbour: of nodes another one for another
+    order of the rows.
+    """
     X = np.random.default_rng(9).normal(size=(300, 7)).astype(np.float32)
     X[0] = 0
     lowest = 1 + np.argmin(hash_points(X, 1)[1:])
     with using(backend):
-        for rows in (X, X.astype(np.float64), *([sparse.csr_matrix(X)] if metric == "cosine" else [])):
+        for rows in (
+            X,
+            X.astype(np.float64),
+            *([sparse.csr_matrix(X)] if metric == "cosine" else []),
+        ):
             found = first_neighbors(rows, metric)
             assert (found.ids[0], found.distances[0]) == (lowest, 1)
         X[:9] = 0
@@ -95,7 +106,9 @@ def test_of_precomputed_distances_the_lower_index_is_taken() -> None:
     medoids = tree.levels[0].centroids.rows
     new = np.abs(integers(50, seed=6)[:, None] - X).sum(axis=2)
     assert ((new[:, medoids] == new[:, medoids].min(axis=1, keepdims=True)).sum(axis=1) > 1).any()
-    np.testing.assert_array_equal(tree.leaf_index().query(new, 1)[0], new[:, medoids].argmin(axis=1))
+    np.testing.assert_array_equal(
+        tree.leaf_index().query(new, 1)[0], new[:, medoids].argmin(axis=1)
+    )
 
 
 def test_precomputed_distances_without_ties_have_the_same_leaves_in_any_order() -> None:

@@ -19,11 +19,11 @@ from conftest import LIMIT, digits, line_of
 from scipy import sparse
 
 from nestmap import HNNE
-from nestmap._work import directory as _work
-from nestmap._work import lock as _lock
-from nestmap._work import pieces as _pieces
-from nestmap._work.directory import WorkDir, pack, unpack
-from nestmap.hierarchy.resume import Steps
+from nestmap.core.work import directory as _work
+from nestmap.core.work import lock as _lock
+from nestmap.core.work import pieces as _pieces
+from nestmap.core.work.directory import WorkDir, pack, unpack
+from nestmap.method.hierarchy.resume import Steps
 
 IDENTITY = {
     "data": {"shape": (100, 4), "dtype": "float32", "checksum": "ab12"},
@@ -34,14 +34,16 @@ ARRAYS = {"ids": np.arange(1000), "distances": np.random.default_rng(0).random((
 CHILD = """
 import os, sys, time
 import numpy as np
-from nestmap._work import pieces as _pieces
-from nestmap._work.directory import WorkDir
+from nestmap.core.work import pieces as _pieces
+from nestmap.core.work.directory import WorkDir
 work = WorkDir.open(sys.argv[1], {"a": 1})
 """
 
 
 def run_child(folder: Path, code: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", CHILD + code, folder], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD + code, folder], stdout=subprocess.PIPE, text=True
+    )
 
 
 def finish(child: subprocess.Popen[str]) -> str:
@@ -72,20 +74,34 @@ def test_round_trip(tmp_path: Path) -> None:
     with WorkDir.open(str(tmp_path / "new" / "work"), IDENTITY) as work:
         found = work.load("level-0")
         assert_equal(found, ARRAYS)
-        assert found is not None and isinstance(found[0]["ids"], np.memmap) and not found[0]["ids"].flags.writeable
+        assert (
+            found is not None
+            and isinstance(found[0]["ids"], np.memmap)
+            and not found[0]["ids"].flags.writeable
+        )
         back = found[1]
         assert np.isnan(back.pop("gap")) and np.signbit(back["zero"])
-        assert back == {"link": 0.1 + 0.2, "far": float("inf"), "zero": 0.0, "n": 3, "f": float(np.float32(0.1))}
+        assert back == {
+            "link": 0.1 + 0.2,
+            "far": float("inf"),
+            "zero": 0.0,
+            "n": 3,
+            "f": float(np.float32(0.1)),
+        }
     assert sorted(p.name for p in work.path.iterdir()) == ["level-0", "lock", "manifest.json"]
 
 
 def test_arrays_of_all_kinds(tmp_path: Path) -> None:
     wide = np.arange(24, dtype=np.float16).reshape(4, 6)
     arrays = {
-        "fortran": np.asfortranarray(wide), "strided": wide[::2, ::-1], "cube": np.arange(24).reshape(2, 3, 4),
-        "empty": np.empty((0, 3)), "scalar": np.array(5.5), "bool": np.array([True, False]),
+        "fortran": np.asfortranarray(wide),
+        "strided": wide[::2, ::-1],
+        "cube": np.arange(24).reshape(2, 3, 4),
+        "empty": np.empty((0, 3)),
+        "scalar": np.array(5.5),
+        "bool": np.array([True, False]),
         "big": np.arange(3, dtype=">i4"),
-    }  # fmt: skip
+    }
     work = WorkDir.open(tmp_path, {})
     work.save("a", arrays, {})
     assert_equal(work.load("a"), arrays)
@@ -95,7 +111,9 @@ def test_arrays_of_all_kinds(tmp_path: Path) -> None:
     assert work.pieces() == ["a"] and work.load("b") is None
 
 
-def test_large_arrays_are_written_in_pieces_without_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_arrays_are_written_in_pieces_without_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_pieces, "_STEP", 1000)
     X = np.arange(4000.0).reshape(400, 10)
     pieces = [*_pieces.pieces(X)]
@@ -132,14 +150,20 @@ def test_meta_must_be_json(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lock", "manifest.json"]
 
 
-@pytest.mark.parametrize("table", [np.arange(6.0).reshape(2, 3), sparse.random(20, 30, 0.1, "csr", np.float32, 0)])
+@pytest.mark.parametrize(
+    "table", [np.arange(6.0).reshape(2, 3), sparse.random(20, 30, 0.1, "csr", np.float32, 0)]
+)
 def test_tables(tmp_path: Path, table: Any) -> None:
     work = WorkDir.open(tmp_path, {})
     work.save("a", pack(table) | pack(np.ones((1, 1)), "other"), {})
     found = work.load("a")
     assert found is not None
     back = unpack(found[0])
-    assert sparse.issparse(back) == sparse.issparse(table) and back.shape == table.shape and back.dtype == table.dtype
+    assert (
+        sparse.issparse(back) == sparse.issparse(table)
+        and back.shape == table.shape
+        and back.dtype == table.dtype
+    )
     assert abs(back - table).sum() == 0 and unpack(found[0], "other").shape == (1, 1)
     if sparse.issparse(table):
         assert back.has_canonical_format and (back @ np.ones(30)).shape == (20,)
@@ -150,7 +174,12 @@ def test_tables(tmp_path: Path, table: Any) -> None:
 
 def test_another_fit(tmp_path: Path) -> None:
     WorkDir.open(tmp_path, IDENTITY).close()
-    other = {"data": {**IDENTITY["data"], "checksum": "ff"}, "metric": "cosine", "seed": 1, "radius": 1 / 3}  # type: ignore[dict-item]
+    other = {
+        "data": {**IDENTITY["data"], "checksum": "ff"},
+        "metric": "cosine",
+        "seed": 1,
+        "radius": 1 / 3,
+    }  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="holds the pieces of another fit") as error:
         WorkDir.open(tmp_path, other)
     said = str(error.value)
@@ -167,7 +196,9 @@ def test_identity_with_nan_and_numpy_values(tmp_path: Path) -> None:
 
 def test_directories_of_others(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match=r"holds other files \(thesis\.tex\) and no manifest\.json; name a new"):
+    with pytest.raises(
+        ValueError, match=r"holds other files \(thesis\.tex\) and no manifest\.json; name a new"
+    ):
         WorkDir.open(tmp_path, {})
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]  # nothing was written there
     with pytest.raises(NotADirectoryError, match="is a file; name a directory"):
@@ -178,7 +209,10 @@ def test_killed_before_the_manifest(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("99")
     (tmp_path / "manifest.json.part-99").write_text("{")
     work = WorkDir.open(tmp_path, {})
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["lock", "manifest.json"] and work.pieces() == []
+    assert (
+        sorted(p.name for p in tmp_path.iterdir()) == ["lock", "manifest.json"]
+        and work.pieces() == []
+    )
 
 
 def test_manifest_of_another_version_or_damaged(tmp_path: Path) -> None:
@@ -197,7 +231,8 @@ def test_a_manifest_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "my app"}')
     (tmp_path / "upload.part-1").mkdir()
     with pytest.raises(
-        ValueError, match=r"holds a manifest\.json that is not nestmap's, or damaged; name another dir"
+        ValueError,
+        match=r"holds a manifest\.json that is not nestmap's, or damaged; name another dir",
     ):
         WorkDir.open(tmp_path, {})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["manifest.json", "upload.part-1"]
@@ -209,14 +244,31 @@ DEEP = [500, 900, 940, 960, 980, 990, 1000, 100_000]  # near the limit of recurs
 @pytest.mark.parametrize(
     "text",
     [
-        "", "[]", "3", "null", "{}", "\x00", "[" * 100_000, '{"format": 1}', '{"format": 1, "nestmap": "0.1.0"}',
-        '{"format": 1, "nestmap": "0.1.0", "identity": 5}', '{"format": 1, "nestmap": 7, "identity": {}}',
-        '{"format": {"a": []}, "nestmap": "0.1.0", "identity": {}}', "9" * 5000, '{"format": 1e999, "nestmap": ""}',
-        *('{"format": 1, "nestmap": "", "identity": {"a": ' + "[" * n + "]" * n + "}}" for n in DEEP),
-        *('{"format": 1, "nestmap": "", "identity": ' + '{"a": ' * n + "1" + "}" * n + "}" for n in DEEP),
+        "",
+        "[]",
+        "3",
+        "null",
+        "{}",
+        "\x00",
+        "[" * 100_000,
+        '{"format": 1}',
+        '{"format": 1, "nestmap": "0.1.0"}',
+        '{"format": 1, "nestmap": "0.1.0", "identity": 5}',
+        '{"format": 1, "nestmap": 7, "identity": {}}',
+        '{"format": {"a": []}, "nestmap": "0.1.0", "identity": {}}',
+        "9" * 5000,
+        '{"format": 1e999, "nestmap": ""}',
+        *(
+            '{"format": 1, "nestmap": "", "identity": {"a": ' + "[" * n + "]" * n + "}}"
+            for n in DEEP
+        ),
+        *(
+            '{"format": 1, "nestmap": "", "identity": ' + '{"a": ' * n + "1" + "}" * n + "}"
+            for n in DEEP
+        ),
     ],
     ids=lambda text: text[:40] + str(len(text)),
-)  # fmt: skip
+)
 def test_malformed_manifests(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises((OSError, ValueError), match=r"^work_dir=.*[Nn]ame another") as error:
@@ -230,14 +282,22 @@ def test_manifests_that_are_no_files(tmp_path: Path) -> None:
         WorkDir.open(tmp_path, {})
     (tmp_path / "manifest.json").rmdir()
     (tmp_path / "manifest.json").write_bytes(b" " * 10_000_001)
-    with pytest.raises(OSError, match=r"manifest\.json cannot be read \(it is no regular file of a few kilobytes"):
+    with pytest.raises(
+        OSError, match=r"manifest\.json cannot be read \(it is no regular file of a few kilobytes"
+    ):
         WorkDir.open(tmp_path, {})
 
 
 def test_only_our_own_leftovers_are_removed(tmp_path: Path) -> None:
     work = tmp_path / "work"
     WorkDir.open(work, {"a": 1}).close()
-    for name in ("level-0.part-17", "level-0.part-17-old", "film.avi.part-1", "level-0.part-17x", ".part-3"):
+    for name in (
+        "level-0.part-17",
+        "level-0.part-17-old",
+        "film.avi.part-1",
+        "level-0.part-17x",
+        ".part-3",
+    ):
         (work / name).mkdir()
         (work / name / "x.npy").touch()
     for name in ("manifest.json.part-9", "level-1.part-5", "mail.part-2", "manifest.json.part-9a"):
@@ -248,7 +308,9 @@ def test_only_our_own_leftovers_are_removed(tmp_path: Path) -> None:
     everything = {p.name for p in work.iterdir()}
     with pytest.raises(ValueError, match="another fit"):
         WorkDir.open(work, {"a": 2})
-    assert {p.name for p in work.iterdir()} == everything  # nothing is touched in the directory of another fit
+    assert {
+        p.name for p in work.iterdir()
+    } == everything  # nothing is touched in the directory of another fit
     WorkDir.open(work, {"a": 1}).close()
     removed = {"level-0.part-17", "level-0.part-17-old", "manifest.json.part-9"}
     assert {p.name for p in work.iterdir()} == everything - removed
@@ -274,7 +336,8 @@ def test_a_lock_that_is_a_link(tmp_path: Path) -> None:
     for target in (precious, tmp_path / "nowhere"):
         (work / "lock").symlink_to(target)
         with pytest.raises(
-            ValueError, match=r"work_dir=.*holds a 'lock' that is not nestmap's; name another directory"
+            ValueError,
+            match=r"work_dir=.*holds a 'lock' that is not nestmap's; name another directory",
         ):
             WorkDir.open(work, {})
         (work / "lock").unlink()
@@ -304,7 +367,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     child = run_child(tmp_path, "print('open', flush=True); time.sleep(100)")
     try:
         assert line_of(child) == "open\n"
-        with pytest.raises(BlockingIOError, match=rf"in use by another process \(pid {child.pid}\); wait"):
+        with pytest.raises(
+            BlockingIOError, match=rf"in use by another process \(pid {child.pid}\); wait"
+        ):
             WorkDir.open(tmp_path, {"a": 1})
     finally:
         child.kill()
@@ -401,12 +466,16 @@ def test_damage(tmp_path: Path) -> None:
     (tmp_path / "e" / "meta.json").write_text('{"arrays')
     (tmp_path / "f" / "meta.json").unlink()
     for piece, message in {
-        "a": r"x\.npy does not have the values that were written", "b": r"x\.npy is cut short",
+        "a": r"x\.npy does not have the values that were written",
+        "b": r"x\.npy is cut short",
         "c": r"x\.npy is missing",
-        "d": r"holds int64 \(10,\) instead of <i8 \(1000,\)", "e": "cannot be read", "f": "meta.json is missing",
-    }.items():  # fmt: skip
+        "d": r"holds int64 \(10,\) instead of <i8 \(1000,\)",
+        "e": "cannot be read",
+        "f": "meta.json is missing",
+    }.items():
         with pytest.raises(
-            OSError, match=rf"{message}.*delete {tmp_path / piece} and fit again; the other pieces are kept"
+            OSError,
+            match=rf"{message}.*delete {tmp_path / piece} and fit again; the other pieces are kept",
         ):
             work.load(piece)
 
@@ -417,18 +486,36 @@ GOOD = {"shape": [3], "dtype": "<i8", "crc32": _pieces.checksum(np.arange(3))}
 @pytest.mark.parametrize(
     "record",
     [
-        [], 5, {}, {"arrays": {}}, {"arrays": [], "meta": {}}, {"arrays": {}, "meta": 5},
+        [],
+        5,
+        {},
+        {"arrays": {}},
+        {"arrays": [], "meta": {}},
+        {"arrays": {}, "meta": 5},
         {"arrays": {"x": 5}, "meta": {}},
-        *({"arrays": {"x": GOOD | change}, "meta": {}} for change in (
-            {"shape": 3}, {"shape": ["3"]}, {"shape": [3.0]}, {"shape": [-3]}, {"dtype": 5}, {"dtype": "Q,,"},
-            {"crc32": "0"}, {"crc32": 10**300}, {"more": 1}, {"shape": [[[[3]]]]},
-        )),
-        {"arrays": {"../x": GOOD}, "meta": {}}, {"arrays": {"/etc/passwd": GOOD}, "meta": {}},
-        {"arrays": {"a" * 10_000 + "/": GOOD}, "meta": {}}, {"arrays": {"": GOOD}, "meta": {}},
+        *(
+            {"arrays": {"x": GOOD | change}, "meta": {}}
+            for change in (
+                {"shape": 3},
+                {"shape": ["3"]},
+                {"shape": [3.0]},
+                {"shape": [-3]},
+                {"dtype": 5},
+                {"dtype": "Q,,"},
+                {"crc32": "0"},
+                {"crc32": 10**300},
+                {"more": 1},
+                {"shape": [[[[3]]]]},
+            )
+        ),
+        {"arrays": {"../x": GOOD}, "meta": {}},
+        {"arrays": {"/etc/passwd": GOOD}, "meta": {}},
+        {"arrays": {"a" * 10_000 + "/": GOOD}, "meta": {}},
+        {"arrays": {"": GOOD}, "meta": {}},
         {"arrays": {"a" * 10_000: GOOD}, "meta": {}},
     ],
     ids=lambda record: str(record)[:60],
-)  # fmt: skip
+)
 def test_malformed_descriptions(tmp_path: Path, record: Any) -> None:
     work = WorkDir.open(tmp_path / "work", {})
     work.save("a", {"x": np.arange(3)}, {})
@@ -445,7 +532,9 @@ def test_malformed_descriptions(tmp_path: Path, record: Any) -> None:
 def test_deep_descriptions(tmp_path: Path, n: int) -> None:
     work = WorkDir.open(tmp_path, {})
     work.save("a", {"x": np.arange(3)}, {})
-    (work.path / "a" / "meta.json").write_text('{"meta": {}, "arrays": {"x": ' + "[" * n + "]" * n + "}}")
+    (work.path / "a" / "meta.json").write_text(
+        '{"meta": {}, "arrays": {"x": ' + "[" * n + "]" * n + "}}"
+    )
     with pytest.raises(OSError, match=r"is damaged: .*; delete .* and fit again"):
         work.load("a")
 
@@ -488,7 +577,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.name: path for path in base.iterdir()}
 
 
-def changed(folder: Path, into: Path, piece: str, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Path:
+def changed(
+    folder: Path, into: Path, piece: str, change: Callable[[dict[str, Any], dict[str, Any]], None]
+) -> Path:
     """A copy of a work directory in which one piece is another, with right checksums."""
     shutil.copytree(folder, into)
     with WorkDir.open(into, json.loads((into / "manifest.json").read_text())["identity"]) as work:
@@ -529,9 +620,21 @@ def report(**values: Any) -> Callable[..., None]:
 BAD_STEPS: list[tuple[str, Callable[..., None], str]] = [
     ("dense", put("centroids", (3, 4), np.nan), "centroids must be finite"),
     ("dense", put("centroids", (3, 4), -np.inf), "centroids must be finite"),
-    ("dense", replace_by("centroids", lambda c: c[:-1]), "centroids must be float32 or float64 of shape"),
-    ("dense", replace_by("centroids", lambda c: c[:, :-1]), "centroids must be float32 or float64 of shape"),
-    ("dense", replace_by("centroids", lambda c: c.astype("i4")), "centroids must be float32 or float64 of shape"),
+    (
+        "dense",
+        replace_by("centroids", lambda c: c[:-1]),
+        "centroids must be float32 or float64 of shape",
+    ),
+    (
+        "dense",
+        replace_by("centroids", lambda c: c[:, :-1]),
+        "centroids must be float32 or float64 of shape",
+    ),
+    (
+        "dense",
+        replace_by("centroids", lambda c: c.astype("i4")),
+        "centroids must be float32 or float64 of shape",
+    ),
     ("dense", drop("centroids"), "is missing"),
     ("dense", put("members", 7, -1), "members must lie between 0 and"),
     ("dense", put("members", 7, 10**6), "members must lie between 0 and"),
@@ -543,7 +646,11 @@ BAD_STEPS: list[tuple[str, Callable[..., None], str]] = [
     ("dense", put("members", 0, 1), "sizes must be the rows below each node"),
     ("dense", put("sizes", 0, 99), "sizes must be the rows below each node"),
     ("dense", put("sizes", 0, -1), "sizes must be the rows below each node"),
-    ("dense", replace_by("sizes", lambda s: np.append(s, 0)), "sizes must be the rows below each node"),
+    (
+        "dense",
+        replace_by("sizes", lambda s: np.append(s, 0)),
+        "sizes must be the rows below each node",
+    ),
     ("dense", replace_by("sizes", lambda s: s.astype("f8")), "sizes must be int64"),
     ("dense", replace_by("sizes", lambda s: s[0]), "sizes must be int64"),
     ("dense", replace_by("sizes", lambda s: s[:0]), "sizes must be int64"),
@@ -574,7 +681,11 @@ BAD_STEPS: list[tuple[str, Callable[..., None], str]] = [
     ("csr", put("centroids_shape", 0, 5), "."),
     ("csr", replace_by("centroids_data", lambda d: d[:, None]), "."),
     ("csr", replace_by("centroids_shape", lambda s: s[:1]), "."),
-    ("csr", replace_by("centroids_indices", lambda i: np.append(i[1::-1], i[2:])), "sorted by columns"),
+    (
+        "csr",
+        replace_by("centroids_indices", lambda i: np.append(i[1::-1], i[2:])),
+        "sorted by columns",
+    ),
     ("csr", drop("centroids_indptr"), "'centroids_indptr' is missing"),
 ]
 
@@ -584,7 +695,9 @@ def test_steps_that_make_no_sense(
     tmp_path: Path, finished: dict[str, Path], kind: str, change: Callable[..., None], message: str
 ) -> None:
     work = changed(finished[kind], tmp_path / "work", "level-0", change)
-    with pytest.raises(OSError, match=rf"level-0 is damaged: .*{message}.*; delete .*level-0 and fit again"):
+    with pytest.raises(
+        OSError, match=rf"level-0 is damaged: .*{message}.*; delete .*level-0 and fit again"
+    ):
         load_all(work)
 
 
@@ -598,10 +711,14 @@ def test_levels_must_follow_each_other(tmp_path: Path, finished: dict[str, Path]
     whole = load_all(finished["dense"])
     assert len(whole) > 2 and whole[-1].sizes is None and all(step is not None for step in whole)
     n_nodes = len(whole[0].sizes)
-    work = changed(finished["dense"], tmp_path / "a", "level-1", replace_by("members", lambda m: m[:-1]))
+    work = changed(
+        finished["dense"], tmp_path / "a", "level-1", replace_by("members", lambda m: m[:-1])
+    )
     with pytest.raises(OSError, match=rf"level-1 is damaged: members must be {n_nodes} int64"):
         load_all(work)
-    work = changed(finished["dense"], tmp_path / "b", "level-1", replace_by("sizes", lambda s: s[::-1]))
+    work = changed(
+        finished["dense"], tmp_path / "b", "level-1", replace_by("sizes", lambda s: s[::-1])
+    )
     with pytest.raises(OSError, match="level-1 is damaged: sizes must be the rows below"):
         load_all(work)
     top = f"level-{len(whole) - 1}"
@@ -611,7 +728,9 @@ def test_levels_must_follow_each_other(tmp_path: Path, finished: dict[str, Path]
 
 
 def test_a_damaged_step_is_told_by_a_fit(tmp_path: Path, finished: dict[str, Path]) -> None:
-    work = changed(finished["dense"], tmp_path / "work", "level-0", put("centroids", (3, 4), np.nan))
+    work = changed(
+        finished["dense"], tmp_path / "work", "level-0", put("centroids", (3, 4), np.nan)
+    )
     with pytest.raises(OSError, match="level-0 is damaged: centroids must be finite"):
         HNNE(work_dir=work).fit(digits()[:400])
 
@@ -627,7 +746,10 @@ print(work.pieces(), sorted(os.listdir(sys.argv[1])))
 
 
 def assert_kept(said: str, folder: Path, code: int, reason: str) -> None:
-    assert said.startswith(f"{code} ") and f"work_dir={str(folder)!r}: second (8.0 MB) could not be written" in said
+    assert (
+        said.startswith(f"{code} ")
+        and f"work_dir={str(folder)!r}: second (8.0 MB) could not be written" in said
+    )
     assert reason in said and "finished are kept" in said and "same work_dir" in said
     assert "['first'] ['first', 'lock', 'manifest.json']" in said
 
@@ -635,13 +757,20 @@ def assert_kept(said: str, folder: Path, code: int, reason: str) -> None:
 @pytest.mark.slow
 def test_files_may_not_grow(tmp_path: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-    assert_kept(finish(run_child(tmp_path, limit + FULL_DISK)), tmp_path, errno.EFBIG, "may not grow that large")
+    assert_kept(
+        finish(run_child(tmp_path, limit + FULL_DISK)),
+        tmp_path,
+        errno.EFBIG,
+        "may not grow that large",
+    )
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Any:
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True, timeout=LIMIT
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path],
+        capture_output=True,
+        timeout=LIMIT,
     ).returncode:
         pytest.skip("mounting is not allowed here")
     yield tmp_path
@@ -650,21 +779,25 @@ def small_disk(tmp_path: Path) -> Any:
 
 @pytest.mark.slow
 def test_full_disk(small_disk: Path) -> None:
-    assert_kept(finish(run_child(small_disk, FULL_DISK)), small_disk, errno.ENOSPC, "the disk is full")
+    assert_kept(
+        finish(run_child(small_disk, FULL_DISK)), small_disk, errno.ENOSPC, "the disk is full"
+    )
     with WorkDir.open(small_disk, {"a": 1}) as work:
         work.save("second", {"x": np.zeros(1000)}, {})  # there is room for this
         assert work.pieces() == ["first", "second"]
 
 
 def test_full_disk_for_scratch_arrays(small_disk: Path) -> None:
-    from nestmap._input.scratch import scratch_array
+    from nestmap.core.input.scratch import scratch_array
 
     with pytest.raises(
         OSError, match=r"8\.0 MB \(8000000 bytes\) do not fit into .*, where 1\.0 MB are free"
     ) as error:
         scratch_array(10**6, "f8", in_memory=False, folder=small_disk)
     assert error.value.errno == errno.ENOSPC
-    assert scratch_array(10**5, "f8", in_memory=False, folder=small_disk).shape == (10**5,)  # nothing stayed reserved
+    assert scratch_array(10**5, "f8", in_memory=False, folder=small_disk).shape == (
+        10**5,
+    )  # nothing stayed reserved
 
 
 def test_no_room_for_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -672,7 +805,9 @@ def test_no_room_for_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     monkeypatch.setattr(_work, "write_json", full)
-    with pytest.raises(OSError, match=r"manifest\.json could not be written, the disk quota is used up"):
+    with pytest.raises(
+        OSError, match=r"manifest\.json could not be written, the disk quota is used up"
+    ):
         WorkDir.open(tmp_path, {})
     monkeypatch.undo()
     WorkDir.open(tmp_path, {})

@@ -10,10 +10,11 @@ import pytest
 from conftest import core
 from numpy.testing import assert_array_equal
 
-from nestmap import HNNE, fitted
+from nestmap import HNNE
 from nestmap.distributed import fit, search
-from nestmap.layout.islands import lay
-from nestmap.neighbors import choice
+from nestmap.method.layout.islands import lay
+from nestmap.method.neighbors import choice
+from nestmap.model import fitted
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -36,20 +37,27 @@ def clusters() -> Iterator[Any]:
     def start(n: int) -> Any:
         if n not in started:
             cluster = distributed.LocalCluster(
-                n_workers=n, threads_per_worker=1, memory_limit="1GiB", dashboard_address=":0", silence_logs=50
+                n_workers=n,
+                threads_per_worker=1,
+                memory_limit="1GiB",
+                dashboard_address=":0",
+                silence_logs=50,
             )
             started[n] = cluster, distributed.Client(cluster, set_as_default=False)
         started[n][1].wait_for_workers(n, timeout=240)  # also for those that a test has killed
         return started[n][1]
 
-    # By default dask gives up a worker for good that died and is not back within 15 seconds: on a busy machine, all.
-    # Workers are forked from a process that has everything imported: it takes seconds, and tests kill many workers.
+    # By default dask gives up a worker for good that died and is not back within 15 seconds: on a
+    # busy machine, all. Workers are forked from a process that has everything imported: it takes
+    # seconds, and tests kill many workers.
     settings = {
         "distributed.deploy.lost-worker-timeout": "10 minutes",
         "distributed.worker.multiprocessing-method": "forkserver",
     }
     with dask.config.set(settings):
-        distributed.utils.get_mp_context().set_forkserver_preload(["distributed", "nestmap.distributed.fit"])
+        distributed.utils.get_mp_context().set_forkserver_preload(
+            ["distributed", "nestmap.distributed.fit"]
+        )
         yield start
     for cluster, client in started.values():
         client.close()
@@ -111,7 +119,9 @@ def pointers(parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def approximate(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
-    """Rows that are few, but searched in parts of which each is large enough for the approximate search."""
+    """Rows that are few, but searched in parts of which each is large enough for the approximate
+    search.
+    """
     if core() is None:
         pytest.skip("without kernels all searches are exact")
     monkeypatch.setattr(choice, "_FEW", 0)

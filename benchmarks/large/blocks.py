@@ -1,7 +1,7 @@
 """Arrays larger than memory, written block by block.
 
-A block is made from the seed and its own number alone. So blocks can be made by several threads in any order, and
-the first n rows of a data set are the same however many rows are asked for.
+A block is made from the seed and its own number alone. So blocks can be made by several threads in
+any order, and the first n rows of a data set are the same however many rows are asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import threadpool_limits
 
 Block = NDArray[np.generic]
-MakeBlock = Callable[[int], Block]  # number of the block -> its rows; no rows at all: the source is used up
+MakeBlock = Callable[
+    [int], Block
+]  # number of the block -> its rows; no rows at all: the source is used up
 
 THREADS = 2
 AHEAD = 4  # blocks under way per thread: enough to keep them busy, few enough to stay small
@@ -47,11 +49,16 @@ def write_rows(path: Path, make: MakeBlock, n_rows: int, n_columns: int, dtype: 
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False}
     progress = _Progress(path.name, n_rows)
     written = 0
-    with part.open("wb") as file, threadpool_limits(1, user_api="blas"):  # threads of BLAS would wait for each other
+    with (
+        part.open("wb") as file,
+        threadpool_limits(1, user_api="blas"),
+    ):  # threads of BLAS would wait for each other
         np.lib.format.write_array_header_1_0(file, {**header, "shape": (n_rows, n_columns)})
         for block in in_order(make):
             if not len(block):
-                raise ValueError(f"{path.name}: the source has {written:,} rows, not {n_rows:,}; ask for fewer")
+                raise ValueError(
+                    f"{path.name}: the source has {written:,} rows, not {n_rows:,}; ask for fewer"
+                )
             block = np.ascontiguousarray(block[: n_rows - written], dtype=dtype)
             file.write(block.data)
             written += len(block)

@@ -11,7 +11,11 @@ import numpy as np
 from benchmarks.large.plan import CURVE_DATA
 
 Rows = dict[str, dict[str, Any]]
-STYLES = {"nestmap": ("#1f6f8b", "o-"), "before": ("#9bb8c2", "^:"), "pynndescent": ("#c2571a", "s--")}
+STYLES = {
+    "nestmap": ("#1f6f8b", "o-"),
+    "before": ("#9bb8c2", "^:"),
+    "pynndescent": ("#c2571a", "s--"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,9 @@ class Point:
 
 def points(rows: Rows, data: str, method: str, task: str = "neighbors") -> list[Point]:
     """The searches that came to an end, by recall."""
-    chosen = [r for r in rows.values() if (r["task"], r["data"], r["method"]) == (task, data, method)]
+    chosen = [
+        r for r in rows.values() if (r["task"], r["data"], r["method"]) == (task, data, method)
+    ]
     found = [Point(r["label"], r["recall"], r["seconds"]) for r in chosen if r["status"] == "ok"]
     return sorted(found, key=lambda p: (p.recall, p.seconds))
 
@@ -33,13 +39,16 @@ def points(rows: Rows, data: str, method: str, task: str = "neighbors") -> list[
 def seconds_at(curve: list[Point], recall: float) -> float | None:
     """Seconds for at least this recall; None where no search reaches it.
 
-    Between two neighbouring points the logarithm of the time is interpolated. Below the lowest point its time
-    counts: nothing says that less would be faster. A slow point beside a faster one of more recall is left out.
+    Between two neighbouring points the logarithm of the time is interpolated. Below the lowest
+    point its time counts: nothing says that less would be faster. A slow point beside a faster one
+    of more recall is left out.
     """
     best = [p for p in curve if all(q.seconds >= p.seconds for q in curve if q.recall >= p.recall)]
     if not best or recall > best[-1].recall:
         return None
-    return float(np.exp(np.interp(recall, [p.recall for p in best], [np.log(p.seconds) for p in best])))
+    return float(
+        np.exp(np.interp(recall, [p.recall for p in best], [np.log(p.seconds) for p in best]))
+    )
 
 
 def _apart(curve: list[Point], named: list[Point]) -> list[Point]:
@@ -47,7 +56,10 @@ def _apart(curve: list[Point], named: list[Point]) -> list[Point]:
     found: list[Point] = []
     for p in curve:
         others = [*named, *found]
-        if all(abs(np.log(p.seconds / q.seconds)) > 0.35 or abs(p.recall - q.recall) > 0.06 for q in others):
+        if all(
+            abs(np.log(p.seconds / q.seconds)) > 0.35 or abs(p.recall - q.recall) > 0.06
+            for q in others
+        ):
             found.append(p)
     return found
 
@@ -61,19 +73,33 @@ def draw(rows: Rows, path: Path) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     measured = [d for d in CURVE_DATA if any(points(rows, d, m) for m in STYLES)]
-    figure, axes = plt.subplots(1, len(measured), figsize=(4.6 * len(measured), 4), squeeze=False, sharey=True)
+    figure, axes = plt.subplots(
+        1, len(measured), figsize=(4.6 * len(measured), 4), squeeze=False, sharey=True
+    )
     for axis, data in zip(axes[0], measured, strict=True):
         named: list[Point] = []
         for method, (color, style) in STYLES.items():
             found = points(rows, data, method)
             if not found:
                 continue
-            axis.plot([p.seconds for p in found], [p.recall for p in found], style, color=color, label=method)
+            axis.plot(
+                [p.seconds for p in found],
+                [p.recall for p in found],
+                style,
+                color=color,
+                label=method,
+            )
             apart = _apart(found, named)
             named += apart
             for p in apart:
                 name = f"k={p.label}" if method == "pynndescent" else p.label
-                axis.annotate(name, (p.seconds, p.recall), xytext=(5, -9), textcoords="offset points", fontsize=7)
+                axis.annotate(
+                    name,
+                    (p.seconds, p.recall),
+                    xytext=(5, -9),
+                    textcoords="offset points",
+                    fontsize=7,
+                )
         axis.set(xscale="log", xlabel="seconds, warm, 2 threads", title=data, ylim=(0, 1.03))
         axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.xaxis.set_major_formatter(ScalarFormatter())

@@ -1,8 +1,9 @@
-"""Synthetic rows with the look of sentence embeddings, because real ones cannot be fetched everywhere.
+"""Synthetic rows with the look of sentence embeddings, because real ones cannot be fetched
+everywhere.
 
-A mixture of groups. The rows of a group lie on a bent sheet of DIMENSION dimensions around its centre, along
-directions of its own with a falling spectrum; isotropic noise is added, and rows are scaled to length 1. For the
-cosine metric.
+A mixture of groups. The rows of a group lie on a bent sheet of DIMENSION dimensions around its
+centre, along directions of its own with a falling spectrum; isotropic noise is added, and rows are
+scaled to length 1. For the cosine metric.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ BLOCK = 4000
 N_GROUPS, DIMENSION = 200, 56
 EVENNESS = 2.0  # of the groups' sizes, the parameter of a Dirichlet distribution
 FALL = 24  # dimensions after which the variance has fallen to a half
-SPREAD, BEND, NOISE = 0.6, 0.1, 0.3  # of the sheet, of its squares, and of the noise; a centre has length 1
+SPREAD, BEND, NOISE = (
+    0.6,
+    0.1,
+    0.3,
+)  # of the sheet, of its squares, and of the noise; a centre has length 1
 
 Floats = NDArray[np.float32]
 
@@ -52,11 +57,16 @@ def embedding_labels(n: int, seed: int = 0) -> NDArray[np.int64]:
 def _groups(seed: int) -> tuple[Floats, Floats, NDArray[np.float64]]:
     """Centres, directions and shares of the groups."""
     rng = np.random.default_rng([seed, 0])
-    centres, bases = _directions(rng, (N_GROUPS, N_COLUMNS)), _directions(rng, (N_GROUPS, DIMENSION, N_COLUMNS))
+    centres, bases = (
+        _directions(rng, (N_GROUPS, N_COLUMNS)),
+        _directions(rng, (N_GROUPS, DIMENSION, N_COLUMNS)),
+    )
     return centres, bases, rng.dirichlet(np.full(N_GROUPS, EVENNESS))
 
 
-def _draw(seed: int, number: int, shares: NDArray[np.float64]) -> tuple[np.random.Generator, NDArray[np.int64]]:
+def _draw(
+    seed: int, number: int, shares: NDArray[np.float64]
+) -> tuple[np.random.Generator, NDArray[np.int64]]:
     """The generator of a block, after it has drawn the groups of its rows."""
     own = np.random.default_rng([seed, 1, number])
     return own, own.choice(N_GROUPS, BLOCK, p=shares)

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from benchmarks import datasets
 from benchmarks.large import embeddings, words
 from benchmarks.large.blocks import MakeBlock, write_rows
 from benchmarks.large.higgs import N_COLUMNS, higgs_blocks
 from benchmarks.large.images import Images, deformed_blocks, patch_blocks
-from nestmap import datasets
 
 SEED = 0
 PATCH = 14
@@ -40,12 +40,22 @@ def _patches(_: Path) -> MakeBlock:
 
 
 RECIPES = {
-    "higgs": Recipe(11_000_000, N_COLUMNS, np.float32, lambda _: higgs_blocks(SEED), "the look of the Higgs set"),
-    "deformed": Recipe(
-        8_100_000, 784, np.uint8, lambda _: deformed_blocks(_fashion(), SEED), "deformed Fashion-MNIST, as MNIST-8M"
+    "higgs": Recipe(
+        11_000_000, N_COLUMNS, np.float32, lambda _: higgs_blocks(SEED), "the look of the Higgs set"
     ),
-    "patches": Recipe(1_000_000, PATCH**2, np.float32, _patches, "14 x 14 patches of Fashion-MNIST"),
-    "patches4m": Recipe(4_000_000, PATCH**2, np.float32, _patches, "the same and three million more"),
+    "deformed": Recipe(
+        8_100_000,
+        784,
+        np.uint8,
+        lambda _: deformed_blocks(_fashion(), SEED),
+        "deformed Fashion-MNIST, as MNIST-8M",
+    ),
+    "patches": Recipe(
+        1_000_000, PATCH**2, np.float32, _patches, "14 x 14 patches of Fashion-MNIST"
+    ),
+    "patches4m": Recipe(
+        4_000_000, PATCH**2, np.float32, _patches, "the same and three million more"
+    ),
     "embeddings": Recipe(
         1_000_000,
         embeddings.N_COLUMNS,
@@ -53,7 +63,9 @@ RECIPES = {
         lambda _: embeddings.embedding_blocks(SEED),
         "the look of sentence embeddings",
     ),
-    "words": Recipe(words.N_ROWS, words.N_COLUMNS, np.float32, words.word_blocks, "word vectors, fetched by npm"),
+    "words": Recipe(
+        words.N_ROWS, words.N_COLUMNS, np.float32, words.word_blocks, "word vectors, fetched by npm"
+    ),
 }
 
 

@@ -1,9 +1,9 @@
 """Rows with the look of the Higgs set (UCI: 11,000,000 x 28), which cannot be fetched everywhere.
 
-The same columns in the same order: a lepton, missing energy and four jets (momenta with heavy tails,
-pseudorapidities, uniform angles, tags of three values), then seven masses computed from them. Momenta and
-pseudorapidities come from a mixture of correlated Gaussians, three per class; the masses are those of the
-four-vectors, plus noise. Every column has about unit variance.
+The same columns in the same order: a lepton, missing energy and four jets (momenta with heavy
+tails, pseudorapidities, uniform angles, tags of three values), then seven masses computed from
+them. Momenta and pseudorapidities come from a mixture of correlated Gaussians, three per class; the
+masses are those of the four-vectors, plus noise. Every column has about unit variance.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ N_COLUMNS = 28
 BLOCK = 50_000
 
 N_CLASSES, N_COMPONENTS = 2, 3
-N_MOMENTA, N_ETA, N_ANGLES, N_TAGS = 6, 5, 6, 4  # the missing energy has a momentum and an angle, nothing else
+N_MOMENTA, N_ETA, N_ANGLES, N_TAGS = (
+    6,
+    5,
+    6,
+    4,
+)  # the missing energy has a momentum and an angle, nothing else
 N_LATENT = N_MOMENTA + N_ETA
 TAIL = 0.5  # standard deviation of the logarithm of a momentum
 TAG_CHANCES = np.array([[0.55, 0.25, 0.20], [0.40, 0.25, 0.35]])  # of the values 0, 1, 2, by class
@@ -63,11 +68,20 @@ def _raw_rows(mixture: _Mixture, rng: np.random.Generator) -> Floats:
     momenta = np.exp(np.float32(TAIL) * latent[:, :N_MOMENTA])
     eta = latent[:, N_MOMENTA:]
     angles = rng.uniform(-np.pi, np.pi, size=(BLOCK, N_ANGLES)).astype(np.float32)
-    below = rng.random((BLOCK, N_TAGS))[:, :, None] < TAG_CHANCES[classes, ::-1].cumsum(axis=1)[:, None, :2]
+    below = (
+        rng.random((BLOCK, N_TAGS))[:, :, None]
+        < TAG_CHANCES[classes, ::-1].cumsum(axis=1)[:, None, :2]
+    )
     tags = below.sum(axis=2).astype(np.float32)
     masses = _masses(momenta, eta, angles)
     masses *= 1 + np.float32(MASS_NOISE) * rng.standard_normal(masses.shape, dtype=np.float32)
-    columns = [momenta[:, LEPTON], eta[:, 0], angles[:, LEPTON], momenta[:, MISSING], angles[:, MISSING]]
+    columns = [
+        momenta[:, LEPTON],
+        eta[:, 0],
+        angles[:, LEPTON],
+        momenta[:, MISSING],
+        angles[:, MISSING],
+    ]
     for i, jet in enumerate(JETS):
         columns += [momenta[:, jet], eta[:, 1 + i], angles[:, jet], tags[:, i]]
     return np.column_stack([*columns, masses])
@@ -78,7 +92,15 @@ def _masses(momenta: Floats, eta: Floats, angles: Floats) -> Floats:
     eta = np.insert(eta, MISSING, 0, axis=1)  # the missing energy is known across the beam only
     x, y, z = momenta * np.cos(angles), momenta * np.sin(angles), momenta * np.sinh(eta)
     energy = momenta * np.cosh(eta)
-    sums = ((2, 3), (2, 3, 4), (LEPTON, MISSING), (2, LEPTON, MISSING), (4, 5), (2, 3, 4, 5), range(N_MOMENTA))
+    sums = (
+        (2, 3),
+        (2, 3, 4),
+        (LEPTON, MISSING),
+        (2, LEPTON, MISSING),
+        (4, 5),
+        (2, 3, 4, 5),
+        range(N_MOMENTA),
+    )
     masses = []
     for particles in sums:
         chosen = list(particles)

@@ -15,14 +15,18 @@ Images = NDArray[Any]  # (n, side * side), one image per row
 
 BATCH = 500  # images that share a deformation: what makes 8 million of them a matter of minutes
 TURN, SHEAR, ZOOM, SHIFT = 0.2, 0.15, 0.12, 0.05  # largest; radians, ratios, and share of the side
-ELASTIC, SMOOTH = 0.03, 0.14  # standard deviation of the displacement and its width, as shares of the side
+ELASTIC, SMOOTH = (
+    0.03,
+    0.14,
+)  # standard deviation of the displacement and its width, as shares of the side
 
 PATCH_BLOCK = 20_000
 FLAT = 0.1  # patches of a smaller standard deviation, in values from 0 to 1, are left out
 
 
 def deformed_blocks(base: Images, seed: int = 0) -> MakeBlock:
-    """Blocks of BATCH deformed images, uint8, of a random choice of the base images (values from 0 to 255).
+    """Blocks of BATCH deformed images, uint8, of a random choice of the base images (values from 0
+    to 255).
 
     No image twice in a block: under the same deformation it would be the same row again.
     """
@@ -42,15 +46,18 @@ def deformed_blocks(base: Images, seed: int = 0) -> MakeBlock:
 def deformation(side: int, rng: np.random.Generator) -> sparse.csr_array:
     """One random affine and elastic deformation, as a matrix that interpolates between pixels.
 
-    Each pixel of the result is a convex combination of four pixels, so values keep their range; beyond the edge
-    all is 0.
+    Each pixel of the result is a convex combination of four pixels, so values keep their range;
+    beyond the edge all is 0.
     """
     turn, shear = rng.uniform(-TURN, TURN), rng.uniform(-SHEAR, SHEAR)
     zoom = 1 + rng.uniform(-ZOOM, ZOOM, size=2)
     cos, sin = np.cos(turn), np.sin(turn)
     affine = np.array([[cos, -sin], [sin, cos]]) @ np.array([[1, shear], [0, 1]]) @ np.diag(zoom)
     centre = (side - 1) / 2
-    grid = np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij")).reshape(2, -1) - centre
+    grid = (
+        np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij")).reshape(2, -1)
+        - centre
+    )
     shift = rng.uniform(-SHIFT, SHIFT, size=(2, 1)) * side
     return _interpolation(affine @ grid + centre + shift + _elastic(side, rng), side)
 
@@ -58,7 +65,9 @@ def deformation(side: int, rng: np.random.Generator) -> sparse.csr_array:
 def _elastic(side: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Smooth random displacements, (2, side * side)."""
     noise = rng.standard_normal((2, side, side))
-    smooth = gaussian_filter(noise, sigma=(0, SMOOTH * side, SMOOTH * side), mode="wrap", truncate=3)
+    smooth = gaussian_filter(
+        noise, sigma=(0, SMOOTH * side, SMOOTH * side), mode="wrap", truncate=3
+    )
     smooth *= ELASTIC * side / smooth.std()
     return smooth.reshape(2, -1)
 
@@ -82,18 +91,23 @@ def _interpolation(at: NDArray[np.float64], side: int) -> sparse.csr_array:
 
 
 def patch_blocks(images: Images, patch: int, highest: float, seed: int = 0) -> MakeBlock:
-    """Blocks of square patches, float32 from 0 to 1: each place of each image at most once, flat ones left out.
+    """Blocks of square patches, float32 from 0 to 1: each place of each image at most once, flat
+    ones left out.
 
     Drawing without replacement, because 4 million draws of 16 million places would repeat many.
     """
     side = _side(images)
-    windows = np.lib.stride_tricks.sliding_window_view(images.reshape(-1, side, side), (patch, patch), axis=(1, 2))
+    windows = np.lib.stride_tricks.sliding_window_view(
+        images.reshape(-1, side, side), (patch, patch), axis=(1, 2)
+    )
     order = np.random.default_rng(seed).permutation(int(np.prod(windows.shape[:3])))
 
     def make(number: int) -> NDArray[np.float32]:
         places = order[number * PATCH_BLOCK : (number + 1) * PATCH_BLOCK]
         image, y, x = np.unravel_index(places, windows.shape[:3])
-        values = windows[image, y, x].reshape(len(places), patch * patch).astype(np.float32) / np.float32(highest)
+        values = windows[image, y, x].reshape(len(places), patch * patch).astype(
+            np.float32
+        ) / np.float32(highest)
         return values[values.std(axis=1) >= FLAT]
 
     return make

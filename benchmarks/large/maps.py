@@ -19,9 +19,11 @@ def score_map(X: Any, path: Path, job: Job) -> dict[str, float]:
     y = embedding_labels(len(X)) if job.data == "embeddings" else None
     quality = map_quality(np.asarray(X), np.load(path), y, metric=job.metric, n_sample=job.scored)
     scores = {
-        "trustworthiness": quality.trustworthiness.value, "recall10": quality.neighborhood_recall.value,
-        "random_triplets": quality.random_triplets.value, "fill": quality.fill,
-    }  # fmt: skip
+        "trustworthiness": quality.trustworthiness.value,
+        "recall10": quality.neighborhood_recall.value,
+        "random_triplets": quality.random_triplets.value,
+        "fill": quality.fill,
+    }
     return scores | ({"accuracy": quality.knn_accuracy[1]} if quality.knn_accuracy else {})
 
 

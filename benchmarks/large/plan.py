@@ -55,8 +55,9 @@ GRAPH_ROUNDS = (1, 2, 3, 4)  # of pynndescent, beside as many as it takes by def
 class Job:
     """What is asked of one process."""
 
-    # "fit": a map, from the start of the process; "neighbors": first neighbours, in a warm process; "graph": `k`
-    # neighbours, likewise; "dimension": the intrinsic dimension of the data, no process of its own
+    # "fit": a map, from the start of the process; "neighbors": first neighbours, in a warm process;
+    # "graph": `k` neighbours, likewise; "dimension": the intrinsic dimension of the data, no
+    # process of its own
     task: str
     data: str
     method: str
@@ -107,8 +108,22 @@ def _maps(_: dict[str, Any]) -> list[Job]:
     jobs = []
     for data, rows in MAP_DATA.items():
         for target in (*MAP_TARGETS, None):
-            how = {"neighbors": "approximate", "target_recall": target} if target else {"neighbors": "exact"}
-            jobs.append(Job("fit", data, "nestmap", map_label(target), rows=rows, scored=MAP_SAMPLE, options=how))
+            how = (
+                {"neighbors": "approximate", "target_recall": target}
+                if target
+                else {"neighbors": "exact"}
+            )
+            jobs.append(
+                Job(
+                    "fit",
+                    data,
+                    "nestmap",
+                    map_label(target),
+                    rows=rows,
+                    scored=MAP_SAMPLE,
+                    options=how,
+                )
+            )
     return jobs
 
 
@@ -120,18 +135,31 @@ def _versus(options: dict[str, Any]) -> list[Job]:
 
 
 def _search(data: str, method: str, label: str, options: dict[str, Any]) -> Job:
-    return Job("neighbors", data, method, label, rows=CURVE_ROWS.get(data), sample=CURVE_SAMPLE, options=options)
+    return Job(
+        "neighbors",
+        data,
+        method,
+        label,
+        rows=CURVE_ROWS.get(data),
+        sample=CURVE_SAMPLE,
+        options=options,
+    )
 
 
 def _targets(data: str, method: str, targets: Iterable[float]) -> list[Job]:
-    return [_search(data, method, f"{t}", {"method": "approximate", "target_recall": t}) for t in targets]
+    return [
+        _search(data, method, f"{t}", {"method": "approximate", "target_recall": t})
+        for t in targets
+    ]
 
 
 def _curves(_: dict[str, Any]) -> list[Job]:
     jobs = []
     for data in CURVE_DATA:
         k = DIMENSION_NEIGHBORS
-        jobs.append(Job("dimension", data, "numpy", rows=CURVE_ROWS.get(data), sample=DIMENSION_SAMPLE, k=k))
+        jobs.append(
+            Job("dimension", data, "numpy", rows=CURVE_ROWS.get(data), sample=DIMENSION_SAMPLE, k=k)
+        )
         jobs += _targets(data, "nestmap", [t for t in TARGETS if t >= LEAST_TARGET.get(data, 0)])
         if data not in NO_EXACT:
             jobs.append(_search(data, "nestmap", "exact", {"method": "exact"}))

@@ -1,4 +1,6 @@
-"""docs/large.md: the bars beside what was measured. Every figure comes from the results, none from memory."""
+"""docs/large.md: the bars beside what was measured. Every figure comes from the results, none from
+memory.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ FIT_BARS: dict[str, tuple[float, float | None, float | None]] = {  # seconds, GB
     "deformed": (1312.0, 8.0, None),
     "words": (30.0, None, 0.9),
 }
-MOST_GROWTH = {"patches4m": 4.8, "higgs": 4.8, "embeddings": 14.0}  # times as long for 4, 4 and 10 times the rows
+MOST_GROWTH = {
+    "patches4m": 4.8,
+    "higgs": 4.8,
+    "embeddings": 14.0,
+}  # times as long for 4, 4 and 10 times the rows
 PEER_SHARE = 0.5  # of hnne's time and memory
 PEER_RECALL = 0.15  # more than hnne's
 CURVE_SHARE = 2 / 3  # of pynndescent's time, at each of its recall levels
@@ -121,7 +127,15 @@ of a method whose lowest point lies above, that point's time is taken.
 def write_report(rows: Rows, out: Path) -> Path:
     """Write OUT/large.md and its figure."""
     out.mkdir(parents=True, exist_ok=True)
-    text = [INTRODUCTION, _machine(rows), _fits(rows), _stages(rows), _growth(rows), _versus(rows), _maps(rows)]
+    text = [
+        INTRODUCTION,
+        _machine(rows),
+        _fits(rows),
+        _stages(rows),
+        _growth(rows),
+        _versus(rows),
+        _maps(rows),
+    ]
     text.append(_curves(rows))
     if any(points(rows, data, method) for data in CURVE_DATA for method in STYLES):
         draw(rows, out / "images" / "large_curves.png")
@@ -151,7 +165,9 @@ def _table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
 def _machine(rows: Rows) -> str:
     ok = [row for row in rows.values() if row["status"] == "ok"]
     machines = sorted({row["machine"] for row in ok})
-    versions = sorted({f"{row['method']} {row['version']}" for row in ok if row["method"] != "before"})
+    versions = sorted(
+        {f"{row['method']} {row['version']}" for row in ok if row["method"] != "before"}
+    )
     dates = sorted({row["date"] for row in ok})
     if not ok:
         return "- Nothing has been measured yet.\n"
@@ -159,7 +175,9 @@ def _machine(rows: Rows) -> str:
     return f"- Machine: {'; '.join(machines)}. {when}. {', '.join(versions)}.\n"
 
 
-def _verdict(value: float | None, bar: float | None, *, at_least: bool = False, below: bool = False) -> str:
+def _verdict(
+    value: float | None, bar: float | None, *, at_least: bool = False, below: bool = False
+) -> str:
     """Whether a bar is met, in a word."""
     if value is None or bar is None:
         return ""
@@ -189,7 +207,9 @@ def _own_recall(row: dict[str, Any]) -> float | None:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.0f} s" if value >= 100 else f"{value:.1f} s" if value >= 10 else f"{value:.2f} s"
+    return (
+        f"{value:.0f} s" if value >= 100 else f"{value:.1f} s" if value >= 10 else f"{value:.2f} s"
+    )
 
 
 def _fits(rows: Rows) -> str:
@@ -203,16 +223,28 @@ def _fits(rows: Rows) -> str:
             lines.append([data, ", ".join(bars), _why_not(row), *[""] * 5])
             continue
         own = _own_recall(row)
-        lines.append([
-            f"{data}, {row['n_rows']:,} × {row['n_columns']}", ", ".join(bars),
-            f"{_seconds(row['seconds'])}{_verdict(row['seconds'], seconds, below=True)}",
-            f"{row['own_gigabytes']:.2f} GB{_verdict(row['own_gigabytes'], gigabytes)}",
-            f"{row['resident_gigabytes']:.2f} GB",
-            f"{_recall(row)}{_verdict(row.get('recall', own), recall, at_least=True)}",
-            "" if own is None else f"{own:.3f}",
-            _seconds(row["cpu_seconds"]),
-        ])  # fmt: skip
-    head = ("data", "bar", "start to map", "memory", "all resident", "recall", "nestmap's own estimate", "CPU")
+        lines.append(
+            [
+                f"{data}, {row['n_rows']:,} × {row['n_columns']}",
+                ", ".join(bars),
+                f"{_seconds(row['seconds'])}{_verdict(row['seconds'], seconds, below=True)}",
+                f"{row['own_gigabytes']:.2f} GB{_verdict(row['own_gigabytes'], gigabytes)}",
+                f"{row['resident_gigabytes']:.2f} GB",
+                f"{_recall(row)}{_verdict(row.get('recall', own), recall, at_least=True)}",
+                "" if own is None else f"{own:.3f}",
+                _seconds(row["cpu_seconds"]),
+            ]
+        )
+    head = (
+        "data",
+        "bar",
+        "start to map",
+        "memory",
+        "all resident",
+        "recall",
+        "nestmap's own estimate",
+        "CPU",
+    )
     return FITS + _table(head, lines)
 
 
@@ -222,7 +254,9 @@ def _how(report: dict[str, Any]) -> str:
     if report.get("n_rounds"):
         said.append(f"{report['n_rounds']} rounds on lists of {report['n_listed']}")
     if report.get("n_pairs_predicted"):
-        said.append(f"{report['n_pairs_predicted'] / 1e9:.0f} billion pairs predicted for the exact search")
+        said.append(
+            f"{report['n_pairs_predicted'] / 1e9:.0f} billion pairs predicted for the exact search"
+        )
     return ", ".join([*said, report["note"]] if report.get("note") else said)
 
 
@@ -238,7 +272,11 @@ def _stages(rows: Rows) -> str:
         asked = ", ".join(f"{k}={v!r}" for k, v in row["options"].items()) or "default options"
         text += f"\n{data}: {asked}; rows searched by: {_how(report)}; levels of {levels} nodes."
         if report.get("seconds"):
-            text += " Search: " + ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items()) + "."
+            text += (
+                " Search: "
+                + ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
+                + "."
+            )
         text += "\n"
     return text
 
@@ -255,11 +293,26 @@ def _growth(rows: Rows) -> str:
         ratio = ok[-1]["seconds"] / ok[0]["seconds"] if ok[0] and ok[-1] else None
         said = NOT_MEASURED if ratio is None else f"{ratio:.2f}{_verdict(ratio, MOST_GROWTH[data])}"
         memory = [f"{row['own_gigabytes']:.2f}" for row in ok if row]
-        recalls = [f"{r['recall']:.3f} {r['method']}" for row in ok if row for r in row.get("reports", [])[:1]]
+        recalls = [
+            f"{r['recall']:.3f} {r['method']}"
+            for row in ok
+            if row
+            for r in row.get("reports", [])[:1]
+        ]
         bar = f"≤ {MOST_GROWTH[data]:g}"
         lines.append([data, " → ".join(times), said, bar, " → ".join(memory), " → ".join(recalls)])
-    head = ("data", "start to map", "last / first", "bar", "memory, GB", "recall, own estimate, and method")
-    return "\n## Growth\n\nThe first rows of the same files, from the start of the process.\n\n" + _table(head, lines)
+    head = (
+        "data",
+        "start to map",
+        "last / first",
+        "bar",
+        "memory, GB",
+        "recall, own estimate, and method",
+    )
+    return (
+        "\n## Growth\n\nThe first rows of the same files, from the start of the process.\n\n"
+        + _table(head, lines)
+    )
 
 
 def _versus(rows: Rows) -> str:
@@ -271,12 +324,25 @@ def _versus(rows: Rows) -> str:
         if row is None or row["status"] != "ok":
             lines.append([name, _why_not(row), "", ""])
         else:
-            lines.append([name, f"{row['seconds']:.1f} s", f"{row['resident_gigabytes']:.2f} GB", _recall(row)])
+            lines.append(
+                [
+                    name,
+                    f"{row['seconds']:.1f} s",
+                    f"{row['resident_gigabytes']:.2f} GB",
+                    _recall(row),
+                ]
+            )
     if ours and theirs and ours["status"] == theirs["status"] == "ok":
         time, memory = (ours[k] / theirs[k] for k in ("seconds", "resident_gigabytes"))
-        more = ours["recall"] - theirs["recall"] if "recall" in ours and "recall" in theirs else None
+        more = (
+            ours["recall"] - theirs["recall"] if "recall" in ours and "recall" in theirs else None
+        )
         shares = [f"{share:.2f}{_verdict(share, PEER_SHARE)}" for share in (time, memory)]
-        said = NOT_MEASURED if more is None else f"{more:+.3f}{_verdict(more, PEER_RECALL, at_least=True)}"
+        said = (
+            NOT_MEASURED
+            if more is None
+            else f"{more:+.3f}{_verdict(more, PEER_RECALL, at_least=True)}"
+        )
         lines.append(["nestmap to hnne", *shares, said])
     lines.append(["bar", f"≤ {PEER_SHARE}", f"≤ {PEER_SHARE}", f"≥ +{PEER_RECALL}"])
     return VERSUS + _table(("", "start to map", "memory", "first-neighbour recall"), lines)
@@ -284,9 +350,16 @@ def _versus(rows: Rows) -> str:
 
 def _maps(rows: Rows) -> str:
     head = (
-        "data", "target", "found, own estimate", "start to map", "trustworthiness", "10-NN recall", "triplets",
-        "fill", "1-NN accuracy",
-    )  # fmt: skip
+        "data",
+        "target",
+        "found, own estimate",
+        "start to map",
+        "trustworthiness",
+        "10-NN recall",
+        "triplets",
+        "fill",
+        "1-NN accuracy",
+    )
     lines = maps.lines(rows)
     return MAPS + (_table(head, lines) if lines else f"{NOT_MEASURED.capitalize()}.\n")
 
@@ -298,14 +371,32 @@ def _curves(rows: Rows) -> str:
         curve, before = points(rows, data, "nestmap"), points(rows, data, "before")
         for p in points(rows, data, "pynndescent"):
             cells = [data, f"k={p.label}", f"{p.recall:.3f}", _seconds(p.seconds)]
-            ours, theirs = _share(curve, p.recall, p.seconds, CURVE_SHARE), seconds_at(before, p.recall)
+            ours, theirs = (
+                _share(curve, p.recall, p.seconds, CURVE_SHARE),
+                seconds_at(before, p.recall),
+            )
             compared += bool(curve)
             met += "✓" in ours[1]
-            last = ["not reached" if theirs is None else _seconds(theirs)] if before else [NOT_MEASURED]
+            last = (
+                ["not reached" if theirs is None else _seconds(theirs)]
+                if before
+                else [NOT_MEASURED]
+            )
             lines.append([*cells, *ours, *(last if with_before else [])])
-    head = ["data", "pynndescent", "its recall", "its time", "nestmap at that recall", "share of its time, bar ≤ 2/3"]
+    head = [
+        "data",
+        "pynndescent",
+        "its recall",
+        "its time",
+        "nestmap at that recall",
+        "share of its time, bar ≤ 2/3",
+    ]
     head += ["before"] if with_before else []
-    summary = f"\nMet at {met} of {compared}.\n" if compared else "\nThe two have not been compared yet.\n"
+    summary = (
+        f"\nMet at {met} of {compared}.\n"
+        if compared
+        else "\nThe two have not been compared yet.\n"
+    )
     return CURVES + (_table(head, lines) if lines else "") + summary + _our_points(rows)
 
 
@@ -322,19 +413,27 @@ def _share(curve: list[Point], recall: float, seconds: float, bar: float) -> tup
 def _our_points(rows: Rows) -> str:
     lines = []
     for data in CURVE_DATA:
-        chosen = [row for row in rows.values() if row["task"] == "neighbors" and row["data"] == data]
+        chosen = [
+            row for row in rows.values() if row["task"] == "neighbors" and row["data"] == data
+        ]
         for row in chosen:
             if row["method"] != "pynndescent":
                 name = "exact" if row["label"] == "exact" else f"target {row['label']}"
                 lines.append([data, row["method"], name, *_point(row)])
-    return "\n" + _table(("data", "nestmap", "asked", "time", "recall", "how"), lines) if lines else ""
+    return (
+        "\n" + _table(("data", "nestmap", "asked", "time", "recall", "how"), lines) if lines else ""
+    )
 
 
 def _point(row: dict[str, Any]) -> list[str]:
     """Time, recall and manner of one search."""
     if row["status"] != "ok":
         return [_why_not(row), "", ""]
-    return [_seconds(row["seconds"]), _recall(row), "; ".join(_how(report) for report in row.get("reports", []))]
+    return [
+        _seconds(row["seconds"]),
+        _recall(row),
+        "; ".join(_how(report) for report in row.get("reports", [])),
+    ]
 
 
 def _graph(rows: Rows) -> str:
@@ -345,7 +444,9 @@ def _graph(rows: Rows) -> str:
             lines.append([row["method"], f"{asked} {row['label']}", *_point(row)])
     if not lines:
         return f"{GRAPH}{NOT_MEASURED.capitalize()}.\n"
-    ours, theirs = (points(rows, GRAPH_DATA, method, "graph") for method in ("nestmap", "pynndescent"))
+    ours, theirs = (
+        points(rows, GRAPH_DATA, method, "graph") for method in ("nestmap", "pynndescent")
+    )
     seconds = seconds_at(theirs, GRAPH_RECALL)
     if seconds is None:
         said = f"pynndescent has no point of recall {GRAPH_RECALL} or more: not compared"
@@ -358,6 +459,8 @@ def _graph(rows: Rows) -> str:
 
 def _dimensions(rows: Rows) -> str:
     found = [row for row in rows.values() if row["task"] == "dimension" and row["status"] == "ok"]
-    said = ", ".join(f"{row['data']} {row['dimension']:.1f} ({row['n_rows']:,} rows)" for row in found)
+    said = ", ".join(
+        f"{row['data']} {row['dimension']:.1f} ({row['n_rows']:,} rows)" for row in found
+    )
     how = f"maximum likelihood by Levina and Bickel, {DIMENSION_NEIGHBORS} neighbours, median of sampled rows"
     return f"\nIntrinsic dimension ({how}): {said or NOT_MEASURED}.\n"

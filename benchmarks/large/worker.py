@@ -1,9 +1,9 @@
 """One measurement in one fresh process, started by `run` with the method's own interpreter.
 
-python -m benchmarks.large.worker JOB.json: writes RESULT.json and, if neighbours are to be checked, IDS.npy beside
-it. Whether they are true is found out elsewhere: nothing but the method itself counts in here. Memory is watched
-from outside, too: a thread in here would wait for the interpreter's lock just when it matters. Needs only NumPy and
-the method.
+python -m benchmarks.large.worker JOB.json: writes RESULT.json and, if neighbours are to be checked,
+IDS.npy beside it. Whether they are true is found out elsewhere: nothing but the method itself
+counts in here. Memory is watched from outside, too: a thread in here would wait for the
+interpreter's lock just when it matters. Needs only NumPy and the method.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def main() -> None:
     X = np.load(job["path"], mmap_mode="r" if job["mapped"] else None)[: job["rows"]]
     rows = np.array(job["sample_rows"], dtype=np.int64)
     measured, ids = TASKS[job["task"], job["method"]](X, rows, job)
-    if len(rows) and ids is not None:  # None: the fit did not call what should have told; its time still counts
+    if (
+        len(rows) and ids is not None
+    ):  # None: the fit did not call what should have told; its time still counts
         np.save(path.with_name("ids.npy"), ids)
     measured |= {"version": version(PACKAGES[job["method"]]), "python": sys.version.split()[0]}
     path.with_name("result.json").write_text(json.dumps(measured))
@@ -46,9 +48,13 @@ def _since_start(job: dict[str, Any]) -> dict[str, float]:
 
 
 class _FirstCall:
-    """Stands in for a function and keeps the neighbours of its first call, to see what a fit really uses."""
+    """Stands in for a function and keeps the neighbours of its first call, to see what a fit really
+    uses.
+    """
 
-    def __init__(self, module: Any, name: str, pick: Callable[[tuple[Any, ...], Any], Any], rows: Any) -> None:
+    def __init__(
+        self, module: Any, name: str, pick: Callable[[tuple[Any, ...], Any], Any], rows: Any
+    ) -> None:
         self.function, self.pick, self.rows = getattr(module, name), pick, rows
         self.ids: Any = None
         setattr(module, name, self)
@@ -63,9 +69,15 @@ class _FirstCall:
 def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     import nestmap
 
-    model = nestmap.HNNE(metric=job["metric"], n_jobs=N_JOBS, random_state=0, **job["options"]).fit(X)
+    model = nestmap.HNNE(metric=job["metric"], n_jobs=N_JOBS, random_state=0, **job["options"]).fit(
+        X
+    )
     measured: dict[str, Any] = _since_start(job)
-    measured |= {"n_rows": len(X), "n_columns": X.shape[1], "level_sizes": list(model.hierarchy_.level_sizes)}
+    measured |= {
+        "n_rows": len(X),
+        "n_columns": X.shape[1],
+        "level_sizes": list(model.hierarchy_.level_sizes),
+    }
     measured["reports"] = [_report(report) for report in model.hierarchy_.reports]
     if job["scored"]:
         np.save("map.npy", model.embedding_)  # in the folder of the job
@@ -75,14 +87,18 @@ def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any]
 def _report(report: Any) -> dict[str, Any]:
     """How neighbours were found, all that the library says."""
     values = {k: v.item() if isinstance(v, np.generic) else v for k, v in asdict(report).items()}
-    return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in values.items()}  # JSON has no NaN
+    return {
+        k: None if isinstance(v, float) and np.isnan(v) else v for k, v in values.items()
+    }  # JSON has no NaN
 
 
 def _fit_hnne(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     make = METHODS["hnne-v1"].make()
     import finch
 
-    module = sys.modules[finch.FINCH.__module__]  # the package's attribute of this name is not the module
+    module = sys.modules[
+        finch.FINCH.__module__
+    ]  # the package's attribute of this name is not the module
     kept = _FirstCall(module, "clust_rank", lambda _, value: value[2], rows)
     make(2, job["metric"], job["options"]).fit_transform(X)
     return {**_since_start(job), "n_rows": len(X), "n_columns": X.shape[1]}, kept.ids
@@ -96,13 +112,20 @@ def _warm_times(search: Callable[[Any], Any], X: Any) -> tuple[dict[str, Any], A
         start = time.perf_counter()
         found = search(X)
         runs.append(time.perf_counter() - start)
-    return {"seconds": float(np.median(runs)), "runs": runs, "n_rows": len(X), "n_columns": X.shape[1]}, found
+    return {
+        "seconds": float(np.median(runs)),
+        "runs": runs,
+        "n_rows": len(X),
+        "n_columns": X.shape[1],
+    }, found
 
 
 def _search_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    from nestmap.neighbors import first_neighbors
+    from nestmap.method.neighbors import first_neighbors
 
-    measured, found = _warm_times(lambda A: first_neighbors(A, job["metric"], n_jobs=N_JOBS, **job["options"]), X)
+    measured, found = _warm_times(
+        lambda A: first_neighbors(A, job["metric"], n_jobs=N_JOBS, **job["options"]), X
+    )
     return {**measured, "reports": [_report(found.report)]}, found.ids[rows]
 
 
@@ -112,7 +135,7 @@ def _search_pynndescent(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[st
 
 
 def _graph_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    from nestmap.neighbors import neighbor_graph
+    from nestmap.method.neighbors import neighbor_graph
 
     options = {"metric": job["metric"], "n_jobs": N_JOBS, **job["options"]}
     measured, found = _warm_times(lambda A: neighbor_graph(A, **options), X)
@@ -136,7 +159,9 @@ def _peer_graph(X: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def _others(found: Any, rows: Any) -> Any:
-    """The neighbours of these rows without the rows themselves; where a row is not there, without the last."""
+    """The neighbours of these rows without the rows themselves; where a row is not there, without
+    the last.
+    """
     chosen = found[rows].astype(np.int64)
     dropped = chosen == rows[:, None]
     dropped[~dropped.any(axis=1), -1] = True

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from ._progress import ProgressEvent
-    from .changes import compare
-    from .cluster import FINCH, Communities
+    from .core.progress import ProgressEvent
     from .errors import (
         FarRowsWarning,
         FileFormatError,
@@ -17,11 +15,13 @@ if TYPE_CHECKING:
         NativeMissingWarning,
         RecallWarning,
     )
-    from .estimator import HNNE
-    from .hierarchy import Hierarchy, build_hierarchy
-    from .neighbors import first_neighbors
-    from .plots import label_layers, plot, plot_changes, plot_layouts, plot_tree
-    from .saved import load
+    from .estimators.clusters import FINCH, Communities
+    from .estimators.hnne import HNNE
+    from .estimators.load import load
+    from .method.hierarchy import Hierarchy, build_hierarchy
+    from .method.neighbors import first_neighbors
+    from .model.comparison import compare
+    from .views.plots import label_layers, plot, plot_changes, plot_layouts, plot_tree
 
 __all__ = [
     "FINCH",
@@ -49,21 +49,32 @@ __all__ = [
 
 # What is asked for is imported then: `nestmap --help` needs no scikit-learn.
 _HOMES = {
-    "FINCH": "cluster", "Communities": "cluster", "HNNE": "estimator", "FarRowsWarning": "errors",
+    "FINCH": "estimators.clusters",
+    "Communities": "estimators.clusters",
+    "HNNE": "estimators.hnne",
+    "FarRowsWarning": "errors",
     "FileFormatError": "errors",
-    "Hierarchy": "hierarchy", "MemoryBudgetError": "errors", "ModelFileError": "errors",
-    "NativeMissingWarning": "errors", "ProgressEvent": "_progress", "RecallWarning": "errors",
-    "build_hierarchy": "hierarchy", "compare": "changes", "first_neighbors": "neighbors", "label_layers": "plots",
-    "load": "saved", "plot": "plots", "plot_changes": "plots", "plot_layouts": "plots", "plot_tree": "plots",
-}  # fmt: skip
-_ROOMS = (
-    "arrangement", "cluster", "datasets", "errors", "estimator", "explore", "hierarchy", "layout", "metrics",
-    "neighbors", "plots", "preliminary", "readers", "sc",
-)  # fmt: skip
+    "Hierarchy": "method.hierarchy",
+    "MemoryBudgetError": "errors",
+    "ModelFileError": "errors",
+    "NativeMissingWarning": "errors",
+    "ProgressEvent": "core.progress",
+    "RecallWarning": "errors",
+    "build_hierarchy": "method.hierarchy",
+    "compare": "model.comparison",
+    "first_neighbors": "method.neighbors",
+    "label_layers": "views.plots",
+    "load": "estimators.load",
+    "plot": "views.plots",
+    "plot_changes": "views.plots",
+    "plot_layouts": "views.plots",
+    "plot_tree": "views.plots",
+}
+_MODULES = ("errors", "metrics", "neighbors", "readers", "sc")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module 'nestmap' has no attribute {name!r}")
@@ -72,4 +83,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -1,5 +1,5 @@
 """`python -m nestmap` is the command `nestmap`."""
 
-from .cli import main
+from .app.cli import main
 
 raise SystemExit(main())

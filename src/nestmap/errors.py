@@ -38,7 +38,9 @@ class ModelFileError(ValueError):
 
 
 class FarRowsWarning(UserWarning):
-    """Many of the new rows of a call are farther from all that was fitted than training rows are from each other."""
+    """Many of the new rows of a call are farther from all that was fitted than training rows are
+    from each other.
+    """
 
 
 class RecallWarning(UserWarning):

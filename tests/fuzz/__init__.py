@@ -1,1 +1,3 @@
-"""Random small data sets and parameters, and what must hold for each of them: `python -m tests.fuzz --help`."""
+"""Random small data sets and parameters, and what must hold for each of them: `python -m tests.fuzz
+--help`.
+"""

@@ -1,6 +1,8 @@
-"""`python -m tests.fuzz --cases 20000`: random cases, violations with their numbers, and how many there were.
+"""`python -m tests.fuzz --cases 20000`: random cases, violations with their numbers, and how many
+there were.
 
-A case is named by its number (and the seed, 0 if not given): `python -m tests.fuzz --case 123 --shrink`.
+A case is named by its number (and the seed, 0 if not given): `python -m tests.fuzz --case 123
+--shrink`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from .cases import make_case
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=1000, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other cases")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
@@ -55,7 +59,9 @@ def main() -> int:
     violations: list[Violation] = []
 
     def watch(part: int) -> None:
-        for found in start_work(asked.seed, asked.first, stop, asked.batch, part, asked.jobs, asked.seconds):
+        for found in start_work(
+            asked.seed, asked.first, stop, asked.batch, part, asked.jobs, asked.seconds
+        ):
             print(found, flush=True)
             violations.append(found)
 
@@ -64,7 +70,9 @@ def main() -> int:
     print()
     for kind, count in sorted(Counter(v.kind for v in violations).items()):
         numbers = sorted(v.case for v in violations if v.kind == kind)[:5]
-        print(f"{count:5} x {kind} (cases {', '.join(map(str, numbers))}{', …' if count > 5 else ''})")
+        print(
+            f"{count:5} x {kind} (cases {', '.join(map(str, numbers))}{', …' if count > 5 else ''})"
+        )
     rate = asked.cases / (time.monotonic() - start)
     print(f"seed {asked.seed}, {rate:.0f} cases per second")
     print(f"{asked.cases} cases, {len(violations)} violations")

@@ -1,4 +1,6 @@
-"""Cases in processes of their own: a crash ends a process, and is told with the case that it came in."""
+"""Cases in processes of their own: a crash ends a process, and is told with the case that it came
+in.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,13 @@ class Violation:
     details: str = ""
 
     def __str__(self) -> str:
-        return f"case {self.case}: {self.kind}" + (f": {self.details.splitlines()[0]}" if self.details else "")
+        return f"case {self.case}: {self.kind}" + (
+            f": {self.details.splitlines()[0]}" if self.details else ""
+        )
 
 
-# --- in a process that has everything loaded, and forks ----------------------------------------------
+# --- in a process that has everything loaded, and forks
+# ----------------------------------------------
 
 
 Run = Callable[[Case], list[tuple[str, str]]]
@@ -50,7 +55,7 @@ def prepared(everything: bool = False) -> Run:
     import scipy.linalg  # noqa: F401  # loads its own BLAS
     import sklearn.metrics  # noqa: F401
 
-    from nestmap import _parallel
+    from nestmap.core import threads as _parallel
 
     from .checks import run_case
 
@@ -72,7 +77,9 @@ def forked(run: Run, cases: Iterable[Case], seconds: float) -> Told:
     """Run cases in a fork of this process, which may crash, or take longer than this for a case."""
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: BLAS has some, and knows about forks
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of threads: BLAS has some, and knows about forks
         child = os.fork()
     if child == 0:
         os.close(read)
@@ -146,7 +153,9 @@ def _place(noise: str) -> str:
     return f"{own[0].strip() if own else ''}{noise}"
 
 
-def work(seed: int, first: int, stop: int, size: int, part: int, parts: int, seconds: float) -> None:
+def work(
+    seed: int, first: int, stop: int, size: int, part: int, parts: int, seconds: float
+) -> None:
     """Every parts-th batch of cases; violations become lines of JSON."""
     run = prepared()
     for start in range(first + part * size, stop, parts * size):
@@ -154,7 +163,8 @@ def work(seed: int, first: int, stop: int, size: int, part: int, parts: int, sec
             print(json.dumps([violation.case, violation.kind, violation.details]), flush=True)
 
 
-# --- in the process that counts --------------------------------------------------------------------
+# --- in the process that counts
+# --------------------------------------------------------------------
 
 
 def start_work(*arguments: float) -> Iterator[Violation]:
@@ -168,7 +178,8 @@ def start_work(*arguments: float) -> Iterator[Violation]:
         yield Violation(-1, f"harness: exit code {process.returncode}, see above")
 
 
-# --- smaller cases ---------------------------------------------------------------------------------
+# --- smaller cases
+# ---------------------------------------------------------------------------------
 
 
 def shrink(case: Case, kind: str) -> Case:
@@ -180,8 +191,16 @@ def shrink(case: Case, kind: str) -> Case:
         return kind in (told.end, *(v.kind for v in told.violations))
 
     for name in [*case.parameters]:
-        plain = {"layout": "descent", "arrangement": "auto", "preliminary": "pca_centroids", "neighbors": "auto",
-                 "new_points": "centroid", "standardize": False, "inflate": False, "n_jobs": 1}  # fmt: skip
+        plain = {
+            "layout": "descent",
+            "arrangement": "auto",
+            "preliminary": "pca_centroids",
+            "neighbors": "auto",
+            "new_points": "centroid",
+            "standardize": False,
+            "inflate": False,
+            "n_jobs": 1,
+        }
         if name in plain and case.parameters[name] != plain[name]:
             simpler = replace(case, parameters={**case.parameters, name: plain[name]})
             case = simpler if still(simpler) else case
@@ -203,7 +222,9 @@ def _without(case: Case, axis: int, size: int) -> Iterator[Case]:
 def as_code(case: Case) -> str:
     """Lines of Python that make the model of a case."""
     plain = HNNE().get_params() | {"random_state": 0, "n_jobs": 1}
-    text = ", ".join(f"{k}={v!r}" for k, v in case.parameters.items() if not np.array_equal(v, plain[k]))
+    text = ", ".join(
+        f"{k}={v!r}" for k, v in case.parameters.items() if not np.array_equal(v, plain[k])
+    )
     X = case.X.toarray() if sparse.issparse(case.X) else case.X
     made = f"np.array({X.tolist()}, dtype={str(X.dtype)!r})"
     return f"X = {f'csr_matrix({made})' if sparse.issparse(case.X) else made}\nmodel = HNNE({text}).fit(X)"

@@ -1,4 +1,6 @@
-"""First neighbours by definition, in the precision that it takes, with tolerances that follow from rounding."""
+"""First neighbours by definition, in the precision that it takes, with tolerances that follow from
+rounding.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ _EPS = 2.0**-52
 _MOST = 300  # rows that are compared with all rows
 
 
-def check_neighbors(X: np.ndarray, metric: str, ids: np.ndarray, distances: np.ndarray) -> Iterator[tuple[str, str]]:
+def check_neighbors(
+    X: np.ndarray, metric: str, ids: np.ndarray, distances: np.ndarray
+) -> Iterator[tuple[str, str]]:
     """Whether these are first neighbours of the rows of X (float64), and their distances."""
     n, rows = len(X), np.arange(min(len(X), _MOST))
     if ((ids < 0) | (ids >= n) | (ids == np.arange(n))).any():
@@ -34,11 +38,17 @@ def check_neighbors(X: np.ndarray, metric: str, ids: np.ndarray, distances: np.n
     wrong = ~(np.abs(found - best) <= slack)
     if wrong.any():
         row = int(np.argmax(wrong))
-        yield f"first neighbours: wrong distance, {metric}", f"row {row}: {found[row]!r} instead of {best[row]!r}"
+        yield (
+            f"first neighbours: wrong distance, {metric}",
+            f"row {row}: {found[row]!r} instead of {best[row]!r}",
+        )
     wrong = ~(D[rows, ids[rows]] <= best + slack)
     if wrong.any():
         row = int(np.argmax(wrong))
-        yield f"first neighbours: not the nearest, {metric}", f"row {row}: {D[row, ids[row]]!r}, best {best[row]!r}"
+        yield (
+            f"first neighbours: not the nearest, {metric}",
+            f"row {row}: {D[row, ids[row]]!r}, best {best[row]!r}",
+        )
 
 
 def _between_rows(X: np.ndarray, rows: np.ndarray, metric: str) -> np.ndarray:
@@ -47,8 +57,11 @@ def _between_rows(X: np.ndarray, rows: np.ndarray, metric: str) -> np.ndarray:
     return cdist(X[rows], X, {"manhattan": "cityblock"}.get(metric, metric))
 
 
-def _between_directions(X: np.ndarray, rows: np.ndarray, centred: bool) -> tuple[np.ndarray | None, np.ndarray]:
-    """Square roots of the distances 1 - cos, and their slack; None where rounding leaves it open what is flat.
+def _between_directions(
+    X: np.ndarray, rows: np.ndarray, centred: bool
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Square roots of the distances 1 - cos, and their slack; None where rounding leaves it open
+    what is flat.
 
     Rows without direction are at distance 1 to all others and 0 to each other.
     """

@@ -39,7 +39,8 @@ class Case:
         return f"case {self.number}: {self.kind}, {form} {shape} {dtype}, {self.parameters}"
 
 
-# --- data ------------------------------------------------------------------------------------------
+# --- data
+# ------------------------------------------------------------------------------------------
 
 
 def gaussian(rng: Rng, n: int, d: int) -> np.ndarray:
@@ -74,7 +75,9 @@ def low_rank(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 def mostly_zero(rng: Rng, n: int, d: int) -> np.ndarray:
-    values = rng.normal(size=(n, d)) if rng.random() < 0.5 else rng.integers(1, 4, (n, d)).astype(float)
+    values = (
+        rng.normal(size=(n, d)) if rng.random() < 0.5 else rng.integers(1, 4, (n, d)).astype(float)
+    )
     return np.where(rng.random((n, d)) < rng.uniform(0.02, 0.4), values, 0.0)
 
 
@@ -91,17 +94,34 @@ def evenly_spaced(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 BASES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
-    gaussian: 5, mixture: 5, integers: 5, one_hot: 1, eye: 1, signs: 1, low_rank: 2, mostly_zero: 2,
-    nearly_constant_rows: 1, constant: 0.5, evenly_spaced: 1,
-}  # fmt: skip
+    gaussian: 5,
+    mixture: 5,
+    integers: 5,
+    one_hot: 1,
+    eye: 1,
+    signs: 1,
+    low_rank: 2,
+    mostly_zero: 2,
+    nearly_constant_rows: 1,
+    constant: 0.5,
+    evenly_spaced: 1,
+}
 SCALES = (1e90, 1e30, 1e-30, 1e-160, 1e-300, 1e-309, 1e-320)
 
 
 def make_data(rng: Rng) -> tuple[np.ndarray, list[str]]:
     """Values in float64, and what they are made of."""
-    n = int(rng.choice([rng.integers(1, 12), rng.integers(12, 60), rng.integers(60, 400), 3000],
-                       p=[0.35, 0.53, 0.118, 0.002]))  # fmt: skip
-    d = 1 if rng.random() < 0.07 else int(rng.choice([rng.integers(2, 8), rng.integers(8, 71)], p=[0.6, 0.4]))
+    n = int(
+        rng.choice(
+            [rng.integers(1, 12), rng.integers(12, 60), rng.integers(60, 400), 3000],
+            p=[0.35, 0.53, 0.118, 0.002],
+        )
+    )
+    d = (
+        1
+        if rng.random() < 0.07
+        else int(rng.choice([rng.integers(2, 8), rng.integers(8, 71)], p=[0.6, 0.4]))
+    )
     weights = np.array([*BASES.values()])
     base = [*BASES][rng.choice(len(weights), p=weights / weights.sum())]
     X, words = base(rng, n, d), [base.__name__]
@@ -134,8 +154,12 @@ def make_data(rng: Rng) -> tuple[np.ndarray, list[str]]:
 
 def as_stored(rng: Rng, X: np.ndarray, words: list[str]) -> np.ndarray:
     """The values in another type or order of memory; whole numbers for integers."""
-    dtype = str(rng.choice(["float64", "float32", "float16", "uint8", "int8", "int64", "bool"],
-                           p=[0.5, 0.25, 0.05, 0.06, 0.05, 0.06, 0.03]))  # fmt: skip
+    dtype = str(
+        rng.choice(
+            ["float64", "float32", "float16", "uint8", "int8", "int64", "bool"],
+            p=[0.5, 0.25, 0.05, 0.06, 0.05, 0.06, 0.03],
+        )
+    )
     largest = np.abs(X).max(initial=0)
     if (dtype == "float16" and largest > 6e4) or (dtype == "float32" and largest > 3e38):
         dtype = "float64"
@@ -160,7 +184,9 @@ def as_stored(rng: Rng, X: np.ndarray, words: list[str]) -> np.ndarray:
 
 def as_sparse(rng: Rng, X: np.ndarray, words: list[str]) -> sparse.csr_matrix:
     """CSR, sometimes with zeros that are stored, or with columns in any order."""
-    S = sparse.csr_matrix(X.astype(np.float32) if X.dtype == np.float16 else X)  # SciPy has no sparse float16
+    S = sparse.csr_matrix(
+        X.astype(np.float32) if X.dtype == np.float16 else X
+    )  # SciPy has no sparse float16
     words.append("CSR")
     if len(S.data) and rng.random() < 0.2:
         words.append("stored zeros")
@@ -174,7 +200,8 @@ def as_sparse(rng: Rng, X: np.ndarray, words: list[str]) -> sparse.csr_matrix:
     return S
 
 
-# --- parameters ------------------------------------------------------------------------------------
+# --- parameters
+# ------------------------------------------------------------------------------------
 
 
 def make_parameters(rng: Rng, is_sparse: bool, n: int) -> dict[str, Any]:
@@ -216,13 +243,16 @@ def arguments(X: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     if found.get("preliminary") == "given":
         rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
         which = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-        found["preliminary"] = np.random.default_rng(1).normal(size=(len(rows), found["n_components"]))[which]
+        found["preliminary"] = np.random.default_rng(1).normal(
+            size=(len(rows), found["n_components"])
+        )[which]
     if found.get("neighbors") == "given":
         found["neighbors"] = first_neighbors(X, found["metric"], n_jobs=1).ids
     return found
 
 
-# --- bad input -------------------------------------------------------------------------------------
+# --- bad input
+# -------------------------------------------------------------------------------------
 
 
 def spoil(rng: Rng, case: Case) -> Case:
@@ -230,8 +260,26 @@ def spoil(rng: Rng, case: Case) -> Case:
     X = case.X.toarray() if sparse.issparse(case.X) else np.array(case.X)
     at = (rng.integers(X.shape[0]), rng.integers(X.shape[1]))
     wrong: dict[str, Any] = {}
-    what = str(rng.choice(["NaN", "infinity", "1e101", "no rows", "no columns", "one dimension", "words", "complex",
-                           "radius", "n_components", "metric", "layout", "neighbors", "preliminary"]))  # fmt: skip
+    what = str(
+        rng.choice(
+            [
+                "NaN",
+                "infinity",
+                "1e101",
+                "no rows",
+                "no columns",
+                "one dimension",
+                "words",
+                "complex",
+                "radius",
+                "n_components",
+                "metric",
+                "layout",
+                "neighbors",
+                "preliminary",
+            ]
+        )
+    )
     if what in ("NaN", "infinity", "1e101"):
         X = X.astype(np.float64)
         X[at] = {"NaN": np.nan, "infinity": -np.inf, "1e101": 1e101}[what]
@@ -243,11 +291,17 @@ def spoil(rng: Rng, case: Case) -> Case:
     else:
         wrong = {
             "radius": {"radius": float(rng.choice([0, -1, 0.6, np.nan]))},
-            "n_components": {"n_components": rng.choice([0, -1, 1.5])}, "metric": {"metric": "nonsense"},
-            "layout": {"layout": "mosaic", "n_components": 3}, "neighbors": {"neighbors": np.arange(X.shape[0])},
+            "n_components": {"n_components": rng.choice([0, -1, 1.5])},
+            "metric": {"metric": "nonsense"},
+            "layout": {"layout": "mosaic", "n_components": 3},
+            "neighbors": {"neighbors": np.arange(X.shape[0])},
             "preliminary": {"preliminary": np.full((X.shape[0], 7), 1.0)},
-        }[what]  # fmt: skip
-    plain = {k: v for k, v in case.parameters.items() if v is not None and not (isinstance(v, str) and v == "given")}
+        }[what]
+    plain = {
+        k: v
+        for k, v in case.parameters.items()
+        if v is not None and not (isinstance(v, str) and v == "given")
+    }
     return Case(case.number, f"{case.kind}, {what}", X, {**plain, **wrong}, deserves=what)
 
 

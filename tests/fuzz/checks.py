@@ -74,12 +74,15 @@ def canonical(labels: np.ndarray) -> np.ndarray:
 def other_level(one: list[np.ndarray], other: list[np.ndarray]) -> int | None:
     """The lowest level on which two lists of partitions differ."""
     for k in range(max(len(one), len(other))):
-        if k >= min(len(one), len(other)) or not np.array_equal(canonical(one[k]), canonical(other[k])):
+        if k >= min(len(one), len(other)) or not np.array_equal(
+            canonical(one[k]), canonical(other[k])
+        ):
             return k
     return None
 
 
-# --- checks ----------------------------------------------------------------------------------------
+# --- checks
+# ----------------------------------------------------------------------------------------
 
 
 def check_embedding(fitted: Fitted) -> Iterator[Finding]:
@@ -94,7 +97,10 @@ def check_equal_rows(fitted: Fitted) -> Iterator[Finding]:
     Y, first = fitted.model.embedding_, fitted.first_equal
     for k, labels in enumerate(levels(fitted.model)):
         if (apart := labels != labels[first]).any():
-            yield "equal rows: in different clusters", f"level {k}, row {np.argmax(apart)} and its first equal"
+            yield (
+                "equal rows: in different clusters",
+                f"level {k}, row {np.argmax(apart)} and its first equal",
+            )
             return
     if (apart := (Y[first] != Y).any(axis=1)).any():
         row = np.argmax(apart)
@@ -105,7 +111,10 @@ def check_equal_rows(fitted: Fitted) -> Iterator[Finding]:
 
 def check_transform(fitted: Fitted) -> Iterator[Finding]:
     model, X = fitted.model, fitted.case.X
-    found, expected = model.transform(X), model.embedding_[fitted.first_equal]  # equal rows have their own check
+    found, expected = (
+        model.transform(X),
+        model.embedding_[fitted.first_equal],
+    )  # equal rows have their own check
     if not np.array_equal(found, expected):
         off = np.flatnonzero((found != expected).any(axis=1))
         yield "transform(X) is not embedding_", f"rows {off[:5].tolist()} of {len(found)}"
@@ -132,7 +141,9 @@ def check_new_rows(fitted: Fitted) -> Iterator[Finding]:
 def check_levels(fitted: Fitted) -> Iterator[Finding]:
     tree, found = fitted.model.hierarchy_, levels(fitted.model)
     for k, labels in enumerate(found):
-        if not np.array_equal(np.bincount(labels, minlength=tree.level_sizes[k]), tree.levels[k].sizes):
+        if not np.array_equal(
+            np.bincount(labels, minlength=tree.level_sizes[k]), tree.levels[k].sizes
+        ):
             yield "levels: sizes are not those of the labels", f"level {k}"
         if k and np.unique([found[k - 1], labels], axis=1).shape[1] != len(np.unique(found[k - 1])):
             yield "levels: not nested", f"level {k}"
@@ -142,7 +153,8 @@ def check_levels(fitted: Fitted) -> Iterator[Finding]:
 
 def check_audit(fitted: Fitted) -> Iterator[Finding]:
     audit, parameters = fitted.model.audit(), fitted.case.parameters
-    # corners of subnormal regions lie on a grid of 5e-324, and short sides between them point anywhere
+    # corners of subnormal regions lie on a grid of 5e-324, and short sides between them point
+    # anywhere
     is_coarse = np.abs(fitted.model.embedding_).max() < 1e-310
     if not audit.ok and parameters["layout"] == "mosaic" and not is_coarse:
         yield "audit: regions are not nested", str(audit)
@@ -186,8 +198,9 @@ def check_order(fitted: Fitted) -> Iterator[Finding]:
 def tied(fitted: Fitted, other: HNNE, order: np.ndarray, k: int) -> bool:
     """Whether level k differs, for this order of the rows, only by links of equal length.
 
-    Up to the rounding of centroids: their last digits depend on the order of sums (docs/exactness.md), and where
-    nodes differ by no more than that, as on a line under cosine, it decides.
+    Up to the rounding of centroids: their last digits depend on the order of sums
+    (docs/exactness.md), and where nodes differ by no more than that, as on a line under cosine, it
+    decides.
     """
     one, two, metric = fitted.model.hierarchy_, other.hierarchy_, fitted.case.metric
     if k == 0 or metric not in KERNEL_METRICS:
@@ -225,11 +238,14 @@ def check_precision(fitted: Fitted) -> Iterator[Finding]:
 def check_scale(fitted: Fitted) -> Iterator[Finding]:
     """A power of two changes no digit: neither the clusters, nor the map but for its scale.
 
-    But it changes hashes, and so the order of the sample that principal directions come from. Their signs are
-    LAPACK's, and decide where a level has too few nodes for neighbours to say which way round their members lie.
+    But it changes hashes, and so the order of the sample that principal directions come from. Their
+    signs are LAPACK's, and decide where a level has too few nodes for neighbours to say which way
+    round their members lie.
     """
     case, largest = fitted.case, np.abs(fitted.rows).max()
-    if not case.tie_free or case.X.dtype != np.float64 or not 1e-6 < largest < 1e9:  # ties go by values
+    if (
+        not case.tie_free or case.X.dtype != np.float64 or not 1e-6 < largest < 1e9
+    ):  # ties go by values
         return
     power = (-650, 300)[case.number // 4 % 2]
     other = fit(case, case.X * 2.0**power)
@@ -239,10 +255,16 @@ def check_scale(fitted: Fitted) -> Iterator[Finding]:
         return
     with_units = case.metric in ("euclidean", "manhattan") and not case.parameters["standardize"]
     with_units &= min(fitted.model.hierarchy_.level_sizes) > case.parameters["n_components"]
-    if with_units and case.parameters["preliminary"] in ("pca_centroids", "pca", "random_projection"):
+    if with_units and case.parameters["preliminary"] in (
+        "pca_centroids",
+        "pca",
+        "random_projection",
+    ):
         Y = fitted.model.embedding_
         in_own_units = case.parameters["layout"] == "islands"
-        moved = np.linalg.norm(np.ldexp(other.embedding_, 0 if in_own_units else -power) - Y, axis=1)
+        moved = np.linalg.norm(
+            np.ldexp(other.embedding_, 0 if in_own_units else -power) - Y, axis=1
+        )
         if not np.median(moved) <= 1e-3 * np.ptp(Y):
             details = f"rows move by {np.median(moved) / np.ptp(Y):.1e} of the map (median)"
             yield f"scale: another map {size}, {case.parameters['layout']}", details
@@ -253,23 +275,42 @@ def check_other_form(fitted: Fitted) -> Iterator[Finding]:
     if fitted.case.metric not in KERNEL_METRICS:
         return
     X, is_sparse = fitted.case.X, sparse.issparse(fitted.case.X)
-    other = X.toarray() if is_sparse else sparse.csr_matrix(X.astype(np.float32) if X.dtype == np.float16 else X)
-    if not np.array_equal(fitted.model.transform(other), fitted.model.embedding_[fitted.first_equal]):
+    other = (
+        X.toarray()
+        if is_sparse
+        else sparse.csr_matrix(X.astype(np.float32) if X.dtype == np.float16 else X)
+    )
+    if not np.array_equal(
+        fitted.model.transform(other), fitted.model.embedding_[fitted.first_equal]
+    ):
         yield f"other form: {'dense rows, CSR fit' if is_sparse else 'CSR rows, dense fit'}", ""
 
 
 def check_first_neighbors(fitted: Fitted) -> Iterator[Finding]:
     case = fitted.case
     if len(fitted.rows) > 1:
-        found = first_neighbors(case.X, case.metric, method="exact", n_jobs=case.parameters["n_jobs"])
+        found = first_neighbors(
+            case.X, case.metric, method="exact", n_jobs=case.parameters["n_jobs"]
+        )
         yield from check_neighbors(fitted.rows, case.metric, found.ids, found.distances)
 
 
 CHECKS = (
-    check_embedding, check_equal_rows, check_transform, check_levels, check_audit, check_new_rows, check_other_form,
+    check_embedding,
+    check_equal_rows,
+    check_transform,
+    check_levels,
+    check_audit,
+    check_new_rows,
+    check_other_form,
     check_first_neighbors,
-)  # fmt: skip
-REFITS = (check_threads, check_order, check_precision, check_scale)  # each takes as long as all others together
+)
+REFITS = (
+    check_threads,
+    check_order,
+    check_precision,
+    check_scale,
+)  # each takes as long as all others together
 
 
 def checks_of(case: Case, everything: bool) -> list[Callable[[Fitted], Iterator[Finding]]]:
@@ -277,7 +318,8 @@ def checks_of(case: Case, everything: bool) -> list[Callable[[Fitted], Iterator[
     return [*CHECKS, *(REFITS if everything else REFITS[case.number % 4 :][:1])]
 
 
-# --- a case ----------------------------------------------------------------------------------------
+# --- a case
+# ----------------------------------------------------------------------------------------
 
 
 def run_case(case: Case, everything: bool = False) -> list[Finding]:
@@ -287,7 +329,10 @@ def run_case(case: Case, everything: bool = False) -> list[Finding]:
         warnings.simplefilter("ignore", FarRowsWarning)  # odd new rows are far, and told so
         findings = _deserved_error(case) if case.deserves else _all_checks(case, everything)
     if not findings:  # else they tell of the same
-        findings = [(f"warning: {w.category.__name__} in {_place(w.filename)}: {w.message}", "") for w in told]
+        findings = [
+            (f"warning: {w.category.__name__} in {_place(w.filename)}: {w.message}", "")
+            for w in told
+        ]
     return [*dict(reversed(findings)).items()][::-1]
 
 
@@ -295,7 +340,11 @@ def _deserved_error(case: Case) -> list[Finding]:
     try:
         HNNE(max_memory=BUDGET, **case.parameters).fit(case.X)
     except (ValueError, TypeError) as error:
-        return [] if str(error).strip() else [(f"bad input: no message for {case.deserves}", repr(error))]
+        return (
+            []
+            if str(error).strip()
+            else [(f"bad input: no message for {case.deserves}", repr(error))]
+        )
     except Exception as error:
         return [(f"bad input: {type(error).__name__} for {case.deserves}", str(error))]
     return [(f"bad input: no error for {case.deserves}", "")]
@@ -330,7 +379,11 @@ def _unexpected(doing: str, error: Exception) -> Finding:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "nestmap" in frame.filename] or frames[-1:]
     where = f"{_place(own[-1].filename)}:{own[-1].name}"
-    said = re.sub(r"\d+", "N", str(error).strip().splitlines()[0][:60]) if str(error).strip() else "no message"
+    said = (
+        re.sub(r"\d+", "N", str(error).strip().splitlines()[0][:60])
+        if str(error).strip()
+        else "no message"
+    )
     return f"error: {type(error).__name__} in {where} ({said})", doing
 
 

@@ -1,7 +1,7 @@
 """`python -m tests.fuzz.files --cases 3000 --seed 7`: model files with something wrong in them.
 
-Each is refused by `ModelFileError`, or gives a model whose methods work or say in a sentence why not. A case is
-named by seed and number: `--seed 7 --case 123` tells what it does.
+Each is refused by `ModelFileError`, or gives a model whose methods work or say in a sentence why
+not. A case is named by seed and number: `--seed 7 --case 123` tells what it does.
 """
 
 from __future__ import annotations
@@ -33,18 +33,38 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "leaves": (HNNE(detail="leaves", metric="cosine"), _ROWS, _NEW),
     "descent": (HNNE(3, layout="descent"), _ROWS.astype(np.float64) / 3, _NEW),
     "mosaic": (HNNE(layout="mosaic", metric="mahalanobis"), _ROWS, _NEW),
-    "inflated": (HNNE(layout="descent", arrangement="global", inflate=True, metric="manhattan"), _ROWS, _NEW),
+    "inflated": (
+        HNNE(layout="descent", arrangement="global", inflate=True, metric="manhattan"),
+        _ROWS,
+        _NEW,
+    ),
     "random": (HNNE(arrangement="global", preliminary="random", random_state=3), _ROWS, _NEW),
     "sparse": (HNNE(metric="cosine"), sparse.csr_matrix(_ROWS), sparse.csr_matrix(_NEW)),
     "sets": (HNNE(metric="jaccard"), sparse.csr_matrix(_SETS), sparse.csr_matrix(_OTHER_SETS)),
     "hellinger": (HNNE(metric="hellinger", layout="descent"), np.abs(_ROWS), np.abs(_NEW)),
-    "minkowski": (HNNE(metric="minkowski", metric_params={"p": 3, "w": np.arange(1.0, 6)}), _ROWS, _NEW),
+    "minkowski": (
+        HNNE(metric="minkowski", metric_params={"p": 3, "w": np.arange(1.0, 6)}),
+        _ROWS,
+        _NEW,
+    ),
     "nearest row": (HNNE(new_points="neighbor"), _ROWS, _NEW),
-    "nearest row, sparse": (HNNE(new_points="neighbor", layout="mosaic"), sparse.csr_matrix(_ROWS), _NEW),
-    "nearest row, canberra": (HNNE(new_points="neighbor", metric="canberra"), np.abs(_ROWS) + 1, np.abs(_NEW) + 1),
+    "nearest row, sparse": (
+        HNNE(new_points="neighbor", layout="mosaic"),
+        sparse.csr_matrix(_ROWS),
+        _NEW,
+    ),
+    "nearest row, canberra": (
+        HNNE(new_points="neighbor", metric="canberra"),
+        np.abs(_ROWS) + 1,
+        np.abs(_NEW) + 1,
+    ),
     "hamming": (HNNE(metric="hamming", layout="descent"), _ROWS.round(), _NEW.round()),
     "precomputed": (HNNE(metric="precomputed"), _APART, cdist(_NEW, _ROWS)),
-    "precomputed, nearest row": (HNNE(metric="precomputed", new_points="neighbor"), _APART, cdist(_NEW, _ROWS)),
+    "precomputed, nearest row": (
+        HNNE(metric="precomputed", new_points="neighbor"),
+        _APART,
+        cdist(_NEW, _ROWS),
+    ),
     "first neighbours": (HNNE(hierarchy="first_neighbors"), _ROWS, _NEW),
     "FINCH": (FINCH(n_clusters=4), _ROWS, _NEW),
     "FINCH, sparse": (FINCH(n_clusters=9, metric="cosine"), sparse.csr_matrix(_ROWS), _NEW),
@@ -70,7 +90,8 @@ def make_case(seed: int, number: int) -> HostileCase:
     return HostileCase(number, name, told, data)
 
 
-# -- what must hold --------------------------------------------------------------------------------------
+# -- what must hold
+# --------------------------------------------------------------------------------------
 
 
 def uses(model: Any, rows: Any, new: Any, folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -81,7 +102,10 @@ def uses(model: Any, rows: Any, new: Any, folder: Path) -> Iterator[tuple[str, C
     for level in range(tree.n_levels):
         yield "labels", lambda level=level: (tree.labels(level), model.predict(new, level=level))
         if tree.strengths is not None:
-            yield "membership", lambda level=level: (tree.labels(level, noise=0.5), str(tree.clusters(level)))
+            yield (
+                "membership",
+                lambda level=level: (tree.labels(level, noise=0.5), str(tree.clusters(level))),
+            )
     for n in (1, 2, 7, 30, tree.n_rows):
         yield "n_clusters", lambda n=n: tree.labels(n_clusters=n)
     yield "to_linkage", tree.to_linkage
@@ -91,7 +115,10 @@ def uses(model: Any, rows: Any, new: Any, folder: Path) -> Iterator[tuple[str, C
     yield "path", lambda: (tree.path(0), tree.members(-1, 0))
     yield "save", lambda: again(model, folder)
     if not isinstance(model, HNNE):
-        yield "attributes", lambda: (model.partitions_, model.cluster_centers_, model.medoid_indices_)
+        yield (
+            "attributes",
+            lambda: (model.partitions_, model.cluster_centers_, model.medoid_indices_),
+        )
         return
     yield "transform", lambda: model.transform(new, return_distance=True)
     yield "transform of the rows", lambda: model.transform(rows)
@@ -105,7 +132,9 @@ def uses(model: Any, rows: Any, new: Any, folder: Path) -> Iterator[tuple[str, C
 
 
 def again(model: Any, folder: Path) -> None:
-    """A model that was loaded can be saved and loaded; that it cannot would be a fault, not a sentence."""
+    """A model that was loaded can be saved and loaded; that it cannot would be a fault, not a
+    sentence.
+    """
     model.save(folder / "again")
     try:
         nestmap.load(folder / "again")
@@ -124,7 +153,11 @@ def run_case(case: HostileCase) -> list[tuple[str, str]]:
         try:
             model = nestmap.load(folder / "hostile", mmap=case.number % 4 == 0)
         except ModelFileError as error:
-            return [] if str(error).startswith(str(folder)) else [("load: does not name the file", str(error))]
+            return (
+                []
+                if str(error).startswith(str(folder))
+                else [("load: does not name the file", str(error))]
+            )
         except Exception as error:
             return [(f"load: {complaint(error)}", str(error))]
         for what, use in uses(model, rows, new, folder):

@@ -1,7 +1,8 @@
-"""`python -m tests.fuzz.folders --cases 500 --seed 7`: runs of `nestmap fit` with something wrong in them.
+"""`python -m tests.fuzz.folders --cases 500 --seed 7`: runs of `nestmap fit` with something wrong
+in them.
 
-Each command that reads a run does what it was asked for, or ends with one sentence and exit code 3. A case is named
-by seed and number: `--seed 7 --case 123` tells what it does.
+Each command that reads a run does what it was asked for, or ends with one sentence and exit code 3.
+A case is named by seed and number: `--seed 7 --case 123` tells what it does.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from nestmap.cli import FILES, USAGE, main
+from nestmap.app.cli import FILES, USAGE, main
 
 from .hostile import HostileCase, complaint, run_cases
 from .mutations import change_bytes, change_json, mutate, pick, to_json
@@ -38,15 +39,40 @@ def good_run() -> dict[str, bytes]:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 9, size=(40, 4))
     words = ("wool", "silk", "tin", "oak", "sea")
-    lines = [f"r{i},{','.join(map(str, row))},{words[i % 5]},{i % 7 / 2}" for i, row in enumerate(rows.tolist())]
+    lines = [
+        f"r{i},{','.join(map(str, row))},{words[i % 5]},{i % 7 / 2}"
+        for i, row in enumerate(rows.tolist())
+    ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         text = "\n".join(["who,a,b,c,d,kind,price", *lines]) + "\n"
         (folder / "data.csv").write_text(text)
-        options = ["--id", "who", "--label", "price", "--dims", "2,3", "--trust", "--images", "2x2", "--quiet"]
+        options = [
+            "--id",
+            "who",
+            "--label",
+            "price",
+            "--dims",
+            "2,3",
+            "--trust",
+            "--images",
+            "2x2",
+            "--quiet",
+        ]
         options += ["--threads", "1"]
         assert (
-            main(["fit", str(folder / "data.csv"), "-o", str(folder / "run"), "--columns", "a,b,c,d", *options]) == 0
+            main(
+                [
+                    "fit",
+                    str(folder / "data.csv"),
+                    "-o",
+                    str(folder / "run"),
+                    "--columns",
+                    "a,b,c,d",
+                    *options,
+                ]
+            )
+            == 0
         )
         (folder / "run" / "names.json").write_text(json.dumps({"0": {"0": "mine"}}))
         found = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}
@@ -83,12 +109,19 @@ def commands(run: Path, number: int) -> list[list[str]]:
         ["export", str(run), "-o", f"{out}.npz"],
     ]
     quick = [
-        ["info", str(run)], ["info", str(run), "--json"], ["labels", str(run), "-o", f"{out}-labels.csv"],
-        ["labels", str(run), "-o", f"{out}-7.npy", "--clusters", "7"], ["export", str(run), "-o", f"{out}.csv"],
+        ["info", str(run)],
+        ["info", str(run), "--json"],
+        ["labels", str(run), "-o", f"{out}-labels.csv"],
+        ["labels", str(run), "-o", f"{out}-7.npy", "--clusters", "7"],
+        ["export", str(run), "-o", f"{out}.csv"],
         ["transform", str(run), str(data), "-o", f"{out}-new.csv"],
         ["export", str(run), "-o", f"{out}3.tsv", "--dims", "3"],
-    ]  # fmt: skip
-    return [*quick, slow[number % len(slow)], slow[(number + 1 + number // len(slow) % (len(slow) - 1)) % len(slow)]]
+    ]
+    return [
+        *quick,
+        slow[number % len(slow)],
+        slow[(number + 1 + number // len(slow) % (len(slow) - 1)) % len(slow)],
+    ]
 
 
 def run_case(case: HostileCase) -> list[tuple[str, str]]:
@@ -109,7 +142,10 @@ def run_case(case: HostileCase) -> list[tuple[str, str]]:
 
 def run_command(command: list[str]) -> tuple[str, str] | None:
     """What is wrong with how a command ends."""
-    out, error = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()  # standard output refuses what is no text
+    out, error = (
+        io.TextIOWrapper(io.BytesIO(), "utf-8"),
+        io.StringIO(),
+    )  # standard output refuses what is no text
     try:
         with redirect_stdout(out), redirect_stderr(error):
             code: Any = main(command)

@@ -36,17 +36,23 @@ RunCase = Callable[[HostileCase], list[tuple[str, str]]]
 
 
 def complaint(error: BaseException) -> str:
-    """What is wrong with an error, and where it came from; empty if the library has raised it on purpose."""
+    """What is wrong with an error, and where it came from; empty if the library has raised it on
+    purpose.
+    """
     last = traceback.extract_tb(error.__traceback__)[-1]
     on_purpose = linecache.getline(last.filename, last.lineno or 0).strip().startswith("raise")
     if type(error) in _DOCUMENTED and on_purpose and len(str(error).split()) > 3:
         return ""
-    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "nestmap" in frame.filename]
+    ours = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if "nestmap" in frame.filename
+    ]
     frame = ours[-1] if ours else last
     return f"{type(error).__name__} in {frame.filename.rpartition('/')[2]}:{frame.name}"
 
 
-def run_all(make: MakeCase, run: RunCase, seed: int, first: int, stop: int, seconds: float = 60) -> list[Violation]:
+def run_all(
+    make: MakeCase, run: RunCase, seed: int, first: int, stop: int, seconds: float = 60
+) -> list[Violation]:
     """Violations of the cases first … stop - 1; a crash, or a case that takes too long, is one."""
     found: list[Violation] = []
     make(seed, first)  # what cases are made of is made once, before processes part
@@ -63,7 +69,9 @@ def run_all(make: MakeCase, run: RunCase, seed: int, first: int, stop: int, seco
 
 def run_cases(about: str, make: MakeCase, run: RunCase) -> int:
     """The command line of a fuzzer."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=300, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other cases")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
@@ -82,5 +90,8 @@ def run_cases(about: str, make: MakeCase, run: RunCase) -> int:
         print(violation)
     for kind, count in sorted(Counter(v.kind for v in violations).items()):
         print(f"{count:5} x {kind}")
-    print(f"seed {asked.seed}: {asked.cases} cases in {time.monotonic() - start:.0f} s, {len(violations)} violations")
+    print(
+        f"seed {asked.seed}: {asked.cases} cases in {time.monotonic() - start:.0f} s, "
+        f"{len(violations)} violations"
+    )
     return 1 if violations else 0

@@ -9,17 +9,56 @@ from typing import Any
 
 import numpy as np
 
-from nestmap._files import container
+from nestmap.model.files import container
 
 Rng = np.random.Generator
 _DEEP, _HUGE = "<deep>", "<huge>"  # stand for JSON text that json.dumps would not write
 _RAW = {_DEEP: "[" * 900 + "]" * 900, _HUGE: "9" * 4000}
 ODD: list[Any] = [
-    None, True, False, -1, 0, 1, 2, 7, 2**31, 2**53, 2**63, 2**64, -(2**63), 0.5, -0.5, 1e-320, 1e100, 1.7e308, "",
-    "0", "nan", "inf", "-inf", "\ud800", "x" * 500, "euclidean", "cosine", "hamming", "mahalanobis", "precomputed",
-    "<f8", "|u1", "../x", "a\x00b", [], [[]], [1, 2], {}, {"array": "tree/hashes"}, {"values": {}}, {"number": "nan"},
-    _DEEP, _HUGE,
-]  # fmt: skip
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    2,
+    7,
+    2**31,
+    2**53,
+    2**63,
+    2**64,
+    -(2**63),
+    0.5,
+    -0.5,
+    1e-320,
+    1e100,
+    1.7e308,
+    "",
+    "0",
+    "nan",
+    "inf",
+    "-inf",
+    "\ud800",
+    "x" * 500,
+    "euclidean",
+    "cosine",
+    "hamming",
+    "mahalanobis",
+    "precomputed",
+    "<f8",
+    "|u1",
+    "../x",
+    "a\x00b",
+    [],
+    [[]],
+    [1, 2],
+    {},
+    {"array": "tree/hashes"},
+    {"values": {}},
+    {"number": "nan"},
+    _DEEP,
+    _HUGE,
+]
 _NUMBERS = (np.nan, np.inf, -np.inf, -1, 0, 1, 1e-320, 1e39, 1e101, 1e155, 1.7e308, -1.7e308)
 
 
@@ -44,7 +83,11 @@ class Container:
         codes = {np.dtype(code): name for name, code in container.TYPES.items()}
         for name, array in self.arrays.items():
             stop = end + array.nbytes
-            header[name] = {"dtype": codes[array.dtype], "shape": list(array.shape), "data_offsets": [end, stop]}
+            header[name] = {
+                "dtype": codes[array.dtype],
+                "shape": list(array.shape),
+                "data_offsets": [end, stop],
+            }
             sums[name], end = container.checksum(array), stop
             body += array.tobytes()
         metadata = {**self.metadata, "document": to_json({"crc32": sums, **self.document})}
@@ -62,12 +105,19 @@ def to_json(value: Any) -> str:
     return text
 
 
-# -- JSON ----------------------------------------------------------------------------------------------
+# -- JSON
+# ----------------------------------------------------------------------------------------------
 
 
 def paths_of(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """All places in a JSON value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [prefix, *(path for key, each in items for path in paths_of(each, (*prefix, key)))]
 
 
@@ -92,7 +142,9 @@ def change_json(rng: Rng, document: Any) -> str:
     home, key = at(document, path[:-1]), path[-1]
     kind = pick(rng, ("odd", "odd", "odd", "near", "swap", "drop", "rename", "more"))
     if kind == "near" and type(home[key]) in (int, float):
-        home[key] = pick(rng, (home[key] + 1, home[key] - 1, -home[key], home[key] * 2, float(home[key])))
+        home[key] = pick(
+            rng, (home[key] + 1, home[key] - 1, -home[key], home[key] * 2, float(home[key]))
+        )
     elif kind == "swap":
         other = pick(rng, paths)
         home[key] = json.loads(json.dumps(at(document, other)))
@@ -107,7 +159,8 @@ def change_json(rng: Rng, document: Any) -> str:
     return f"{kind} {'/'.join(map(str, path))[:80]}"
 
 
-# -- arrays --------------------------------------------------------------------------------------------
+# -- arrays
+# --------------------------------------------------------------------------------------------
 
 
 def change_values(rng: Rng, file: Container) -> str:
@@ -126,7 +179,11 @@ def change_values(rng: Rng, file: Container) -> str:
         i, j = rng.integers(len(flat), size=2)
         flat[[i, j]] = flat[[j, i]]
     else:
-        where = {"one": rng.integers(len(flat), size=1), "some": rng.integers(len(flat), size=5), "all": slice(None)}
+        where = {
+            "one": rng.integers(len(flat), size=1),
+            "some": rng.integers(len(flat), size=5),
+            "all": slice(None),
+        }
         flat[where[kind]] = odd_number(rng, flat)
     file.arrays[name] = array
     return f"{kind} values of {name}"
@@ -139,7 +196,9 @@ def odd_number(rng: Rng, flat: np.ndarray) -> Any:
     if flat.dtype.kind == "b":
         return True
     ends = np.iinfo(flat.dtype)
-    return pick(rng, (ends.min, ends.max, 0, 1, flat.max() // 2, min(int(flat.max()) + 1, ends.max)))
+    return pick(
+        rng, (ends.min, ends.max, 0, 1, flat.max() // 2, min(int(flat.max()) + 1, ends.max))
+    )
 
 
 def change_form(rng: Rng, file: Container) -> str:
@@ -158,9 +217,12 @@ def change_form(rng: Rng, file: Container) -> str:
         file.arrays[name] = np.concatenate([array, array[-1:]]) if array.ndim else array
     else:
         change: dict[str, Callable[[], np.ndarray]] = {
-            "cut": lambda: array[:-1], "turned": lambda: array.T, "axis": lambda: array[None],
-            "empty": lambda: array[:0], "flat": lambda: array.reshape(-1),
-        }  # fmt: skip
+            "cut": lambda: array[:-1],
+            "turned": lambda: array.T,
+            "axis": lambda: array[None],
+            "empty": lambda: array[:0],
+            "flat": lambda: array.reshape(-1),
+        }
         file.arrays[name] = np.ascontiguousarray(change[kind]())
     return f"{kind} form of {name}"
 
@@ -191,21 +253,27 @@ def change_names(rng: Rng, file: Container) -> str:
     return f"{kind} name of {a} and {b}"
 
 
-# -- files ---------------------------------------------------------------------------------------------
+# -- files
+# ---------------------------------------------------------------------------------------------
 
 
 def change_bytes(rng: Rng, data: bytes) -> tuple[str, bytes]:
     """Damage as disks and networks do it."""
-    kind, where = pick(rng, ("flip", "cut", "longer", "hole", "twice")), int(rng.integers(len(data)))
+    kind, where = (
+        pick(rng, ("flip", "cut", "longer", "hole", "twice")),
+        int(rng.integers(len(data))),
+    )
     if kind == "flip":
         other = bytearray(data)
         for place in rng.integers(len(data), size=int(rng.integers(1, 4))):
             other[place] ^= 1 << int(rng.integers(8))
         return kind, bytes(other)
     changed = {
-        "cut": data[:where], "longer": data + data[where:], "hole": data[:where] + bytes(64) + data[where + 64 :],
+        "cut": data[:where],
+        "longer": data + data[where:],
+        "hole": data[:where] + bytes(64) + data[where + 64 :],
         "twice": data[:where] + data[max(0, where - 64) :],
-    }  # fmt: skip
+    }
     return kind, changed[kind]
 
 

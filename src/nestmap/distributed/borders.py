@@ -1,8 +1,9 @@
-"""Borders of parts, where neighbours belong to different ones: how far away the guests of a part may live.
+"""Borders of parts, where neighbours belong to different ones: how far away the guests of a part
+may live.
 
-The approximate search of a part meets its guests, too, so a pair of rows is found if any part holds both. How far is
-far enough, and how many parts there must be so that each has room for its guests, is told by a sample: neighbours in
-it, drawn nearer to what they would be among all rows.
+The approximate search of a part meets its guests, too, so a pair of rows is found if any part holds
+both. How far is far enough, and how many parts there must be so that each has room for its guests,
+is told by a sample: neighbours in it, drawn nearer to what they would be among all rows.
 """
 
 from __future__ import annotations
@@ -11,15 +12,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Array
-from .._points.point_set import PointSet, make_points
-from .._points.reduce import Reducer
-from ..neighbors.join import join_points
+from ..core.arrays import Array
+from ..core.points.point_set import PointSet, make_points
+from ..core.points.reduce import Reducer
+from ..method.neighbors.join import join_points
 from .division import MOST_MEMBERS, Division, divide
 
 _SAMPLED = 20_000
 _FEWER = 4  # times fewer rows tell how distances grow
-_MEMBERS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, MOST_MEMBERS)  # of the largest part, in parts of average size
+_MEMBERS = (
+    1.25,
+    1.5,
+    1.75,
+    2.0,
+    2.25,
+    2.5,
+    2.75,
+    MOST_MEMBERS,
+)  # of the largest part, in parts of average size
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +41,9 @@ class Borders:
     most: float  # share of all rows that a part has room for
 
     def reach(self, division: Division, share: float) -> float:
-        """The least margin of guests at which this share of neighbours is to meet, as far as there is room."""
+        """The least margin of guests at which this share of neighbours is to meet, as far as there
+        is room.
+        """
         margins, needed = self._margins(division)
         most = min(len(needed) - 1, int(self.most * len(needed)))
         room = np.partition(margins, most, axis=0)[most].min()
@@ -45,26 +57,35 @@ class Borders:
 
     def _margins(self, division: Division) -> tuple[Array, Array]:
         """Margins of the rows, and the least one at which each and its neighbour share a part."""
-        margins, others = (division.margins(x, division.cells_of(x)) for x in (self.rows, self.near))
+        margins, others = (
+            division.margins(x, division.cells_of(x)) for x in (self.rows, self.near)
+        )
         return margins, np.maximum(margins, others).min(axis=1)
 
 
 def _enough(needed: Array, share: float) -> float:
-    return float(max(0.0, np.sort(needed)[min(len(needed) - 1, int(share * len(needed)))]))  # -inf: they share theirs
+    return float(
+        max(0.0, np.sort(needed)[min(len(needed) - 1, int(share * len(needed)))])
+    )  # -inf: they share theirs
 
 
 def divide_for_guests(
     points: PointSet, most_parts: int, columns: int, reducer: Reducer | None, share: float
 ) -> tuple[Division, Borders]:
-    """The fewest parts, up to `most_parts`, of which each has room for its guests if so many neighbours are to meet.
+    """The fewest parts, up to `most_parts`, of which each has room for its guests if so many
+    neighbours are to meet.
 
     Of `most_parts` parts each would have room for `MOST_MEMBERS` times its own rows.
     """
     borders = None
-    for n_parts in dict.fromkeys(max(2, -int(-most_parts * members // MOST_MEMBERS)) for members in _MEMBERS):
+    for n_parts in dict.fromkeys(
+        max(2, -int(-most_parts * members // MOST_MEMBERS)) for members in _MEMBERS
+    ):
         division = divide(points, n_parts, columns, reducer)
         reducer = division.reducer
-        borders = borders or Borders(*_likely_neighbors(division, points), MOST_MEMBERS / most_parts)
+        borders = borders or Borders(
+            *_likely_neighbors(division, points), MOST_MEMBERS / most_parts
+        )
         if borders.has_room(division, share):
             break
     assert borders is not None

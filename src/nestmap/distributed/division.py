@@ -1,7 +1,8 @@
-"""Rows divided into parts that one worker has room for: cells of a sample, joined to parts of about equal size.
+"""Rows divided into parts that one worker has room for: cells of a sample, joined to parts of about
+equal size.
 
-Boxes around the cells tell what cannot be near. They bound distances whatever the division is, so it decides
-the order of work for an exact search and never its result.
+Boxes around the cells tell what cannot be near. They bound distances whatever the division is, so
+it decides the order of work for an exact search and never its result.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, blocks
-from .._input.validate import row_dtype
-from .._parallel import single_threaded_blas
-from .._points.point_set import PointSet, make_points
-from .._points.reduce import Reducer, fit_reducer, reduce_rows, with_signs
-from ..neighbors.approximate import graph_bytes
-from ..neighbors.cells import k_means, nearest_centre
-from ..neighbors.choice import most_columns
+from ..core.arrays import Array, blocks
+from ..core.input.validate import row_dtype
+from ..core.points.point_set import PointSet, make_points
+from ..core.points.reduce import Reducer, fit_reducer, reduce_rows, with_signs
+from ..core.threads import single_threaded_blas
+from ..method.neighbors.approximate import graph_bytes
+from ..method.neighbors.cells import k_means, nearest_centre
+from ..method.neighbors.choice import most_columns
 from .store import Store
 
 COLUMNS = 24  # leading reduced columns that cells and boxes look at
 LISTED = 32  # rows that the approximate search lists per row, at most
 MOST_MEMBERS = 3.0  # rows of the largest part with its guests, in parts of average size
 SPARE = 1.25  # times its room: what a part may take, since parts are not of equal size
-CELLS_PER_PART, MOST_CELLS = 16, 2048
+CELLS_PER_PART = 16
+MOST_CELLS = 2048
 _SAMPLE_PER_CELL = 64
 _SLACK = 1e-5  # of the largest coordinate: short rows are float32
 
@@ -41,10 +43,15 @@ class Division:
     centres: Array  # float32, n_cells x columns
     part_of_cell: Array
     starts: Array  # rows of part p are starts[p] to starts[p + 1] in the order of parts
-    lows: Array  # of each cell, the smallest and largest coordinates of its rows; inf and -inf for none
+    # of each cell, the smallest and largest coordinates of its rows; inf and -inf for none
+    lows: Array
     highs: Array
-    reach: float = -1.0  # guests of a part are rows of others with no larger margin to it; below 0: there are none
-    begins: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # `starts` with the guests counted
+    reach: float = (
+        -1.0
+    )  # guests of a part are rows of others with no larger margin to it; below 0: there are none
+    begins: Array = field(
+        default_factory=lambda: np.zeros(1, dtype=np.int64)
+    )  # `starts` with the guests counted
 
     @property
     def n_parts(self) -> int:
@@ -65,7 +72,8 @@ class Division:
         return nearest_centre(z, self.centres, 1)
 
     def margins(self, z: Array, cells: Array, apart: Array | None = None) -> Array:
-        """How far each part is from rows of these cells, and -inf for their own part; `apart`: of `cells_apart`.
+        """How far each part is from rows of these cells, and -inf for their own part; `apart`: of
+        `cells_apart`.
 
         That is, about, the distance to the plane midway between the nearest centres of both parts.
         """
@@ -78,8 +86,12 @@ class Division:
         return out
 
     def cells_apart(self) -> Array:
-        """Distance of the centre of each cell to the nearest one of each part, but 1 for its own part."""
-        squared = self._nearest(self.centres) + np.einsum("ij,ij->i", self.centres, self.centres)[:, None]
+        """Distance of the centre of each cell to the nearest one of each part, but 1 for its own
+        part.
+        """
+        squared = (
+            self._nearest(self.centres) + np.einsum("ij,ij->i", self.centres, self.centres)[:, None]
+        )
         apart = np.sqrt(np.maximum(squared, np.finfo(np.float32).tiny))
         apart[np.arange(len(apart)), self.part_of_cell] = 1
         return np.asarray(apart)
@@ -87,7 +99,8 @@ class Division:
     def _nearest(self, z: Array) -> Array:
         """Squared distances of rows to the nearest centre of each part, less the square of the row."""
         by_part = np.argsort(self.part_of_cell, kind="stable")
-        centres, starts = self.centres[by_part], np.searchsorted(self.part_of_cell[by_part], np.arange(self.n_parts))
+        centres = self.centres[by_part]
+        starts = np.searchsorted(self.part_of_cell[by_part], np.arange(self.n_parts))
         out = np.empty((len(z), self.n_parts), dtype=np.float32)
         for block in blocks(len(z), len(centres), values=1_000_000):
             away = np.einsum("ij,ij->i", centres, centres) - 2 * (z[block] @ centres.T)
@@ -98,7 +111,8 @@ class Division:
         """Rows, of these cells, that are guests of parts, and these parts."""
         if self.reach < 0:
             return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint16)
-        found, apart = [], self.cells_apart()
+        found = []
+        apart = self.cells_apart()
         for block in blocks(len(z), len(self.centres), values=1_000_000):
             margins = self.margins(z[block], cells[block], apart)
             rows, parts = np.nonzero((margins <= self.reach) & (margins > -np.inf))
@@ -107,18 +121,23 @@ class Division:
         return rows.astype(np.int32), parts.astype(np.uint16)
 
     def near_parts(self, z: Array, reach: Array, own: int) -> list[Array]:
-        """For each part the rows that may have a neighbour there, nearer than their reach or as near."""
+        """For each part the rows that may have a neighbour there, nearer than their reach or as
+        near.
+        """
         asked: list[list[Array]] = [[np.empty(0, dtype=np.int64)] for _ in range(self.n_parts)]
         slack = _SLACK * float(np.abs(z).max(initial=0.0) + np.abs(self.centres).max())
         filled = self.lows[:, 0] <= self.highs[:, 0]
         cells_of = [np.flatnonzero(filled & (self.part_of_cell == p)) for p in range(self.n_parts)]
         for block in blocks(len(z), len(self.centres), values=1_000_000):
-            x, within = z[block], reach[block] + np.float32(slack)
+            x = z[block]
+            within = reach[block] + np.float32(slack)
             for p, cells in enumerate(cells_of):
                 if p == own or len(cells) == 0:
                     continue
                 whole = self.lows[cells].min(axis=0)[None], self.highs[cells].max(axis=0)[None]
-                rows = np.flatnonzero(self._gaps(x, *whole)[:, 0] <= within)  # most are ruled out at once
+                rows = np.flatnonzero(
+                    self._gaps(x, *whole)[:, 0] <= within
+                )  # most are ruled out at once
                 gaps = self._gaps(x[rows], self.lows[cells], self.highs[cells])
                 asked[p].append(rows[(gaps <= within[rows, None]).any(axis=1)] + block.start)
         return [np.concatenate(found) for found in asked]
@@ -135,26 +154,49 @@ class Division:
     def save(self, store: Store) -> None:
         """Write what tasks read."""
         store.save(
-            "division", metric=np.array(self.metric), unit=self.unit, mean=self.reducer.mean,
-            directions=self.reducer.directions, norm=np.array(self.reducer.norm), centres=self.centres,
-            part_of_cell=self.part_of_cell, starts=self.starts, lows=self.lows, highs=self.highs, reach=self.reach,
+            "division",
+            metric=np.array(self.metric),
+            unit=self.unit,
+            mean=self.reducer.mean,
+            directions=self.reducer.directions,
+            norm=np.array(self.reducer.norm),
+            centres=self.centres,
+            part_of_cell=self.part_of_cell,
+            starts=self.starts,
+            lows=self.lows,
+            highs=self.highs,
+            reach=self.reach,
             begins=self.begins,
-        )  # fmt: skip
+        )
 
 
 @lru_cache(maxsize=2)
 def load_division(store: Store, version: str) -> Division:
-    """What the client wrote; read once per worker. `version` tells two contents of the same file apart."""
+    """What the client wrote; read once per worker. `version` tells two contents of the same file
+    apart.
+    """
     found = store.load("division")
     reducer = Reducer(found["mean"], found["directions"], str(found["norm"]))
     return Division(
-        str(found["metric"]), float(found["unit"]), reducer, found["centres"], found["part_of_cell"], found["starts"],
-        found["lows"], found["highs"], float(found["reach"]), found["begins"],
-    )  # fmt: skip
+        str(found["metric"]),
+        float(found["unit"]),
+        reducer,
+        found["centres"],
+        found["part_of_cell"],
+        found["starts"],
+        found["lows"],
+        found["highs"],
+        float(found["reach"]),
+        found["begins"],
+    )
 
 
-def divide(points: PointSet, n_parts: int, columns: int, reducer: Reducer | None = None) -> Division:
-    """Cells and parts of all rows, from a random sample of them; `reducer`: directions that are known."""
+def divide(
+    points: PointSet, n_parts: int, columns: int, reducer: Reducer | None = None
+) -> Division:
+    """Cells and parts of all rows, from a random sample of them; `reducer`: directions that are
+    known.
+    """
     with single_threaded_blas():
         reducer = reducer or fit_reducer(points, most=columns)  # those that one machine would take
     n_cells = min(CELLS_PER_PART * n_parts, MOST_CELLS)
@@ -164,30 +206,43 @@ def divide(points: PointSet, n_parts: int, columns: int, reducer: Reducer | None
     width = min(COLUMNS, reducer.directions.shape[1])
     empty = np.empty((n_cells, width), dtype=np.float32)
     blank = Division(
-        points.metric, points.unit, reducer, empty, np.zeros(n_cells, dtype=np.int64), np.zeros(1), empty, empty
+        points.metric,
+        points.unit,
+        reducer,
+        empty,
+        np.zeros(n_cells, dtype=np.int64),
+        np.zeros(1),
+        empty,
+        empty,
     )
     z = blank.short(sample)
     centres = k_means(z, min(n_cells, len(z)), 1)
     weights = np.bincount(nearest_centre(z, centres, 1), minlength=len(centres))
     parts = _join_cells(centres, weights, n_parts)
-    none, starts = np.full(centres.shape, np.inf, dtype=np.float32), np.zeros(parts.max() + 2, dtype=np.int64)
+    none = np.full(centres.shape, np.inf, dtype=np.float32)
+    starts = np.zeros(parts.max() + 2, dtype=np.int64)
     return Division(points.metric, points.unit, reducer, centres, parts, starts, none, -none)
 
 
 def _join_cells(centres: Array, weights: Array, n_parts: int) -> Array:
-    """The part of each cell: cells are halved by weight across their main direction, again and again."""
+    """The part of each cell: cells are halved by weight across their main direction, again and
+    again.
+    """
     part_of = np.zeros(len(centres), dtype=np.int64)
-    todo, n_done = [(np.arange(len(centres)), n_parts)], 0
+    todo = [(np.arange(len(centres)), n_parts)]
+    n_done = 0
     while todo:
         cells, n = todo.pop()
         if n <= 1 or len(cells) <= 1:
-            part_of[cells], n_done = n_done, n_done + 1
+            part_of[cells] = n_done
+            n_done = n_done + 1
             continue
         share = weights[cells] / max(1, weights[cells].sum())
         away = centres[cells] - share @ centres[cells]
         _, directions = np.linalg.eigh((away * share[:, None]).T @ away)
         along = np.argsort(away @ with_signs(directions[:, -1:])[:, 0], kind="stable")
-        cells, share = cells[along], np.cumsum(share[along])
+        cells = cells[along]
+        share = np.cumsum(share[along])
         cut = int(np.clip(np.searchsorted(share, (n // 2) / n) + 1, 1, len(cells) - 1))
         todo += [(cells[cut:], n - n // 2), (cells[:cut], n // 2)]
     return part_of
@@ -207,9 +262,12 @@ def boxes(z: Array, cells: Array, n_cells: int) -> tuple[Array, Array]:
 
 
 def per_row(n: int, width: int, dtype: Any, method: str) -> int:
-    """Memory per row of a part while its neighbours are searched: the row, short rows, panels, lists."""
+    """Memory per row of a part while its neighbours are searched: the row, short rows, panels,
+    lists.
+    """
     columns = min(most_columns(n), -(-width // 16) * 16)
-    row_bytes, short = width * row_dtype(dtype).itemsize, 4.5 * columns + 4
+    row_bytes = width * row_dtype(dtype).itemsize
+    short = 4.5 * columns + 4
     panels = 4 * (min(columns, 96) + 2) * 1.2
     if method == "exact":
         return int(row_bytes + 2 * short + panels + 24 + 64)

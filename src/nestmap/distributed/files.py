@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
-from .._input.source import open_rows
+from ..core.arrays import Array
+from ..core.input.source import open_rows
 from .inputs import check_columns, import_distributed
 
 _CHUNK_BYTES = 64_000_000
@@ -17,10 +17,11 @@ _CHUNK_BYTES = 64_000_000
 def open_files(
     path: str, columns: list[str] | None = None, key: str | None = None
 ) -> tuple[Any, tuple[str, ...] | None]:
-    """A dask array of the rows of a .npy file, a zarr array or parquet files ('*.parquet', or a folder of them).
+    """A dask array of the rows of a .npy file, a zarr array or parquet files ('*.parquet', or a
+    folder of them).
 
-    `columns`: of parquet, by name (None: all that hold numbers); `key`: the array in a zarr group. Also gives the
-    names of the columns, if they have any.
+    `columns`: of parquet, by name (None: all that hold numbers); `key`: the array in a zarr group.
+    Also gives the names of the columns, if they have any.
     """
     import_distributed()
     import dask.array as da
@@ -35,7 +36,9 @@ def open_files(
     if columns is not None:
         missing = [name for name in columns if name not in frame.columns]
         if missing:
-            raise ValueError(f"--columns: {path} has no column {missing[0]!r}; it has {', '.join(frame.columns)}")
+            raise ValueError(
+                f"--columns: {path} has no column {missing[0]!r}; it has {', '.join(frame.columns)}"
+            )
         frame = frame[columns]
         check_columns(frame, path)
     else:
@@ -50,11 +53,14 @@ def _open_npy(path: str) -> Any:
     from dask import delayed
 
     rows = open_rows(path)
-    shape, dtype = rows.shape, rows.dtype
+    shape = rows.shape
+    dtype = rows.dtype
     step = max(1, _CHUNK_BYTES // max(1, shape[1] * dtype.itemsize))
     read = delayed(read_slice, pure=True)
     ends = [(a, min(shape[0], a + step)) for a in range(0, shape[0], step)]
-    return da.concatenate([da.from_delayed(read(path, a, b), (b - a, shape[1]), dtype) for a, b in ends])
+    return da.concatenate(
+        [da.from_delayed(read(path, a, b), (b - a, shape[1]), dtype) for a, b in ends]
+    )
 
 
 def read_slice(path: str, start: int, stop: int) -> Array:

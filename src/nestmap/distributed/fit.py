@@ -1,7 +1,7 @@
 """`HNNE.fit` and `HNNE.plan` of dask arrays: workers check the chunks, and search large data.
 
-What one process has room for, the client does by the code of one machine: all of a small fit; of a large one the
-levels above the rows and the layout, which read the rows from the shared folder.
+What one process has room for, the client does by the code of one machine: all of a small fit; of a
+large one the levels above the rows and the layout, which read the rows from the shared folder.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
-from .._input.memory import Budget, format_size, memory_budget, parse_size
-from .._input.source import RowSource
-from .._input.validate import row_dtype, work_dtype
-from .._points.point_set import power_of_two
-from .._progress import Progress
-from ..arrangement import n_columns
+from ..core.arrays import Array
+from ..core.input.memory import Budget, format_size, memory_budget, parse_size
+from ..core.input.source import RowSource
+from ..core.input.validate import row_dtype, work_dtype
+from ..core.points.point_set import power_of_two
+from ..core.progress import Progress
 from ..errors import MemoryBudgetError
-from ..neighbors import check_metric
-from ..neighbors.row_metric import ROW_METRICS
-from ..plan import ON_DISK, ClusterPlan, Plan
+from ..method.arrangement import n_columns
+from ..method.neighbors import check_metric
+from ..method.neighbors.row_metric import ROW_METRICS
+from ..model.plan import ON_DISK, ClusterPlan, Plan
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .merge import PER_ITEM, ROUNDS
@@ -46,13 +46,17 @@ def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
 
 
 def _fit_on(client: Any, model: Any, X: Any) -> None:
-    progress, names = Progress(model.verbose, model.callback), feature_names(X)
+    progress = Progress(model.verbose, model.callback)
+    names = feature_names(X)
     X = row_chunks(X)
     model._check_parameters(X.shape[0])
     _check_metric(model, X.shape[1])
-    phases, room = Phases(client, progress), _room(model.max_memory)
+    phases = Phases(client, progress)
+    room = _room(model.max_memory)
     _check_chunks(X, phases.worker_memory)
-    features = {"n_features_in_": int(X.shape[1])} | ({} if names is None else {"feature_names_in_": names})
+    features = {"n_features_in_": int(X.shape[1])} | (
+        {} if names is None else {"feature_names_in_": names}
+    )
     with ExitStack() as stack:
         store = None
         if X.shape[0] * _per_row(X, "approximate") > room:
@@ -61,7 +65,8 @@ def _fit_on(client: Any, model: Any, X: Any) -> None:
             store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
         rows, hashes, unit = _load(X, phases, store)
         metric = check_metric(model.metric, rows, model.metric_params)
-        plan, search = _plan(model, rows, metric, X.shape[0], store is not None), None
+        plan = _plan(model, rows, metric, X.shape[0], store is not None)
+        search = None
         n_parts = _n_parts(X, metric, plan.method, room) if store is not None else 1
         if store is not None and n_parts > 1:
             search = ClusterSearch(phases, store, room, n_parts, unit)
@@ -78,7 +83,8 @@ def _fit_on(client: Any, model: Any, X: Any) -> None:
 def plan_chunks(model: Any, X: Any) -> Plan:
     """The plan of such a fit, from at most 20,000 rows."""
     X = row_chunks(X)
-    n, room = X.shape[0], _room(model.max_memory)
+    n = X.shape[0]
+    room = _room(model.max_memory)
     model._check_parameters(n)
     sample = RowSource(X).sample(20_000)
     metric = check_metric(model.metric, sample, model.metric_params)
@@ -93,8 +99,10 @@ def plan_chunks(model: Any, X: Any) -> Plan:
 
 def _with_places(plan: ClusterPlan, X: Any, n_components: int) -> ClusterPlan:
     """The same and the tasks that put rows to their places."""
-    n, row_bytes = X.shape[0], X.shape[1] * row_dtype(X.dtype).itemsize
-    coordinates, p = 8 * n_components, n_columns(n, X.shape[1])
+    n = X.shape[0]
+    row_bytes = X.shape[1] * row_dtype(X.dtype).itemsize
+    coordinates = 8 * n_components
+    p = n_columns(n, X.shape[1])
     tasks = {
         "project": -(-n * row_bytes // BLOCK_BYTES),
         "place": -(-n * place_bytes(row_bytes, n_components, p) // BLOCK_BYTES),
@@ -102,25 +110,37 @@ def _with_places(plan: ClusterPlan, X: Any, n_components: int) -> ClusterPlan:
     moved = {"project": n * (row_bytes + coordinates), "place": n * row_bytes}
     leaves = int(_LEAVES * n) * (4 * p + coordinates + 64)
     return replace(
-        plan, tasks=plan.tasks | tasks, moved=plan.moved | moved, disk=plan.disk + n * (coordinates + 16) + leaves
+        plan,
+        tasks=plan.tasks | tasks,
+        moved=plan.moved | moved,
+        disk=plan.disk + n * (coordinates + 16) + leaves,
     )
 
 
 def _with_merge(plan: ClusterPlan, X: Any) -> ClusterPlan:
     """The same and the tasks that join rows to clusters, if these are too many for one process."""
-    n, parts, table = X.shape[0], plan.n_parts, int(_LEAVES * X.shape[0]) * X.shape[1] * work_dtype(X.dtype).itemsize
+    n = X.shape[0]
+    parts = plan.n_parts
+    table = int(_LEAVES * X.shape[0]) * X.shape[1] * work_dtype(X.dtype).itemsize
     tasks = {"link": parts, "jump": ROUNDS * parts, "root": parts, "mean": parts}
     rows = n * X.shape[1] * row_dtype(X.dtype).itemsize
     moved = {"link": 32 * n, "jump": 72 * ROUNDS * n, "root": 40 * n, "mean": rows + table}
     return replace(
-        plan, tasks=plan.tasks | tasks, moved=plan.moved | moved, disk=plan.disk + table + n * NUMBERS_BYTES
+        plan,
+        tasks=plan.tasks | tasks,
+        moved=plan.moved | moved,
+        disk=plan.disk + table + n * NUMBERS_BYTES,
     )
 
 
 def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan:
-    n, row_bytes = X.shape[0], X.shape[1] * row_dtype(X.dtype).itemsize
-    blocks, size, chunks = -(-n * row_bytes // BLOCK_BYTES), n * row_bytes, len(X.chunks[0])
-    tasks, moved = {"check": chunks}, {"check": size}
+    n = X.shape[0]
+    row_bytes = X.shape[1] * row_dtype(X.dtype).itemsize
+    blocks = -(-n * row_bytes // BLOCK_BYTES)
+    size = n * row_bytes
+    chunks = len(X.chunks[0])
+    tasks = {"check": chunks}
+    moved = {"check": size}
     memory = 3 * max(X.chunks[0]) * X.shape[1] * X.dtype.itemsize
     if n_parts == 1:
         return ClusterPlan(n_parts, memory + FIXED, size if large else 0, tasks, moved)
@@ -128,13 +148,16 @@ def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan
     tasks |= {"sort": blocks, "spread": blocks, "join": n_parts}
     moved |= {"sort": size, "spread": 2 * size, "join": size + 8 * n}
     if method == "exact":
-        tasks, moved = tasks | {"ask": n_parts}, moved | {"ask": size + 8 * n}
+        tasks = tasks | {"ask": n_parts}
+        moved = moved | {"ask": size + 8 * n}
     memory = max(memory, int(members * n * _per_row(X, method)) // n_parts)
     return ClusterPlan(n_parts, memory + FIXED, int((1 + members) * size), tasks, moved)
 
 
 def _plan(model: Any, rows: Any, metric: Any, n: int, large: bool) -> Plan:
-    """The plan as one machine would make it; only the search of rows in parts does not need the client's memory."""
+    """The plan as one machine would make it; only the search of rows in parts does not need the
+    client's memory.
+    """
     own = memory_budget(None)
     plan: Plan = model._plan(rows, metric, Budget(2**62, False) if large else own, n)
     plan = replace(plan, budget=own.size)
@@ -156,11 +179,16 @@ def _room(max_memory: Any) -> int:
 
 def _n_parts(X: Any, metric: Any, method: str, room: int) -> int:
     """Parts that the workers search the rows in; 1: the client does."""
-    n_parts = number_of_parts(X.shape[0], _per_row(X, method), room, method) if is_searched(metric, method) else 1
+    n_parts = (
+        number_of_parts(X.shape[0], _per_row(X, method), room, method)
+        if is_searched(metric, method)
+        else 1
+    )
     if n_parts > MOST_CELLS:
         least = int(SPARE * room * n_parts / MOST_CELLS) + FIXED
         raise MemoryBudgetError(
-            f"X: {X.shape[0]} rows would be searched in {n_parts} parts, and there can be {MOST_CELLS}: give workers "
+            f"X: {X.shape[0]} rows would be searched in {n_parts} parts, and there can be "
+            f"{MOST_CELLS}: give workers "
             f"more memory, and max_memory='{-(-least // 1_000_000)}MB' or more"
         )
     return n_parts
@@ -174,32 +202,42 @@ def _check_metric(model: Any, width: int) -> None:
     """Raise for a metric that cannot be, before the rows are read."""
     metric = model.metric
     if isinstance(metric, str) and metric == "precomputed":
-        raise ValueError("metric='precomputed': a matrix of distances must be in memory; pass X.compute()")
+        raise ValueError(
+            "metric='precomputed': a matrix of distances must be in memory; pass X.compute()"
+        )
     if metric not in ROW_METRICS:  # whose parameters come from the rows
         check_metric(metric, np.eye(2, width), model.metric_params)
 
 
 def _check_room(room: int, limit: int | None) -> None:
-    """Raise for parts that leave a worker no room; others are not taken, since approximate results depend on them."""
+    """Raise for parts that leave a worker no room; others are not taken, since approximate results
+    depend on them.
+    """
     needed = int(SPARE * room) + FIXED
     if limit is not None and needed > limit:
         raise MemoryBudgetError(
-            f"a task of this fit takes up to {format_size(needed)}, and a worker may use {format_size(limit)} per "
-            f"thread; give workers more memory or fewer threads, or max_memory='{limit // 1_000_000}MB'"
+            f"a task of this fit takes up to {format_size(needed)}, and a worker may use "
+            f"{format_size(limit)} per "
+            "thread; give workers more memory or fewer threads, or "
+            f"max_memory='{limit // 1_000_000}MB'"
         )
 
 
 def _check_chunks(X: Any, limit: int | None) -> None:
     """Raise for chunks that leave a worker no room."""
-    largest, row_bytes = max(X.chunks[0]), X.shape[1] * X.dtype.itemsize
+    largest = max(X.chunks[0])
+    row_bytes = X.shape[1] * X.dtype.itemsize
     if limit is not None and 2 * largest * row_bytes + FIXED > 0.8 * limit:
         raise MemoryBudgetError(
-            f"X: a worker may use {format_size(limit)} per thread, and {chunk_advice(largest, row_bytes, limit)}"
+            f"X: a worker may use {format_size(limit)} per thread, and "
+            f"{chunk_advice(largest, row_bytes, limit)}"
         )
 
 
 def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array, float]:
-    """Rows that the workers have checked, in the shared folder or in memory, their hashes, and their unit."""
+    """Rows that the workers have checked, in the shared folder or in memory, their hashes, and
+    their unit.
+    """
     sizes = X.chunks[0]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     file = None if store is None else store.rows.create()
@@ -214,7 +252,8 @@ def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array, floa
     largest = 0.0
     for i, found in phases.results("check", f"reading {X.shape[0]} rows", futures, advice):
         part = slice(starts[i], starts[i + 1])
-        hashes[part], largest = found.hashes, max(largest, found.largest)
+        hashes[part] = found.hashes
+        largest = max(largest, found.largest)
         if found.rows is not None:
             rows[part] = found.rows
     phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .._input.kinds import check_dtype, check_n_rows
+from ..core.input.kinds import check_dtype, check_n_rows
 
 _PIP = "pip install 'nestmap[dask]'"
 
 
 def is_dask(X: Any) -> bool:
     """Whether X is a collection of dask: nobody has one who has not imported dask."""
-    return hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__") and hasattr(X, "npartitions")
+    return (
+        hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__") and hasattr(X, "npartitions")
+    )
 
 
 def is_frame(X: Any) -> bool:
@@ -29,7 +31,9 @@ def import_distributed() -> Any:
         import dask.dataframe  # noqa: F401
         import distributed
     except ImportError as error:
-        raise ImportError(f"a fit of dask arrays needs dask and distributed: {_PIP} ({error})") from error
+        raise ImportError(
+            f"a fit of dask arrays needs dask and distributed: {_PIP} ({error})"
+        ) from error
     return distributed
 
 
@@ -40,7 +44,8 @@ def active_client() -> Any:
         return distributed.default_client()
     except ValueError as error:
         raise ValueError(
-            "fit of a dask array: there is no client; start one first, distributed.Client() for the cores of this "
+            "fit of a dask array: there is no client; start one first, distributed.Client() for "
+            "the cores of this "
             "machine or Client('tcp://…') for a cluster, or pass an array: X.compute()"
         ) from error
 
@@ -54,7 +59,8 @@ def row_chunks(X: Any, name: str = "X") -> Any:
     sizes = X.chunks[0]
     if any(math.isnan(size) for size in sizes):
         raise ValueError(
-            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes(), which reads it, and fit that"
+            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes(), which reads "
+            "it, and fit that"
         )
     check_n_rows(X.shape[0], name)
     if len(X.chunks[1]) > 1:
@@ -68,19 +74,27 @@ def check_shape(X: Any, name: str = "X") -> None:
     """Raise unless a dask array has two dimensions and holds numbers."""
     if X.ndim != 2:
         raise ValueError(
-            f"{name}: a dask array of {X.ndim} dimensions, shape {X.shape}; it must be 2-D, one row per point"
+            f"{name}: a dask array of {X.ndim} dimensions, shape {X.shape}; it must be 2-D, one "
+            "row per point"
         )
     check_dtype(np.dtype(X.dtype), name)
     if math.isnan(X.shape[1]):
-        raise ValueError(f"{name} has an unknown number of columns: call {name}.compute_chunk_sizes(), and fit that")
+        raise ValueError(
+            f"{name} has an unknown number of columns: call {name}.compute_chunk_sizes(), and fit "
+            "that"
+        )
     if X.shape[1] == 0 or X.shape[0] == 0:
-        raise ValueError(f"{name} has shape {X.shape}: there must be at least one row and one column")
+        raise ValueError(
+            f"{name} has shape {X.shape}: there must be at least one row and one column"
+        )
 
 
 def check_columns(X: Any, name: str = "X") -> None:
     """Raise for columns of a dask frame that hold no numbers."""
     wrong = [
-        f"{column!r} ({dtype})" for column, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"
+        f"{column!r} ({dtype})"
+        for column, dtype in X.dtypes.items()
+        if getattr(dtype, "kind", "O") not in "biuf"
     ]
     if wrong:
         more = f" and {len(wrong) - 8} more" if len(wrong) > 8 else ""

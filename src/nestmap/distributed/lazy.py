@@ -1,4 +1,6 @@
-"""New rows in dask arrays and frames, placed chunk by chunk when the result is computed; by any scheduler."""
+"""New rows in dask arrays and frames, placed chunk by chunk when the result is computed; by any
+scheduler.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
-from .._arrays import Array
+from ..core.arrays import Array
 from .inputs import check_columns, check_shape, import_distributed, is_frame
 
 _LARGE = 8_000_000  # bytes: what a graph should not carry
@@ -16,7 +18,9 @@ _NOT_NEEDED = ("embedding_", "labels_", "callback", "_sklearn_output_config")
 
 
 def transform_chunks(model: Any, X: Any, return_distance: bool) -> Any:
-    """`HNNE.transform` of a dask array or frame: positions, or positions and distances, as dask arrays."""
+    """`HNNE.transform` of a dask array or frame: positions, or positions and distances, as dask
+    arrays.
+    """
     d = model._fitted.layout.positions.shape[1]
     found = _map_rows(_place, model, X, (), d + 1, np.float64)
     return (found[:, :d], found[:, d]) if return_distance else found[:, :d]
@@ -43,7 +47,9 @@ def _first_row(block_info: Any) -> int:
     return 0 if np.isnan(start) else int(start)
 
 
-def _map_rows(function: Any, model: Any, X: Any, others: tuple[Any, ...], width: int, dtype: Any) -> Any:
+def _map_rows(
+    function: Any, model: Any, X: Any, others: tuple[Any, ...], width: int, dtype: Any
+) -> Any:
     """function(rows, model, *others) of each chunk, an array of so many columns."""
     import_distributed()
     import dask.array as da
@@ -60,31 +66,43 @@ def _map_rows(function: Any, model: Any, X: Any, others: tuple[Any, ...], width:
     _check_width(model, X.shape[1])
     X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
     return X.map_blocks(
-        function, _for_workers(model, names=False), *others, dtype=dtype, chunks=(X.chunks[0], (width,)),
-        meta=np.empty((0, 0), dtype), name=None, token=f"nestmap-{function.__name__.strip('_')}",
-    )  # fmt: skip
+        function,
+        _for_workers(model, names=False),
+        *others,
+        dtype=dtype,
+        chunks=(X.chunks[0], (width,)),
+        meta=np.empty((0, 0), dtype),
+        name=None,
+        token=f"nestmap-{function.__name__.strip('_')}",
+    )
 
 
 def _check_width(model: Any, n_columns: int) -> None:
     if n_columns != model.n_features_in_:
         raise ValueError(
-            f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
+            f"X has {n_columns} features, but {type(model).__name__} is expecting "
+            f"{model.n_features_in_} features as "
             "input"
         )
 
 
 def _for_workers(model: Any, names: bool) -> Any:
-    """The model without what placing rows does not need; one thread per chunk, as dask runs several at once."""
+    """The model without what placing rows does not need; one thread per chunk, as dask runs several
+    at once.
+    """
     sent: Any = object.__new__(type(model))
     left_out = _NOT_NEEDED if names else (*_NOT_NEEDED, "feature_names_in_")
     sent.__dict__ = {name: value for name, value in vars(model).items() if name not in left_out}
-    sent.callback, sent.n_jobs = None, model.n_jobs or 1
+    sent.callback = None
+    sent.n_jobs = model.n_jobs or 1
     leaf = model.hierarchy_.levels[0]
     return _to_workers(sent, 48 * model.hierarchy_.n_rows + 4 * leaf.n_nodes * model.n_features_in_)
 
 
 def _to_workers(value: Any, n_bytes: int) -> Any:
-    """A value that all chunks need, once: what is large goes to the workers of a client, not into the graph."""
+    """A value that all chunks need, once: what is large goes to the workers of a client, not into
+    the graph.
+    """
     from dask import delayed
 
     if n_bytes > _LARGE and "distributed" in sys.modules:

@@ -1,4 +1,6 @@
-"""From first neighbours to nodes, where one process has no room for it: the tasks of `pointers.py` in rounds."""
+"""From first neighbours to nodes, where one process has no room for it: the tasks of `pointers.py`
+in rounds.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, blocks
-from .._run import Run
-from ..neighbors import Merged
+from ..core.arrays import Array, blocks
+from ..method.neighbors import Merged
+from ..method.run import Run
 from .division import Division
 from .phases import ADVICE, Phases, in_order
 from .pointers import Nodes, Roots, jump_part, link_part, mean_part, root_part
@@ -47,7 +49,8 @@ class Merge:
         nodes = self._means(found, roots, np.dtype(dtype), n_rounds)
         members = np.empty(self.store.n, dtype=np.int64)
         members[self.order] = self.store.numbers("members").mapped()[:, 0]
-        centroids, sizes = self.run.table((len(roots), self.store.width), dtype), np.empty(len(roots))
+        centroids = self.run.table((len(roots), self.store.width), dtype)
+        sizes = np.empty(len(roots))
         written = self._as_written(roots, names)
         for part in blocks(len(roots), self.store.width):
             centroids[written[part]] = nodes.centroids.read(part.start, part.stop)
@@ -79,13 +82,25 @@ class Merge:
             file.create()
 
     def _each(
-        self, phase: str, what: str, task: Any, *more: Any, by_part: Sequence[tuple[Any, ...]] | None = None
+        self,
+        phase: str,
+        what: str,
+        task: Any,
+        *more: Any,
+        by_part: Sequence[tuple[Any, ...]] | None = None,
     ) -> list[Any]:
-        """What a task gives for each part that has rows; `by_part`: more arguments, others for each."""
+        """What a task gives for each part that has rows; `by_part`: more arguments, others for
+        each.
+        """
         last = [()] * len(self._parts) if by_part is None else by_part
-        arguments = [(self.store, self.version, p, *more, *own) for p, own in zip(self._parts, last, strict=True)]
+        arguments = [
+            (self.store, self.version, p, *more, *own)
+            for p, own in zip(self._parts, last, strict=True)
+        ]
         futures = self.phases.submit(phase, task, arguments)
-        results = self.phases.results(phase, f"{self.name}: {what.format(self.store.n)}", futures, ADVICE)
+        results = self.phases.results(
+            phase, f"{self.name}: {what.format(self.store.n)}", futures, ADVICE
+        )
         return in_order(results, len(arguments))
 
     def _jump(self) -> int:
@@ -93,15 +108,20 @@ class Merge:
         self._count("link", self.store.n * (8 + self.store.pointers[0].row_bytes))
         self._each("link", "links of {} items", link_part)
         for n_rounds in range(_MOST_ROUNDS):
-            changed = self._each("jump", f"pointers of {{}} items, round {n_rounds + 1}", jump_part, n_rounds)
+            changed = self._each(
+                "jump", f"pointers of {{}} items, round {n_rounds + 1}", jump_part, n_rounds
+            )
             self._count("jump", self.store.n * 3 * self.store.pointers[0].row_bytes)
             if not any(changed):
                 return n_rounds + 1
-        raise RuntimeError(f"{self.name}: pointers went on to jump; the files of the fit were changed by others")
+        raise RuntimeError(
+            f"{self.name}: pointers went on to jump; the files of the fit were changed by others"
+        )
 
     def _write_names(self, roots: Array, names: Array) -> None:
         """The number of each component, at the place of its root."""
-        starts, file = self.division.starts, self.store.numbers("names")
+        starts = self.division.starts
+        file = self.store.numbers("names")
         for p in self._parts:
             own = slice(*np.searchsorted(roots, starts[p : p + 2]))
             values = np.full(starts[p + 1] - starts[p], -1)
@@ -115,20 +135,28 @@ class Merge:
 
     def _means(self, found: list[Roots], roots: Array, dtype: Any, n_rounds: int) -> Nodes:
         """Centroids and sizes."""
-        n_nodes, begins = len(roots), np.searchsorted(roots, self.division.starts)
+        n_nodes = len(roots)
+        begins = np.searchsorted(roots, self.division.starts)
         nodes = Nodes(
-            RowFile(os.path.join(self.store.folder, "centroids"), n_nodes, self.store.width, str(dtype)).create(),
+            RowFile(
+                os.path.join(self.store.folder, "centroids"), n_nodes, self.store.width, str(dtype)
+            ).create(),
             RowFile(os.path.join(self.store.folder, "sizes"), n_nodes, 1, "float64").create(),
         )
         cuts = np.array([each.cuts for each in found])
         first = self.division.starts[self._parts]
         strays = [
-            [(int(b + a), int(b + z)) for b, a, z in zip(first, cuts[:, p], cuts[:, p + 1], strict=True) if a < z]
+            [
+                (int(b + a), int(b + z))
+                for b, a, z in zip(first, cuts[:, p], cuts[:, p + 1], strict=True)
+                if a < z
+            ]
             for p in self._parts
         ]
         by_part = [(int(begins[p]), each) for p, each in zip(self._parts, strays, strict=True)]
         self._each("mean", "centroids of {} items", mean_part, n_rounds, nodes, by_part=by_part)
-        n_strays, row_bytes = int(cuts[:, -1].sum()), self.store.rows.row_bytes
+        n_strays = int(cuts[:, -1].sum())
+        row_bytes = self.store.rows.row_bytes
         self._count("mean", (self.store.n + n_strays) * row_bytes)
         self.phases.shuffled += n_strays * row_bytes
         return nodes
@@ -138,8 +166,11 @@ class Merge:
 
 
 def number_roots(found: list[Roots]) -> tuple[Array, Array]:
-    """The roots of all components, ascending, and the numbers of these: by their lowest rows, as on one machine."""
-    roots, lowest = np.concatenate([each.roots for each in found]), np.concatenate([each.lowest for each in found])
+    """The roots of all components, ascending, and the numbers of these: by their lowest rows, as on
+    one machine.
+    """
+    roots = np.concatenate([each.roots for each in found])
+    lowest = np.concatenate([each.lowest for each in found])
     order = np.lexsort((lowest, roots))
     first = order[np.flatnonzero(np.diff(roots[order], prepend=-1))]
     names = np.empty(len(first), dtype=np.int64)

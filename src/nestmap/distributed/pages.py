@@ -1,8 +1,9 @@
 """Memory that a task uses again and again stays with the worker until the task ends.
 
-Dask starts workers with MALLOC_TRIM_THRESHOLD_=65536, so that what they free goes back to the system at once. That
-also stops malloc from learning the sizes that a program asks for: every array of more than 128 kB then comes as fresh
-pages, which cost tasks of many small steps more than their sums. While one runs, malloc does what it does elsewhere.
+Dask starts workers with MALLOC_TRIM_THRESHOLD_=65536, so that what they free goes back to the
+system at once. That also stops malloc from learning the sizes that a program asks for: every array
+of more than 128 kB then comes as fresh pages, which cost tasks of many small steps more than their
+sums. While one runs, malloc does what it does elsewhere.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-_TRIM, _MMAP = -1, -3  # numbers of the two thresholds in malloc.h
+# numbers of the two thresholds in malloc.h
+_TRIM = -1
+_MMAP = -3
 _MOST = 32 * 2**20  # what they may become by themselves: this, and twice as much for trimming
 _LEAST = 128 * 2**10  # what they are at first
-_lock, _running = threading.Lock(), 0
+_lock = threading.Lock()
+_running = 0
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def keeps_pages(task: Callable[P, T]) -> Callable[P, T]:
-    """The same task, with a malloc that keeps what it may need again; what is left of it goes back at the end."""
+    """The same task, with a malloc that keeps what it may need again; what is left of it goes back
+    at the end.
+    """
 
     @wraps(task)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,6 @@
-"""Phases of a fit on a cluster: tasks with readable names, their progress, and errors that say what to do."""
+"""Phases of a fit on a cluster: tasks with readable names, their progress, and errors that say what
+to do.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +14,32 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from .._input.memory import format_size
-from .._input.scratch import default_folder
-from .._progress import Progress
 from .._version import __version__
-from .._work.directory import CLUSTER
-from .._work.lock import take_lock
+from ..core.input.memory import format_size
+from ..core.input.scratch import default_folder
+from ..core.progress import Progress
+from ..core.work.directory import CLUSTER
+from ..core.work.lock import take_lock
 from ..errors import MemoryBudgetError
 from .inputs import import_distributed
 from .tasks import sees, survey
 
 ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
-_PAUSE, _LOOK = 0.01, 5.0  # seconds between two looks at results, and at workers if there are none
-_NOBODY = 300.0  # seconds that a fit waits for workers: clusters that grow and shrink may have none for a while
+# seconds between two looks at results, and at workers if there are none
+_PAUSE = 0.01
+_LOOK = 5.0
+# seconds that a fit waits for workers: clusters that grow and shrink may have none for a while
+_NOBODY = 300.0
 
 
 class Phases:
-    """Runs the tasks of one fit on a client's workers; counts tasks, and bytes read from and written to the store."""
+    """Runs the tasks of one fit on a client's workers; counts tasks, and bytes read from and
+    written to the store.
+    """
 
     def __init__(self, client: Any, progress: Progress) -> None:
-        self.client, self.progress = client, progress
+        self.client = client
+        self.progress = progress
         self.distributed = import_distributed()
         self.token = uuid4().hex
         self.tasks: dict[str, int] = {}
@@ -47,13 +55,15 @@ class Phases:
             found = self._ask_workers(survey)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                f"workers need nestmap {__version__}, as this process: pip install nestmap=={__version__} where "
+                f"workers need nestmap {__version__}, as this process: pip install "
+                f"nestmap=={__version__} where "
                 f"they run, or client.register_plugin(distributed.PipInstall(['nestmap=={__version__}'])) ({error})"
             ) from error
         others = sorted({version for version, _, _ in found.values()} - {__version__})
         if others:
             raise RuntimeError(
-                f"workers have nestmap {', '.join(others)}, this process {__version__}: install the same everywhere"
+                f"workers have nestmap {', '.join(others)}, this process {__version__}: install "
+                "the same everywhere"
             )
         limits = [limit // max(1, n_threads) for _, limit, n_threads in found.values() if limit]
         return min(limits) if limits else None
@@ -62,14 +72,21 @@ class Phases:
         """What a function gives on each worker; those that have gone meanwhile have no say."""
         found = self.client.run(function, *arguments, on_error="return")
         for answer in found.values():
-            if isinstance(answer, Exception) and not isinstance(answer, OSError):  # OSError: the connection
+            if isinstance(answer, Exception) and not isinstance(
+                answer, OSError
+            ):  # OSError: the connection
                 raise answer
-        return {worker: answer for worker, answer in found.items() if not isinstance(answer, Exception)}
+        return {
+            worker: answer for worker, answer in found.items() if not isinstance(answer, Exception)
+        }
 
     def submit(self, name: str, function: Any, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """One task for each tuple of arguments, among which may be futures."""
         key = f"nestmap-{name}-{uuid4().hex}"
-        return [self.client.submit(function, *each, key=(key, i), pure=False) for i, each in enumerate(arguments)]
+        return [
+            self.client.submit(function, *each, key=(key, i), pure=False)
+            for i, each in enumerate(arguments)
+        ]
 
     def compute(
         self, name: str, function: Any, chunks: Sequence[Any], arguments: Sequence[tuple[Any, ...]]
@@ -77,7 +94,8 @@ class Phases:
         """One task for each chunk of a dask array, which is computed for it and not kept."""
         from dask import delayed
 
-        lazy, key = delayed(function, pure=False), f"nestmap-{name}-{uuid4().hex}"
+        lazy = delayed(function, pure=False)
+        key = f"nestmap-{name}-{uuid4().hex}"
         calls = [
             lazy(chunk, *each, dask_key_name=(key, i))
             for i, (chunk, each) in enumerate(zip(chunks, arguments, strict=True))
@@ -88,9 +106,11 @@ class Phases:
     def results(
         self, name: str, what: str, futures: list[Any], advice: str, keep: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Number and result of each task, as they finish; `what` the stage is called, `advice` if memory runs out.
+        """Number and result of each task, as they finish; `what` the stage is called, `advice` if
+        memory runs out.
 
-        Tasks are released as they finish, unless others depend on them (`keep`). All are cancelled if one fails.
+        Tasks are released as they finish, unless others depend on them (`keep`). All are cancelled
+        if one fails.
         """
         self.tasks[name] = self.tasks.get(name, 0) + len(futures)
         number = {future.key: i for i, future in enumerate(futures)}
@@ -105,7 +125,8 @@ class Phases:
             done = True
         except self.distributed.KilledWorker as error:
             raise MemoryBudgetError(
-                f"the phase {name!r} of the fit was given up: workers died of it again and again, most likely out of "
+                f"the phase {name!r} of the fit was given up: workers died of it again and again, "
+                "most likely out of "
                 f"memory; {advice} ({error})"
             ) from error
         finally:
@@ -114,21 +135,28 @@ class Phases:
 
     def _as_completed(self, name: str, futures: list[Any]) -> Iterator[Any]:
         """Tasks as they finish; an error if there is nobody to run them."""
-        todo, since, looked = self.distributed.as_completed(futures), None, time.monotonic()
+        todo = self.distributed.as_completed(futures)
+        since = None
+        looked = time.monotonic()
         while not todo.is_empty():
             found = todo.next_batch(block=False)
             yield from found
             now = time.monotonic()
             if found:
-                since, looked = None, now
+                since = None
+                looked = now
                 continue
             if now - looked > min(_LOOK, _NOBODY):
-                since, looked = None if self.client.nthreads() else since or now, now
+                since = None if self.client.nthreads() else since or now
+                looked = now
                 if since and now - since >= _NOBODY:
                     raise RuntimeError(
-                        f"the phase {name!r} of the fit was given up: the cluster has had no workers for "
-                        f"{_NOBODY:.0f} seconds. Dask gives up a worker that died and is not back soon (in local "
-                        "clusters: distributed.deploy.lost-worker-timeout, 15 seconds): start workers, and fit again"
+                        f"the phase {name!r} of the fit was given up: the cluster has had no "
+                        "workers for "
+                        f"{_NOBODY:.0f} seconds. Dask gives up a worker that died and is not back "
+                        "soon (in local "
+                        "clusters: distributed.deploy.lost-worker-timeout, 15 seconds): start "
+                        "workers, and fit again"
                     )
             time.sleep(_PAUSE)
 
@@ -139,16 +167,24 @@ class Phases:
             folder = Path(tempfile.mkdtemp(prefix="nestmap-cluster-", dir=default_folder()))
         else:
             _remove_left(work_dir)
-            folder = work_dir.resolve() / f"{CLUSTER}{self.token}"  # workers have folders of their own
+            folder = (
+                work_dir.resolve() / f"{CLUSTER}{self.token}"
+            )  # workers have folders of their own
             folder.mkdir(parents=True)
         lock = take_lock(folder / "lock", f"work_dir={str(folder)!r}")
         try:
             (folder / "token").write_text(self.token)
-            blind = [worker for worker, ok in self._ask_workers(sees, str(folder), self.token).items() if not ok]
+            blind = [
+                worker
+                for worker, ok in self._ask_workers(sees, str(folder), self.token).items()
+                if not ok
+            ]
             if blind:
                 raise ValueError(
-                    f"work_dir: {len(blind)} workers, such as {blind[0]}, cannot write to {folder}; give "
-                    "work_dir= a folder that this process and all workers share (NFS, Lustre, EFS, …)"
+                    f"work_dir: {len(blind)} workers, such as {blind[0]}, cannot write to "
+                    f"{folder}; give "
+                    "work_dir= a folder that this process and all workers share (NFS, Lustre, "
+                    "EFS, …)"
                 )
             yield str(folder)
         finally:
@@ -173,7 +209,9 @@ def chunk_advice(chunk_rows: int, row_bytes: int, limit: int | None) -> str:
     return f"{size}: use X.rechunk({{0: {min(rows, max(1, chunk_rows // 2))}}}), or give workers more memory"
 
 
-def in_order(results: Iterator[tuple[int, Any]], n: int, take: Callable[[Any], Any] = lambda x: x) -> list[Any]:
+def in_order(
+    results: Iterator[tuple[int, Any]], n: int, take: Callable[[Any], Any] = lambda x: x
+) -> list[Any]:
     """Results by the numbers of their tasks."""
     found: list[Any] = [None] * n
     for i, result in results:

@@ -1,9 +1,9 @@
 """Where rows lie: the client lays out the leaves, workers put the rows of each leaf around it.
 
-The frame of a leaf needs all of its rows, so a task takes a part of the leaves. Leaves go in the order of the tree,
-where those that are near each other follow each other: most of their rows are in the same part of the search, and the
-task that is at home there reads them together. A task works with the stages of one machine, in the same runs of
-leaves: the same bits.
+The frame of a leaf needs all of its rows, so a task takes a part of the leaves. Leaves go in the
+order of the tree, where those that are near each other follow each other: most of their rows are in
+the same part of the search, and the task that is at home there reads them together. A task works
+with the stages of one machine, in the same runs of leaves: the same bits.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._arrays import Array, runs
-from .._points.point_set import make_points
-from ..arrangement import DistinctRows, Leaves, LocalArrangement, OldArrangement, Projection
-from ..hierarchy.tree import Grouping
-from ..layout.descent import Anchored, Placement, fit_balls, neighbors_in_map, place_rows
-from ..preliminary import LinearMap, RandomMap
+from ..core.arrays import Array, runs
+from ..core.points.point_set import make_points
+from ..method.arrangement import DistinctRows, Leaves, LocalArrangement, OldArrangement, Projection
+from ..method.hierarchy.tree import Grouping
+from ..method.layout.descent import Anchored, Placement, fit_balls, neighbors_in_map, place_rows
+from ..method.preliminary import LinearMap, RandomMap
 from .pages import keeps_pages
 from .phases import ADVICE, Phases
 from .store import BLOCK_BYTES, RowFile, Store
@@ -87,11 +87,15 @@ class Placed:
 @keeps_pages
 def project_block(store: Store, by: LinearMap | RandomMap, part: tuple[int, int]) -> None:
     """Write what a map makes of a block of rows."""
-    store.numbers("coordinates", _width(by), "float64").write(part[0], by(store.rows.read(*part), 1))
+    store.numbers("coordinates", _width(by), "float64").write(
+        part[0], by(store.rows.read(*part), 1)
+    )
 
 
 @keeps_pages
-def place_leaves(store: Store, source: RowFile, files: LeafFiles, leaves: tuple[int, int], cuts: Array) -> Placed:
+def place_leaves(
+    store: Store, source: RowFile, files: LeafFiles, leaves: tuple[int, int], cuts: Array
+) -> Placed:
     """Places of the rows of some leaves; `cuts`: where runs of leaves begin and end among them."""
     first, last = leaves
     view = store.load("leaves")
@@ -102,31 +106,50 @@ def place_leaves(store: Store, source: RowFile, files: LeafFiles, leaves: tuple[
     grouping = Grouping(np.arange(len(rows)), starts - starts[0])
     distinct = None
     if files.counted:
-        own, counts = grouping.order, files.counts.read(items.start, items.stop)[:, 0]
+        own = grouping.order
+        counts = files.counts.read(items.start, items.stop)[:, 0]
         distinct = DistinctRows(own, counts, grouping, own)
     centres, anchors, around = _surroundings(files, first, last)
-    project, n = Projection(points, view["mean"], view["directions"]), last - first
+    project = Projection(points, view["mean"], view["directions"])
+    n = last - first
     some = Leaves(project, files.n_components, centres, grouping, distinct, np.arange(n), cuts)
     members = np.repeat(np.arange(n), np.diff(starts))
     frames = some.frames(members, anchors, around, 1)
-    nearest, alone = files.nearest.read(first, last)[:, 0], None if distinct is None else distinct.alone
-    placement = fit_balls(frames, grouping, anchors[:n], nearest, float(view["radius"]), alone=alone)
-    return Placed(placement.settle(members, frames.offsets), placement.scales, placement.maps, placement.origins)
+    nearest = files.nearest.read(first, last)[:, 0]
+    alone = None if distinct is None else distinct.alone
+    placement = fit_balls(
+        frames, grouping, anchors[:n], nearest, float(view["radius"]), alone=alone
+    )
+    return Placed(
+        placement.settle(members, frames.offsets),
+        placement.scales,
+        placement.maps,
+        placement.origins,
+    )
 
 
 def _surroundings(files: LeafFiles, first: int, last: int) -> tuple[Array, Array, Array]:
-    """Centres and anchors of some leaves and, behind them, of those around them; and which these are."""
+    """Centres and anchors of some leaves and, behind them, of those around them; and which these
+    are.
+    """
     around = files.around.read(first, last)
     inside = (around >= first) & (around < last)
     others = np.unique(around[~inside])
     centres, anchors = (
-        np.concatenate([file.read(first, last), file.take(others)]) for file in (files.centres, files.anchors)
+        np.concatenate([file.read(first, last), file.take(others)])
+        for file in (files.centres, files.anchors)
     )
-    return centres, anchors, np.where(inside, around - first, last - first + np.searchsorted(others, around))
+    return (
+        centres,
+        anchors,
+        np.where(inside, around - first, last - first + np.searchsorted(others, around)),
+    )
 
 
 def place_bytes(row_bytes: int, n_components: int, n_columns: int) -> int:
-    """What a task takes for each row that it puts to its place, about: the row, offsets, a share in a frame."""
+    """What a task takes for each row that it puts to its place, about: the row, offsets, a share in
+    a frame.
+    """
     return row_bytes + 24 * n_components + n_columns
 
 
@@ -148,58 +171,97 @@ class ClusterRows:
         file = store.numbers("coordinates", _width(by), "float64").create()
         step = max(1, BLOCK_BYTES // store.rows.row_bytes)
         parts = [(a, min(store.n, a + step)) for a in range(0, store.n, step)]
-        futures = self.phases.submit("project", project_block, [(store, by, part) for part in parts])
+        futures = self.phases.submit(
+            "project", project_block, [(store, by, part) for part in parts]
+        )
         for _ in self.phases.results("project", f"coordinates of {store.n} rows", futures, ADVICE):
             pass
         self.phases.moved["project"] = store.n * (store.rows.row_bytes + file.row_bytes)
         return np.asarray(file.mapped("r+"))
 
     def place(self, own: Anchored) -> tuple[Placement, Array]:
-        """As `place_rows`. Other frames than those of rows, and those of a single leaf, are made here."""
-        local = own.arrangement.fresh if isinstance(own.arrangement, OldArrangement) else own.arrangement
-        anchors, radius, distinct = own.anchors, own.radius, own.distinct
+        """As `place_rows`. Other frames than those of rows, and those of a single leaf, are made
+        here.
+        """
+        local = (
+            own.arrangement.fresh
+            if isinstance(own.arrangement, OldArrangement)
+            else own.arrangement
+        )
+        anchors = own.anchors
+        radius = own.radius
+        distinct = own.distinct
         if not isinstance(local, LocalArrangement) or len(anchors) == 1:
             return place_rows(own)
         source = self._source()
         leaves, homes = source.by_home(local.leaves(own.hierarchy))
         nearest, around = neighbors_in_map(anchors, own.n_threads)
         starts = np.concatenate([[0], np.cumsum(np.diff(leaves.grouping.starts)[leaves.along])])
-        points, n = local.project.points, len(anchors)
+        points = local.project.points
+        n = len(anchors)
         self.store.save(
-            "leaves", metric=np.array(points.metric), unit=points.unit, mean=local.project.mean,
-            directions=local.project.directions, radius=radius,
-        )  # fmt: skip
+            "leaves",
+            metric=np.array(points.metric),
+            unit=points.unit,
+            mean=local.project.mean,
+            directions=local.project.directions,
+            radius=radius,
+        )
         files = LeafFiles(
-            self.store.folder, n, int(starts[-1]), leaves.centres.shape[1], anchors.shape[1], around.shape[1],
+            self.store.folder,
+            n,
+            int(starts[-1]),
+            leaves.centres.shape[1],
+            anchors.shape[1],
+            around.shape[1],
             distinct is not None,
-        )  # fmt: skip
+        )
         _write(files, leaves, starts, anchors, nearest, around)
         found = self._place(files, source, leaves, starts, homes)
-        placement = Placement(anchors, nearest, radius * nearest, found.scales, found.maps, found.origins)
+        placement = Placement(
+            anchors, nearest, radius * nearest, found.scales, found.maps, found.origins
+        )
         return placement, found.positions if distinct is None else found.positions[distinct.of_row]
 
-    def _place(self, files: LeafFiles, source: Source, leaves: Leaves, starts: Array, homes: Array) -> Placed:
-        """What the tasks give, in the order of rows and of leaves; `homes`: the part that each run is at home in."""
+    def _place(
+        self, files: LeafFiles, source: Source, leaves: Leaves, starts: Array, homes: Array
+    ) -> Placed:
+        """What the tasks give, in the order of rows and of leaves; `homes`: the part that each run
+        is at home in.
+        """
         each = place_bytes(self.store.rows.row_bytes, files.n_components, files.n_columns)
-        most, tasks = max(1, BLOCK_BYTES // each), []
-        for first, last in pairwise([*np.flatnonzero(np.diff(homes, prepend=-1)).tolist(), len(homes)]):
+        most = max(1, BLOCK_BYTES // each)
+        tasks = []
+        for first, last in pairwise(
+            [*np.flatnonzero(np.diff(homes, prepend=-1)).tolist(), len(homes)]
+        ):
             cuts = leaves.cuts[first : last + 1]
-            tasks += [cuts[run.start : run.stop + 1] for run in runs(starts[cuts] - starts[cuts[0]], most)]
+            tasks += [
+                cuts[run.start : run.stop + 1] for run in runs(starts[cuts] - starts[cuts[0]], most)
+            ]
         for cuts in tasks:
             self._write_items(files, source, leaves, slice(cuts[0], cuts[-1]), int(starts[cuts[0]]))
         arguments = [
-            (self.store, source.file, files, (int(cuts[0]), int(cuts[-1])), cuts - cuts[0]) for cuts in tasks
+            (self.store, source.file, files, (int(cuts[0]), int(cuts[-1])), cuts - cuts[0])
+            for cuts in tasks
         ]
         futures = self.phases.submit("place", place_leaves, arguments)
-        n, d = files.n_leaves, files.n_components
+        n = files.n_leaves
+        d = files.n_components
         out = Placed(
-            np.empty((files.n_items, d)), np.empty(n), np.empty((n, d, files.n_columns), dtype=np.float16),
+            np.empty((files.n_items, d)),
+            np.empty(n),
+            np.empty((n, d, files.n_columns), dtype=np.float16),
             np.empty((n, d)),
-        )  # fmt: skip
-        for i, found in self.phases.results("place", f"places of {self.store.n} rows", futures, ADVICE):
+        )
+        for i, found in self.phases.results(
+            "place", f"places of {self.store.n} rows", futures, ADVICE
+        ):
             own = leaves.along[tasks[i][0] : tasks[i][-1]]
             out.positions[leaves.grouping.items_of(own)] = found.positions
-            out.scales[own], out.maps[own], out.origins[own] = found.scales, found.maps, found.origins
+            out.scales[own] = found.scales
+            out.maps[own] = found.maps
+            out.origins[own] = found.origins
         return out
 
     def _source(self) -> Source:
@@ -208,10 +270,16 @@ class ClusterRows:
         begins = self.store.load("division")["begins"]
         return Source(self.store.parted, self.store.found_at.mapped()[:, 0], begins[:-1])
 
-    def _write_items(self, files: LeafFiles, source: Source, leaves: Leaves, part: slice, first: int) -> None:
-        """Where the rows of a task are, and how many rows each stands for; counts those from other parts."""
+    def _write_items(
+        self, files: LeafFiles, source: Source, leaves: Leaves, part: slice, first: int
+    ) -> None:
+        """Where the rows of a task are, and how many rows each stands for; counts those from other
+        parts.
+        """
         items = leaves.grouping.items_of(leaves.along[part])
-        at, phases, row_bytes = source.at(leaves, items), self.phases, self.store.rows.row_bytes
+        at = source.at(leaves, items)
+        phases = self.phases
+        row_bytes = self.store.rows.row_bytes
         files.items.write(first, at)
         if leaves.distinct is not None:
             files.counts.write(first, leaves.distinct.counts[items])
@@ -244,15 +312,22 @@ class Source:
         Runs stay as they are, so frames do, too.
         """
         runs_ = [leaves.along[a:b] for a, b in pairwise(leaves.cuts.tolist())]
-        homes = np.array([self.home(self.at(leaves, leaves.grouping.items_of(run)))[0] for run in runs_])
+        homes = np.array(
+            [self.home(self.at(leaves, leaves.grouping.items_of(run)))[0] for run in runs_]
+        )
         order = np.argsort(homes, kind="stable")
         cuts = np.concatenate([[0], np.cumsum([len(runs_[r]) for r in order])])
-        return replace(leaves, along=np.concatenate([runs_[r] for r in order]), cuts=cuts), homes[order]
+        return replace(leaves, along=np.concatenate([runs_[r] for r in order]), cuts=cuts), homes[
+            order
+        ]
 
 
-def _write(files: LeafFiles, leaves: Leaves, starts: Array, anchors: Array, nearest: Array, around: Array) -> None:
+def _write(
+    files: LeafFiles, leaves: Leaves, starts: Array, anchors: Array, nearest: Array, around: Array
+) -> None:
     """What tasks read of leaves, and room for what they read of rows."""
-    along, rank = leaves.along, np.empty_like(leaves.along)
+    along = leaves.along
+    rank = np.empty_like(leaves.along)
     rank[along] = np.arange(len(along))
     files.starts.create().write(0, starts)
     files.centres.create().write(0, leaves.centres[along])

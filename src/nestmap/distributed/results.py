@@ -1,4 +1,6 @@
-"""Arrays of the client as dask arrays, in the chunks of the rows; labels are made from leaves, chunk by chunk."""
+"""Arrays of the client as dask arrays, in the chunks of the rows; labels are made from leaves,
+chunk by chunk.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array
-from .._work.replacing import temporary
+from ..core.arrays import Array
+from ..core.work.replacing import temporary
 from .files import read_slice
 
 _LARGE = 8_000_000  # bytes that a graph should not carry
@@ -27,17 +29,23 @@ class Chunks:
     members: Array  # the leaf of each row
 
     def of(self, array: Array, name: str) -> Any:
-        """A dask array with the values of an array: in its graph, or in a file of the folder if they are many."""
+        """A dask array with the values of an array: in its graph, or in a file of the folder if
+        they are many.
+        """
         import dask.array as da
         from dask import delayed
 
         path = self._kept(array, name)
         if path is None:
             return da.from_array(array, chunks=(self.sizes, *((n,) for n in array.shape[1:])))
-        read, ends = delayed(read_slice, pure=True), np.concatenate([[0], np.cumsum(self.sizes)]).tolist()
-        return da.concatenate([
-            da.from_delayed(read(path, a, b), (b - a, *array.shape[1:]), array.dtype) for a, b in pairwise(ends)
-        ])  # fmt: skip
+        read = delayed(read_slice, pure=True)
+        ends = np.concatenate([[0], np.cumsum(self.sizes)]).tolist()
+        return da.concatenate(
+            [
+                da.from_delayed(read(path, a, b), (b - a, *array.shape[1:]), array.dtype)
+                for a, b in pairwise(ends)
+            ]
+        )
 
     def labels(self, label_of: Array) -> Any:
         """A dask array of the labels of rows, from those of leaves."""
@@ -45,7 +53,9 @@ class Chunks:
 
         known = self._kept(label_of, "labels") or delayed(label_of, pure=False, traverse=False)
         meta = np.empty(0, label_of.dtype)
-        return self._leaves.map_blocks(label_rows, known, dtype=meta.dtype, meta=meta, token="nestmap-label")
+        return self._leaves.map_blocks(
+            label_rows, known, dtype=meta.dtype, meta=meta, token="nestmap-label"
+        )
 
     @cached_property
     def _leaves(self) -> Any:

@@ -1,8 +1,8 @@
 """The folder that the client and all workers see: rows of a fit as plain files, read by slices.
 
-Workers do not map them: pages of a mapped file count as memory of a worker, which is stopped for too much of it. Each
-task writes the same bytes to the same place however often it runs: what a worker that died left half done, the next
-one mends.
+Workers do not map them: pages of a mapped file count as memory of a worker, which is stopped for
+too much of it. Each task writes the same bytes to the same place however often it runs: what a
+worker that died left half done, the next one mends.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._arrays import Array, blocks
-from .._input.scratch import reserve
+from ..core.arrays import Array, blocks
+from ..core.input.scratch import reserve
 
 BLOCK_BYTES = 32_000_000  # of rows that a task works on at a time
 _WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
-NUMBERS_BYTES = 96  # per row: what joins rows to clusters, two files of three numbers and six of one
+NUMBERS_BYTES = (
+    96  # per row: what joins rows to clusters, two files of three numbers and six of one
+)
 _GAP = 64_000  # bytes between two of them that are not read along
 
 
@@ -65,7 +67,10 @@ class RowFile:
         while len(view):
             n_read = file.readinto(view)
             if not n_read:
-                raise OSError(f"{self.path} ends before row {stop}: it was cut off, or another process removed it")
+                raise OSError(
+                    f"{self.path} ends before row {stop}: it was cut off, or another process "
+                    "removed it"
+                )
             view = view[n_read:]
         return rows
 
@@ -80,7 +85,9 @@ class RowFile:
         with Path(self.path).open("rb", buffering=0) as file:
             for a, b in pairwise([*cuts.tolist(), len(rows)]):
                 first = int(ascending[a])
-                out[order[a:b]] = self._read(file, first, int(ascending[b - 1]) + 1)[ascending[a:b] - first]
+                out[order[a:b]] = self._read(file, first, int(ascending[b - 1]) + 1)[
+                    ascending[a:b] - first
+                ]
         return out
 
     def mapped(self, mode: Literal["r", "r+"] = "r") -> Any:
@@ -91,7 +98,8 @@ class RowFile:
 @dataclass(frozen=True)
 class Store:
     """The files of a fit. `rows` are in the order of X, those of `parted` and `keys` part by part:
-    first its own ones, then its guests. The place of a row is its number among the own ones of all parts.
+    first its own ones, then its guests. The place of a row is its number among the own ones of all
+    parts.
     """
 
     folder: str
@@ -109,7 +117,9 @@ class Store:
 
     @property
     def keys(self) -> RowFile:
-        """Of each row its key, which decides ties, the hash that copies are found by, and its place."""
+        """Of each row its key, which decides ties, the hash that copies are found by, and its
+        place.
+        """
         return RowFile(os.path.join(self.folder, "keys"), self.n, 3, "uint64")
 
     def numbers(self, name: str, width: int = 1, dtype: str = "int64") -> RowFile:
@@ -133,7 +143,9 @@ class Store:
 
     @property
     def pointers(self) -> tuple[RowFile, RowFile]:
-        """Where each row points, the lowest row on the way, and its root so far; rounds write to them in turn."""
+        """Where each row points, the lowest row on the way, and its root so far; rounds write to
+        them in turn.
+        """
         return self.numbers("pointers-0", 3), self.numbers("pointers-1", 3)
 
     def beside(self, name: str, rows: Any) -> Store:
@@ -151,7 +163,9 @@ class Store:
         shutil.rmtree(self.folder)
 
     def remove_all_but_rows(self) -> None:
-        """Give back the room of files that were made from the rows, but for the parts, which are read again."""
+        """Give back the room of files that were made from the rows, but for the parts, which are
+        read again.
+        """
         kept = ("rows", "lock", "token", "parted", "found-at", "division.npz")
         for path in Path(self.folder).iterdir():
             if path.is_file() and path.name not in kept:

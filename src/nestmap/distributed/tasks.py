@@ -1,7 +1,8 @@
-"""What workers do: each function is a task, calls stages that one machine calls too, and takes small arguments only.
+"""What workers do: each function is a task, calls stages that one machine calls too, and takes
+small arguments only.
 
-A task that runs twice gives the same and writes the same bytes. One thread each: dask runs as many at once as a
-worker has threads.
+A task that runs twice gives the same and writes the same bytes. One thread each: dask runs as many
+at once as a worker has threads.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._arrays import Array, blocks
-from .._input.kinds import check_rows_kind
-from .._input.validate import cast_rows, largest_value
-from .._points.duplicates import Copies, hash_points
 from .._version import __version__
-from ..neighbors.approximate import approximate_neighbors
-from ..neighbors.choice import Search
-from ..neighbors.join import Joined, build_index, join_points
-from ..neighbors.report import NeighborReport
+from ..core.arrays import Array, blocks
+from ..core.input.kinds import check_rows_kind
+from ..core.input.validate import cast_rows, largest_value
+from ..core.points.duplicates import Copies, hash_points
+from ..method.neighbors.approximate import approximate_neighbors
+from ..method.neighbors.choice import Search
+from ..method.neighbors.join import Joined, build_index, join_points
+from ..method.neighbors.report import NeighborReport
 from .division import Division, boxes, load_division
 from .pages import keeps_pages
 from .store import RowFile, Store
@@ -57,17 +58,23 @@ class Checked:
 
 
 @keeps_pages
-def check_chunk(rows: Any, start: int, shape: tuple[int, int], dtype: str, file: RowFile | None) -> Checked:
+def check_chunk(
+    rows: Any, start: int, shape: tuple[int, int], dtype: str, file: RowFile | None
+) -> Checked:
     """A chunk, checked and written to the file."""
     where = f"X: the chunk of rows {start} to {start + shape[0] - 1}"
     if sparse.issparse(rows):
-        raise ValueError(f"{where} is sparse; make it dense: X.map_blocks(lambda block: block.toarray())")
+        raise ValueError(
+            f"{where} is sparse; make it dense: X.map_blocks(lambda block: block.toarray())"
+        )
     rows = rows if isinstance(rows, np.ndarray) else np.asarray(rows)
     check_rows_kind(rows)
     if rows.shape != shape:
         raise ValueError(f"{where} came as shape {rows.shape} instead of {shape}")
     if rows.dtype.newbyteorder("=") != np.dtype(dtype).newbyteorder("="):
-        raise ValueError(f"{where} came as {rows.dtype}, but the array says {dtype}; use X.astype({dtype!r})")
+        raise ValueError(
+            f"{where} came as {rows.dtype}, but the array says {dtype}; use X.astype({dtype!r})"
+        )
     kept = cast_rows(rows, first_row=start)
     if file is not None:
         file.write(start, kept)
@@ -91,12 +98,19 @@ def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
     division = load_division(store, version)
     z = division.short(division.points(store.rows.read(*part)))
     cells = division.cells_of(z)
-    return Sorted(cells.astype(np.uint16), *boxes(z, cells, len(division.centres)), *division.guests(z, cells))
+    return Sorted(
+        cells.astype(np.uint16), *boxes(z, cells, len(division.centres)), *division.guests(z, cells)
+    )
 
 
-def spread_block(store: Store, version: str, part: tuple[int, int], found: Sorted, own: Array, guests: Array) -> None:
-    """Write the rows of a block to their parts; `own`, `guests`: where its first ones come in each of them."""
-    division, rows = load_division(store, version), store.rows.read(*part)
+def spread_block(
+    store: Store, version: str, part: tuple[int, int], found: Sorted, own: Array, guests: Array
+) -> None:
+    """Write the rows of a block to their parts; `own`, `guests`: where its first ones come in each
+    of them.
+    """
+    division = load_division(store, version)
+    rows = store.rows.read(*part)
     of = division.part_of_cell[found.cells]
     for p in np.unique(of):
         store.parted.write(int(own[p]), rows[of == p])
@@ -128,7 +142,9 @@ class PartNeighbors:
 
 @keeps_pages
 def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbors:
-    """First neighbours inside a part, by the search of one machine; an approximate one meets guests, too."""
+    """First neighbours inside a part, by the search of one machine; an approximate one meets
+    guests, too.
+    """
     division = load_division(store, version)
     places, points, hashes = _open_part(store, division, p)
     joined: Joined
@@ -139,9 +155,16 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
         asks = _asks(division, points, joined, p)
     else:
         joined = approximate_neighbors(
-            points, 1, search.target_recall, division.reducer, None, hashes, search.columns, search.n_listed,
+            points,
+            1,
+            search.target_recall,
+            division.reducer,
+            None,
+            hashes,
+            search.columns,
+            search.n_listed,
             n_sampled=_SAMPLED,
-        )  # fmt: skip
+        )
         truth = _true_distances(store, division, joined, places)
     ids = np.where(joined.ids >= 0, places[joined.ids], -1)
     return PartNeighbors(Answers(places, joined.squared, ids), joined.report, asks, truth)
@@ -158,8 +181,11 @@ def _asks(division: Division, points: Any, joined: Joined, p: int) -> dict[int, 
 
 
 def _true_distances(store: Store, division: Division, joined: Joined, places: Array) -> Array:
-    """Distances of the nearest rows of a part for sampled rows (`sample`), which are or are not members of it."""
-    sample, index = store.load("sample"), joined.index
+    """Distances of the nearest rows of a part for sampled rows (`sample`), which are or are not
+    members of it.
+    """
+    sample = store.load("sample")
+    index = joined.index
     assert index is not None
     order = np.argsort(places)
     at = order[np.searchsorted(places, sample["places"], sorter=order).clip(max=len(places) - 1)]
@@ -184,13 +210,17 @@ def _open_part(store: Store, division: Division, p: int) -> tuple[Array, Any, Ar
 
 @keeps_pages
 def ask_part(store: Store, version: str, p: int) -> Answers:
-    """Nearest rows of a part for rows of other parts (`ask-p`), where they are as near as what these have; exact."""
+    """Nearest rows of a part for rows of other parts (`ask-p`), where they are as near as what
+    these have; exact.
+    """
     division = load_division(store, version)
     places, points, hashes = _open_part(store, division, p)
     index = build_index(points, 1, division.reducer, Copies(points, hashes).distinct)
     asked = store.load(f"ask-{p}")
-    rows, limits = asked["rows"], asked["limits"]
-    squared, ids = limits.copy(), np.full(len(rows), -1, dtype=np.int64)
+    rows = asked["rows"]
+    limits = asked["limits"]
+    squared = limits.copy()
+    ids = np.full(len(rows), -1, dtype=np.int64)
     for part in blocks(len(rows), store.width, values=_QUERY_VALUES):
         queries = division.points(store.parted.take(rows[part]))
         ids[part], squared[part] = index.nearest(queries, 1, limits[part])

@@ -1,1 +1,0 @@
-"""What users pass, and large temporary arrays: validation, files of rows, memory budget, scratch files."""

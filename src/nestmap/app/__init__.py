@@ -1,0 +1,1 @@
+"""What people run: readers of files, runs, the command line, single cells."""

@@ -1,0 +1,99 @@
+"""`nestmap explore`, and `nestmap export` to a folder of web pages."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import webbrowser
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from ...core.progress import Progress
+from .talk import Talk
+
+_PORT = 8642
+
+
+def run_explore(options: Namespace) -> None:
+    """`nestmap explore`."""
+    from ..runs.folder import Run
+
+    talk = Talk(options.quiet, options.json)
+    run = Run(options.run)
+    store = _open(options, talk, run, options.rebuild)
+    try:
+        server = _listen(store, options.host, options.port, options.token)
+        talk.result(f"{run.path} is at {server.url} (Ctrl-C ends it)", {"url": server.url})
+        if not server.local:
+            talk.note(
+                "whoever has this address can read the run and name its clusters; the connection "
+                "is not encrypted"
+            )
+        if not options.no_browser:
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+        try:
+            server.serve_forever(0.2)
+        except KeyboardInterrupt:
+            talk.note("stopped")
+        finally:
+            server.stop()
+    finally:
+        _forget(store.folder)
+
+
+def export_site(options: Namespace, talk: Talk, run: Any) -> None:
+    """`nestmap export RUN -o FOLDER`."""
+    from ...views.explore.bundle import check_site, write_site
+
+    target = Path(options.output).expanduser()
+    check_site(target, options.force)
+    store = _open(options, talk, run, False)
+    try:
+        write_site(target, store, Progress(0, talk))
+    finally:
+        _forget(store.folder)
+    talk.note(
+        f"wrote {target / 'index.html'}: open it in a browser, or put the folder on a web server"
+    )
+    if options.json:
+        talk.result("", {"output": str(target), "rows": store.meta["n_rows"]})
+
+
+def _open(options: Namespace, talk: Talk, run: Any, rebuild: bool) -> Any:
+    from ..runs.store import open_store
+
+    progress = Progress(0, talk)
+    return open_store(
+        run,
+        options.compare,
+        cluster_names=options.names,
+        progress=progress,
+        rebuild=rebuild,
+        n_jobs=options.threads,
+    )
+
+
+def _listen(store: Any, host: str, port: int | None, token: bool) -> Any:
+    """A server on the port that was asked for, or the usual one, or, if that is taken, any."""
+    from ...views.explore import Server
+
+    if port is not None and not 0 <= port < 65536:
+        raise ValueError(f"--port {port}: must be a number from 0 (any free one) to 65535")
+    for each in (_PORT, 0) if port is None else (port,):
+        try:
+            return Server(store, host, each, token=token)
+        except OSError as error:
+            problem = error
+    raise OSError(
+        f"cannot listen on --host {host}{'' if port is None else f' --port {port}'}: {problem}"
+    ) from problem
+
+
+def _forget(folder: Path) -> None:
+    """Delete the store of a run that could not be written to."""
+    if folder.parent.name.startswith("nestmap-explorer-") and folder.is_relative_to(
+        tempfile.gettempdir()
+    ):
+        shutil.rmtree(folder.parent, ignore_errors=True)

@@ -1,0 +1,40 @@
+"""Errors of the library in the words of the command line: `text='review'` is `--text review`."""
+
+from __future__ import annotations
+
+import re
+
+from .options import RENAMED, estimator_parameters
+
+_READING = ("format", "columns", "id", "label", "text", "key", "missing")
+_SETTING = r"(?<![\w.(])({names})=(True|None|'[^']*'|\"[^\"]*\"|[^\s,;:)]+)?"
+
+
+def in_options(text: str) -> str:
+    """A sentence about parameters as one about options.
+
+    Examples
+    --------
+    >>> in_options("t.csv: text='no such' is not there; n_jobs=0: use a positive number, n_components=2 (--dims 2)")
+    "t.csv: --text 'no such' is not there; --threads 0: use a positive number, --dims 2"
+    """
+    flags = {name: f"--{name}" for name in _READING}
+    for parameter in estimator_parameters():
+        flags[parameter.name] = f"--{RENAMED.get(parameter.name, parameter.name).replace('_', '-')}"
+    flags["work_dir"] = "--resume:"
+    names = "|".join(sorted(flags, key=len, reverse=True))
+    text = re.sub(
+        r"\bwork_dir= ", "TMPDIR, or -o with --resume, ", text
+    )  # where temporary files go
+    text = re.sub(r"\bwork_dir:", "--resume:", text)
+    found = re.sub(
+        _SETTING.format(names=names), lambda match: _option(flags[match[1]], match[2]), text
+    )
+    return re.sub(r"(--[\w-]+(?: [^\s()]+)?) \(\1\)", r"\1", found)  # said in both ways
+
+
+def _option(flag: str, value: str | None) -> str:
+    if value is None or value == "True":
+        return flag
+    plain = re.fullmatch(r"'([\w./-]+)'|\"([\w./-]+)\"", value)
+    return f"{flag} {plain[1] or plain[2] if plain else value}"

@@ -1,0 +1,154 @@
+"""From a run to what the explorer shows of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._version import __version__
+from ...core.progress import Progress
+from ...errors import ModelFileError
+from ...views.explore import SavedNames, Store, write_store
+from ..readers import read_table
+from .extras import IMAGES, TRUST, read_images, read_trust
+from .folder import Run
+from .keeping import STORE as FOLDER
+from .keeping import TYPED_NAMES as NAMES
+from .naming import FILE as CLUSTER_NAMES
+
+
+def open_store(
+    run: Run,
+    compare: Sequence[str] = (),
+    *,
+    cluster_names: str | None = None,
+    progress: Progress | None = None,
+    rebuild: bool = False,
+    n_jobs: int | None = None,
+) -> Store:
+    """The store of a run: that beside its files if it is up to date, or a new one.
+
+    Of a run that cannot be written to, the store is a temporary folder. `compare`: other runs, or
+    files of positions.
+    """
+    folder = run.path / FOLDER
+    writable = os.access(run.path, os.W_OK)
+    names = SavedNames(run.path / NAMES, writable)
+    source = _fingerprint(run, compare, cluster_names)
+    if not rebuild and (known := _up_to_date(folder, names, source)):
+        return known
+    if not writable:
+        folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-")) / FOLDER
+    _build(run, folder, compare, cluster_names, source, progress, n_jobs)
+    return Store(folder, names)
+
+
+def _fingerprint(run: Run, compare: Sequence[str], cluster_names: str | None) -> str:
+    """What a store depends on, as a short text."""
+    files = [run.path / file for file in _maps(run).values()]
+    files += [run.path / name for name in ("rows.nestmap", CLUSTER_NAMES, TRUST, IMAGES)]
+    for other in compare:
+        path = Path(other)
+        files += sorted(path.glob("map-*.nestmap")) if path.is_dir() else [path]
+    told = [__version__, str(cluster_names), *compare]
+    for path in files:
+        if path.exists():
+            found = path.stat()
+            told.append(f"{path.name} {found.st_size} {found.st_mtime_ns}")
+    return hashlib.sha256("\n".join(told).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _up_to_date(folder: Path, names: SavedNames, source: str) -> Store | None:
+    try:
+        store = Store(folder, names)
+    except ModelFileError:  # none, or one that is built anew
+        return None
+    return store if store.meta.get("source") == source else None
+
+
+def _build(
+    run: Run,
+    folder: Path,
+    compare: Sequence[str],
+    cluster_names: str | None,
+    source: str,
+    progress: Progress | None,
+    n_jobs: int | None,
+) -> None:
+    model = plane(run)
+    rows = run.rows()
+    others = {name: _positions(other, run, rows.names) for name, other in _titles(compare).items()}
+    n_rows = int(run.record["n_rows"])
+    trust = read_trust(run.path, n_rows)
+    reading = run.record["reading"]
+    text = reading.get("texts") if isinstance(reading, dict) else None
+    metadata = {name: values for name, values in rows.metadata.items() if name != text}
+    write_store(
+        folder,
+        model,
+        names=rows.names,
+        metadata=metadata,
+        texts=rows.metadata.get(str(text)),
+        quality=trust and trust.scores,
+        neighbors=None if trust is None else trust.neighbors,
+        images=read_images(run.path, n_rows),
+        cluster_names=cluster_names or run.names() or None,
+        compare=others,
+        title=run.path.resolve().name,
+        source=source,
+        progress=progress,
+        n_jobs=n_jobs,
+    )
+
+
+def plane(run: Run) -> Any:
+    """The model of the run's map in 2-D."""
+    dims = list(_maps(run))
+    if 2 not in dims:
+        raise ValueError(
+            f"{run.path}: the explorer shows maps in 2-D, this run has {dims}-D: fit with --dims 2"
+        )
+    return run.model(2)
+
+
+def _maps(run: Run) -> dict[int, str]:
+    """Files of the maps by their dimensions."""
+    try:
+        return {int(entry["dims"]): str(entry["file"]) for entry in run.record["maps"]}
+    except (KeyError, TypeError, ValueError):
+        raise ModelFileError(f"{run.path}: run.json is damaged: 'maps' names no files") from None
+
+
+def _titles(compare: Sequence[str]) -> dict[str, str]:
+    """A name for each map to compare with: that of its file or folder."""
+    found: dict[str, str] = {}
+    for other in compare:
+        name = Path(other).resolve().stem
+        found[name if name not in found else str(other)] = other
+    return found
+
+
+def _positions(other: str, run: Run, names: Any) -> Any:
+    """A map of the same rows: the model of another run, or positions from a file."""
+    if not Path(other).is_dir() or other.endswith(".zarr"):
+        return np.asarray(read_table(other).X, dtype=np.float64)
+    run2 = Run(other)
+    if run2.record["n_rows"] != run.record["n_rows"]:
+        raise ValueError(
+            f"--compare {other}: {run2.record['n_rows']:,} rows, but {run.path} has "
+            f"{run.record['n_rows']:,}: the "
+            "explorer compares maps of the same rows in the same order"
+        )
+    names2 = run2.rows().names
+    if names is not None and names2 is not None and (names != names2).any():
+        raise ValueError(
+            f"--compare {other}: its rows have other names than those of {run.path}, or another "
+            "order"
+        )
+    return plane(run2)

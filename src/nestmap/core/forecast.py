@@ -1,0 +1,106 @@
+"""The time that a fit still takes: predicted costs of its stages, corrected by how long they really
+took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# seconds, and _PRIOR_SHARE of all that is predicted: so much must pass until the speed counts by
+# half
+_PRIOR = 0.5
+_PRIOR_SHARE = 0.05
+# limits of what one stage says of the speed of the others
+_FASTEST = 0.33
+_SLOWEST = 3.0
+_DAMPED = (
+    0.6  # a slow stage may be due to a slow machine, or to data that are hard in this stage only
+)
+_TRUSTED = 3.0  # the rate of a stage counts alone from a third of it on
+_STEADY = 3.0  # seconds in which an estimate gives way to a new one
+
+
+def kind_of(stage: str) -> str:
+    """Which of the predicted costs a stage belongs to.
+
+    Examples
+    --------
+    >>> kind_of("level 0: first neighbours of 9 rows"), kind_of("level 2: centroids"), kind_of("islands: 9 rows")
+    ('neighbours', 'upper levels', 'rows')
+    >>> kind_of("neighbours of 9 rows"), kind_of("islands: neighbours of 9 rows"), kind_of("communities of 4 nodes")
+    ('graph', 'island graph', 'communities')
+    """
+    if stage.startswith("level 0"):
+        return "neighbours" if "first" in stage else "centroids"
+    if stage.startswith("level"):
+        return "upper levels"
+    if "neighbours of" in stage:
+        return "island graph" if stage.startswith("islands") else "graph"
+    if stage.startswith("islands"):
+        return "rows" if stage.endswith("rows") else "nodes"
+    return stage.split()[0].rstrip(":")
+
+
+class Forecast:
+    """Seconds that are left, as time goes on.
+
+    Parameters
+    ----------
+    costs : dict of kind to seconds
+        In the order of the stages.
+    """
+
+    def __init__(self, costs: Mapping[str, float]) -> None:
+        self.costs = {kind: max(0.0, float(cost)) for kind, cost in costs.items()}
+        self.kind = ""
+        self.spent = 0.0  # in earlier stages of the same kind
+        self.began = 0.0  # the stage
+        # of kinds that have ended: seconds, and what was predicted
+        self.passed = 0.0
+        self.predicted = 0.0
+        self.shown: tuple[float, float] | None = None  # an estimate, and when it was made
+
+    def begin(self, stage: str, now: float) -> None:
+        """A stage starts, and with that the one before has ended."""
+        kind = kind_of(stage)
+        here = self.spent + (now - self.began if self.kind else 0.0)
+        if kind == self.kind:
+            self.spent = here
+        else:
+            if self.kind in self.costs:
+                self.passed = self.passed + here
+                self.predicted = self.predicted + self.costs[self.kind]
+            self.kind = kind
+            self.spent = 0.0
+        self.began = now
+
+    def left(self, share: float, stage_left: float | None, now: float) -> float | None:
+        """Seconds that are left of the fit; the running stage is at `share` and would take
+        `stage_left` more.
+        """
+        kinds = [*self.costs]
+        if self.kind not in kinds:
+            return None
+        later = sum(self.costs[kind] for kind in kinds[kinds.index(self.kind) + 1 :])
+        prior = _PRIOR + _PRIOR_SHARE * sum(self.costs.values())
+        here = self.spent + now - self.began
+        cost = self.costs[self.kind]
+        known = (
+            share * cost if here > share * cost else 0.0
+        )  # what went slower than predicted tells so at once
+        ratio = (self.passed + (here if known else 0.0) + prior) / (self.predicted + known + prior)
+        speed = min(max(ratio**_DAMPED, _FASTEST), _SLOWEST)
+        expected = max(speed * cost - here, 0.0)
+        trust = 0.0 if stage_left is None else min(1.0, _TRUSTED * share)
+        rest = trust * (stage_left or 0.0) + (1 - trust) * expected
+        return self._steady(rest + speed * later, now)
+
+    def _steady(self, estimate: float, now: float) -> float:
+        """A new estimate changes what was said only bit by bit."""
+        if self.shown is not None:
+            before, when = self.shown
+            old = max(before - (now - when), 0.0)
+            weight = 0.5 ** ((now - when) / _STEADY)
+            estimate = weight * old + (1 - weight) * estimate
+        self.shown = (estimate, now)
+        return estimate

@@ -1,0 +1,3 @@
+"""What users pass, and large temporary arrays: validation, files of rows, memory budget, scratch
+files.
+"""

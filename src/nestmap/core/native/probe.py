@@ -1,0 +1,164 @@
+"""What the kernels of the approximate search compute, in plain NumPy: documentation and oracle of
+the tests.
+
+Rows are `ShortRows` in cell order: cell c holds the positions starts[c] to starts[c + 1]. A list
+holds, for each row, positions of promising rows (-1: none) and their estimated distances (inf:
+none), ascending; squared for L2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ShortRows:
+    """Short rows with the norm of what they leave out as a last column."""
+
+    x: Array  # (n, columns + 1) float64
+    starts: Array
+    norm: str
+
+    @property
+    def centres(self) -> Array:
+        return np.stack(
+            [self.x[a:b].mean(axis=0) for a, b in zip(self.starts, self.starts[1:], strict=False)]
+        )
+
+    @property
+    def cell_of(self) -> Array:
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def distances(self, a: Array, b: Array) -> Array:
+        """Of each row of a to each row of b."""
+        difference = a[:, None] - b
+        return np.asarray((np.abs(difference) if self.norm == "L1" else difference**2).sum(axis=2))
+
+    def estimates(self, a: Array, b: Array) -> Array:
+        """The same for L1; for L2 more than that, as if what two rows leave out made an angle of 60
+        degrees.
+        """
+        return self.distances(a, b) + (0 if self.norm == "L1" else np.outer(a[:, -1], b[:, -1]))
+
+
+def near_cells(rows: ShortRows, m: int) -> Array:
+    """The m cells nearest to each cell by their centres, itself first."""
+    away = rows.distances(rows.centres, rows.centres)
+    np.fill_diagonal(away, -1)
+    return np.argsort(away, axis=1, kind="stable")[:, :m]
+
+
+def probe(
+    rows: ShortRows, near: Array, first: int, last: int, ids: Array, estimates: Array
+) -> tuple[Array, Array]:
+    """Lists after each row has met the cells that rank `first` to `last` for it among the listed
+    ones.
+
+    Rank 0 is the row's own cell; the others rank by the distance of their centres from the row.
+    """
+    ids = ids.copy()
+    estimates = estimates.copy()
+    centres = rows.centres
+    for i, cell in enumerate(rows.cell_of):
+        away = rows.distances(rows.x[i : i + 1], centres[near[cell]])[0]
+        away[0] = -1
+        met = [
+            np.arange(rows.starts[c], rows.starts[c + 1])
+            for c in near[cell][np.argsort(away)[first:last]]
+        ]
+        _improve(rows, i, np.concatenate([np.empty(0, dtype=int), *met]), ids, estimates)
+    return ids, estimates
+
+
+class Graph:
+    """Lists that are improved in rounds: who is near my neighbours may be near me."""
+
+    def __init__(self, rows: ShortRows, ids: Array, estimates: Array, most: int) -> None:
+        self.rows = rows
+        self.ids = ids.copy()
+        self.estimates = estimates.copy()
+        self.most = most
+        # entries that no round has looked at
+        self.fresh = ids >= 0
+        self.round = 0
+
+    def improve(self) -> None:
+        """One round: the rows that a row lists, and those that list it, meet; each fresh one all
+        others.
+        """
+        listed = self.ids >= 0
+        chosen = self._first(self.fresh)
+        others = self._first(~self.fresh)
+        others &= listed
+        self.fresh &= ~chosen
+        fresh = self._partners(chosen, np.ones(len(listed), dtype=bool))
+        meets = np.array([len(rows) > 0 for rows in fresh])
+        known = self._partners(others, meets)
+        met: list[set[int]] = [set() for _ in listed]
+        for some, rest in zip(fresh, known, strict=True):
+            everybody = {*some, *rest}
+            for a in some:
+                for b in everybody - {a}:
+                    met[a].add(b)
+                    met[b].add(a)
+        before = self.ids.copy()
+        was_fresh = self.fresh.copy()
+        for i, others_met in enumerate(met):
+            _improve(
+                self.rows, i, np.array(sorted(others_met), dtype=int), self.ids, self.estimates
+            )
+            still = {int(id): bool(flag) for id, flag in zip(before[i], was_fresh[i], strict=True)}
+            self.fresh[i] = [still.get(int(id), True) and id >= 0 for id in self.ids[i]]
+        self.round += 1
+
+    def _first(self, entries: Array) -> Array:
+        """The first `most` of the entries of each row."""
+        return np.asarray(entries & (np.cumsum(entries, axis=1) <= self.most))
+
+    def _partners(self, entries: Array, wanted: Array) -> list[set[int]]:
+        """The rows that a row has in these entries, and up to `most` that have it in theirs, by
+        lot.
+        """
+        out: list[set[int]] = [set(self.ids[i][entries[i]].tolist()) for i in range(len(entries))]
+        listing: list[list[int]] = [[] for _ in out]
+        for i, partners in enumerate(out):
+            for j in partners:
+                listing[j].append(i)
+        for i, rows in enumerate(listing):
+            out[i] = {*out[i], *sorted(rows, key=lambda j: (lot(i, j, self.round), j))[: self.most]}
+        return [rows if want else set() for rows, want in zip(out, wanted, strict=True)]
+
+
+def lot(a: int, b: int, round: int) -> int:
+    """A number between 0 and 2^32 for a pair of rows and a round, the same either way round."""
+    mask = 2**64 - 1
+    x = ((min(a, b) << 32 | max(a, b)) + 0x9E3779B97F4A7C15 * (round + 1)) & mask
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & mask
+    return x >> 32
+
+
+def _improve(rows: ShortRows, i: int, met: Array, ids: Array, estimates: Array) -> None:
+    """The best of a row's list and of the rows that it has met."""
+    pool = np.unique(np.concatenate([met, ids[i][ids[i] >= 0]]))
+    pool = pool[pool != i]
+    away = rows.estimates(rows.x[i : i + 1], rows.x[pool])[0]
+    best = np.argsort(away, kind="stable")[: ids.shape[1]]
+    ids[i] = -1
+    estimates[i] = np.inf
+    ids[i, : len(best)] = pool[best]
+    estimates[i, : len(best)] = away[best]
+
+
+def rank_lists(distance: Array, ids: Array, k: int) -> tuple[Array, Array]:
+    """The k nearest rows of each list by the distances (n x n) between rows themselves, ties to the
+    lower number.
+    """
+    found = np.take_along_axis(distance, np.maximum(ids, 0), axis=1)
+    found[ids < 0] = np.inf
+    best = np.lexsort((ids, found), axis=1)[:, :k]
+    return np.take_along_axis(found, best, axis=1), np.take_along_axis(ids, best, axis=1)

@@ -1,0 +1,347 @@
+"""Fewer columns whose distances never exceed the true ones.
+
+For euclidean distances: coordinates along p orthonormal directions, plus the norm of what they
+leave out. By the triangle inequality (Cauchy-Schwarz) the distance between two such short rows is
+at most the distance between the rows. The directions are about the principal components of a
+sample: they decide only how tight the bounds are, never the result. For manhattan distances: sums
+of groups of columns, since |sum of differences| <= sum of |differences|.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import Array, blocks
+from ..progress import Share
+from ..threads import map_blocks
+from .point_set import PointSet
+
+_ENERGY = 0.97  # share of the sample's variance that the kept directions hold
+MOST_COLUMNS = 256
+WIDE_COLUMNS = 384  # nearly all neighbours of rows that few directions say little about
+FEW_COLUMNS = 64  # where rows are counted in millions
+ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
+# directions, share of the variance: where they hold less (embeddings), more are taken
+_LEADING = 24
+_LITTLE = 0.6
+# columns that are put in another order at a time: a cache line, or more as long as that is little
+MOVED = 16
+_MOVED_VALUES = 8_000_000
+_SAMPLE_VALUES = 4_000_000
+_SAMPLE_ROWS = 2000
+_LEAST_SAMPLE_ROWS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Reducer:
+    """An affine map to short rows: directions (L2) or groups of columns (L1)."""
+
+    mean: Array
+    directions: Array  # n_cols x n_kept; 0/1 memberships for L1
+    norm: str
+
+    @property
+    def n_dims(self) -> int:
+        """Columns of the short rows, padded to a multiple of 16."""
+        return -(-int(self.directions.shape[1]) // 16) * 16
+
+
+@dataclass(frozen=True, eq=False)
+class ShortRows:
+    """Short rows: cpp/cells.hpp has the meaning of each array."""
+
+    z: Array  # float32, n x n_dims
+    tails: Array  # float32, n x n_dims / 8
+    sizes: Array  # float32, n
+
+    def take(self, order: Array, n_threads: int) -> ShortRows:
+        z = _take(self.z, order, n_threads, aligned_empty(len(order), self.z.shape[1]))
+        return ShortRows(z, _take(self.tails, order, n_threads), self.sizes[order])
+
+    def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
+        """The same as `take` of all rows, in the memory of these ones, which are lost: some columns
+        at a time.
+        """
+        n, dims = self.z.shape
+        width = min(dims, max(1, _MOVED_VALUES // (n * MOVED)) * MOVED)
+        before = np.empty((n, width), dtype=np.float32)
+        for first in range(0, dims, width):
+            columns = self.z[:, first : first + width]
+            kept = before[:, : columns.shape[1]]
+
+            def keep(part: slice, columns: Array = columns, kept: Array = kept) -> None:
+                kept[part] = columns[part]
+
+            def move(part: slice, columns: Array = columns, kept: Array = kept) -> None:
+                columns[part] = kept[order[part]]
+
+            for step in (keep, move):
+                map_blocks(step, blocks(n, width, values=100_000), n_threads)
+        return ShortRows(self.z, _take(self.tails, order, n_threads), self.sizes[order])
+
+    def leading(self, columns: int, n_threads: int) -> ShortRows:
+        """A copy of the leading columns; the tail stands for the others."""
+        z = aligned_empty(len(self.z), columns)
+
+        def copy(part: slice) -> None:
+            z[part] = self.z[part, :columns]
+
+        map_blocks(copy, blocks(len(z), columns, values=800_000), n_threads)
+        return ShortRows(z, np.ascontiguousarray(self.tails[:, : columns // 8]), self.sizes)
+
+    def leading_hold_little(self) -> bool:
+        """Whether a few columns tell little, so that a search should look at many (L2)."""
+        if self.z.shape[1] <= _LEADING:
+            return False
+        rest = float(np.square(self.tails[:, _LEADING // 8 - 1], dtype=np.float64).sum())
+        return rest > (1 - _LITTLE) * float(self.sizes.sum(dtype=np.float64))
+
+
+def _take(values: Array, order: Array, n_threads: int, out: Array | None = None) -> Array:
+    """values[order], by several threads."""
+    taken = np.empty((len(order), values.shape[1]), dtype=values.dtype) if out is None else out
+    map_blocks(
+        lambda part: np.take(values, order[part], axis=0, out=taken[part], mode="clip"),
+        blocks(len(taken), taken.shape[1], values=800_000),
+        n_threads,
+    )
+    return taken
+
+
+def aligned_empty(n: int, width: int) -> Array:
+    """An (n, width) float32 array that starts on a cache line."""
+    raw = np.empty(n * width + 16, dtype=np.float32)
+    skip = -(raw.ctypes.data // 4) % 16
+    return raw[skip : skip + n * width].reshape(n, width)
+
+
+def sample_size(n: int, n_cols: int) -> int:
+    """Rows that directions are fitted on."""
+    return min(n, _SAMPLE_ROWS, max(_LEAST_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
+
+
+def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
+    """At most `most` directions from a sample of rows (None: a random one); O(sample · n_cols ·
+    n_dims).
+    """
+    rng = np.random.default_rng(0)
+    sample = points.block(_random_rows(points, rng) if rows is None else rows)
+    mean = np.zeros(points.n_cols) if points.is_sparse else sample.mean(axis=0)
+    if not points.is_sparse:
+        sample -= mean
+    if points.norm == "L1":
+        return Reducer(mean, _column_groups(sample, most), "L1")
+    return Reducer(mean, _principal_directions(sample, rng, most), "L2")
+
+
+def _random_rows(points: PointSet, rng: np.random.Generator) -> Array:
+    size = sample_size(points.n, points.n_cols)
+    return (
+        np.sort(rng.choice(points.n, size, replace=False))
+        if size < points.n
+        else np.arange(points.n)
+    )
+
+
+def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) -> Reducer:
+    """As many directions as usual, or the most if the leading ones hold little of a sample of rows
+    (None: random).
+    """
+    reducer = fit_reducer(points, rows, usual)
+    if most <= usual or reducer.norm == "L1":
+        return reducer
+    x = points.block(_random_rows(points, np.random.default_rng(0)) if rows is None else rows)
+    x = x if points.is_sparse else x - reducer.mean
+    held = float(row_squares(_dense(x @ reducer.directions[:, :_LEADING])).sum())
+    return (
+        reducer
+        if held >= _LITTLE * float(row_squares(x).sum())
+        else fit_reducer(points, rows, most)
+    )
+
+
+def _principal_directions(sample: Array, rng: np.random.Generator, most: int) -> Array:
+    """About the leading principal directions, exactly orthonormal, as many as hold _ENERGY."""
+    n_cols = sample.shape[1]
+    total = float(row_squares(sample).sum())
+    if n_cols <= min(ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
+        _, vectors = np.linalg.eigh(sample.T @ sample)
+        return with_signs(vectors[:, ::-1])
+    most = min(most, n_cols, sample.shape[0])  # a few rows span no more directions
+    if sample.shape[0] <= 2 * most:
+        _, left = np.linalg.eigh(_dense(sample @ sample.T))
+        basis = np.linalg.qr(_dense(sample.T @ left[:, ::-1][:, :most]))[0]
+    else:
+        small = sample.astype(np.float32)
+        basis = rng.standard_normal((n_cols, most), dtype=np.float32)
+        for _ in range(
+            2
+        ):  # block power iteration; float32 will do, QR in float64 makes it orthonormal
+            basis = np.linalg.qr(small.T @ (small @ basis))[0]
+        basis = np.linalg.qr(basis.astype(np.float64))[0]
+    scores = sample @ basis
+    values, rotation = np.linalg.eigh(scores.T @ scores)
+    share = np.cumsum(values[::-1]) / total if total > 0 else np.ones(most)
+    keep = min(most, -(-(int(np.searchsorted(share, _ENERGY)) + 1) // 16) * 16)
+    return with_signs(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
+
+
+def with_signs(directions: Array) -> Array:
+    """The same with signs that do not depend on the LAPACK at hand: these decide how members are
+    mirrored.
+    """
+    generic = np.sin(
+        1.0 + np.arange(len(directions))
+    )  # no direction of real data is orthogonal to it
+    return np.ascontiguousarray(np.where(generic @ directions < 0, -directions, directions))
+
+
+def _dense(x: Any) -> Array:
+    return np.asarray(x.toarray() if sparse.issparse(x) else x)
+
+
+def _column_groups(sample: Array, most: int) -> Array:
+    """0/1 memberships of columns in groups: neighbours along the leading principal directions."""
+    n_cols = sample.shape[1]
+    n_groups = min(n_cols, most)
+    members = np.zeros((n_cols, n_groups))
+    members[np.arange(n_cols), np.arange(n_cols) * n_groups // n_cols] = 1
+    spread = np.abs(sample @ members).mean(axis=0)
+    return np.ascontiguousarray(members[:, np.argsort(-spread, kind="stable")])
+
+
+def reduce_rows(
+    points: PointSet,
+    reducer: Reducer,
+    n_threads: int,
+    rows: Array | None = None,
+    progress: Share | None = None,
+    single: bool = False,
+) -> ShortRows:
+    """Short rows of the given rows (all: None), in blocks; O(n · n_cols · n_dims).
+
+    `single`: sums in float32, in half the time, of what `for_single` has found fit. They lose no
+    more than the margin for rounding usually allows; that is not proved, so it is for searches that
+    prove nothing.
+    """
+    n = points.n if rows is None else len(rows)
+    dims = reducer.n_dims
+    z = aligned_empty(n, dims)
+    tails = np.empty((n, dims // 8), dtype=np.float32)
+    sizes = np.empty(n, dtype=np.float32)
+    parts = blocks(n, max(points.n_cols, dims), values=400_000)
+    project = _projection(points, reducer, parts[0].stop, single)
+
+    def reduce_block(part: slice) -> None:
+        which: Any = part if rows is None else rows[part]
+        x, short = project(which)
+        extra = points.extra[which]
+        z[part] = short
+        if reducer.norm == "L1":
+            sums = short.reshape(-1, dims // 8, 8).sum(axis=2)
+            tails[part] = (sums.sum(axis=1, keepdims=True) - sums.cumsum(axis=1)) + extra[:, None]
+            sizes[part] = np.asarray(abs(x).sum(axis=1)).ravel() + extra
+            return
+        size = row_squares(x) + extra**2
+        np.multiply(short, short, out=short)
+        held = short.reshape(-1, dims // 8, 8).sum(axis=2).cumsum(axis=1)
+        tails[part] = np.sqrt(np.maximum(size[:, None] - held, 0))
+        sizes[part] = size
+
+    map_blocks(reduce_block, parts, n_threads, progress)
+    return ShortRows(z, tails, sizes)
+
+
+def _projection(
+    points: PointSet, reducer: Reducer, most: int, single: bool
+) -> Callable[[Any], tuple[Any, Array]]:
+    """A function from up to `most` rows to those rows, centred, and their coordinates; the arrays
+    are used again.
+    """
+    kind = np.float32 if single else np.float64
+    plain = single and points.metric == "euclidean"  # numbers of float32, all along
+    scratch = _Scratch(most, 0 if points.is_sparse else points.n_cols, reducer.n_dims, kind)
+    mean: Array = (reducer.mean / points.unit).astype(kind) if plain else reducer.mean
+    directions = reducer.directions.astype(kind)
+    kept = reducer.directions.shape[1]
+
+    def centred(which: Any) -> Any:
+        if plain:
+            x = points.data[which]
+            x = np.subtract(x, mean, out=scratch.rows[: len(x)], dtype=kind)
+            x *= points.unit
+            return x
+        x = points.block(which, scratch.wide)
+        if points.is_sparse:  # the mean is 0 there
+            return x
+        return np.subtract(x, mean, out=scratch.rows[: len(x)], casting="same_kind")
+
+    def project(which: Any) -> tuple[Any, Array]:
+        x = centred(which)
+        short = scratch.short[: x.shape[0]]
+        if points.is_sparse:
+            short[:, :kept] = x @ directions
+        else:
+            np.matmul(x, directions, out=short[:, :kept])
+        return x, short
+
+    return project
+
+
+def for_single(points: PointSet, reducer: Reducer) -> Reducer | None:
+    """The same, perhaps around a mean of float32, for sums in float32; None if these would lose
+    more than rounding.
+
+    Nothing may be lost before the mean is taken off. Scaled rows are centred in float64. Others
+    must be numbers of float32, whatever type holds them.
+    """
+    if points.is_sparse or points.norm == "L1":
+        return None
+    if points.metric != "euclidean":
+        return reducer
+    if not 2.0**-64 < points.unit < 2.0**64 or not _hold_float32(points.data):
+        return None
+    return replace(reducer, mean=reducer.mean.astype(np.float32).astype(np.float64))
+
+
+def _hold_float32(data: Array) -> bool:
+    if np.can_cast(data.dtype, np.float32):
+        return True
+    return all(
+        np.array_equal(data[part], data[part].astype(np.float32)) for part in blocks(*data.shape)
+    )
+
+
+class _Scratch(threading.local):
+    """Buffers that each thread uses again for all of its blocks: fresh pages cost more than the
+    sums.
+    """
+
+    def __init__(self, n: int, n_cols: int, dims: int, kind: type[np.floating[Any]]) -> None:
+        self.rows = np.empty((n, n_cols), dtype=kind)
+        self.wide = self.rows if kind is np.float64 else np.empty((n, n_cols))
+        self.short = np.zeros((n, dims), dtype=kind)
+
+
+def row_squares(x: Any) -> Array:
+    """Squared norm of each row, dense or sparse."""
+    if sparse.issparse(x):
+        return np.asarray(x.multiply(x).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", x, x))
+
+
+def rounding_slack(head: int, n_cols: int) -> float:
+    """The margin for rounding, relative to the sizes of two short rows, in a tile of `head`
+    columns.
+
+    The first term covers sums of `head` products in float32 and the additions over the other
+    columns, the second tails, whose square roots may lose half of the digits of float64.
+    docs/exactness.md derives both.
+    """
+    return (head + 80) * 2.0**-23 + 8 * float(np.sqrt((n_cols + 64) * 2.0**-53))

@@ -1,7 +1,0 @@
-"""What clusters hold, in words: typical rows, what distinguishes a cluster from the rest, and a short name."""
-
-from .clusters import ClusterDescription, LevelDescription, describe_clusters
-from .facts import Facts
-from .traits import Trait
-
-__all__ = ["ClusterDescription", "Facts", "LevelDescription", "Trait", "describe_clusters"]

@@ -1,0 +1,1 @@
+"""HNNE, FINCH and Communities: adapters in the manner of scikit-learn."""

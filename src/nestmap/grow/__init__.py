@@ -1,5 +1,0 @@
-"""Maps that live with their data: rows come and go, and what was published stays where it is (docs/living.md)."""
-
-from .methods import LivingMap
-
-__all__ = ["LivingMap"]

@@ -1,7 +1,0 @@
-"""Section 3.1: the hierarchy of nearest-neighbour graphs, its type (`tree`) and how it is built (`build`)."""
-
-from .build import build_hierarchy
-from .summary import HierarchySummary, LevelSummary
-from .tree import Grouping, Hierarchy, Level
-
-__all__ = ["Grouping", "Hierarchy", "HierarchySummary", "Level", "LevelSummary", "build_hierarchy"]

@@ -1,0 +1,1 @@
+"""The paper, section by section: neighbours, hierarchy, preliminary embedding, arrangement, layout."""

@@ -1,0 +1,51 @@
+"""How the children of a node lie relative to each other, before they are given room.
+
+A node's frame is a linear map from coordinates of its members to offsets in the map.
+
+- "global" is the paper's: the preliminary embedding itself, the same for all nodes, optionally
+inflated.
+- "local" is each node's own principal components, which say more about a handful of neighbours than
+  one map for everything can. What PCA leaves open, rotation and reflection, is settled by the nodes
+  around it: the frame is turned until neighbours in the data lie where they lie in the map
+  (orthogonal Procrustes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.arrays import Array
+from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter, sum_products
+from .local import N_AROUND, Leaves, LocalArrangement, Projection, make_local, n_columns
+from .old import OldArrangement, OldPlaces
+from .plain import GlobalArrangement
+
+ARRANGEMENTS = ("auto", "local", "global")
+MOST_LOCAL = 8  # components up to which local frames are the more faithful ones
+Arrangement = LocalArrangement | OldArrangement | GlobalArrangement
+Coordinates = (
+    Callable[[Any, int], Array] | None
+)  # of new rows; None where they were given for the training rows only
+
+__all__ = [
+    "ARRANGEMENTS",
+    "MOST_LOCAL",
+    "N_AROUND",
+    "Arrangement",
+    "Coordinates",
+    "DistinctRows",
+    "Frames",
+    "GlobalArrangement",
+    "Leaves",
+    "LocalArrangement",
+    "OldArrangement",
+    "OldPlaces",
+    "Projection",
+    "apply_maps",
+    "frame_offsets",
+    "make_local",
+    "n_columns",
+    "scatter",
+    "sum_products",
+]

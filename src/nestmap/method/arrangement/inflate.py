@@ -1,0 +1,62 @@
+"""Point cluster inflation: squeezed groups are stretched to fill their ball (2-D and 3-D).
+
+The steps are those of the authors' code, which has one more than the paper: before each rotation,
+too, the axes are scaled to equal spread (docs/arrangement.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.arrays import Array
+from .frames import scatter
+
+N_ROTATIONS = 6
+_FLAT = 1e-7  # an axis with less than this share of the largest spread: what it has may be rounding
+
+
+def inflation_maps(offsets: Array, parents: Array, n_groups: int) -> Array:
+    """One linear map per group that undoes its squeeze.
+
+    For six angles equally spaced in [0, pi/2]: scale the axes to equal spread, rotate, scale them
+    again, rotate back. Close to rotating each group to its principal axes and scaling those. A
+    pair, or any group on a line, has no second spread to restore: it is turned to a diagonal.
+
+    Parameters
+    ----------
+    offsets : (n, d) member minus the mean of its group's members; d is 2 or 3
+    parents : (n,) group of each member
+
+    Returns
+    -------
+    maps : (n_groups, d, d)
+    """
+    d = offsets.shape[1]
+    maps = np.broadcast_to(np.eye(d), (n_groups, d, d))
+    sums = scatter(
+        offsets, parents, n_groups
+    )  # of A x: A sums A', so one pass over the members will do
+    for angle in np.linspace(0, np.pi / 2, N_ROTATIONS):
+        turn = rotation(d, angle)
+        maps = turn.T @ _even(turn @ _even(maps, sums), sums)
+    return np.asarray(maps)
+
+
+def rotation(d: int, angle: float) -> Array:
+    """In the plane; in space by the same angle in the planes xy, xz and yz, one after the other."""
+    c = np.cos(angle)
+    s = np.sin(angle)
+    if d == 2:
+        return np.array([[c, -s], [s, c]])
+    xy = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
+    xz = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])
+    yz = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
+    return np.asarray(yz @ xz @ xy)
+
+
+def _even(maps: Array, sums: Array) -> Array:
+    """The maps, followed by scaling each axis to the largest spread of the group."""
+    spread = np.sqrt(np.maximum(((maps @ sums) * maps).sum(axis=2), 0))
+    largest = spread.max(axis=1, keepdims=True)
+    factor = np.divide(largest, spread, out=np.ones_like(spread), where=spread > _FLAT * largest)
+    return np.asarray(factor[:, :, None] * maps)

@@ -1,0 +1,56 @@
+"""Names for the clusters of several levels, by the same facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise as adjacent
+
+import numpy as np
+
+from ..describe import Facts, LevelDescription, describe_clusters
+from .tree import Hierarchy
+from .typical import find_typical
+
+_TYPICAL = 5  # rows that a cluster may be named by
+
+
+def describe_levels(
+    hierarchy: Hierarchy, levels: Sequence[int], facts: Facts
+) -> dict[int, LevelDescription]:
+    """What `Hierarchy.describe` says of each of some levels, without the rows themselves."""
+    found = {}
+    for level in levels:
+        if facts.names is None:  # nobody asks who is typical
+            typical = [np.empty(0, dtype=np.int64)] * hierarchy.level_sizes[level]
+        else:
+            typical = find_typical(hierarchy, level, None, _TYPICAL)
+        found[level] = describe_clusters(
+            hierarchy.labels(level),
+            typical,
+            level=level,
+            columns=facts.columns,
+            texts=facts.words,
+            names=facts.names,
+        )
+    return found
+
+
+def names_for_map(hierarchy: Hierarchy, names: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
+    """Names as a map shows them: no numbers that tell equal ones apart, none for a cluster named
+    like its parent.
+
+    Parameters
+    ----------
+    names : dict of level to one name per cluster
+    """
+    bare = {
+        level: [re.sub(r" \(\d+\)$|^cluster \d+$", "", name) for name in names[level]]
+        for level in sorted(names)
+    }
+    shown = dict(bare)
+    for fine, coarse in adjacent(bare):
+        parent = hierarchy.climb(np.arange(hierarchy.level_sizes[fine]), coarse, fine)
+        own = zip(bare[fine], parent, strict=True)
+        shown[fine] = [name if name != bare[coarse][p] else "" for name, p in own]
+    return shown

@@ -1,0 +1,300 @@
+"""Which level to look at: a table of the levels, and the rule that picks one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.arrays import Array, blocks
+from ...core.points.point_set import NATIVE_METRICS, make_points
+from ...core.threads import single_threaded_blas
+from ..neighbors import search
+from ..neighbors.metric import pairwise
+
+if TYPE_CHECKING:
+    from .tree import Hierarchy
+
+_SAMPLE = 2000  # leaves that stability is measured on
+_MEASURED = 20_000  # clusters of a level whose stability is measured: more would take seconds
+_SURE = 0.5  # membership from which on a row counts as sure
+_DOUBT = 0.75  # a contrast of n clusters is lowered by the factor exp(-0.75 / sqrt(n))
+_MOST = 5.0  # times the square root of the number of rows: levels with more clusters are not picked
+_HEAD = (
+    "level",
+    "clusters",
+    "smallest",
+    "median",
+    "largest",
+    "cohesion",
+    "separation",
+    "stability",
+    "score",
+    "sure",
+    "whole",
+    "split",
+)
+_SQUARED = ("cosine", "correlation", "sqeuclidean")  # these distances grow as squares of lengths
+
+
+@dataclass(frozen=True)
+class LevelSummary:
+    """One level in numbers."""
+
+    level: int
+    n_clusters: int
+    smallest: int  # rows of the smallest cluster, of the one in the middle and of the largest
+    median: float
+    largest: int
+    cohesion: float  # mean length of the links inside clusters: small is tight
+    # mean distance from a cluster's centroid to the nearest other one; nan for one cluster
+    separation: float
+    # share of the rows whose leaf is nearest to the centroid of its own cluster; nan beyond 20,000
+    stability: float
+    score: float  # what `labels_` is picked by; nan for levels that it is not picked from
+    sure: float = float("nan")  # share of the rows with a membership of at least 0.5; nan: unknown
+    whole: float = float(
+        "nan"
+    )  # share of the rows in the largest piece of their cluster on a map; nan: unknown
+    n_split: int = 0  # clusters that do not lie in one place of the map
+
+
+@dataclass(frozen=True)
+class HierarchySummary:
+    """The levels of a hierarchy, fine to coarse; `default` is the level of `labels_`, with a star
+    in the table.
+
+    `measured_on` tells what `whole` was measured on: 'rows', 'leaves', or '' where it was not.
+    """
+
+    n_rows: int
+    default: int
+    levels: tuple[LevelSummary, ...]
+    measured_on: str = ""
+
+    def __iter__(self) -> Iterator[LevelSummary]:
+        return iter(self.levels)
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __getitem__(self, level: int) -> LevelSummary:
+        return self.levels[level]
+
+    def __repr__(self) -> str:
+        table = [_HEAD, *(_cells(level, level.level == self.default) for level in self.levels)]
+        left_out = self._unknown()
+        rows = [
+            [cell for name, cell in zip(_HEAD, row, strict=True) if name not in left_out]
+            for row in table
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(f"{c:>{w}}" for c, w in zip(r, widths, strict=True)) for r in rows
+        )
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError("to_frame gives a pandas DataFrame: pip install pandas") from error
+        table = DataFrame([asdict(level) for level in self.levels]).set_index("level")
+        return table.drop(
+            columns=["n_split" if name == "split" else name for name in self._unknown()]
+        )
+
+    def _unknown(self) -> tuple[str, ...]:
+        """Columns that say nothing: `score` of communities, `sure` of first neighbours, the last
+        two off a map.
+        """
+        empty = [
+            name
+            for name in ("score", "sure")
+            if all(np.isnan(getattr(level, name)) for level in self.levels)
+        ]
+        return (*empty, *(() if self.measured_on else ("whole", "split")))
+
+
+def _cells(s: LevelSummary, is_default: bool) -> tuple[str, ...]:
+    """A line of the table; the last two are about the map."""
+    return (
+        f"{'*' * is_default}{s.level}",
+        str(s.n_clusters),
+        str(s.smallest),
+        f"{s.median:g}",
+        str(s.largest),
+        _length(s.cohesion),
+        _length(s.separation),
+        _share(s.stability),
+        _share(s.score),
+        _share(s.sure),
+        _share(s.whole),
+        "–" if np.isnan(s.whole) else str(s.n_split),
+    )
+
+
+def _length(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.4g}"
+
+
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
+def summarize_levels(hierarchy: Hierarchy, n_threads: int = 1) -> HierarchySummary:
+    """The table of all levels."""
+    options = _options(hierarchy)
+    hierarchy = _with_gaps(hierarchy, n_threads)
+    rows = [_summarize(hierarchy, k, k in options, n_threads) for k in range(hierarchy.n_levels)]
+    return HierarchySummary(hierarchy.n_rows, hierarchy.default_level(), tuple(rows))
+
+
+def _with_gaps(hierarchy: Hierarchy, n_threads: int) -> Hierarchy:
+    """A copy with the mean centroid distances that the fit did not compute."""
+    levels = list(hierarchy.levels)
+    for k, level in enumerate(levels):
+        if np.isnan(level.gap) and 1 < level.n_nodes <= _MEASURED:
+            near = search(level.centroids, hierarchy.metric, n_threads, keys=level.keys).neighbors
+            levels[k] = replace(level, gap=float(np.mean(near.distances)))
+        if k and np.isnan(level.link):
+            levels[k] = replace(levels[k], link=levels[k - 1].gap)
+    return replace(hierarchy, levels=tuple(levels))
+
+
+def _summarize(hierarchy: Hierarchy, k: int, is_option: bool, n_threads: int) -> LevelSummary:
+    level = hierarchy.levels[k]
+    stability = measure_stability(hierarchy, k, n_threads)
+    return LevelSummary(
+        k,
+        level.n_nodes,
+        int(level.sizes.min()),
+        float(np.median(level.sizes)),
+        int(level.sizes.max()),
+        level.link,
+        level.gap,
+        stability,
+        _score(hierarchy, k, stability) if is_option else float("nan"),
+        _share_of_sure(hierarchy, k),
+    )
+
+
+def _share_of_sure(hierarchy: Hierarchy, k: int) -> float:
+    """The share of the rows that `labels(k, noise=0.5)` keeps; nan where it is not measured."""
+    if hierarchy.strengths is None or k <= hierarchy.strengths.level:
+        return float("nan")
+    return float((hierarchy.membership(k) >= _SURE).mean())
+
+
+def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
+    """The level with the highest score: contrast times stability, less doubt about few clusters.
+
+    Contrast is the mean distance between neighbouring clusters for the mean length of the links
+    inside them. It is a mean of few numbers where clusters are few, and then high by chance at
+    times; hence the factor exp(-0.75 / √n).
+    """
+    options = _options(hierarchy)
+    if len(options) == 1:
+        return options[0]
+    scores = [_score(hierarchy, k, measure_stability(hierarchy, k, n_threads)) for k in options]
+    return options[int(np.argmax(np.nan_to_num(scores)))]
+
+
+def _options(hierarchy: Hierarchy) -> list[int]:
+    """Levels to pick from: not level 0, nor those with more than 5 √n_rows clusters, unless there
+    is no other.
+
+    None of a tree that was built with a level for `labels_`.
+    """
+    if hierarchy.kind == "graph":
+        return []
+    most = _MOST * np.sqrt(hierarchy.n_rows)
+    found = [k for k in range(1, hierarchy.n_levels) if hierarchy.levels[k].n_nodes <= most]
+    return found or [hierarchy.n_levels - 1]
+
+
+def _score(hierarchy: Hierarchy, k: int, stability: float) -> float:
+    level = hierarchy.levels[k]
+    if not (np.isfinite(level.gap) and level.gap > 0):
+        return 0.0
+    contrast = level.gap / level.link if level.link > 0 else np.inf
+    squared = isinstance(hierarchy.metric, str) and hierarchy.metric in _SQUARED
+    return float(
+        (np.sqrt(contrast) if squared else contrast)
+        * stability
+        * np.exp(-_DOUBT / np.sqrt(level.n_nodes))
+    )
+
+
+def measure_stability(hierarchy: Hierarchy, k: int, n_threads: int = 1) -> float:
+    """The share of the rows whose leaf is nearest to the centroid of its own cluster of level k.
+
+    So many would stay if all leaves were put anew to the nearest centroid. Measured on 2,000 leaves
+    at most, which the values of their rows decide, not their order.
+    """
+    leaf = hierarchy.levels[0]
+    n_nodes = hierarchy.levels[k].n_nodes
+    if k == 0 or n_nodes == 1:
+        return 1.0
+    if n_nodes > _MEASURED:
+        return float("nan")
+    some = np.arange(leaf.n_nodes)
+    if leaf.n_nodes > _SAMPLE:
+        some = (
+            some[:: leaf.n_nodes // _SAMPLE][:_SAMPLE]
+            if leaf.keys is None
+            else np.argsort(leaf.keys)[:_SAMPLE]
+        )
+    weights = leaf.sizes[some].astype(np.float64)
+    with single_threaded_blas():
+        nearest = _nearest_centroids(hierarchy, k, some, n_threads)
+    if nearest is None:
+        return float("nan")
+    stays = nearest == hierarchy.climb(some, k)
+    return float(weights[stays].sum() / weights.sum())
+
+
+def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: int) -> Array | None:
+    """The node of level k whose centroid is nearest to that of each leaf; None if distances are not
+    known.
+    """
+    centroids = hierarchy.levels[k].centroids
+    leaf = hierarchy.levels[0]
+    if isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed":
+        if not np.isin(centroids.rows, leaf.centroids.rows).all():
+            return None  # that leaf was forgotten
+        order = np.argsort(leaf.centroids.rows)  # medoids of upper levels are medoids of leaves
+        columns = order[np.searchsorted(leaf.centroids.rows[order], centroids.rows)]
+        return np.asarray(leaf.centroids.distances[np.ix_(leaves, columns)].argmin(axis=1))
+    distances = _distances_to_centroids(
+        leaf.centroids[leaves], centroids, hierarchy.metric, n_threads
+    )
+    found = np.zeros(len(leaves), dtype=np.int64)
+    least = np.full(len(leaves), np.inf)
+    for part in blocks(centroids.shape[0], len(leaves)):
+        away = distances(part)
+        nearest = away.argmin(axis=1)
+        away = np.take_along_axis(away, nearest[:, None], axis=1)[:, 0]
+        closer = away < least
+        found[closer] = nearest[closer] + part.start
+        least[closer] = away[closer]
+    return found
+
+
+def _distances_to_centroids(
+    rows: Any, centroids: Any, metric: Any, n_threads: int
+) -> Callable[[slice], Array]:
+    """Distances of all rows to some centroids, or what grows with them, up to rounding."""
+    if metric not in NATIVE_METRICS:
+        return lambda part: pairwise(rows, centroids[part], metric)
+    whole = make_points(centroids, metric, n_threads=n_threads)
+    points = make_points(rows, metric, whole, n_threads)
+
+    def measure(part: slice) -> Array:
+        return points.rough_distances(
+            slice(None), make_points(centroids[part], metric, whole), points.norm
+        )[0]
+
+    return measure

@@ -1,0 +1,314 @@
+"""Hierarchical point translation: from the top level down, members move into a ball around their
+node.
+
+The ball's radius is a fraction of the distance from the node (the anchor) to the nearest other
+anchor of its level. With a fraction of 0.2 no descendant ever leaves the ball of a third of that
+distance (Lemma 1), so nothing crosses over to another cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ...core.arrays import Array, blocks
+from ...core.points.point_set import make_points
+from ...core.progress import Progress
+from ...core.threads import map_blocks
+from ..arrangement import N_AROUND, Arrangement, DistinctRows, Frames, frame_offsets
+from ..hierarchy.tree import Grouping, Hierarchy
+from ..neighbors.join import join_points
+from ..preliminary import Preliminary
+from .frozen import Frozen
+from .regions import Regions, circles
+
+_TREE_COLUMNS = 8  # up to here a k-d tree is fast
+_QUERIES = 100_000  # at once: in between, Ctrl-C works
+_PIECE = 400_000  # values that a thread works on: they stay in its cache
+_LEAST_EXTENT = 1e-150  # of a group that can be scaled to its ball, where the whole map is about 1
+
+
+@dataclass(frozen=True, eq=False)
+class Placement(Frozen):
+    """Anchors of one level, and how they place what is below them.
+
+    A member with coordinates z (of the arrangement) goes to anchor + scale * (map @ z - origin),
+    where scale puts the group's farthest member onto the ball.
+    """
+
+    anchors: Array  # (n_nodes, d)
+    nearest: Array  # (n_nodes,) distance to the nearest other anchor; inf for a single anchor
+    radii: Array  # (n_nodes,)
+    scales: Array  # (n_nodes,)
+    maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
+    origins: Array  # (n_nodes, d): where the maps take the centres
+
+    def place(self, parents: Array, z: Array | None) -> Array:
+        """Positions of members with coordinates z below the given nodes, inside their balls; None:
+        at the anchors.
+        """
+        return self.settle(parents, frame_offsets(self.maps, self.origins, parents, z))
+
+    def settle(self, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
+        """Positions of members that are offset so from their nodes, cut off at the balls."""
+        out = np.empty(offsets.shape)
+
+        def move(part: slice) -> None:
+            own = parents[part]
+            scale = self.scales[own]
+            radius = self.radii[own]
+            shift = scale[:, None] * offsets[part]
+            length = scale * lengths(offsets[part])
+            outside = length > radius * (
+                1 + 1e-9
+            )  # the farthest training member lies on the sphere
+            shift[outside] *= (radius[outside] / length[outside])[:, None]
+            np.add(self.anchors[own], shift, out=out[part])
+
+        map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_PIECE), n_threads)
+        return out
+
+    def scaled(self, factor: float) -> Placement:
+        """The same in another unit of the map."""
+        anchors, nearest, radii, scales = (
+            a * factor for a in (self.anchors, self.nearest, self.radii, self.scales)
+        )
+        return Placement(anchors, nearest, radii, scales, self.maps, self.origins)
+
+    def shifted(self, by: Array) -> Placement:
+        """The same elsewhere."""
+        return replace(self, anchors=self.anchors + by)
+
+
+@dataclass(frozen=True, eq=False)
+class Anchored:
+    """A level whose nodes have their places: what the places of the members below them are made
+    from.
+    """
+
+    hierarchy: Hierarchy
+    level: int
+    arrangement: Arrangement
+    anchors: Array
+    radius: float  # of a ball, as a fraction of the distance to the nearest other anchor
+    # radius of the ball of a single anchor, which keeps clear of nothing; 0: as its members lie
+    size: float = 0.0
+    distinct: DistinctRows | None = None  # level 0: where some rows are equal
+    n_threads: int = 1
+
+
+PlaceRows = Callable[[Anchored], tuple[Placement, Array]]  # as `place_rows`
+
+
+@dataclass(frozen=True, eq=False)
+class Descent(Frozen):
+    """The map: positions of all rows, and the placements of all levels (fine to coarse)."""
+
+    positions: Array  # (n_rows, d) float64
+    placements: tuple[Placement, ...]
+    radius: float
+    arrangement: str
+    kind: str = "descent"
+
+    @property
+    def leaf(self) -> Placement:
+        """What places new rows."""
+        return self.placements[0]
+
+    def moved(self, factor: float, shift: Array) -> Descent:
+        """The same map in another size, elsewhere."""
+        placements = tuple(placement.scaled(factor).shifted(shift) for placement in self.placements)
+        return replace(self, positions=self.positions * factor + shift, placements=placements)
+
+    def outlines(self, level: int) -> Regions:
+        """The balls of a level as polygons, of a third of the distance to the nearest other anchor
+        (2-D only).
+        """
+        if self.positions.shape[1] != 2:
+            raise ValueError(
+                f"outlines are for maps in 2-D; this one has {self.positions.shape[1]} dimensions"
+            )
+        place = self.placements[level]
+        return circles(
+            place.anchors, np.where(np.isinf(place.nearest), place.radii, place.nearest / 3)
+        )
+
+
+def descend(
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    preliminary: Preliminary,
+    *,
+    radius: float,
+    first_equal: Array | None = None,
+    place: PlaceRows | None = None,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Descent:
+    """Section 3.3; O(n log n).
+
+    Parameters
+    ----------
+    preliminary : Preliminary
+        Says where the nodes of the top level lie.
+    radius : float
+        Of a ball, as a fraction of the distance to the nearest other anchor.
+    first_equal : ndarray of shape (n_rows,), optional
+        For each row the first row that equals it: they get one place. None if all rows differ.
+    place : callable, optional
+        Another `place_rows`, which gives the same.
+    """
+    progress = progress or Progress(0)
+    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
+    anchors = preliminary.nodes[-1]
+    placements: list[Placement] = []
+    for k in reversed(range(hierarchy.n_levels)):
+        level = hierarchy.levels[k]
+        progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
+        if placements:
+            anchors = separate(anchors, hierarchy.levels[k + 1].members, placements[0])
+        size = 0.0
+        if (
+            level.n_nodes == 1
+        ):  # no neighbour to keep clear of: the map is as large as the preliminary embedding
+            size = float(
+                lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max()
+            )
+        own = Anchored(
+            hierarchy, k, arrangement, anchors, radius, size, None if k else distinct, n_threads
+        )
+        if k:
+            placement, frames = make_placement(own)
+            anchors = placement.settle(level.members, frames.offsets, n_threads)
+        else:
+            placement, anchors = (place or place_rows)(own)
+        placements.insert(0, placement)
+    factor = 1 / preliminary.unit
+    positions = (anchors if first_equal is None else anchors[first_equal]) * factor
+    return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
+
+
+def make_placement(own: Anchored) -> tuple[Placement, Frames]:
+    """How the anchors of a level place what is below them, and the frames of their members."""
+    nearest, around = neighbors_in_map(own.anchors, own.n_threads)
+    frames = own.arrangement.frames(own.hierarchy, own.level, own.anchors, around)
+    alone = None if own.distinct is None else own.distinct.alone
+    grouping = own.hierarchy.levels[own.level].grouping
+    return fit_balls(frames, grouping, own.anchors, nearest, own.radius, own.size, alone), frames
+
+
+def fit_balls(
+    frames: Frames,
+    grouping: Grouping,
+    anchors: Array,
+    nearest: Array,
+    radius: float,
+    size: float = 0.0,
+    alone: Array | None = None,
+) -> Placement:
+    """Balls that hold the members of some nodes of a level, each node by itself.
+
+    `nearest`: distance to the nearest other anchor of the level, `size`: of `Anchored`, `alone`:
+    leaves whose rows are all equal.
+    """
+    extent = grouping.maximum(lengths(frames.offsets))
+    extent[extent < _LEAST_EXTENT] = 0.0
+    if alone is not None:
+        extent[alone] = 0.0  # what they are offset by is rounding
+    radii = radius * nearest
+    if len(nearest) == 1 and np.isinf(nearest[0]):  # the only one of its level
+        radii = np.full(1, size) if size > 0 else extent
+    scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
+    return Placement(anchors, nearest, radii, scales, *frames.kept())
+
+
+def place_rows(own: Anchored) -> tuple[Placement, Array]:
+    """How leaves place their rows, and where these lie."""
+    placement, frames = make_placement(own)
+    return placement, placement.settle(
+        own.hierarchy.levels[0].members, frames.offsets, own.n_threads
+    )
+
+
+def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
+    """Distance from each anchor to the nearest other one, and the few nearest others; exact.
+
+    Beyond eight dimensions the nearest other is the only one listed.
+    """
+    n, d = anchors.shape
+    if n == 1:
+        return np.full(1, np.inf), np.empty((1, 0), dtype=np.int64)
+    if d > _TREE_COLUMNS:
+        points = make_points(np.ascontiguousarray(anchors), "euclidean", n_threads=n_threads)
+        found = join_points(points, n_threads).in_metric(points)
+        return found.distances, found.ids[:, None]
+    tree = cKDTree(anchors)
+    nearest = np.empty(n)
+    around = np.empty((n, min(N_AROUND, n - 1)), dtype=np.int64)
+    for part in blocks(n, 1, values=_QUERIES):
+        own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
+        distances, ids = tree.query(anchors[own], k=around.shape[1] + 1, workers=n_threads)
+        nearest[own] = distances[:, 1]
+        around[own] = ids[:, 1:]
+    return nearest, around
+
+
+def lengths(vectors: Array) -> Array:
+    """Euclidean norm of each row."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
+
+
+def separate(anchors: Array, parents: Array, above: Placement) -> Array:
+    """Anchors that fell on the same spot (equal centroids, flat projections) move a little apart.
+
+    Otherwise their distance, and with it everything below them, would be zero.
+    """
+    nodes, starts = _coincident(anchors)
+    if len(nodes) == 0:
+        return anchors
+    anchors = anchors.copy()
+    count = np.diff(np.append(starts, len(nodes)))
+    # of each node's spot
+    first = np.repeat(starts, count)
+    count = np.repeat(count, count)
+    rank = np.arange(len(nodes)) - first
+    parent = parents[nodes[first]]
+    limit = above.radii[parent]
+    middle = above.anchors[parent]
+    if anchors.shape[1] == 1:
+        anchors[nodes, 0] += 0.25 * limit * (2 * rank / (count - 1) - 1)
+    else:
+        turn = 2 * np.pi * rank / count
+        anchors[nodes, 0] += 0.25 * limit * np.cos(turn)
+        anchors[nodes, 1] += 0.25 * limit * np.sin(turn)
+    away = anchors[nodes] - middle
+    shrink = np.minimum(1, limit / np.maximum(lengths(away), 1e-300))
+    anchors[nodes] = middle + away * shrink[:, None]
+    return anchors
+
+
+def _coincident(anchors: Array) -> tuple[Array, Array]:
+    """Anchors that share their spot with others, spot by spot, and where each spot starts among
+    them.
+    """
+    first = anchors[:, 0]
+    nodes = np.sort(
+        _runs(np.argsort(first, kind="stable"), first[:, None])[0]
+    )  # equal in one column: few
+    columns = anchors[nodes]
+    order, starts = _runs(np.lexsort(columns.T[::-1]), columns)
+    return nodes[order], starts
+
+
+def _runs(order: Array, values: Array) -> tuple[Array, Array]:
+    """Of rows in sorted order, those that equal another one, and where each run of equal ones
+    starts.
+    """
+    as_before = np.zeros(len(order), dtype=bool)
+    as_before[1:] = (values[order[1:]] == values[order[:-1]]).all(axis=1)
+    shared = as_before.copy()
+    shared[:-1] |= as_before[1:]
+    return order[shared], np.flatnonzero(~as_before[shared])

@@ -1,0 +1,28 @@
+"""Values whose arrays cannot be changed in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import brief_repr
+
+
+class Frozen:
+    """Base of frozen dataclasses: marks the arrays that they are built from as read-only, also
+    after unpickling.
+    """
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = brief_repr  # type: ignore[method-assign]  # dataclasses leave it alone then
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, np.ndarray):
+                    part.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()

@@ -1,0 +1,83 @@
+"""Gradient descent on t-SNE's forces for the nodes of one level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....core.arrays import Array
+from ....core.native import kernels
+from ....core.native.forces import NodeState, StepSizes
+from ....core.progress import Share
+from .forces import fit_grid, repulsion
+from .graph import Attraction
+
+MOMENTUM = 0.8
+_LONGEST = 5.0  # step of a node: t-SNE's limit
+_FEW = 4000  # nodes that are not worth a second thread
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A number of steps with attraction times `exaggeration`."""
+
+    n_steps: int
+    exaggeration: float = 1.0
+    rate: float = 2.0  # length of a step where the forces are of size 1
+
+
+@dataclass(frozen=True, eq=False)
+class Homes:
+    """Places that nodes are tied to: a home attracts its node as a neighbour that lies there would."""
+
+    places: Array  # float32, n x 2
+    ties: Array  # float32, n: weights; those of neighbours add up to 1
+
+
+_NO_HOMES = Homes(np.empty((0, 2), dtype=np.float32), np.empty(0, dtype=np.float32))
+
+
+def optimise(
+    positions: Array,
+    masses: Array,
+    attraction: Attraction,
+    phases: tuple[Phase, ...],
+    n_threads: int,
+    share: Share | None = None,
+    homes: Homes | None = None,
+) -> Array:
+    """Positions (n, 2) after gradient descent with momentum and gains, float32; O(n) per step.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (n,)
+        Rows below each node: a node repels others as so many rows would.
+    """
+    n = len(positions)
+    threads = 1 if n < _FEW else n_threads
+    masses = np.asarray(masses / masses.mean(), dtype=np.float32)
+    here = np.array(positions, dtype=np.float32, order="C")
+    there = np.empty((n, 2), dtype=np.float32)
+    velocities = np.zeros_like(here)
+    gains = np.ones_like(here)
+    rates = attraction.rates()
+    homes = homes or _NO_HOMES
+    bounds = np.stack([here.min(axis=0), here.max(axis=0)])
+    grid = None
+    done = 0
+    total = sum(phase.n_steps for phase in phases)
+    for phase in phases:
+        rate = phase.rate / max(1.0, phase.exaggeration)
+        for _ in range(phase.n_steps):
+            grid = fit_grid(bounds, n, done, grid)
+            potential, z = repulsion(here, masses, grid, threads)
+            sizes = StepSizes(
+                rate * phase.exaggeration, rate * n / max(z, 1e-30), MOMENTUM, _LONGEST
+            )
+            state = NodeState(here, velocities, gains, there, bounds)
+            kernels.move(attraction, grid, potential, sizes, rates, homes, state, threads)
+            here, there, done = there, here, done + 1
+            if share:
+                share(done / total)
+    return here

@@ -1,0 +1,206 @@
+"""The mosaic: a space-filling layout in the plane.
+
+Every node owns a convex region. From the top down, a region is drawn in by a margin and divided
+among the node's children by a power diagram: area by number of rows, sites at the children's
+arrangement. Rows lie at the centres of the last polygons. A cluster's rows stay inside its region
+on every level, by construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...core.arrays import Array, blocks
+from ...core.native import kernels
+from ...core.native.mosaic import INSIDE, root
+from ...core.progress import Progress
+from ...core.threads import map_blocks
+from ..arrangement import Arrangement, DistinctRows, Frames, apply_maps, frame_offsets, scatter
+from ..hierarchy.tree import Grouping, Hierarchy, Level
+from ..preliminary import Preliminary
+from .descent import lengths, neighbors_in_map
+from .frozen import Frozen
+from .regions import Regions
+
+# of moving sites to the centres of their polygons: rounder ones, for a little of the arrangement
+ROUNDS = 1
+MARGINS = (
+    0.4,
+    0.2,
+    0.1,
+    0.05,
+)  # how far regions are drawn in, from leaves upwards; the last one for all above
+_PIECE = 400_000  # values that a thread works on: they stay in its cache
+_CORNERS = 3.0  # the outline is a superellipse: 2 is an ellipse, larger is more of a box
+_FLOOR = (
+    1e-4  # variance of a flat group along its short axis, as a share of that along its long one
+)
+_LEAST_VARIANCE = (
+    1e-300  # of a group that can be scaled to its region, where the whole map is about 1
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPlacement(Frozen):
+    """Leaf regions, and how they place new rows: centre + spread @ (map @ z - origin), inside the
+    region.
+    """
+
+    regions: Regions
+    spreads: Array  # (n_nodes, 2, 2)
+    maps: Array  # (n_nodes, 2, p), or (n_nodes, 1, 1): the identity
+    origins: Array  # (n_nodes, 2): where the maps take the means
+
+    def place(self, parents: Array, z: Array | None) -> Array:
+        """Positions of members with coordinates z (None: of the centres) below the given nodes, in
+        their regions.
+        """
+        steps = apply_maps(
+            self.spreads, parents, frame_offsets(self.maps, self.origins, parents, z)
+        )
+        reach = self.regions.reach(parents, steps)
+        shrink = np.where(reach < 1 / INSIDE, INSIDE * reach, 1.0)
+        return np.asarray(self.regions.centres[parents] + shrink[:, None] * steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Mosaic(Frozen):
+    """The map: positions of all rows, and the regions of all levels (fine to coarse)."""
+
+    positions: Array  # (n_rows, 2) float64
+    regions: tuple[Regions, ...]
+    leaf: RegionPlacement
+    arrangement: str
+    kind: str = "mosaic"
+
+    def moved(self, factor: float, shift: Array) -> Mosaic:
+        """The same map in another size, elsewhere."""
+        regions = tuple(each.scaled(factor).shifted(shift) for each in self.regions)
+        leaf = replace(self.leaf, regions=regions[0], spreads=self.leaf.spreads * factor)
+        return replace(self, positions=self.positions * factor + shift, regions=regions, leaf=leaf)
+
+    def outlines(self, level: int) -> Regions:
+        """The regions of a level: 0 the finest, -1 the top."""
+        return self.regions[level]
+
+
+def lay_mosaic(
+    hierarchy: Hierarchy,
+    arrangement: Arrangement,
+    preliminary: Preliminary,
+    *,
+    first_equal: Array | None = None,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Mosaic:
+    """Regions and positions; O(n log n).
+
+    Parameters
+    ----------
+    preliminary : Preliminary
+        Says where the nodes of the top level lie, and how wide and high the map is.
+    first_equal : ndarray of shape (n_rows,), optional
+        For each row the first row that equals it: they are one site, and get one place. None if all
+        rows differ.
+    """
+    progress = progress or Progress(0)
+    top = hierarchy.levels[-1]
+    all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
+    whole = outline(preliminary.rows.std(axis=0))
+    anchors, polygons = kernels.divide_regions(
+        whole, all_in_one, preliminary.nodes[-1], top.sizes.astype(np.float64), ROUNDS, n_threads
+    )
+    regions: list[Regions] = []
+    for k in reversed(range(hierarchy.n_levels)):
+        level = hierarchy.levels[k]
+        progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
+        _, around = neighbors_in_map(anchors, n_threads)
+        frames = arrangement.frames(hierarchy, k, anchors, around)
+        margin = margins(frames.centres, around, MARGINS[min(k, len(MARGINS) - 1)], n_threads)
+        regions.insert(0, polygons.shrunk(1 - margin, n_threads))
+        if k:
+            shares = hierarchy.levels[k - 1].sizes.astype(np.float64)
+            anchors, polygons = kernels.divide_regions(
+                regions[0], level.grouping, frames.offsets, shares, ROUNDS, n_threads
+            )
+    leaf = hierarchy.levels[0]
+    factor = 1 / preliminary.unit
+    distinct = DistinctRows.of(leaf, first_equal)
+    positions = _row_positions(regions[0], leaf, frames, distinct, n_threads)
+    if first_equal is not None:
+        positions = positions[first_equal]
+    spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
+    regions = [each.scaled(factor) for each in regions]
+    placement = RegionPlacement(regions[0], spreads * factor, *frames.kept())
+    return Mosaic(positions * factor, tuple(regions), placement, arrangement.kind)
+
+
+def _row_positions(
+    regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None, n_threads: int
+) -> Array:
+    """Rows at the centres of their shares of the leaves; equal rows have one share, which is
+    larger.
+
+    They stay where their arrangement puts them: it counts for more than round polygons, which
+    nobody draws.
+    """
+    grouping = leaf.grouping
+    offsets = frames.offsets
+    shares = np.ones(len(frames.offsets))
+    if distinct is not None:
+        grouping = distinct.grouping
+        offsets = offsets[distinct.rows]
+        shares = distinct.counts
+    centres, _ = kernels.divide_regions(
+        regions, grouping, offsets, shares, 0, n_threads, want_polygons=False
+    )
+    return centres if distinct is None else centres[distinct.of_row]
+
+
+def outline(spread: Array, n_points: int = 96) -> Regions:
+    """The border of the whole map: as wide and high as the preliminary embedding is, within a
+    factor of two.
+    """
+    largest = spread.max() if spread.max() > 0 else 1.0
+    half = 2 * np.maximum(spread, largest / 2)
+    turn = 2 * np.pi * np.arange(n_points) / n_points
+    ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    ring = np.sign(ring) * np.abs(ring) ** (2 / _CORNERS)
+    return Regions(np.array([0, n_points]), ring * half)
+
+
+def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
+    """How far each region is drawn in: more where its neighbours in the map are more different from
+    it.
+
+    The distance to the most similar neighbour, relative to the median of the level, from half to
+    one and a half times the typical margin.
+    """
+    if around.shape[1] == 0:
+        return np.full(len(centres), typical)
+    nearest = np.empty(len(centres))
+
+    def look(part: slice) -> None:
+        ways = (centres[other] - centres[part] for other in around[part].T)
+        nearest[part] = np.min([lengths(way.astype(np.float64)) for way in ways], axis=0)
+
+    map_blocks(look, blocks(len(centres), centres.shape[1], values=_PIECE), n_threads)
+    middle = np.median(nearest)
+    relative = nearest / middle if middle > 0 else np.ones(len(nearest))
+    return np.asarray(np.minimum(typical * np.clip(relative, 0.5, 1.5), 0.9))
+
+
+def _leaf_spreads(
+    regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None
+) -> Array:
+    """The linear map of each leaf that its rows' sites came from, for new rows; zero for leaves
+    without extent.
+    """
+    covariances = scatter(frames.offsets, leaf.members, leaf.n_nodes) / leaf.sizes[:, None, None]
+    spreads = root(regions.covariances, _FLOOR, False) @ root(covariances, _FLOOR, True)
+    spreads[covariances[:, 0, 0] + covariances[:, 1, 1] < _LEAST_VARIANCE] = 0.0
+    if distinct is not None:
+        spreads[distinct.alone] = 0.0  # what their rows are offset by is rounding
+    return spreads

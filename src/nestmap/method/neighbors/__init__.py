@@ -1,0 +1,229 @@
+"""First neighbours (for every row, its nearest other row, exact as long as that takes seconds) and
+k-NN graphs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.input.source import load_rows
+from ...core.input.validate import as_rows
+from ...core.native import core
+from ...core.points.duplicates import hash_points
+from ...core.points.point_set import NATIVE_METRICS, canonical_metric, make_points
+from ...core.points.reduce import Reducer
+from ...core.progress import Share
+from ...core.threads import resolve_n_jobs
+from ...errors import NativeMissingWarning, RecallWarning
+from .approximate import approximate_neighbors
+from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
+from .choice import Search, decide, hard_columns, predicted_pairs
+from .given import given_neighbors
+from .graph import NeighborGraph, neighbor_graph
+from .join import Index, join_points
+from .metric import accepts_sparse, centroid_kind, check_metric
+from .report import FirstNeighbors, NeighborReport
+from .row_metric import RowMetric
+from .shared import Start
+
+_COLUMNS = 128  # reduced columns that the approximate search makes use of
+
+__all__ = [
+    "FirstNeighbors",
+    "NeighborGraph",
+    "NeighborReport",
+    "accepts_sparse",
+    "centroid_kind",
+    "check_metric",
+    "first_neighbors",
+    "given_distances",
+    "given_neighbors",
+    "neighbor_graph",
+]
+
+
+def first_neighbors(
+    X: Any,
+    metric: Any = "euclidean",
+    *,
+    metric_params: Mapping[str, Any] | None = None,
+    method: str = "auto",
+    target_recall: float = 0.9,
+    n_jobs: int | None = None,
+) -> FirstNeighbors:
+    """Find each row's nearest other row.
+
+    Of several at the same distance one is taken by its values (the lowest hash), so that neither
+    the order of the rows nor their type decides; of equal rows the first.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n, n_features), n >= 2
+        float16, float32, float64, integers or bool. With metric="precomputed": an (n, n) array of
+        distances.
+    metric : str or callable
+        'euclidean', 'cosine', 'manhattan' and 'correlation' run in the compiled core, and so do
+        'mahalanobis', 'seuclidean' and 'hellinger', which are euclidean after a change of the rows.
+        Any other metric of `sklearn.metrics.pairwise_distances`, or a callable, runs by brute force
+        in blocks. CSR: the first three, 'hellinger', and metrics between sets such as 'jaccard'.
+    metric_params : dict, optional
+        'p' and 'w' of 'minkowski', 'VI' of 'mahalanobis', 'V' of 'seuclidean', …
+    method : {'auto', 'exact', 'approximate'}
+        'auto' is exact as long as that is a matter of seconds: up to 244,948 rows in any case,
+        beyond if the bounds rule out so much that at most 30 billion pairs are left
+        (docs/scale.md).
+    target_recall : float
+        For the approximate search: the share of rows whose neighbour is to be the true one. The
+        report says what a random sample measured. Above 0.995, up to 244,948 rows are searched
+        exactly where that is predicted to take no longer.
+    n_jobs : int or None
+        Threads; None means all cores. The result does not depend on it.
+
+    Returns
+    -------
+    FirstNeighbors
+        `ids`, `distances` and a `report` of how they were found.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinity in X (naming row and column), fewer than two rows, an unknown metric.
+
+    Examples
+    --------
+    >>> from nestmap.neighbors import first_neighbors
+    >>> found = first_neighbors([[0.0], [1.0], [5.0]])
+    >>> found.ids.tolist(), found.distances.tolist()
+    ([1, 0, 1], [1.0, 1.0, 4.0])
+    """
+    options = Search(method, target_recall)
+    n_threads = resolve_n_jobs(n_jobs)
+    X = as_rows(load_rows(X), min_rows=2, n_threads=n_threads)
+    found = search(X, check_metric(metric, X, metric_params), n_threads, options).neighbors
+    warn_of_recall(found.report)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Items joined to the components of their first-neighbour graph, numbered by their lowest item."""
+
+    members: Array  # component of each item
+    centroids: Any
+    sizes: Array  # rows below each component
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """First neighbours, and what the search leaves for later: an index for new rows, directions for
+    upper levels.
+
+    `merge`: how items are joined that are too many for one process, from their weights and the
+    centroids' type.
+    """
+
+    neighbors: FirstNeighbors
+    index: Index | BlockedIndex | None = None
+    reducer: Reducer | None = None
+    merge: Callable[[Array, Any], Merged] | None = None
+
+
+def search(
+    X: Any,
+    metric: Any,
+    n_threads: int,
+    options: Search | None = None,
+    reducer: Reducer | None = None,
+    progress: Share | None = None,
+    hashes: Array | None = None,
+    keys: Array | None = None,
+    start: Start | None = None,
+) -> Found:
+    """First neighbours of validated rows (or of centroids) under a metric that `check_metric` gave
+    back.
+
+    Of rows at the same distance the one with the lowest key is taken. `hashes`: what `hash_points`
+    gives for the rows; they are the keys unless others are given; `start`: what a graph of these
+    rows has left.
+    """
+    metric = canonical_metric(metric)
+    options = options or Search()
+    if isinstance(metric, str) and metric == "precomputed":
+        return Found(nearest_in_matrix(X))
+    hashes = hash_points(X, n_threads) if hashes is None else hashes
+    keys = hashes if keys is None else keys
+    if isinstance(metric, RowMetric):
+        rows = metric.rows(X, n_threads)
+        found = search(
+            rows, "euclidean", n_threads, options, reducer, progress, hashes, keys, start
+        )
+        return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
+    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
+        return Found(*blocked_neighbors(X, metric, keys, n_threads, progress))
+    chosen = decide(X, metric, options)
+    nearest, shared = (None, None) if start is None else (start.nearest, start.shared)
+    points = shared.points if shared else make_points(X, metric, n_threads=n_threads, keys=keys)
+    if chosen.method == "exact":
+        joined = join_points(
+            points, n_threads, reducer, progress, hashes, options.columns, nearest, shared
+        )
+        neighbors = joined.in_metric(points)
+        if core() is None and options.method == "approximate":
+            neighbors = replace(
+                neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact())
+            )
+        return Found(_with_prediction(neighbors, chosen.exact_pairs), joined.index, joined.reducer)
+
+    @cache
+    def exact_pairs() -> float:
+        return predicted_pairs(X, metric) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
+
+    joined = approximate_neighbors(
+        points,
+        n_threads,
+        options.target_recall,
+        reducer,
+        progress,
+        hashes,
+        columns=min(options.columns, _COLUMNS),
+        longest=options.n_listed,
+        exact_pairs=exact_pairs,
+        most_columns=min(options.columns, hard_columns(options.target_recall, points.n)),
+    )
+    return Found(
+        _with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer
+    )
+
+
+def _with_prediction(neighbors: FirstNeighbors, pairs: float) -> FirstNeighbors:
+    return replace(neighbors, report=replace(neighbors.report, n_pairs_predicted=pairs))
+
+
+@cache
+def _warn_that_search_is_exact() -> str:
+    """Said once; each report says it again."""
+    note = "the approximate search needs the compiled kernels: all distances were computed instead"
+    warnings.warn(f"neighbors='approximate': {note}", NativeMissingWarning, stacklevel=4)
+    return note
+
+
+def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
+    """Say so if an approximate search ended below its target, by more than the luck of the sample."""
+    luck = 2 * np.sqrt(report.recall * (1 - report.recall) / max(1, report.n_sampled))
+    if not report.recall + luck < report.target:  # neighbours that were given have no recall: NaN
+        return
+    warnings.warn(
+        f"target_recall={report.target:g} was not reached: {report.recall:.3f} of the true "
+        "neighbours of "
+        f"{report.n_sampled} sampled rows were found. An exact search finds all of them, in "
+        "longer time",
+        RecallWarning,
+        stacklevel=stacklevel,
+    )

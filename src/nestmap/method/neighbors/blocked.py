@@ -1,0 +1,179 @@
+"""Metrics without bounds: brute force in blocks, memory linear in n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array, blocks
+from ...core.native import kernels
+from ...core.points.point_set import NATIVE_METRICS, make_points
+from ...core.progress import Share
+from ...core.threads import map_blocks
+from .metric import (
+    centroid_kind,
+    check_sets,
+    distances_to,
+    pairwise,
+    refuse_bad_distances,
+    runs_in_threads,
+)
+from .report import FirstNeighbors, NeighborReport
+
+_BLOCK = 1_000_000  # distances that a thread has at once
+_PAIRS = 64  # rows whose pairs are taken from a block of all of their distances
+
+
+@dataclass(frozen=True, eq=False)
+class MedoidDistances:
+    """Some rows of a matrix of distances that stand for clusters, and the distances between them."""
+
+    rows: Array
+    distances: Array
+
+    def __post_init__(self) -> None:
+        for array in (self.rows, self.distances):
+            array.setflags(write=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), len(self.rows)
+
+    def __getitem__(self, some: Array) -> MedoidDistances:
+        """Some of them."""
+        return MedoidDistances(self.rows[some], self.distances[np.ix_(some, some)])
+
+
+@dataclass(frozen=True, eq=False)
+class BlockedIndex:
+    """Rows of a metric without bounds, queried by brute force."""
+
+    data: Any  # with metric "precomputed": MedoidDistances, or None for all training rows
+    metric: Any
+    keys: Array | None = None  # of rows at the same distance the one with the lowest key is taken
+
+    def query(self, data: Any, n_threads: int) -> tuple[Array, Array]:
+        """Nearest row (ties: the lowest key, then index) and distance for each row of data; exact.
+
+        For metric "precomputed", data are distances to the training rows, (n, n_train).
+        """
+        if isinstance(self.metric, str) and self.metric == "precomputed":
+            columns = slice(None) if self.data is None else self.data.rows
+            distances = np.array(data[:, columns], dtype=np.float64)
+            refuse_bad_distances(distances, range(len(data)), range(data.shape[1]), self.metric)
+            return _least(distances)
+        if centroid_kind(self.metric) == "majority":
+            check_sets(data, self.metric)
+        return _nearest(self.data, data, self.metric, self.keys, n_threads, exclude_self=False)
+
+
+def blocked_neighbors(
+    data: Any,
+    metric: Any,
+    keys: Array | None = None,
+    n_threads: int = 1,
+    progress: Share | None = None,
+) -> tuple[FirstNeighbors, BlockedIndex]:
+    """First neighbours by brute force; O(n^2) time."""
+    start = perf_counter()
+    ids, distances = _nearest(
+        data, data, metric, keys, n_threads, exclude_self=True, progress=progress
+    )
+    n = data.shape[0]
+    seconds = {"brute force": perf_counter() - start}
+    report = NeighborReport("exact (brute force)", True, n, n, "scikit-learn", seconds=seconds)
+    return FirstNeighbors(ids, distances, report), BlockedIndex(data, metric, keys)
+
+
+def nearest_in_matrix(D: Any) -> FirstNeighbors:
+    """First neighbours from a square matrix of distances, or from those between medoids; ties to
+    the lower index.
+    """
+    D = D.distances if isinstance(D, MedoidDistances) else D
+    n = len(D)
+    ids = np.empty(n, dtype=np.int64)
+    found = np.empty(n)
+    for part in blocks(n, n):
+        ids[part], found[part] = _least(
+            np.array(D[part], dtype=np.float64), np.arange(part.start, part.stop)
+        )
+    return FirstNeighbors(ids, found, NeighborReport("precomputed distances", True, n, n, "numpy"))
+
+
+def _nearest(
+    rows: Any,
+    queries: Any,
+    metric: Any,
+    keys: Array | None,
+    n_threads: int,
+    exclude_self: bool,
+    progress: Share | None = None,
+) -> tuple[Array, Array]:
+    """Each pair by itself, so that blocks and threads make no difference to the bits."""
+    n = queries.shape[0]
+    to_rows = distances_to(rows, metric)
+    ids = np.empty(n, dtype=np.int64)
+    found = np.empty(n)
+    by_key = None if keys is None else np.argsort(keys, kind="stable")
+
+    def find(part: slice) -> None:
+        distances = to_rows(queries[part])
+        own = np.arange(part.start, part.stop)
+        refuse_bad_distances(distances, own, range(rows.shape[0]), metric)
+        ids[part], found[part] = _least(distances, own if exclude_self else None, by_key)
+
+    parts = blocks(n, rows.shape[0], values=_BLOCK)
+    map_blocks(find, parts, n_threads if runs_in_threads(metric) else 1, progress)
+    return ids, found
+
+
+def _least(
+    distances: Array, own: Array | None = None, order: Array | None = None
+) -> tuple[Array, Array]:
+    """Column and value of the least distance of each row, but not of its own column; ties to the
+    first in `order`.
+    """
+    if own is not None:
+        distances[np.arange(len(own)), own] = np.inf
+    ids = distances.argmin(axis=1) if order is None else order[distances[:, order].argmin(axis=1)]
+    return ids, np.take_along_axis(distances, ids[:, None], axis=1)[:, 0]
+
+
+def measure_links(
+    neighbors: FirstNeighbors, data: Any, metric: Any, n_threads: int = 1
+) -> FirstNeighbors:
+    """First neighbours with their distances, which those that users bring may lack; O(n · cols)."""
+    if not np.isnan(neighbors.distances).any():
+        return neighbors
+    return replace(neighbors, distances=given_distances(data, metric, neighbors.ids, n_threads))
+
+
+def given_distances(X: Any, metric: Any, ids: Array, n_threads: int) -> Array:
+    """Distance of each row to the row that it was given as its neighbour, under a checked metric.
+
+    Examples
+    --------
+    >>> given_distances(np.array([[0.0], [1.0], [5.0]]), "euclidean", np.array([1, 0, 1]), 1)
+    array([1., 1., 4.])
+    """
+    n = X.shape[0]
+    rows = np.arange(n)
+    out = np.empty(n)
+    if isinstance(metric, str) and metric in NATIVE_METRICS:
+        points = make_points(X, metric, n_threads=n_threads)
+
+        def measure(part: slice) -> None:
+            out[part] = kernels.pair_distances(points, rows[part], ids[part])
+
+        map_blocks(measure, blocks(n, X.shape[1], values=500_000), n_threads)
+        return points.to_metric(out)
+    if isinstance(metric, str) and metric == "precomputed":
+        return np.asarray(X[rows, ids], dtype=np.float64)
+    for part in blocks(n, 1, values=1 if callable(metric) else _PAIRS):
+        distances = pairwise(X[part], X[ids[part]], metric)
+        refuse_bad_distances(distances, rows[part], ids[part], metric)
+        out[part] = distances.diagonal()
+    return out

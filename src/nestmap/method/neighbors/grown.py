@@ -1,0 +1,48 @@
+"""An index that grows: that of the fit, and what has come since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from .blocked import BlockedIndex
+from .join import Index
+
+
+@dataclass(frozen=True, eq=False)
+class GrownIndex:
+    """Answers for the rows of two indexes; those of the second are numbered after those of the
+    first.
+    """
+
+    first: Index | BlockedIndex
+    n_first: int
+    second: BlockedIndex
+
+    def query(self, data: Any, n_threads: int) -> tuple[Array, Array]:
+        """Nearest row and distance for each row of data; of equal distances the first index has it."""
+        ids, distances = self.first.query(data, n_threads)
+        later, away = self.second.query(data, n_threads)
+        nearer = away < distances
+        return np.where(nearer, self.n_first + later, ids), np.where(nearer, away, distances)
+
+
+def grow_index(
+    index: Index | BlockedIndex | GrownIndex,
+    n_before: int,
+    rows: Any,
+    metric: Any,
+    keys: Array | None,
+) -> GrownIndex:
+    """The index with more rows; `rows`, `keys`: of all, the first n_before of which it has already."""
+    first, n_first = (
+        (index.first, index.n_first) if isinstance(index, GrownIndex) else (index, n_before)
+    )
+    return GrownIndex(
+        first,
+        n_first,
+        BlockedIndex(rows[n_first:], metric, None if keys is None else keys[n_first:]),
+    )

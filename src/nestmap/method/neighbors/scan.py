@@ -1,0 +1,199 @@
+"""One pass over all rows for some of them: ranks of given neighbours, and the true nearest
+neighbours.
+
+Memory: a few blocks of rows x block; time: one matrix product. Nothing here depends on the number
+of threads. Ranks start at 1 for the nearest other row; rows at equal distance share their mean
+rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ...core.arrays import Array
+from ...core.native import kernels
+from ...core.threads import map_blocks, single_threaded_blas
+from .spaces import FEW_COLUMNS, Space, make_space
+
+# rows whose distances are held at a time, and how many to
+_BATCH = 2048
+_BLOCK = 2048
+_SMALL_BATCH = (
+    256  # the same where all rows are one block, and threads share the scanned rows instead
+)
+_SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
+_CROWD = 256  # more rows of one block within that bound: ties without end, settled row by row
+_TIED = 1e-13  # distances that agree to this share are equal: normalised rows carry rounding noise
+
+Report = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What one pass found for the scanned rows."""
+
+    ranks: Array  # (m, c) of the candidates
+    neighbors: Array  # (m, k) ids, nearest first, ties by index
+
+
+def scan(
+    space: Space,
+    rows: Array,
+    candidates: Array,
+    n_neighbors: int,
+    n_threads: int,
+    report: Report | None = None,
+) -> Scan:
+    """Ranks of candidates[i] among all rows as seen from rows[i], and its n_neighbors nearest rows."""
+    ranks = np.empty(candidates.shape)
+    neighbors = np.empty((len(rows), n_neighbors), dtype=np.int64)
+    parts = [slice(i, min(space.n, i + _BLOCK)) for i in range(0, space.n, _BLOCK)]
+    size = _BATCH if len(parts) > 1 else _SMALL_BATCH
+    batches = [slice(i, min(len(rows), i + size)) for i in range(0, len(rows), size)]
+
+    def look(batch: slice, threads: int = 1) -> None:
+        ranks[batch], neighbors[batch] = _scan_batch(
+            space, rows[batch], candidates[batch], n_neighbors, parts, threads
+        )
+
+    with single_threaded_blas():
+        if len(parts) == 1:
+            map_blocks(look, batches, n_threads, report)
+        else:
+            for batch in batches:
+                look(batch, n_threads)
+                if report:
+                    report(batch.stop / len(rows))
+    return Scan(ranks, neighbors)
+
+
+def _scan_batch(
+    space: Space, rows: Array, candidates: Array, k: int, parts: list[slice], n_threads: int
+) -> tuple[Array, Array]:
+    limits = space.exact(np.repeat(rows, candidates.shape[1]), candidates.ravel()).reshape(
+        candidates.shape
+    )
+    bound = _bound_neighbors(space, rows, k) if k and len(parts) > 1 else None
+
+    def look(part: slice) -> tuple[Array, _Near | None]:
+        rough, error = space.rough(rows, part)
+        inside = (rows >= part.start) & (rows < part.stop)
+        rough[np.flatnonzero(inside), rows[inside] - part.start] = np.inf
+        counts = (
+            _count_nearer(space, rows, part, rough, error, limits)
+            if limits.size
+            else np.zeros(limits.shape)
+        )
+        if k == 0:
+            return counts, None
+        return counts, _pick(rough, part.start, _bound(rough, error, k) if bound is None else bound)
+
+    found = map_blocks(look, parts, n_threads)
+    # each candidate met itself once, as half a tie: rank 1 is left for the nearest
+    ranks = np.sum([counts for counts, _ in found], axis=0) + 0.5
+    if k == 0:
+        return ranks, np.empty((len(rows), 0), dtype=np.int64)
+    return ranks, _merge(space, rows, [near for _, near in found if near], k)
+
+
+def _count_nearer(
+    space: Space, rows: Array, part: slice, rough: Array, error: Array, limits: Array
+) -> Array:
+    """Rows of a block that are nearer than each limit, ties counted half."""
+    lower = limits - error[:, None]
+    upper = limits + error[:, None]
+    below, upto = kernels.count_within(rough, lower, upper)
+    counts = below.astype(np.float64)
+    at, which = np.nonzero(upto > below)
+    if len(at):
+        row = rough[at]
+        i, j = np.nonzero((row >= lower[at, which][:, None]) & (row <= upper[at, which][:, None]))
+        limit = limits[at[i], which[i]]
+        difference = space.exact(rows[at[i]], j + part.start) - limit
+        tied = np.abs(difference) <= _TIED * limit
+        np.add.at(
+            counts, (at[i], which[i]), np.where(tied, 0.5, np.where(difference < 0, 1.0, 0.0))
+        )
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """Rows of one block within the bounds: ids[c] as seen from the i[c]-th scanned row."""
+
+    i: Array
+    ids: Array
+    crowded: Array  # scanned rows with too many of them, which are left out
+
+
+def _bound_neighbors(space: Space, rows: Array, k: int) -> Array:
+    """A distance within which each row has at least k others: that of the k-th in a sample."""
+    sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE, 2 * k + 2)).astype(np.int64))
+    rough, error = space.rough(rows, sample)
+    rough[rows[:, None] == sample] = np.inf
+    return _bound(rough, error, k)
+
+
+def _bound(rough: Array, error: Array, k: int) -> Array:
+    return np.asarray(np.partition(rough, k - 1, axis=1)[:, k - 1] + 2 * error)
+
+
+def _pick(rough: Array, first: int, bound: Array) -> _Near:
+    within = rough <= bound[:, None]
+    crowded = np.count_nonzero(within, axis=1) > _CROWD
+    within[crowded] = False
+    i, j = np.nonzero(within)
+    return _Near(i, j + first, np.flatnonzero(crowded))
+
+
+def _merge(space: Space, rows: Array, found: list[_Near], k: int) -> Array:
+    """The k nearest of what the blocks picked, by exact distances."""
+    crowded = np.unique(np.concatenate([near.crowded for near in found]))
+    i = np.concatenate([near.i for near in found])
+    ids = np.concatenate([near.ids for near in found])
+    alone = ~np.isin(i, crowded)
+    i = i[alone]
+    ids = ids[alone]
+    out = np.empty((len(rows), k), dtype=np.int64)
+    calm = np.setdiff1d(np.arange(len(rows)), crowded)
+    out[calm] = _first_k(i, space.exact(rows[i], ids), ids, calm, k)
+    for row in crowded:
+        others = np.delete(np.arange(space.n), rows[row])
+        exact = space.exact(np.full(len(others), rows[row]), others)
+        out[row] = others[np.lexsort((others, exact))[:k]]
+    return out
+
+
+def _first_k(i: Array, exact: Array, ids: Array, rows: Array, k: int) -> Array:
+    order = np.lexsort((ids, exact, i))
+    starts = np.searchsorted(i[order], rows)
+    return np.asarray(ids[order][starts[:, None] + np.arange(k)])
+
+
+def nearest_ids(
+    space: Space, rows: Array, k: int, n_threads: int, report: Report | None = None
+) -> Array:
+    """The k nearest other rows of some rows by all distances, ties by index."""
+    return scan(
+        space, rows, np.empty((len(rows), 0), dtype=np.int64), k, n_threads, report
+    ).neighbors
+
+
+def nearest_rows(space: Space, rows: Array, k: int, n_threads: int) -> tuple[Array, Array]:
+    """The same, and distances as of the space."""
+    ids = nearest_ids(space, rows, k, n_threads)
+    return ids, space.exact(np.repeat(rows, k), ids.ravel()).reshape(ids.shape)
+
+
+def nearest_in_map(Y: Array, rows: Array, k: int, n_threads: int) -> Array:
+    """The k nearest other points of some points of a map, nearest first."""
+    if Y.shape[1] > FEW_COLUMNS:
+        return nearest_ids(make_space(Y, "euclidean"), rows, k, n_threads)
+    _, found = cKDTree(Y).query(Y[rows], k + 1, workers=n_threads)
+    own = found == rows[:, None]
+    own[~own.any(axis=1), -1] = True  # among many equal points, the point itself may not be listed
+    return np.asarray(found[~own].reshape(len(rows), k))

@@ -1,0 +1,116 @@
+"""What two searches of the same rows begin with: the neighbour graph, and the exact join after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.native import core
+from ...core.points.duplicates import Copies
+from ...core.points.point_set import PointSet, canonical_metric, make_points
+from ...core.points.reduce import (
+    MOST_COLUMNS,
+    Reducer,
+    ShortRows,
+    fit_reducer,
+    reduce_rows,
+    sample_size,
+)
+from ...core.progress import Share
+from ...core.threads import single_threaded_blas
+
+FEW = 4096  # rows up to which all distances are the faster way to a graph
+_METRICS = (
+    "euclidean",
+    "cosine",
+    "correlation",
+)  # of manhattan's groups of columns, the leading ones tell less
+
+
+@dataclass(eq=False)
+class Shared:
+    """Points and their short rows, made once.
+
+    Not frozen: the join takes the short rows, which it puts into another order, and nobody else
+    holds them then.
+    """
+
+    points: PointSet
+    copies: Copies
+    rows: Array  # the distinct ones, by their keys: the order of X makes no difference
+    reducer: Reducer
+    reduced: ShortRows | None  # of these rows
+
+    def leading(self, columns: int, most: int, n_threads: int) -> tuple[Reducer, ShortRows]:
+        """Some columns of a copy: as many as asked for, or the most if the leading ones hold
+        little.
+        """
+        assert self.reduced is not None
+        kept = min(self.reducer.n_dims, most if self.reduced.leading_hold_little() else columns)
+        reducer = replace(self.reducer, directions=self.reducer.directions[:, :kept])
+        return reducer, self.reduced.leading(kept, n_threads)
+
+    def take(self) -> ShortRows:
+        """The short rows, once."""
+        assert self.reduced is not None
+        reduced = self.reduced
+        self.reduced = None
+        return reduced
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What a graph of the rows leaves for the join: for each row another that is probably the
+    nearest.
+    """
+
+    nearest: Array
+    shared: Shared | None = None
+
+
+def shares_rows(n: int, n_features: int, metric: Any, columns: int) -> bool:
+    """Whether the graph of n rows and an exact join with so many reduced columns share their short
+    rows.
+
+    With fewer columns than there may be, for want of memory, each makes its own, one after the
+    other.
+    """
+    metric = canonical_metric(metric)
+    enough = columns >= min(MOST_COLUMNS, n_features)
+    return (
+        isinstance(metric, str) and metric in _METRICS and n > FEW and enough and core() is not None
+    )
+
+
+def share_rows(
+    X: Any, metric: str, hashes: Array, n_threads: int, progress: Share | None = None
+) -> Shared | None:
+    """Short rows of the distinct rows; None if these are few. `hashes`: what `hash_points` gives
+    for the rows.
+    """
+    points = make_points(X, canonical_metric(metric), n_threads=n_threads, keys=hashes)
+    with single_threaded_blas():
+        copies = Copies(points, hashes)
+        rows = distinct_by_key(points, copies)
+        if len(rows) <= FEW:
+            return None
+        reducer = fit_reducer(points, sample_of(points, rows))
+        return Shared(
+            points, copies, rows, reducer, reduce_rows(points, reducer, n_threads, rows, progress)
+        )
+
+
+def distinct_by_key(points: PointSet, copies: Copies) -> Array:
+    """The distinct rows in the order of their keys."""
+    assert points.keys is not None
+    distinct = np.arange(points.n) if copies.distinct is None else copies.distinct
+    return distinct[np.argsort(points.keys[distinct], kind="stable")]
+
+
+def sample_of(points: PointSet, distinct: Array) -> Array:
+    """Rows that directions are fitted on, by their places among the distinct ones."""
+    size = sample_size(len(distinct), points.n_cols)
+    return distinct[np.sort(np.random.default_rng(0).choice(len(distinct), size, replace=False))]

@@ -1,0 +1,203 @@
+"""Distances of some rows to a block of rows: fast, with a bound of the error, and by definition for
+a few.
+
+Metrics of neighbourhoods only compare distances. A space gives rough values whose error is bounded;
+comparisons within the bound are settled by exact values of the few pairs concerned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from ...core.arrays import Array, blocks
+from ...core.native import kernels
+from ...core.points.point_set import NATIVE_METRICS, PointSet, make_points
+from .metric import check_metric, pairwise
+
+FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix product, and need no bound
+_ULP32 = 2.0**-24
+_ULP64 = 2.0**-53
+_UNDERFLOW = 2.0**-100
+
+
+class Space(Protocol):
+    """n rows and their distances (in any units that keep the order)."""
+
+    @property
+    def n(self) -> int: ...
+
+    def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
+        """Distances of rows[i] to each row of a block (m, b), and a bound of their error (m,)."""
+
+    def exact(self, i: Array, j: Array) -> Array:
+        """Distances of the pairs (i[k], j[k]) by definition, in the units of `rough`."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatSpace:
+    """Squared euclidean distances between rows of a few columns, as of a map."""
+
+    data: Array
+
+    @property
+    def n(self) -> int:
+        return len(self.data)
+
+    def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
+        first, *others = self.data.T
+        total = first[rows, None] - first[block]
+        total *= total
+        for column in others:
+            difference = column[rows, None] - column[block]
+            difference *= difference
+            total += difference
+        return total, np.zeros(len(rows))
+
+    def exact(self, i: Array, j: Array) -> Array:
+        total = np.zeros(len(i))
+        for column in self.data.T:
+            difference = column[i] - column[j]
+            total += difference * difference
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class ProductSpace:
+    """Squared distances |a|^2 + |b|^2 - 2ab of centred rows; in float32 unless sparse."""
+
+    points: PointSet
+    centre: Array | None = None  # any vector in the middle of the rows, and
+    squares: Array | None = (
+        None  # the squared distances of the rows from it, as float32 or better, if known
+    )
+
+    @property
+    def n(self) -> int:
+        return self.points.n
+
+    @cached_property
+    def _centre(self) -> Any:
+        if self.points.is_sparse or self.centre is not None:
+            return self.centre
+        total = np.zeros(self.points.n_cols)
+        for part in blocks(self.n, self.points.n_cols):
+            total += self.points.block(part).sum(axis=0)
+        return total / self.n
+
+    @cached_property
+    def _squares(self) -> Array:
+        if self.squares is not None:
+            return self.squares
+        out = np.empty(self.n)
+        for part in blocks(self.n, self.points.n_cols):
+            x = self.points.block(part)
+            if self.points.is_sparse:
+                out[part] = np.asarray(x.multiply(x).sum(axis=1)).ravel()
+            else:
+                x -= self._centre
+                out[part] = np.einsum("ij,ij->i", x, x)
+        return out
+
+    def _vectors(self, rows: Any) -> Any:
+        x = self.points.block(rows)
+        if self.points.is_sparse:
+            return x
+        x -= self._centre
+        return x.astype(np.float32)
+
+    def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
+        product = (-2 * self._vectors(rows)) @ self._vectors(block).T
+        out = product.toarray() if sparse.issparse(product) else product
+        out += self._squares[block].astype(out.dtype)
+        out += self._squares[rows, None].astype(out.dtype)
+        extra = self.points.extra
+        if extra[rows].any() or extra[block].any():
+            out += ((extra[rows, None] - extra[block]) ** 2).astype(out.dtype)
+        ulp = _ULP64 if self.points.is_sparse else _ULP32
+        longest = np.sqrt(self._squares[block].max(initial=0.0))
+        return out, product_error(self.points.n_cols, np.sqrt(self._squares[rows]), longest, ulp)
+
+    def exact(self, i: Array, j: Array) -> Array:
+        return kernels.pair_distances(self.points, i, j)
+
+
+def product_error(n_cols: int, lengths: Array, longest: Any, ulp: float = _ULP32) -> Array:
+    """What a squared distance by a product may be off, for rows of some lengths and others up to
+    the longest.
+    """
+    # a sum of c products has an error of at most c ulp of the product of the lengths; the operands
+    # and the two additions add a few, and products that underflow next to nothing
+    return np.asarray(
+        ulp * (2 * (n_cols + 2) * lengths * longest + 8 * (lengths + longest) ** 2) + _UNDERFLOW
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OtherSpace:
+    """Any other metric of scikit-learn, a callable, or given distances."""
+
+    data: Any
+    metric: Any
+
+    @property
+    def n(self) -> int:
+        return int(self.data.shape[0])
+
+    def _distances(self, rows: Any, others: Any) -> Array:
+        if self.metric == "precomputed":
+            return np.array(self.data[rows][:, others], dtype=np.float64)
+        return pairwise(self.data[rows], self.data[others], self.metric)
+
+    def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
+        out = self._distances(rows, block)
+        return out, 1e-12 * np.abs(out).max(axis=1)
+
+    def exact(self, i: Array, j: Array) -> Array:
+        out = np.empty(len(i))
+        order = np.argsort(i, kind="stable")
+        for part in np.split(order, np.flatnonzero(np.diff(i[order])) + 1):
+            if len(part):
+                out[part] = self._distances(i[part[:1]], j[part])[0]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class SomeRows:
+    """Some rows of a space, with numbers of their own."""
+
+    space: Space
+    rows: Array
+
+    @property
+    def n(self) -> int:
+        return len(self.rows)
+
+    def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
+        return self.space.rough(self.rows[rows], self.rows[block])
+
+    def exact(self, i: Array, j: Array) -> Array:
+        return self.space.exact(self.rows[i], self.rows[j])
+
+
+def make_space(data: Any, metric: Any) -> Space:
+    """The space of validated rows under a metric."""
+    metric = check_metric(metric, data)
+    if metric == "euclidean" and not sparse.issparse(data) and data.shape[1] <= FEW_COLUMNS:
+        return FlatSpace(np.ascontiguousarray(data, dtype=np.float64))
+    if metric in NATIVE_METRICS:
+        return space_of(make_points(data, metric))
+    return OtherSpace(data, metric)
+
+
+def space_of(points: PointSet) -> Space:
+    """The space of points of a metric with kernels."""
+    return (
+        OtherSpace(points.data, points.metric)
+        if points.metric == "manhattan"
+        else ProductSpace(points)
+    )

@@ -1,0 +1,139 @@
+"""Coordinates of all rows and nodes, by one map or given.
+
+All rows get d coordinates; a node's coordinates are the mean of those of the rows below it. For the
+linear maps (the paper's PCA on the centroids of one level, full PCA, a random projection) that is
+the projection of its centroid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.native import kernels
+from ...core.points.point_set import power_of_two
+from ..hierarchy.tree import Hierarchy
+from .maps import LinearMap, RandomMap
+from .pca import column_means, fit_pca, inverse_spreads
+
+KINDS = ("pca_centroids", "pca", "random_projection", "random")
+FEW_NODES = 1000  # the paper's "~1000 centroids"
+
+
+@dataclass(frozen=True, eq=False)
+class Preliminary:
+    """Coordinates of rows and nodes before the layout, in a unit in which the largest is about 1.
+
+    Layouts square them, and go back to the data's own unit at their end: huge and tiny data work
+    like any other. `transform` maps new rows; None where coordinates were given (then a new row
+    takes those of the training row or centroid that it is nearest to).
+    """
+
+    kind: str
+    rows: Array  # (n_rows, d) float64
+    nodes: tuple[Array, ...]  # per level, (n_nodes, d)
+    transform: LinearMap | RandomMap | None
+    unit: float  # a power of two: coordinates are unit times the data's own
+
+    @property
+    def n_components(self) -> int:
+        return int(self.rows.shape[1])
+
+
+def make_preliminary(
+    X: Any,
+    hierarchy: Hierarchy,
+    n_components: int,
+    kind: Any = "pca_centroids",
+    *,
+    standardize: bool = False,
+    seed: int = 0,
+    n_threads: int = 1,
+    see: Callable[[LinearMap | RandomMap], Array] | None = None,
+) -> Preliminary:
+    """Coordinates of all rows and nodes; `kind` is one of KINDS or an array of coordinates.
+
+    `see`: gives what a map makes of all rows, as an array to keep, where others than this process
+    map them.
+    """
+
+    def mapped(by: LinearMap | RandomMap) -> Array:
+        return by(X, n_threads) if see is None else see(by)
+
+    transform: LinearMap | RandomMap | None = None
+    unit = 1.0
+    if not isinstance(kind, str):
+        name = "precomputed"
+        unit = power_of_two(kind, n_threads)
+        rows = kind * unit
+    elif kind == "random":
+        name = kind
+        transform = RandomMap(seed, n_components)
+        rows = mapped(transform)
+    else:
+        if kind == "random_projection":
+            linear = _random_projection(X, n_components, seed, standardize, n_threads)
+        else:
+            source, weights = (X, None) if kind == "pca" else pca_source(X, hierarchy)
+            linear = fit_pca(source, n_components, standardize, n_threads, weights)
+        rows = mapped(linear)
+        name = kind
+        unit = power_of_two(rows, n_threads)
+        rows *= unit
+        transform = linear.scaled(unit)
+    return Preliminary(name, rows, _node_means(rows, hierarchy, n_threads), transform, unit)
+
+
+def _node_means(rows: Array, hierarchy: Hierarchy, n_threads: int) -> tuple[Array, ...]:
+    """Of each level, the means of the rows below its nodes."""
+    nodes = []
+    values = rows
+    weights = np.ones(len(rows))
+    for level in hierarchy:
+        group = level.grouping
+        values = kernels.group_means(values, group.order, group.starts, weights, n_threads)
+        weights = level.sizes.astype(np.float64)
+        nodes.append(values)
+    return tuple(nodes)
+
+
+def check_coordinates(given: Any, n_rows: int, n_components: int) -> Array:
+    """Precomputed coordinates, one row of n_components per row of X."""
+    values: Array = np.ascontiguousarray(given, dtype=np.float64)
+    if values.shape != (n_rows, n_components) or not np.isfinite(values).all():
+        raise ValueError(
+            f"preliminary: expected finite coordinates of shape ({n_rows}, {n_components}), got "
+            f"shape {values.shape}; or use one of {', '.join(map(repr, KINDS))}"
+        )
+    return values
+
+
+def pca_source(X: Any, hierarchy: Hierarchy) -> tuple[Any, Array | None]:
+    """The paper's rule: centroids of the lowest level above which all levels have fewer than 1000
+    nodes.
+
+    X itself where even level 0 is that small. Beside them their weights: None (each counts once)
+    for the paper's tree, for communities the number of their rows. Where these are cut changes with
+    a few rows less, and so would directions that count a small piece as much as a large one.
+    """
+    large = [level for level in hierarchy.levels if level.n_nodes >= FEW_NODES]
+    if not large:
+        return X, None
+    return large[-1].centroids, large[-1].sizes.astype(
+        np.float64
+    ) if hierarchy.kind == "graph" else None
+
+
+def _random_projection(
+    X: Any, n_components: int, seed: int, standardize: bool, n_threads: int
+) -> LinearMap:
+    counts = np.ones(X.shape[0])
+    mean = column_means(X, n_threads, counts)
+    basis = np.random.default_rng(seed).uniform(-1, 1, (n_components, X.shape[1]))
+    return LinearMap(
+        mean, basis * inverse_spreads(X, mean, n_threads, counts) if standardize else basis
+    )

@@ -1,0 +1,121 @@
+"""Leading eigenvectors of symmetric positive matrices, the same bits each time.
+
+ARPACK draws a new vector from a state of its own where a Krylov space ends early, as it does for
+data with many equal variances, and gives up on some of them. Here the vectors that it draws are
+fixed, and there is a way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...core.arrays import Array
+
+_SMALL = 200  # rows up to which a full decomposition is quick
+_RESIDUAL = 1e-12  # of an eigenvector that is good enough, relative to the largest eigenvalue
+# what a new start may add to the eigenvalues if they were the leading ones, relative to the largest
+_GAIN = 1e-10
+_MOST_CYCLES = 300
+_FULL = 2000  # rows up to which a full decomposition takes over from iterations that do not end
+_NOISE = 1e-14  # eigenvalues below this part of the largest are rounding: zero
+
+Apply = Callable[[Array], Array]  # v -> A v
+
+
+def leading_eigenvectors(apply: Apply, n: int, k: int) -> Array:
+    """Leading k eigenvectors, as columns, of a symmetric matrix without negative eigenvalues; zero
+    beyond its rank.
+
+    Parameters
+    ----------
+    apply : callable
+        Multiplies a vector with the matrix.
+    n : int
+        Rows of the matrix.
+
+    Examples
+    --------
+    >>> matrix = np.diag([4.0, 9.0, 0.0])
+    >>> np.abs(leading_eigenvectors(matrix.dot, 3, 3)).round(6).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    n_basis = 2 * k + 16
+    found = None
+    if n > _SMALL and 2 * n_basis < n:
+        found = _lanczos(apply, n, k, n_basis)
+    values, vectors = _full(apply, n, k) if found is None else found
+    vectors[:, values <= _NOISE * max(values[0], 0.0)] = 0.0
+    return np.asarray(np.pad(vectors, ((0, 0), (0, k - vectors.shape[1]))))
+
+
+def _full(apply: Apply, n: int, k: int) -> tuple[Array, Array]:
+    """By a dense decomposition: it cannot fail."""
+    values, vectors = np.linalg.eigh(np.stack([apply(row) for row in np.eye(n)]))
+    return values[::-1][:k], vectors[:, ::-1][:, :k].copy()
+
+
+def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] | None:
+    """By Lanczos iteration, restarted with the leading Ritz vectors; None where it does not end
+    (and n is small).
+
+    A Krylov space holds one eigenvector of each eigenvalue. So a result stands only if a new start,
+    orthogonal to it, adds nothing.
+    """
+    random = np.random.default_rng(0)
+    # small: basis @ A @ basis.T
+    basis = np.empty((n_basis, n))
+    small = np.zeros((n_basis, n_basis))
+    n_kept = 0
+    total = -np.inf
+    start = _new_direction(random, basis[:0])
+    for _ in range(_MOST_CYCLES):
+        start, rest = _extend(apply, basis, small, n_kept, start, random)
+        values, turn = np.linalg.eigh(small)
+        n_kept = k + 6
+        kept = turn[:, : -n_kept - 1 : -1].T
+        values = values[: -n_kept - 1 : -1]
+        basis[:n_kept] = kept @ basis
+        small[:] = 0.0
+        small[np.arange(n_kept), np.arange(n_kept)] = values
+        if rest * np.abs(kept[:k, -1]).max() > _RESIDUAL * values[0]:
+            continue
+        if values[:k].sum() - total <= _GAIN * values[0]:
+            return values[:k], basis[:k].T.copy()
+        total = values[:k].sum()
+        start = _new_direction(random, basis[:n_kept])
+    return None if n <= _FULL else (values[:k], basis[:k].T.copy())
+
+
+def _extend(
+    apply: Apply, basis: Array, small: Array, n_kept: int, start: Array, random: np.random.Generator
+) -> tuple[Array, float]:
+    """Fills the basis from row n_kept on; the direction that would come next, and how much of it
+    there is.
+    """
+    rest = 0.0
+    for j in range(n_kept, len(basis)):
+        basis[j], so_far = start, basis[: j + 1]
+        image = apply(start)
+        shares = so_far @ image
+        image = image - shares @ so_far
+        again = so_far @ image  # once more: what rounding left behind
+        image -= again @ so_far
+        small[j, : j + 1] = small[: j + 1, j] = shares + again
+        rest = float(np.sqrt(image @ image))
+        if rest <= 1e-13 * np.abs(small).max():  # the space ends here: go on in another direction
+            start = _new_direction(random, so_far)
+            rest = 0.0
+        else:
+            start = image / rest
+    return start, rest
+
+
+def _new_direction(random: np.random.Generator, basis: Array) -> Array:
+    """A generic unit vector, orthogonal to the rows of basis."""
+    found = np.asarray(random.standard_normal(basis.shape[1]))
+    for _ in range(3):
+        found = found - (basis @ found) @ basis
+        found = found / np.sqrt(found @ found)
+    return found

@@ -1,0 +1,1 @@
+"""Fits: what was asked, what was decided, the fitted state, its files, growing and comparing maps."""

@@ -1,0 +1,5 @@
+"""Single cells: `nestmap.sc.tl.hnne` and `nestmap.sc.pl.hnne` (docs/single-cells.md)."""
+
+from .app.sc import pl, tl
+
+__all__ = ["pl", "tl"]

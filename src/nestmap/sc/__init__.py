@@ -1,8 +1,0 @@
-"""Single cells: maps of AnnData objects in scanpy's conventions (docs/single-cells.md).
-
-`nestmap.sc.tl.hnne(adata)` computes, `nestmap.sc.pl.hnne(adata)` draws. Neither imports scanpy or anndata.
-"""
-
-from . import pl, tl
-
-__all__ = ["pl", "tl"]

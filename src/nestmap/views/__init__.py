@@ -1,0 +1,1 @@
+"""What looks at maps: scores, pictures, the explorer."""

@@ -1,0 +1,144 @@
+"""What items are coloured by: categories as bytes, numbers as float32; of a node, what its rows
+have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array, runs
+from ...method.describe.tables import Column
+from .content import Content
+from .order import ROWS, TreeOrder
+
+MISSING = 255
+_OTHER = 254
+_ROWS_AT_ONCE = 1_000_000
+_MOST_COUNTS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """One column to colour by: values of the rows in tree order, and its entry in meta.json."""
+
+    values: Array  # uint8 codes or float32
+    record: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        return str(self.record["key"])
+
+    def of(self, tree: TreeOrder, level: int) -> Array:
+        """The value of each item of a level: a node has the most common category of its rows, or
+        their mean.
+        """
+        if level == ROWS:
+            return self.values
+        starts = tree.starts(level)
+        return (
+            _modes(self.values, starts)
+            if self.values.dtype == np.uint8
+            else _means(self.values, starts)
+        )
+
+
+def make_scales(content: Content, rows: Array) -> list[Scale]:
+    """All columns that can be coloured by; `rows` is the tree order. Nearly unique texts are left
+    out.
+    """
+    found = []
+    for i, column in enumerate(content.columns):
+        if column.is_identifier:
+            continue
+        make = _numbers if column.categories is None else _categories
+        found.append(make(f"c{i}", column, rows))
+    for i, (name, scores) in enumerate(content.quality.items()):
+        scale = _numbers(f"q{i}", Column(name, scores), rows)
+        found.append(Scale(scale.values, {**scale.record, "quality": True}))
+    return found
+
+
+def _categories(key: str, column: Column, rows: Array) -> Scale:
+    assert column.categories is not None
+    n = len(column.categories)
+    counts = np.bincount(column.values[column.values >= 0], minlength=n)
+    kept = np.arange(n)
+    if n > _OTHER:
+        kept = np.sort(np.argsort(-counts, kind="stable")[:_OTHER])
+    codes = np.full(n + 1, _OTHER, dtype=np.uint8)
+    codes[kept] = np.arange(len(kept))
+    codes[-1] = MISSING  # column.values has -1 there
+    names = [str(column.categories[i]) for i in kept]
+    numbers = counts[kept].tolist()
+    if len(kept) < n:
+        names = [*names, "(other)"]
+        numbers = [*numbers, int(counts.sum()) - sum(numbers)]
+    record = {
+        "key": key,
+        "name": column.name,
+        "kind": "category",
+        "categories": names,
+        "counts": numbers,
+    }
+    return Scale(codes[column.values][rows], record)
+
+
+def _numbers(key: str, column: Column, rows: Array) -> Scale:
+    with np.errstate(over="ignore"):
+        values = column.values[rows].astype(np.float32)
+    values[~np.isfinite(values)] = np.nan
+    known = values[~np.isnan(values)]
+    least, low, high, most = _range(known)
+    record = {
+        "key": key,
+        "name": column.name,
+        "kind": "number",
+        "min": least,
+        "max": most,
+        "low": low,
+        "high": high,
+        "missing": len(values) - len(known),
+        "time": column.is_time,
+    }
+    return Scale(values, record)
+
+
+def _range(known: Array) -> tuple[float, float, float, float]:
+    """Smallest value, the range that is worth the whole scale (from 1% to 99% of the values), and
+    the largest.
+    """
+    if not len(known):
+        return 0.0, 0.0, 1.0, 1.0
+    k = len(known) // 100
+    parts = np.partition(known, sorted({0, k, len(known) - 1 - k, len(known) - 1}))
+    least, low, high, most = (float(parts[i]) for i in (0, k, -1 - k, -1))
+    return (least, low, high, most) if high > low else (least, least, most, most)
+
+
+def _means(values: Array, starts: Array) -> Array:
+    known = ~np.isnan(values)
+    sums = np.add.reduceat(np.where(known, values, 0).astype(np.float64), starts[:-1])
+    counts = np.add.reduceat(known.astype(np.int64), starts[:-1])
+    means = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    return np.asarray(means, dtype=np.float32)
+
+
+def _modes(codes: Array, starts: Array) -> Array:
+    """The most common code of each node, of equally common ones the smallest; missing only if all
+    are.
+    """
+    found = np.empty(len(starts) - 1, dtype=np.uint8)
+    for many in runs(starts, _ROWS_AT_ONCE):
+        step = max(1, _MOST_COUNTS // 256)
+        for first in range(many.start, many.stop, step):
+            last = min(many.stop, first + step)
+            own = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
+            keys = own * 256 + codes[starts[first] : starts[last]]
+            counts = np.bincount(keys, minlength=256 * (last - first)).reshape(-1, 256)
+            best = counts[:, :MISSING].argmax(axis=1)
+            known = counts[np.arange(len(best)), best] > 0
+            found[first:last] = np.where(known, best, MISSING)
+    return found

@@ -1,0 +1,164 @@
+"""Names of clusters, and what the page tells of one: typical and odd rows, and what distinguishes
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.progress import Progress
+from ...method.describe import describe_clusters
+from ...method.describe.names import make_unique
+from ...method.describe.tables import Column, named_columns
+from ...method.describe.traits import WordCounts
+from ...method.hierarchy import Hierarchy
+from ...method.hierarchy.typical import find_extremes
+from .content import LONGEST, Content, clean
+
+MOST_NAMED = 20_000  # clusters of a level that has names
+_MOST_COMPARED = 600_000  # clusters times columns: about a minute
+_MOST_FEATURES = 100  # columns of X that clusters are described by
+_MOST_COUNTED = 300_000  # texts whose words are counted: about a minute
+_SHOWN = 6  # typical rows, and as many odd ones
+_TRAITS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class LevelPanels:
+    """The clusters of a level, by the hierarchy's numbers."""
+
+    names: list[str]
+    panels: list[dict[str, Any]]
+
+
+def named_levels(hierarchy: Hierarchy, n_columns: int) -> list[int]:
+    """Levels that get names and panels: those of so many clusters that it takes a minute or two."""
+    most = min(MOST_NAMED, _MOST_COMPARED // max(1, n_columns))
+    return [k for k, size in enumerate(hierarchy.level_sizes) if size <= most]
+
+
+def feature_columns(model: Any, X: Any) -> tuple[Column, ...]:
+    """The columns of the training rows, if they have names and are not too many."""
+    if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MOST_FEATURES:
+        return ()
+    known = None if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
+    return named_columns(X, known, model.hierarchy_.n_rows)
+
+
+def check_names(cluster_names: Any, hierarchy: Hierarchy, content: Content) -> None:
+    """Raise early for names that do not fit."""
+    if cluster_names is None or callable(cluster_names):
+        return
+    if isinstance(cluster_names, str):
+        columns = [column.name for column in content.columns if column.categories is not None]
+        if cluster_names not in columns:
+            raise ValueError(
+                f"cluster_names={cluster_names!r}: no column of metadata with categories; there "
+                f"are {columns}"
+            )
+        return
+    if not isinstance(cluster_names, Mapping):
+        raise ValueError(
+            "cluster_names: a column of metadata, a function of (level, cluster, rows), or a dict "
+            "of lists of names "
+            f"per level, got {type(cluster_names).__name__}"
+        )
+    for level, names in cluster_names.items():
+        n = hierarchy.levels[hierarchy.check_level(level)].n_nodes
+        if len(names) != n:
+            raise ValueError(
+                f"cluster_names: level {level} has {n} clusters, got {len(names)} names"
+            )
+
+
+def count_some(texts: Sequence[str] | None, progress: Progress) -> WordCounts | None:
+    """Words of the texts, of 300,000 of them at most: every second, every third, …; None where
+    there are none.
+    """
+    if texts is None:
+        return None
+    progress.begin("words of the texts")
+    step = -(-len(texts) // _MOST_COUNTED)
+    if step > 1:
+        progress.note(f"words are counted in every {step}th of {len(texts):,} texts")
+    try:
+        return WordCounts.of([text if i % step == 0 else "" for i, text in enumerate(texts)])
+    except ValueError:  # nothing but stop words, numbers, markup
+        return None
+
+
+def describe_level(
+    hierarchy: Hierarchy,
+    level: int,
+    content: Content,
+    words: WordCounts | None,
+    X: Any,
+    columns: tuple[Column, ...],
+    cluster_names: Any,
+) -> LevelPanels:
+    """Names and panels of a level."""
+    labels = hierarchy.labels(level)
+    typical, odd = find_extremes(hierarchy, level, X, _SHOWN)
+    if level == 0 and X is None:
+        odd = [rows[:0] for rows in odd]  # the distances of single rows to their leaf are not known
+    told = describe_clusters(
+        labels,
+        typical,
+        level=level,
+        columns=(*content.columns, *columns),
+        texts=words,
+        names=content.names,
+    )
+    names = _own_names(hierarchy, level, labels, content, cluster_names) or told.names
+    panels = [
+        {
+            "name": names[i],
+            "size": cluster.size,
+            "typical": _labelled(typical[i], content),
+            "odd": _labelled(odd[i], content),
+            "traits": [clean(str(t)) for t in cluster.traits[:_TRAITS]],
+        }
+        for i, cluster in enumerate(told)
+    ]
+    return LevelPanels(names, panels)
+
+
+def _labelled(rows: Array, content: Content) -> list[tuple[int, str]]:
+    return [(row, content.label(row)) for row in rows.tolist()]
+
+
+def _own_names(
+    hierarchy: Hierarchy, level: int, labels: Array, content: Content, cluster_names: Any
+) -> list[str] | None:
+    """Names that users give: by a column, a function, or a list; None where they do not."""
+    if cluster_names is None:
+        return None
+    n = hierarchy.levels[level].n_nodes
+    if isinstance(cluster_names, str):
+        column = next(column for column in content.columns if column.name == cluster_names)
+        return _by_column(column, labels, n)
+    if callable(cluster_names):
+        return [
+            clean(cluster_names(level, i, hierarchy.members(level, i)), LONGEST) for i in range(n)
+        ]
+    by_level = {hierarchy.check_level(key): given for key, given in cluster_names.items()}
+    return [clean(name, LONGEST) for name in by_level[level]] if level in by_level else None
+
+
+def _by_column(column: Column, labels: Array, n: int) -> list[str]:
+    """The most common category of each cluster, numbered where several have the same."""
+    assert column.categories is not None
+    n_kinds = len(column.categories)
+    known = column.values >= 0
+    keys, counts = np.unique(labels[known] * n_kinds + column.values[known], return_counts=True)
+    order = np.lexsort((keys, -counts, keys // n_kinds))
+    own, first = np.unique(keys[order] // n_kinds, return_index=True)
+    parts: list[list[str]] = [[] for _ in range(n)]
+    for cluster, key in zip(own.tolist(), keys[order][first].tolist(), strict=True):
+        parts[cluster] = [str(column.categories[key % n_kinds])]
+    return make_unique(parts, np.bincount(labels, minlength=n).tolist())

@@ -1,0 +1,122 @@
+"""Clusters as bars and their common rows as bands between them: two hierarchies without maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...model.comparison import Change
+from .colors import Theme
+
+_GAP = 0.25  # of the height, for the gaps between all bars of a side
+_WIDTH = 0.08  # of a bar, in widths of the axes; its inner edge is in the middle of them
+_NAMED = 0.018  # height of the lowest bar with a number beside it
+_SHOWN = 0.0005  # share of the common rows below which a band is left out
+_CURVE = 30  # points along a band
+
+
+def draw_bars(
+    axes: Any,
+    labels: tuple[Array, Array],
+    rows: tuple[Array, Array],
+    changes: tuple[Change, ...],
+    colors: tuple[Array, Array],
+    theme: Theme,
+) -> None:
+    """A bar per cluster, as high as it has rows; what takes part in one change lies at about the
+    same height.
+
+    Parameters
+    ----------
+    labels : cluster of each row, on either side
+    rows : the common rows, on either side
+    """
+    most = max(map(len, labels))
+    bars = [
+        _stack(
+            [i for change in changes for i in (change.new if side else change.old)],
+            labels[side],
+            most,
+        )
+        for side in range(2)
+    ]
+    _draw_bands(axes, bars, labels, rows, colors[0], most)
+    for side, (low, high) in enumerate(bars):
+        left = 0.5 if side else 0.5 - _WIDTH
+        axes[side].patch.set_visible(False)  # it would lie over the bands
+        axes[side].set(xlim=(0, 1), ylim=(0, 1))
+        axes[side].bar(
+            left, high - low, _WIDTH, low, align="edge", color=colors[side], linewidth=0, zorder=3
+        )
+        for i in np.flatnonzero(high - low > _NAMED):
+            at = 0.5 + (1.3 if side else -1.3) * _WIDTH
+            count = np.count_nonzero(labels[side] == i)
+            axes[side].text(
+                at,
+                (low[i] + high[i]) / 2,
+                f"{i}   {count:,} rows" if side else f"{count:,} rows   {i}",
+                color=theme.text,
+                fontsize=9,
+                va="center",
+                ha="left" if side else "right",
+            )
+
+
+def _stack(order: list[int], labels: Array, most: int) -> tuple[Array, Array]:
+    """Lower and upper ends of the bars of one side, the first in the order on top, in heights of
+    the axes.
+    """
+    sizes = np.bincount(labels) / most * (1 - _GAP)
+    gap = (1 - sizes.sum()) / (len(sizes) + 1)
+    high = np.empty(len(sizes))
+    high[order] = 1 - gap - np.cumsum(np.append(0, sizes[order][:-1] + gap))
+    return high - sizes, high
+
+
+def _draw_bands(
+    axes: Any,
+    bars: list[tuple[Array, Array]],
+    labels: tuple[Array, Array],
+    rows: tuple[Array, Array],
+    colors: Array,
+    most: int,
+) -> None:
+    """A band from each old to each new cluster, as wide as they have common rows; from the top of
+    either bar.
+    """
+    from matplotlib.patches import Polygon
+
+    figure = axes[0].figure
+    boxes = [each.get_position() for each in axes]
+    ends = [(box.x0 + box.x1) / 2 for box in boxes]
+    pairs = np.stack([labels[0][rows[0]], labels[1][rows[1]]], axis=1)
+    pairs, counts = np.unique(pairs, axis=0, return_counts=True)
+    used = [bars[0][1].copy(), bars[1][1].copy()]
+    along = np.linspace(0, 1, _CURVE)
+    blend = along * along * (3 - 2 * along)
+    for n in np.lexsort(
+        (-bars[1][1][pairs[:, 1]], -bars[0][1][pairs[:, 0]])
+    ):  # from the top: bands cross the least
+        pair = pairs[n]
+        width = counts[n] / most * (1 - _GAP)
+        tops = [used[side][pair[side]] for side in range(2)]
+        for side in range(2):
+            used[side][pair[side]] -= width
+        if counts[n] < _SHOWN * counts.sum():
+            continue
+        upper = [box.y0 + top * box.height for box, top in zip(boxes, tops, strict=True)]
+        lower = [high - width * box.height for high, box in zip(upper, boxes, strict=True)]
+        x = ends[0] + along * (ends[1] - ends[0])
+        edges = [a + blend * (b - a) for a, b in (upper, lower)]
+        outline = np.concatenate([np.stack([x, edges[0]], 1), np.stack([x, edges[1]], 1)[::-1]])
+        band = Polygon(
+            outline,
+            color=colors[pair[0]],
+            alpha=0.4,
+            linewidth=0,
+            transform=figure.transFigure,
+            zorder=0,
+        )
+        figure.add_artist(band)

@@ -1,0 +1,110 @@
+"""What the house rules count: long files and functions, many parameters, long tuples, markers.
+
+python -m tools.house            # all of src/nestmap
+python -m tools.house method     # one floor
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SOURCE = Path(__file__).parent.parent / "src" / "nestmap"
+LONG_FILE = 400  # lines
+LONG_FUNCTION = 40  # lines without docstring
+MANY_PARAMETERS = 9
+LONG_LINE = 100  # columns
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Counts:
+    """Places that break a rule, by rule."""
+
+    long_files: list[str] = field(default_factory=list)
+    long_functions: list[str] = field(default_factory=list)
+    many_parameters: list[str] = field(default_factory=list)
+    long_tuples: list[str] = field(default_factory=list)
+    parallel_assignments: list[str] = field(default_factory=list)
+    long_lines: list[str] = field(default_factory=list)
+    ignored_types: list[str] = field(default_factory=list)
+
+
+def body_length(node: Function) -> int:
+    docstring = ast.get_docstring(node)
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    return lines - (docstring.count("\n") + 1 if docstring else 0)
+
+
+def n_parameters(node: Function) -> int:
+    return len(node.args.args) + len(node.args.kwonlyargs)
+
+
+def returns_long_tuple(node: Function) -> bool:
+    found = node.returns
+    if not isinstance(found, ast.Subscript) or ast.unparse(found.value) != "tuple":
+        return False
+    parts = found.slice.elts if isinstance(found.slice, ast.Tuple) else []
+    return len(parts) > 2 and not any(isinstance(part, ast.Constant) for part in parts)
+
+
+def is_parallel(node: ast.AST) -> bool:
+    """`a, b = x, y`, but no exchange."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
+        return False
+    target = node.targets[0]
+    if not isinstance(target, ast.Tuple) or len(target.elts) != len(node.value.elts):
+        return False
+    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+    return not names & used
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            yield node
+
+
+def count(folder: Path) -> Counts:
+    counts = Counts()
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        name = path.relative_to(SOURCE)
+        lines = text.split("\n")
+        if len(lines) > LONG_FILE:
+            counts.long_files.append(f"{name} {len(lines)}")
+        for number, line in enumerate(lines, 1):
+            if len(line) > LONG_LINE:
+                counts.long_lines.append(f"{name}:{number}")
+            if "# type: ignore" in line:
+                counts.ignored_types.append(f"{name}:{number}")
+        for node in functions(tree):
+            place = f"{name}:{node.lineno} {node.name}"
+            if body_length(node) > LONG_FUNCTION:
+                counts.long_functions.append(f"{place} {body_length(node)}")
+            if n_parameters(node) >= MANY_PARAMETERS:
+                counts.many_parameters.append(f"{place} {n_parameters(node)}")
+            if returns_long_tuple(node):
+                counts.long_tuples.append(place)
+        for node in ast.walk(tree):
+            if is_parallel(node):
+                counts.parallel_assignments.append(f"{name}:{node.lineno}")
+    return counts
+
+
+def main() -> None:
+    folder = SOURCE.joinpath(*sys.argv[1:])
+    for rule, places in vars(count(folder)).items():
+        print(f"{rule}: {len(places)}")
+        for place in places:
+            print(f"  {place}")
+
+
+if __name__ == "__main__":
+    main()
