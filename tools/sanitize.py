@@ -43,7 +43,10 @@ OPTIONS = {
     "thread": {"TSAN_OPTIONS": "halt_on_error=1,ignore_noninstrumented_modules=1"},
 }
 # The editable install puts a finder first that would import the modules without sanitizers.
-SITE = "import sys\nsys.meta_path = [f for f in sys.meta_path if 'editable' not in type(f).__module__]\n"
+SITE = (
+    "import sys\n"
+    "sys.meta_path = [f for f in sys.meta_path if 'editable' not in type(f).__module__]\n"
+)
 
 
 def build(kind: str) -> Path:

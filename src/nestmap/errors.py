@@ -38,9 +38,7 @@ class ModelFileError(ValueError):
 
 
 class FarRowsWarning(UserWarning):
-    """Many of the new rows of a call are farther from all that was fitted than training rows are
-    from each other.
-    """
+    """Many new rows are farther from all that was fitted than training rows from each other."""
 
 
 class RecallWarning(UserWarning):

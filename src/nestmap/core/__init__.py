@@ -1,1 +1,1 @@
-"""What knows nothing of the method: arrays, threads, progress, kernels and their twins, input, points."""
+"""What knows nothing of the method: arrays, threads, progress, kernels and twins, input, points."""

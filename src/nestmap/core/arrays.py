@@ -46,8 +46,7 @@ def runs(starts: Array, size: int, alone: int | None = None) -> list[slice]:
 
 
 def brief_repr(thing: Any) -> str:
-    """The repr of a dataclass that holds arrays, these by their type and shape only: never longer
-    than a screen.
+    """The repr of a dataclass that holds arrays, these by type and shape only: at most a screen.
 
     Examples
     --------

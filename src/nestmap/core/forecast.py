@@ -1,21 +1,18 @@
-"""The time that a fit still takes: predicted costs of its stages, corrected by how long they really
-took.
-"""
+"""The time that a fit still takes: predicted costs, corrected by how long stages really took."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# seconds, and _PRIOR_SHARE of all that is predicted: so much must pass until the speed counts by
-# half
+# seconds, and _PRIOR_SHARE of all that is predicted: so much must pass until the
+# speed counts by half
 _PRIOR = 0.5
 _PRIOR_SHARE = 0.05
 # limits of what one stage says of the speed of the others
 _FASTEST = 0.33
 _SLOWEST = 3.0
-_DAMPED = (
-    0.6  # a slow stage may be due to a slow machine, or to data that are hard in this stage only
-)
+# a slow stage may be due to a slow machine, or to data that are hard in this stage only
+_DAMPED = 0.6
 _TRUSTED = 3.0  # the rate of a stage counts alone from a third of it on
 _STEADY = 3.0  # seconds in which an estimate gives way to a new one
 
@@ -25,10 +22,12 @@ def kind_of(stage: str) -> str:
 
     Examples
     --------
-    >>> kind_of("level 0: first neighbours of 9 rows"), kind_of("level 2: centroids"), kind_of("islands: 9 rows")
-    ('neighbours', 'upper levels', 'rows')
-    >>> kind_of("neighbours of 9 rows"), kind_of("islands: neighbours of 9 rows"), kind_of("communities of 4 nodes")
-    ('graph', 'island graph', 'communities')
+    >>> stages = ("level 0: first neighbours of 9 rows", "level 2: centroids", "islands: 9 rows")
+    >>> [kind_of(stage) for stage in stages]
+    ['neighbours', 'upper levels', 'rows']
+    >>> stages = ("neighbours of 9 rows", "islands: neighbours of 9 rows", "communities of 4 nodes")
+    >>> [kind_of(stage) for stage in stages]
+    ['graph', 'island graph', 'communities']
     """
     if stage.startswith("level 0"):
         return "neighbours" if "first" in stage else "centroids"
@@ -75,9 +74,7 @@ class Forecast:
         self.began = now
 
     def left(self, share: float, stage_left: float | None, now: float) -> float | None:
-        """Seconds that are left of the fit; the running stage is at `share` and would take
-        `stage_left` more.
-        """
+        """Seconds left of the fit; the running stage is at `share` and has `stage_left` to go."""
         kinds = [*self.costs]
         if self.kind not in kinds:
             return None
@@ -85,9 +82,8 @@ class Forecast:
         prior = _PRIOR + _PRIOR_SHARE * sum(self.costs.values())
         here = self.spent + now - self.began
         cost = self.costs[self.kind]
-        known = (
-            share * cost if here > share * cost else 0.0
-        )  # what went slower than predicted tells so at once
+        # what went slower than predicted tells so at once
+        known = share * cost if here > share * cost else 0.0
         ratio = (self.passed + (here if known else 0.0) + prior) / (self.predicted + known + prior)
         speed = min(max(ratio**_DAMPED, _FASTEST), _SLOWEST)
         expected = max(speed * cost - here, 0.0)

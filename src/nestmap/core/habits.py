@@ -12,12 +12,30 @@ P = ParamSpec("P")
 
 _FIRST = "the hierarchy needs first neighbours only, and there is no number to choose"
 _FORCES = "the islands find their own steps, and the same data give the same map"
-_START = "preliminary= says where the map starts: 'pca_centroids', 'pca', 'random_projection', 'random' or coordinates"
-_SEARCH = "neighbors='auto', 'exact' or 'approximate' says how neighbours are found, target_recall= how well"
-_TIGHT = "tightness= (1 is about t-SNE's balance, more makes smaller islands with wider seas) says how close rows lie"
-_LEVELS = "hierarchy_.labels(level) and hierarchy_.labels(n_clusters=K) give coarser and finer clusters of one fit"
-_SUPERVISED = "labels are used for nothing; compare them afterwards, with nestmap.metrics or plot(model, color=y)"
-_GIVEN = "neighbors= takes an (n, k) array of indices, a pair (indices, distances) or a sparse matrix of distances"
+_START = (
+    "preliminary= says where the map starts: 'pca_centroids', 'pca', 'random_projection', "
+    "'random' or coordinates"
+)
+_SEARCH = (
+    "neighbors='auto', 'exact' or 'approximate' says how neighbours are found, "
+    "target_recall= how well"
+)
+_TIGHT = (
+    "tightness= (1 is about t-SNE's balance, more makes smaller islands with wider seas) "
+    "says how close rows lie"
+)
+_LEVELS = (
+    "hierarchy_.labels(level) and hierarchy_.labels(n_clusters=K) give coarser and finer "
+    "clusters of one fit"
+)
+_SUPERVISED = (
+    "labels are used for nothing; compare them afterwards, with nestmap.metrics or "
+    "plot(model, color=y)"
+)
+_GIVEN = (
+    "neighbors= takes an (n, k) array of indices, a pair (indices, distances) or a "
+    "sparse matrix of distances"
+)
 
 # What people who know umap-learn, openTSNE, scikit-learn, PaCMAP, hnne, FINCH or HDBSCAN ask for.
 INSTEAD = {

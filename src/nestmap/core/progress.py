@@ -1,6 +1,4 @@
-"""What verbose=1 shows and what a callback gets: the stages, how much is done, and the time that is
-left.
-"""
+"""What verbose=1 shows and what a callback gets: stages, how much is done, the time left."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ class Progress:
         self._clear()
 
     def expect(self, costs: Mapping[str, float]) -> None:
-        """What the stages will take, by kind and in their order: events tell the time left of the
-        whole fit.
-        """
+        """What the stages will take, by kind and in order: events tell the time left of the fit."""
         self.forecast = Forecast(costs)
 
     @property
@@ -82,8 +78,9 @@ class Progress:
         self._tell(0.0, None)
 
     def share(self, done: float) -> None:
-        """The running stage is `done` (0 to 1) finished: a line every two seconds, an event ten
-        times a second.
+        """The running stage is `done` (0 to 1) finished.
+
+        A line every two seconds, an event ten times a second.
         """
         now = perf_counter()
         if done < self.last:  # another pass over the same data: its speed is its own
@@ -97,7 +94,8 @@ class Progress:
             stage_left = self._seconds_left(done, now)
             fit_left = self._fit_left(done, stage_left, now)
             self._say(
-                f"{self.stage} … {100 * done:.0f}%{in_words(stage_left if fit_left is None else fit_left)}"
+                f"{self.stage} … {100 * done:.0f}%"
+                f"{in_words(stage_left if fit_left is None else fit_left)}"
             )
         if self.stage and self.callback is not None and now - self.told >= _EVENT_EVERY:
             self.told = now

@@ -17,15 +17,12 @@ from threadpoolctl import ThreadpoolController
 P = TypeVar("P")
 T = TypeVar("T")
 _WAKE_EVERY = 0.1  # seconds
-_MOST_THREADS = (
-    512  # more gain nothing on fewer cores, and each takes memory; results do not depend on it
-)
+# more gain nothing on fewer cores, and each takes memory; results do not depend on it
+_MOST_THREADS = 512
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads: None and -1 mean all cores that this process may use; at most 512, or one
-    per core.
-    """
+    """Number of threads: None and -1 mean all usable cores; at most 512, or one per core."""
     if n_jobs is None or n_jobs == -1:
         return int(cpu_count())
     if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
@@ -45,8 +42,7 @@ class _Own(local):
 
 
 class _BlasLimit:
-    """One BLAS thread from the first that enters until the last that leaves, who restores what
-    there was.
+    """One BLAS thread from the first that enters until the last that leaves and restores what was.
 
     Most libraries have one number of threads for the process. Each user restoring what it found
     would not do there: of two that overlap, the second finds 1. Some have a number per thread; each
@@ -66,9 +62,8 @@ class _BlasLimit:
 
     def enter(self) -> None:
         with self.lock:
-            if self.n_modules != len(
-                sys.modules
-            ):  # to look takes 10 ms, and libraries come with modules
+            # to look takes 10 ms, and libraries come with modules
+            if self.n_modules != len(sys.modules):
                 self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
                 self.n_modules = len(sys.modules)
             for library in self.libraries:
@@ -113,8 +108,9 @@ class _BlasLimit:
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
-    """Set the number of threads whoever had set it last: threadpoolctl 3.8 ignores all threads but
-    the first.
+    """Set the number of threads, whoever set it last.
+
+    threadpoolctl 3.8 ignores all threads but the first.
     """
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
@@ -167,8 +163,7 @@ def map_blocks(
     if n_threads == 1 or len(parts) < 2:
         return [*_one_by_one(function, parts, progress)]
     work = _Work(function, parts)
-    # Each thread takes the next part when it is free: no queue of futures, so nothing to be
-    # cancelled.
+    # Each thread takes the next part when it is free: no queue of futures to cancel.
     with ThreadPoolExecutor(min(n_threads, len(parts))) as pool:
         try:
             running = {pool.submit(work.run) for _ in range(min(n_threads, len(parts)))}
@@ -190,8 +185,7 @@ class _Left(Exception):
 
 
 class Beside(Generic[T]):
-    """A function that runs in a thread of its own while the calling thread goes on; `result` waits
-    for it.
+    """A function in a thread of its own while the calling thread goes on; `result` waits for it.
 
     It gets a callable that it is to tell the share of its work that is done. Where the block is
     left without the result, by an error or Ctrl-C, that callable raises, which ends the function.
@@ -236,14 +230,14 @@ class Beside(Generic[T]):
         self._done = done
 
     def result(self, progress: Callable[[float], None] | None = None) -> T:
-        """What the function returned, or what it raised; `progress` is told its share, in the
-        calling thread.
+        """What the function returned or raised.
+
+        `progress` is told its share, in the calling thread.
         """
         if self._running is None:
             return self._function(progress)
-        while (
-            not self._running.done()
-        ):  # wake up now and then: for progress, and for Ctrl-C on Windows
+        # wake up now and then: for progress, and for Ctrl-C on Windows
+        while not self._running.done():
             wait([self._running], timeout=_WAKE_EVERY)
             if progress:
                 progress(self._done)

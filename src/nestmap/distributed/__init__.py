@@ -1,1 +1,1 @@
-"""dask: fits on a cluster, and new rows placed chunk by chunk. dask is imported where it is used."""
+"""dask: fits on a cluster, and new rows placed chunk by chunk. dask is imported where used."""

@@ -1,5 +1,4 @@
-"""Borders of parts, where neighbours belong to different ones: how far away the guests of a part
-may live.
+"""Borders of parts, where neighbours belong to different ones: how far away guests may live.
 
 The approximate search of a part meets its guests, too, so a pair of rows is found if any part holds
 both. How far is far enough, and how many parts there must be so that each has room for its guests,
@@ -20,16 +19,8 @@ from .division import MOST_MEMBERS, Division, divide
 
 _SAMPLED = 20_000
 _FEWER = 4  # times fewer rows tell how distances grow
-_MEMBERS = (
-    1.25,
-    1.5,
-    1.75,
-    2.0,
-    2.25,
-    2.5,
-    2.75,
-    MOST_MEMBERS,
-)  # of the largest part, in parts of average size
+# of the largest part, in parts of average size
+_MEMBERS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, MOST_MEMBERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +32,7 @@ class Borders:
     most: float  # share of all rows that a part has room for
 
     def reach(self, division: Division, share: float) -> float:
-        """The least margin of guests at which this share of neighbours is to meet, as far as there
-        is room.
-        """
+        """The least margin of guests at which this share of neighbours meets, as room allows."""
         margins, needed = self._margins(division)
         most = min(len(needed) - 1, int(self.most * len(needed)))
         room = np.partition(margins, most, axis=0)[most].min()
@@ -64,16 +53,14 @@ class Borders:
 
 
 def _enough(needed: Array, share: float) -> float:
-    return float(
-        max(0.0, np.sort(needed)[min(len(needed) - 1, int(share * len(needed)))])
-    )  # -inf: they share theirs
+    # -inf: they share theirs
+    return float(max(0.0, np.sort(needed)[min(len(needed) - 1, int(share * len(needed)))]))
 
 
 def divide_for_guests(
     points: PointSet, most_parts: int, columns: int, reducer: Reducer | None, share: float
 ) -> tuple[Division, Borders]:
-    """The fewest parts, up to `most_parts`, of which each has room for its guests if so many
-    neighbours are to meet.
+    """The fewest parts, up to `most_parts`, with room for guests if so many neighbours are to meet.
 
     Of `most_parts` parts each would have room for `MOST_MEMBERS` times its own rows.
     """

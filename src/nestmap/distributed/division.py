@@ -1,5 +1,4 @@
-"""Rows divided into parts that one worker has room for: cells of a sample, joined to parts of about
-equal size.
+"""Rows in parts that one worker has room for: cells of a sample, joined to about equal sizes.
 
 Boxes around the cells tell what cannot be near. They bound distances whatever the division is, so
 it decides the order of work for an exact search and never its result.
@@ -46,12 +45,10 @@ class Division:
     # of each cell, the smallest and largest coordinates of its rows; inf and -inf for none
     lows: Array
     highs: Array
-    reach: float = (
-        -1.0
-    )  # guests of a part are rows of others with no larger margin to it; below 0: there are none
-    begins: Array = field(
-        default_factory=lambda: np.zeros(1, dtype=np.int64)
-    )  # `starts` with the guests counted
+    # guests of a part are rows of others with no larger margin to it; below 0: there are none
+    reach: float = -1.0
+    # `starts` with the guests counted
+    begins: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
     @property
     def n_parts(self) -> int:
@@ -72,8 +69,7 @@ class Division:
         return nearest_centre(z, self.centres, 1)
 
     def margins(self, z: Array, cells: Array, apart: Array | None = None) -> Array:
-        """How far each part is from rows of these cells, and -inf for their own part; `apart`: of
-        `cells_apart`.
+        """How far each part is from rows of these cells, -inf: their own; `apart`: `cells_apart`.
 
         That is, about, the distance to the plane midway between the nearest centres of both parts.
         """
@@ -86,9 +82,7 @@ class Division:
         return out
 
     def cells_apart(self) -> Array:
-        """Distance of the centre of each cell to the nearest one of each part, but 1 for its own
-        part.
-        """
+        """Distance of the centre of each cell to the nearest one of each part; 1 for its own."""
         squared = (
             self._nearest(self.centres) + np.einsum("ij,ij->i", self.centres, self.centres)[:, None]
         )
@@ -97,7 +91,7 @@ class Division:
         return np.asarray(apart)
 
     def _nearest(self, z: Array) -> Array:
-        """Squared distances of rows to the nearest centre of each part, less the square of the row."""
+        """Squared distances of rows to the nearest centre of each part, less the row's square."""
         by_part = np.argsort(self.part_of_cell, kind="stable")
         centres = self.centres[by_part]
         starts = np.searchsorted(self.part_of_cell[by_part], np.arange(self.n_parts))
@@ -121,9 +115,7 @@ class Division:
         return rows.astype(np.int32), parts.astype(np.uint16)
 
     def near_parts(self, z: Array, reach: Array, own: int) -> list[Array]:
-        """For each part the rows that may have a neighbour there, nearer than their reach or as
-        near.
-        """
+        """For each part the rows that may have a neighbour there, within their reach."""
         asked: list[list[Array]] = [[np.empty(0, dtype=np.int64)] for _ in range(self.n_parts)]
         slack = _SLACK * float(np.abs(z).max(initial=0.0) + np.abs(self.centres).max())
         filled = self.lows[:, 0] <= self.highs[:, 0]
@@ -135,9 +127,8 @@ class Division:
                 if p == own or len(cells) == 0:
                     continue
                 whole = self.lows[cells].min(axis=0)[None], self.highs[cells].max(axis=0)[None]
-                rows = np.flatnonzero(
-                    self._gaps(x, *whole)[:, 0] <= within
-                )  # most are ruled out at once
+                # most are ruled out at once
+                rows = np.flatnonzero(self._gaps(x, *whole)[:, 0] <= within)
                 gaps = self._gaps(x[rows], self.lows[cells], self.highs[cells])
                 asked[p].append(rows[(gaps <= within[rows, None]).any(axis=1)] + block.start)
         return [np.concatenate(found) for found in asked]
@@ -172,9 +163,7 @@ class Division:
 
 @lru_cache(maxsize=2)
 def load_division(store: Store, version: str) -> Division:
-    """What the client wrote; read once per worker. `version` tells two contents of the same file
-    apart.
-    """
+    """What the client wrote; read once per worker. `version` tells contents of a file apart."""
     found = store.load("division")
     reducer = Reducer(found["mean"], found["directions"], str(found["norm"]))
     return Division(
@@ -194,9 +183,7 @@ def load_division(store: Store, version: str) -> Division:
 def divide(
     points: PointSet, n_parts: int, columns: int, reducer: Reducer | None = None
 ) -> Division:
-    """Cells and parts of all rows, from a random sample of them; `reducer`: directions that are
-    known.
-    """
+    """Cells and parts of all rows, from a random sample of them; `reducer`: known directions."""
     with single_threaded_blas():
         reducer = reducer or fit_reducer(points, most=columns)  # those that one machine would take
     n_cells = min(CELLS_PER_PART * n_parts, MOST_CELLS)
@@ -225,9 +212,7 @@ def divide(
 
 
 def _join_cells(centres: Array, weights: Array, n_parts: int) -> Array:
-    """The part of each cell: cells are halved by weight across their main direction, again and
-    again.
-    """
+    """The part of each cell: cells are halved by weight across their main direction, repeatedly."""
     part_of = np.zeros(len(centres), dtype=np.int64)
     todo = [(np.arange(len(centres)), n_parts)]
     n_done = 0
@@ -262,9 +247,7 @@ def boxes(z: Array, cells: Array, n_cells: int) -> tuple[Array, Array]:
 
 
 def per_row(n: int, width: int, dtype: Any, method: str) -> int:
-    """Memory per row of a part while its neighbours are searched: the row, short rows, panels,
-    lists.
-    """
+    """Memory per row of a part while neighbours are searched: row, short rows, panels, lists."""
     columns = min(most_columns(n), -(-width // 16) * 16)
     row_bytes = width * row_dtype(dtype).itemsize
     short = 4.5 * columns + 4

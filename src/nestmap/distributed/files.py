@@ -17,8 +17,7 @@ _CHUNK_BYTES = 64_000_000
 def open_files(
     path: str, columns: list[str] | None = None, key: str | None = None
 ) -> tuple[Any, tuple[str, ...] | None]:
-    """A dask array of the rows of a .npy file, a zarr array or parquet files ('*.parquet', or a
-    folder of them).
+    """A dask array of the rows of a .npy file, a zarr array or parquet files ('*.parquet', folder).
 
     `columns`: of parquet, by name (None: all that hold numbers); `key`: the array in a zarr group.
     Also gives the names of the columns, if they have any.

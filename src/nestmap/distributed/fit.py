@@ -155,9 +155,7 @@ def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan
 
 
 def _plan(model: Any, rows: Any, metric: Any, n: int, large: bool) -> Plan:
-    """The plan as one machine would make it; only the search of rows in parts does not need the
-    client's memory.
-    """
+    """The plan as one machine would make it; only a search in parts needs no memory here."""
     own = memory_budget(None)
     plan: Plan = model._plan(rows, metric, Budget(2**62, False) if large else own, n)
     plan = replace(plan, budget=own.size)
@@ -187,9 +185,9 @@ def _n_parts(X: Any, metric: Any, method: str, room: int) -> int:
     if n_parts > MOST_CELLS:
         least = int(SPARE * room * n_parts / MOST_CELLS) + FIXED
         raise MemoryBudgetError(
-            f"X: {X.shape[0]} rows would be searched in {n_parts} parts, and there can be "
-            f"{MOST_CELLS}: give workers "
-            f"more memory, and max_memory='{-(-least // 1_000_000)}MB' or more"
+            f"X: {X.shape[0]} rows would be searched in {n_parts} parts, "
+            f"and there can be {MOST_CELLS}: give workers more memory, "
+            f"and max_memory='{-(-least // 1_000_000)}MB' or more"
         )
     return n_parts
 
@@ -210,16 +208,16 @@ def _check_metric(model: Any, width: int) -> None:
 
 
 def _check_room(room: int, limit: int | None) -> None:
-    """Raise for parts that leave a worker no room; others are not taken, since approximate results
-    depend on them.
+    """Raise for parts that leave a worker no room.
+
+    Others are not taken: approximate results depend on the parts.
     """
     needed = int(SPARE * room) + FIXED
     if limit is not None and needed > limit:
         raise MemoryBudgetError(
-            f"a task of this fit takes up to {format_size(needed)}, and a worker may use "
-            f"{format_size(limit)} per "
-            "thread; give workers more memory or fewer threads, or "
-            f"max_memory='{limit // 1_000_000}MB'"
+            f"a task of this fit takes up to {format_size(needed)}, "
+            f"and a worker may use {format_size(limit)} per thread; "
+            f"give workers more memory or fewer threads, or max_memory='{limit // 1_000_000}MB'"
         )
 
 
@@ -229,15 +227,13 @@ def _check_chunks(X: Any, limit: int | None) -> None:
     row_bytes = X.shape[1] * X.dtype.itemsize
     if limit is not None and 2 * largest * row_bytes + FIXED > 0.8 * limit:
         raise MemoryBudgetError(
-            f"X: a worker may use {format_size(limit)} per thread, and "
-            f"{chunk_advice(largest, row_bytes, limit)}"
+            f"X: a worker may use {format_size(limit)} per thread, "
+            f"and {chunk_advice(largest, row_bytes, limit)}"
         )
 
 
 def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array, float]:
-    """Rows that the workers have checked, in the shared folder or in memory, their hashes, and
-    their unit.
-    """
+    """Rows that the workers have checked, in the folder or in memory, their hashes, and unit."""
     sizes = X.chunks[0]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     file = None if store is None else store.rows.create()

@@ -1,4 +1,4 @@
-"""What dask gives: arrays and frames, recognised without importing dask, checked before any work."""
+"""What dask gives: arrays and frames, recognised without importing dask, checked first."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def active_client() -> Any:
         return distributed.default_client()
     except ValueError as error:
         raise ValueError(
-            "fit of a dask array: there is no client; start one first, distributed.Client() for "
-            "the cores of this "
-            "machine or Client('tcp://…') for a cluster, or pass an array: X.compute()"
+            "fit of a dask array: there is no client; start one first, distributed.Client() "
+            "for the cores of this machine or Client('tcp://…') for a cluster, "
+            "or pass an array: X.compute()"
         ) from error
 
 
 def row_chunks(X: Any, name: str = "X") -> Any:
-    """A dask array of numbers whose chunks are whole rows of known sizes, from an array or a frame."""
+    """A dask array of numbers in chunks of whole rows of known sizes, from an array or a frame."""
     if is_frame(X):
         check_columns(X, name)
         X = X.to_dask_array(lengths=True)
@@ -59,8 +59,8 @@ def row_chunks(X: Any, name: str = "X") -> Any:
     sizes = X.chunks[0]
     if any(math.isnan(size) for size in sizes):
         raise ValueError(
-            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes(), which reads "
-            "it, and fit that"
+            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes(), "
+            "which reads it, and fit that"
         )
     check_n_rows(X.shape[0], name)
     if len(X.chunks[1]) > 1:
@@ -74,14 +74,14 @@ def check_shape(X: Any, name: str = "X") -> None:
     """Raise unless a dask array has two dimensions and holds numbers."""
     if X.ndim != 2:
         raise ValueError(
-            f"{name}: a dask array of {X.ndim} dimensions, shape {X.shape}; it must be 2-D, one "
-            "row per point"
+            f"{name}: a dask array of {X.ndim} dimensions, shape {X.shape}; "
+            "it must be 2-D, one row per point"
         )
     check_dtype(np.dtype(X.dtype), name)
     if math.isnan(X.shape[1]):
         raise ValueError(
-            f"{name} has an unknown number of columns: call {name}.compute_chunk_sizes(), and fit "
-            "that"
+            f"{name} has an unknown number of columns: "
+            f"call {name}.compute_chunk_sizes(), and fit that"
         )
     if X.shape[1] == 0 or X.shape[0] == 0:
         raise ValueError(

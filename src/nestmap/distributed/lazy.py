@@ -1,6 +1,4 @@
-"""New rows in dask arrays and frames, placed chunk by chunk when the result is computed; by any
-scheduler.
-"""
+"""New rows in dask arrays and frames, placed by chunk when computed; by any scheduler."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ _NOT_NEEDED = ("embedding_", "labels_", "callback", "_sklearn_output_config")
 
 
 def transform_chunks(model: Any, X: Any, return_distance: bool) -> Any:
-    """`HNNE.transform` of a dask array or frame: positions, or positions and distances, as dask
-    arrays.
-    """
+    """`HNNE.transform` of a dask array or frame: positions, or with distances, as dask arrays."""
     d = model._fitted.layout.positions.shape[1]
     found = _map_rows(_place, model, X, (), d + 1, np.float64)
     return (found[:, :d], found[:, d]) if return_distance else found[:, :d]
@@ -81,15 +77,12 @@ def _check_width(model: Any, n_columns: int) -> None:
     if n_columns != model.n_features_in_:
         raise ValueError(
             f"X has {n_columns} features, but {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as "
-            "input"
+            f"{model.n_features_in_} features as input"
         )
 
 
 def _for_workers(model: Any, names: bool) -> Any:
-    """The model without what placing rows does not need; one thread per chunk, as dask runs several
-    at once.
-    """
+    """The model without what placing rows does not need; one thread: dask runs several chunks."""
     sent: Any = object.__new__(type(model))
     left_out = _NOT_NEEDED if names else (*_NOT_NEEDED, "feature_names_in_")
     sent.__dict__ = {name: value for name, value in vars(model).items() if name not in left_out}
@@ -100,9 +93,7 @@ def _for_workers(model: Any, names: bool) -> Any:
 
 
 def _to_workers(value: Any, n_bytes: int) -> Any:
-    """A value that all chunks need, once: what is large goes to the workers of a client, not into
-    the graph.
-    """
+    """A value that all chunks need, once: large ones go to a client's workers, not to the graph."""
     from dask import delayed
 
     if n_bytes > _LARGE and "distributed" in sys.modules:

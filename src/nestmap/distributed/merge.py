@@ -1,6 +1,4 @@
-"""From first neighbours to nodes, where one process has no room for it: the tasks of `pointers.py`
-in rounds.
-"""
+"""From first neighbours to nodes that outgrow one process: the tasks of `pointers.py` in rounds."""
 
 from __future__ import annotations
 
@@ -89,9 +87,7 @@ class Merge:
         *more: Any,
         by_part: Sequence[tuple[Any, ...]] | None = None,
     ) -> list[Any]:
-        """What a task gives for each part that has rows; `by_part`: more arguments, others for
-        each.
-        """
+        """What a task gives for each part that has rows; `by_part`: more arguments, for each."""
         last = [()] * len(self._parts) if by_part is None else by_part
         arguments = [
             (self.store, self.version, p, *more, *own)
@@ -166,9 +162,7 @@ class Merge:
 
 
 def number_roots(found: list[Roots]) -> tuple[Array, Array]:
-    """The roots of all components, ascending, and the numbers of these: by their lowest rows, as on
-    one machine.
-    """
+    """Roots of all components, ascending, and their numbers: by lowest rows, as on one machine."""
     roots = np.concatenate([each.roots for each in found])
     lowest = np.concatenate([each.lowest for each in found])
     order = np.lexsort((lowest, roots))

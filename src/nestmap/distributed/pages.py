@@ -28,9 +28,7 @@ T = TypeVar("T")
 
 
 def keeps_pages(task: Callable[P, T]) -> Callable[P, T]:
-    """The same task, with a malloc that keeps what it may need again; what is left of it goes back
-    at the end.
-    """
+    """The same task, with a malloc that keeps what it may need; the rest goes back at the end."""
 
     @wraps(task)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

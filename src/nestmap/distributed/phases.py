@@ -1,6 +1,4 @@
-"""Phases of a fit on a cluster: tasks with readable names, their progress, and errors that say what
-to do.
-"""
+"""Phases of a fit on a cluster: tasks with readable names, progress, errors that say what to do."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ _NOBODY = 300.0
 
 
 class Phases:
-    """Runs the tasks of one fit on a client's workers; counts tasks, and bytes read from and
-    written to the store.
-    """
+    """Runs the tasks of one fit on a client's workers; counts tasks, and bytes read and written."""
 
     def __init__(self, client: Any, progress: Progress) -> None:
         self.client = client
@@ -55,15 +51,16 @@ class Phases:
             found = self._ask_workers(survey)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                f"workers need nestmap {__version__}, as this process: pip install "
-                f"nestmap=={__version__} where "
-                f"they run, or client.register_plugin(distributed.PipInstall(['nestmap=={__version__}'])) ({error})"
+                f"workers need nestmap {__version__}, as this process: "
+                f"pip install nestmap=={__version__} where they run, "
+                f"or client.register_plugin(distributed.PipInstall(['nestmap=={__version__}'])) "
+                f"({error})"
             ) from error
         others = sorted({version for version, _, _ in found.values()} - {__version__})
         if others:
             raise RuntimeError(
-                f"workers have nestmap {', '.join(others)}, this process {__version__}: install "
-                "the same everywhere"
+                f"workers have nestmap {', '.join(others)}, this process {__version__}: "
+                "install the same everywhere"
             )
         limits = [limit // max(1, n_threads) for _, limit, n_threads in found.values() if limit]
         return min(limits) if limits else None
@@ -106,8 +103,9 @@ class Phases:
     def results(
         self, name: str, what: str, futures: list[Any], advice: str, keep: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Number and result of each task, as they finish; `what` the stage is called, `advice` if
-        memory runs out.
+        """Number and result of each task, as they finish.
+
+        `what` is what the stage is called, `advice` what to do if memory runs out.
 
         Tasks are released as they finish, unless others depend on them (`keep`). All are cancelled
         if one fails.
@@ -125,9 +123,8 @@ class Phases:
             done = True
         except self.distributed.KilledWorker as error:
             raise MemoryBudgetError(
-                f"the phase {name!r} of the fit was given up: workers died of it again and again, "
-                "most likely out of "
-                f"memory; {advice} ({error})"
+                f"the phase {name!r} of the fit was given up: workers died of it again and "
+                f"again, most likely out of memory; {advice} ({error})"
             ) from error
         finally:
             if not done:
@@ -151,12 +148,11 @@ class Phases:
                 looked = now
                 if since and now - since >= _NOBODY:
                     raise RuntimeError(
-                        f"the phase {name!r} of the fit was given up: the cluster has had no "
-                        "workers for "
-                        f"{_NOBODY:.0f} seconds. Dask gives up a worker that died and is not back "
-                        "soon (in local "
-                        "clusters: distributed.deploy.lost-worker-timeout, 15 seconds): start "
-                        "workers, and fit again"
+                        f"the phase {name!r} of the fit was given up: "
+                        f"the cluster has had no workers for {_NOBODY:.0f} seconds. "
+                        "Dask gives up a worker that died and is not back soon (in local "
+                        "clusters: distributed.deploy.lost-worker-timeout, 15 seconds): "
+                        "start workers, and fit again"
                     )
             time.sleep(_PAUSE)
 
@@ -167,9 +163,8 @@ class Phases:
             folder = Path(tempfile.mkdtemp(prefix="nestmap-cluster-", dir=default_folder()))
         else:
             _remove_left(work_dir)
-            folder = (
-                work_dir.resolve() / f"{CLUSTER}{self.token}"
-            )  # workers have folders of their own
+            # workers have folders of their own
+            folder = work_dir.resolve() / f"{CLUSTER}{self.token}"
             folder.mkdir(parents=True)
         lock = take_lock(folder / "lock", f"work_dir={str(folder)!r}")
         try:
@@ -181,10 +176,9 @@ class Phases:
             ]
             if blind:
                 raise ValueError(
-                    f"work_dir: {len(blind)} workers, such as {blind[0]}, cannot write to "
-                    f"{folder}; give "
-                    "work_dir= a folder that this process and all workers share (NFS, Lustre, "
-                    "EFS, …)"
+                    f"work_dir: {len(blind)} workers, such as {blind[0]}, "
+                    f"cannot write to {folder}; give work_dir= a folder that this process and "
+                    "all workers share (NFS, Lustre, EFS, …)"
                 )
             yield str(folder)
         finally:
@@ -206,7 +200,10 @@ def chunk_advice(chunk_rows: int, row_bytes: int, limit: int | None) -> str:
     """What to do if chunks are too large for the workers."""
     size = f"the largest chunk has {chunk_rows} rows, {format_size(chunk_rows * row_bytes)}"
     rows = max(1, (limit // 8 if limit else 100_000_000) // max(1, row_bytes))
-    return f"{size}: use X.rechunk({{0: {min(rows, max(1, chunk_rows // 2))}}}), or give workers more memory"
+    return (
+        f"{size}: use X.rechunk({{0: {min(rows, max(1, chunk_rows // 2))}}}), "
+        "or give workers more memory"
+    )
 
 
 def in_order(

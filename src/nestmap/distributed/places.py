@@ -129,9 +129,7 @@ def place_leaves(
 
 
 def _surroundings(files: LeafFiles, first: int, last: int) -> tuple[Array, Array, Array]:
-    """Centres and anchors of some leaves and, behind them, of those around them; and which these
-    are.
-    """
+    """Centres and anchors of some leaves and, behind them, of those around; and which these are."""
     around = files.around.read(first, last)
     inside = (around >= first) & (around < last)
     others = np.unique(around[~inside])
@@ -147,9 +145,7 @@ def _surroundings(files: LeafFiles, first: int, last: int) -> tuple[Array, Array
 
 
 def place_bytes(row_bytes: int, n_components: int, n_columns: int) -> int:
-    """What a task takes for each row that it puts to its place, about: the row, offsets, a share in
-    a frame.
-    """
+    """What a task takes for each row that it places, about: row, offsets, a share in a frame."""
     return row_bytes + 24 * n_components + n_columns
 
 
@@ -180,9 +176,7 @@ class ClusterRows:
         return np.asarray(file.mapped("r+"))
 
     def place(self, own: Anchored) -> tuple[Placement, Array]:
-        """As `place_rows`. Other frames than those of rows, and those of a single leaf, are made
-        here.
-        """
+        """As `place_rows`. Other frames than those of rows, or of a single leaf, are made here."""
         local = (
             own.arrangement.fresh
             if isinstance(own.arrangement, OldArrangement)
@@ -226,9 +220,7 @@ class ClusterRows:
     def _place(
         self, files: LeafFiles, source: Source, leaves: Leaves, starts: Array, homes: Array
     ) -> Placed:
-        """What the tasks give, in the order of rows and of leaves; `homes`: the part that each run
-        is at home in.
-        """
+        """What the tasks give, in order of rows and leaves; `homes`: the home part of each run."""
         each = place_bytes(self.store.rows.row_bytes, files.n_components, files.n_columns)
         most = max(1, BLOCK_BYTES // each)
         tasks = []
@@ -273,9 +265,7 @@ class ClusterRows:
     def _write_items(
         self, files: LeafFiles, source: Source, leaves: Leaves, part: slice, first: int
     ) -> None:
-        """Where the rows of a task are, and how many rows each stands for; counts those from other
-        parts.
-        """
+        """Where the rows of a task are, how many each stands for; counts those from other parts."""
         items = leaves.grouping.items_of(leaves.along[part])
         at = source.at(leaves, items)
         phases = self.phases

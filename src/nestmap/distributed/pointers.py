@@ -1,5 +1,4 @@
-"""Components of first neighbours that one process has no room for: pointers that jump, part by
-part, in rounds.
+"""Components of neighbours that one process has no room for: pointers jump by part, in rounds.
 
 Every item points to its first neighbour. In a round each pointer jumps to where that of its target
 points, and the lowest item on the way is taken along: soon all pointers are on the cycle that their
@@ -47,8 +46,7 @@ class Nodes:
 
 
 def follow_inside(links: Array, first: int) -> Array:
-    """Pointers of items first, first + 1, …, followed as long as they stay among them, or for some
-    jumps.
+    """Pointers of items first, first + 1, …, followed while they stay there, or for some jumps.
 
     Examples
     --------
@@ -94,15 +92,12 @@ def jump_part(store: Store, version: str, p: int, n_rounds: int) -> bool:
 
 @keeps_pages
 def root_part(store: Store, version: str, p: int, n_rounds: int) -> Roots:
-    """What roots the items of a part have. Strays are written, sorted by their root, to the places
-    of the part.
-    """
+    """What roots the items of a part have. Strays are written, sorted by root, to its places."""
     division = load_division(store, version)
     first, last = _own(division, p)
     found = store.pointers[n_rounds % 2].read(first, last)[:, 2]
-    roots, lowest = np.unique(
-        found, return_index=True
-    )  # items of a part come in the order of their rows
+    # items of a part come in the order of their rows
+    roots, lowest = np.unique(found, return_index=True)
     away = np.flatnonzero((found < first) | (found >= last))
     away = away[np.argsort(found[away], kind="stable")]
     store.numbers("strays").write(first, away + first)
@@ -120,8 +115,7 @@ def mean_part(
     begin: int,
     strays: list[tuple[int, int]],
 ) -> None:
-    """Write the components of the items of a part, and centroids and sizes of those whose root is
-    in the part.
+    """Write components of the items of a part, and centroids and sizes of those rooted in it.
 
     These come from `begin` on in the files of nodes, in the order of their numbers. `strays`: first
     and last ones, in their file, of those in each other part that belong here.

@@ -1,6 +1,4 @@
-"""Arrays of the client as dask arrays, in the chunks of the rows; labels are made from leaves,
-chunk by chunk.
-"""
+"""Arrays of the client as dask arrays, in chunks of the rows; labels come from leaves, by chunk."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ class Chunks:
     members: Array  # the leaf of each row
 
     def of(self, array: Array, name: str) -> Any:
-        """A dask array with the values of an array: in its graph, or in a file of the folder if
-        they are many.
-        """
+        """A dask array with an array's values: in its graph, or in a file if they are many."""
         import dask.array as da
         from dask import delayed
 

@@ -1,5 +1,4 @@
-"""First neighbours of rows that no worker has room for: part by part, then across parts, merged as
-a minimum.
+"""First neighbours of rows that no worker has room for: by part, then across, as a minimum.
 
 The result is the minimum by (distance, key, row), whatever the parts are and in whatever order
 tasks end. It is that of one machine where every part that bounds do not rule out is asked
@@ -48,9 +47,7 @@ _COLUMNS = 128  # reduced columns that the approximate search makes use of
 
 @dataclass(frozen=True, eq=False)
 class ClusterSearch:
-    """Searches rows, and nodes of levels that are too many for one worker, on the workers of a
-    client.
-    """
+    """Searches rows, and nodes of levels too many for one worker, on the workers of a client."""
 
     phases: Phases
     store: Store  # of the rows
@@ -68,9 +65,7 @@ class ClusterSearch:
         hashes: Array | None,
         reducer: Reducer | None,
     ) -> Found | None:
-        """First neighbours of the items below level k; None if one machine has room for them (see
-        `Finder`).
-        """
+        """First neighbours of items below level k; None if one machine has room (see `Finder`)."""
         if self._parts(items, "approximate") < 2:  # whatever the method
             return None
         search = decide(items, metric, run.search(k))
@@ -155,9 +150,7 @@ class _Level:
         return Found(neighbors, None, division.reducer), merge
 
     def _keep_places(self, division: Division, order: Array) -> None:
-        """Write where the parts have each row: it is read there again when it gets its place in the
-        map.
-        """
+        """Write where the parts have each row: it is read there again when it gets its place."""
         at = np.empty_like(order)
         at[order] = np.arange(len(order)) + np.repeat(
             division.begins[:-1] - division.starts[:-1], np.diff(division.starts)
@@ -173,8 +166,7 @@ class _Level:
         reducer: Reducer | None,
         clock: Clock,
     ) -> tuple[Division, Best, list[PartNeighbors], tuple[float, int]]:
-        """Parts with guests; more of them, and a closer look, if sampled rows say that it was not
-        enough.
+        """Parts with guests; more, and a closer look, if sampled rows say it was not enough.
 
         Every second sampled row has this say, and if it comes to that, the others tell the recall.
         """
@@ -222,9 +214,8 @@ class _Level:
         """Rows written part by part; the division with its boxes, and the rows in its order."""
         store = self.store
         n_parts = division.n_parts
-        step = max(
-            1, BLOCK_BYTES // store.rows.row_bytes
-        )  # from the first row on, whatever the chunks were
+        # from the first row on, whatever the chunks were
+        step = max(1, BLOCK_BYTES // store.rows.row_bytes)
         parts = [(a, min(store.n, a + step)) for a in range(0, store.n, step)]
         version = f"cells, reach {division.reach!r}"
         division.save(store)
@@ -297,9 +288,8 @@ class _Level:
 
         def take(each: PartNeighbors) -> PartNeighbors:
             best.offer(each.found)
-            return replace(
-                each, found=NOTHING
-            )  # neighbours of all parts at once would take more than anything else
+            # neighbours of all parts at once would take more than anything else
+            return replace(each, found=NOTHING)
 
         found = in_order(self.phases.results("join", what, futures, ADVICE), len(filled), take)
         self._count("join", int(division.begins[-1]))

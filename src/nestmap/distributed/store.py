@@ -68,8 +68,8 @@ class RowFile:
             n_read = file.readinto(view)
             if not n_read:
                 raise OSError(
-                    f"{self.path} ends before row {stop}: it was cut off, or another process "
-                    "removed it"
+                    f"{self.path} ends before row {stop}: it was cut off, "
+                    "or another process removed it"
                 )
             view = view[n_read:]
         return rows
@@ -97,9 +97,10 @@ class RowFile:
 
 @dataclass(frozen=True)
 class Store:
-    """The files of a fit. `rows` are in the order of X, those of `parted` and `keys` part by part:
-    first its own ones, then its guests. The place of a row is its number among the own ones of all
-    parts.
+    """The files of a fit.
+
+    `rows` are in the order of X, those of `parted` and `keys` part by part: first its own ones,
+    then its guests. The place of a row is its number among the own ones of all parts.
     """
 
     folder: str
@@ -117,9 +118,7 @@ class Store:
 
     @property
     def keys(self) -> RowFile:
-        """Of each row its key, which decides ties, the hash that copies are found by, and its
-        place.
-        """
+        """Of each row its key, which decides ties, the hash that finds copies, and its place."""
         return RowFile(os.path.join(self.folder, "keys"), self.n, 3, "uint64")
 
     def numbers(self, name: str, width: int = 1, dtype: str = "int64") -> RowFile:
@@ -143,9 +142,7 @@ class Store:
 
     @property
     def pointers(self) -> tuple[RowFile, RowFile]:
-        """Where each row points, the lowest row on the way, and its root so far; rounds write to
-        them in turn.
-        """
+        """Where each row points, the lowest row on the way, its root so far; rounds alternate."""
         return self.numbers("pointers-0", 3), self.numbers("pointers-1", 3)
 
     def beside(self, name: str, rows: Any) -> Store:
@@ -163,9 +160,7 @@ class Store:
         shutil.rmtree(self.folder)
 
     def remove_all_but_rows(self) -> None:
-        """Give back the room of files that were made from the rows, but for the parts, which are
-        read again.
-        """
+        """Give back the room of files made from rows, but for the parts: they are read again."""
         kept = ("rows", "lock", "token", "parted", "found-at", "division.npz")
         for path in Path(self.folder).iterdir():
             if path.is_file() and path.name not in kept:

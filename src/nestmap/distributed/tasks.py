@@ -1,5 +1,4 @@
-"""What workers do: each function is a task, calls stages that one machine calls too, and takes
-small arguments only.
+"""What workers do: each function is a task, calls stages of one machine, takes small arguments.
 
 A task that runs twice gives the same and writes the same bytes. One thread each: dask runs as many
 at once as a worker has threads.
@@ -106,9 +105,7 @@ def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
 def spread_block(
     store: Store, version: str, part: tuple[int, int], found: Sorted, own: Array, guests: Array
 ) -> None:
-    """Write the rows of a block to their parts; `own`, `guests`: where its first ones come in each
-    of them.
-    """
+    """Write the rows of a block to their parts; `own`, `guests`: where its first ones come."""
     division = load_division(store, version)
     rows = store.rows.read(*part)
     of = division.part_of_cell[found.cells]
@@ -142,9 +139,7 @@ class PartNeighbors:
 
 @keeps_pages
 def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbors:
-    """First neighbours inside a part, by the search of one machine; an approximate one meets
-    guests, too.
-    """
+    """First neighbours inside a part, as on one machine; an approximate search meets guests too."""
     division = load_division(store, version)
     places, points, hashes = _open_part(store, division, p)
     joined: Joined
@@ -181,9 +176,7 @@ def _asks(division: Division, points: Any, joined: Joined, p: int) -> dict[int, 
 
 
 def _true_distances(store: Store, division: Division, joined: Joined, places: Array) -> Array:
-    """Distances of the nearest rows of a part for sampled rows (`sample`), which are or are not
-    members of it.
-    """
+    """Distances of the nearest rows of a part for sampled rows (`sample`), its members or not."""
     sample = store.load("sample")
     index = joined.index
     assert index is not None
@@ -210,9 +203,7 @@ def _open_part(store: Store, division: Division, p: int) -> tuple[Array, Any, Ar
 
 @keeps_pages
 def ask_part(store: Store, version: str, p: int) -> Answers:
-    """Nearest rows of a part for rows of other parts (`ask-p`), where they are as near as what
-    these have; exact.
-    """
+    """Nearest rows of a part for rows of others (`ask-p`), as near as what these have; exact."""
     division = load_division(store, version)
     places, points, hashes = _open_part(store, division, p)
     index = build_index(points, 1, division.reducer, Copies(points, hashes).distinct)

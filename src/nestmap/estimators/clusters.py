@@ -1,5 +1,6 @@
-"""Clustering without a map: FINCH (Sarfraz et al., CVPR 2019), and communities of the neighbour
-graph.
+"""Clustering without a map.
+
+FINCH (Sarfraz et al., CVPR 2019), and communities of the neighbour graph.
 """
 
 from __future__ import annotations
@@ -70,12 +71,13 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Build all partitions of X; y is ignored. A fit that fails or is interrupted changes
-        nothing.
+        """Build all partitions of X; y is ignored.
+
+        A fit that fails or is interrupted changes nothing.
 
         Parameters
         ----------
-        X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
+        X : array-like, CSR matrix, path of a .npy file, or what has shape, dtype and row slicing
         """
         budget = memory_budget(self.max_memory)
         progress = Progress(self.verbose, self.callback)
@@ -186,9 +188,7 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
         return BlockedIndex(self.cluster_centers_, self.hierarchy_.metric).query(rows, n_threads)[0]
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to one file that `nestmap.load` reads, as `nestmap.HNNE.save`
-        does.
-        """
+        """Write the fitted model to one file for `nestmap.load`, as `nestmap.HNNE.save` does."""
         check_is_fitted(self)
         save_model(path, self, self._fitted, self._extra())
 
@@ -279,8 +279,7 @@ class FINCH(TreeClustering):
 
 
 class Communities(TreeClustering):
-    """Clusters on several scales from the neighbour graph of the rows, without parameters and
-    without a map.
+    """Clusters on several scales from the neighbour graph of the rows, without parameters or a map.
 
     The tree of `nestmap.HNNE(hierarchy="graph")` alone (docs/levels.md).
 

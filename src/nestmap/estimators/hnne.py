@@ -159,14 +159,13 @@ class HNNE(
     """
 
     def fit(self, X: Any, y: Any = None, *, ids: Any = None, client: Any = None) -> Self:
-        """Build the hierarchy of X and its map; y is ignored (classes are for `plot` and
-        `metrics`).
+        """Build the hierarchy of X and its map; y is ignored (classes: see `plot` and `metrics`).
 
         A fit that fails or is interrupted changes nothing.
 
         Parameters
         ----------
-        X : array-like, CSR matrix, path of a .npy file, or anything with shape, dtype and row slicing
+        X : array-like, CSR matrix, path of a .npy file, or what has shape, dtype and row slicing
             Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are,
             block by block; h5py datasets, zarr arrays and other types are converted, on disk if
             they are large (see work_dir). Dask arrays and frames are fitted on the workers of the
@@ -183,9 +182,8 @@ class HNNE(
                 raise ValueError(
                     "ids: rows of dask arrays are matched by their values; leave ids out"
                 )
-            from ..distributed.fit import (
-                fit_chunks,
-            )  # here and below: not needed by those who have no dask
+            # here and below: not needed by those who have no dask
+            from ..distributed.fit import fit_chunks
 
             fit_chunks(self, X, client)
             return self
@@ -280,8 +278,8 @@ class HNNE(
         if ids is None and n_columns != X.shape[1]:
             raise ValueError(
                 f"like: X has {X.shape[1]} columns, the old rows have {n_columns}, so none of "
-                "them are equal; give "
-                "ids=(names of the old rows, names of the rows of X), or fit without like"
+                "them are equal; give ids=(names of the old rows, names of the rows of X), or "
+                "fit without like"
             )
         return match_old(
             old, RowTable.of(hash_points(X, n_threads) if hashes is None else hashes), ids
@@ -294,8 +292,9 @@ class HNNE(
         level: int | None = None,
         chunks: Any = None,
     ) -> None:
-        """All fitted attributes at once; `level`: of `labels_`, if it was decided before; `chunks`:
-        of dask rows.
+        """All fitted attributes at once.
+
+        `level`: of `labels_`, if it was decided before; `chunks`: of dask rows.
         """
         hierarchy = fitted.tree.hierarchy
         positions = fitted.layout.positions
@@ -320,8 +319,9 @@ class HNNE(
     def labels(
         self, level: int | None = None, *, n_clusters: int | None = None, noise: float = 0.0
     ) -> Any:
-        """Cluster of each row of the fit, as `hierarchy_.labels` tells; a dask array if the rows
-        were one.
+        """Cluster of each row of the fit, as `hierarchy_.labels` tells.
+
+        A dask array if the rows were one.
 
         Examples
         --------
@@ -339,8 +339,7 @@ class HNNE(
         return found if self._chunks is None else self._chunks.of(found, "labels")
 
     def membership(self, level: int | None = None) -> Any:
-        """How sure the cluster of each row is on a level, from 0 to 1, as `hierarchy_.membership`
-        tells.
+        """How sure the cluster of each row is on a level (0 to 1): see `hierarchy_.membership`.
 
         A dask array if the rows were one.
         """
@@ -349,8 +348,7 @@ class HNNE(
         return found if self._chunks is None else self._chunks.of(found, "membership")
 
     def plan(self, X: Any) -> Plan:
-        """What a fit of X would need: memory, temporary files, roughly how long, and how neighbours
-        would be found.
+        """What a fit of X would need: memory, temporary files, time, and how neighbours are found.
 
         Reads at most 20,000 rows. Raises `MemoryBudgetError` if max_memory is too small.
 
@@ -410,9 +408,8 @@ class HNNE(
         positions, distances = self._place_new(X)
         if return_distance:
             return positions, distances
-        warn_of_far_rows(
-            distances, self.far_distance_, stacklevel=4
-        )  # one for scikit-learn's set_output
+        # one for scikit-learn's set_output
+        warn_of_far_rows(distances, self.far_distance_, stacklevel=4)
         return positions
 
     def _place_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
@@ -439,8 +436,10 @@ class HNNE(
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features), or a dask array or frame (the labels are a dask
-        array then) level : int, optional n_clusters : int, optional
+        X : array-like of shape (n, n_features), or a dask array or frame
+            The labels of dask rows are a dask array.
+        level : int, optional
+        n_clusters : int, optional
             Instead of a level: as in `Hierarchy.labels`, up to the number of leaves.
 
         Examples
@@ -481,17 +480,18 @@ class HNNE(
         """
         check_is_fitted(self)
         allowed = (
-            *(
-                "n_components",
-                "layout",
-                "detail",
-                "tightness",
-                "radius",
-                "arrangement",
-                "preliminary",
-                "inflate",
-            ),
-            *("standardize", "random_state", "verbose", "callback"),
+            "n_components",
+            "layout",
+            "detail",
+            "tightness",
+            "radius",
+            "arrangement",
+            "preliminary",
+            "inflate",
+            "standardize",
+            "random_state",
+            "verbose",
+            "callback",
         )
         wrong = [name for name in parameters if name not in allowed]
         if wrong:
@@ -505,8 +505,7 @@ class HNNE(
         if X is None:
             raise ValueError(
                 "relayout needs the rows, which a model from a file, or one that has grown, does "
-                "not carry: "
-                f"relayout(X, …) with all {self.hierarchy_.n_rows} of them"
+                f"not carry: relayout(X, …) with all {self.hierarchy_.n_rows} of them"
             )
         refuse_far_centroids(self.hierarchy_, X, n_threads)
         other._check_parameters(X.shape[0])
@@ -532,17 +531,15 @@ class HNNE(
         X = tree.stored_alike(cast_rows(validate_data(self, load_rows(X), reset=False, **OPTIONS)))
         if not tree.table.is_of(hash_points(cast_rows(X, dtype=tree.dtype), n_threads)):
             raise ValueError(
-                f"X is not the data of the fit, {self.hierarchy_.n_rows} x {self.n_features_in_}, "
-                "in the "
-                "same order; pass the rows that the model was fitted on (without those it forgot, "
-                "then those that "
-                "came by extend), or fit a new model"
+                f"X is not the data of the fit, {self.hierarchy_.n_rows} x "
+                f"{self.n_features_in_}, in the same order; pass the rows that the model was "
+                "fitted on (without those it forgot, then those that came by extend), or fit a "
+                "new model"
             )
         return X
 
     def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
-        """Show the map in the browser, where zoom is the hierarchy; docs/explorer.md tells all of
-        it.
+        """Show the map in the browser, where zoom is the hierarchy; see docs/explorer.md.
 
         Parameters
         ----------
@@ -570,8 +567,7 @@ class HNNE(
         return explore(self, X, **options) if path is None else export(path, self, X, **options)
 
     def audit(self) -> Audit:
-        """Check the map's promise: every descendant inside its ball (Lemma 1) or region, at every
-        level.
+        """Check the promise: every descendant inside its ball (Lemma 1) or region, at every level.
 
         Islands promise it for leaves only; on all levels the audit measures which share of the rows
         lies nearest to the centre of its own cluster (`LevelAudit.share_own`), and how whole
@@ -581,8 +577,7 @@ class HNNE(
         return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
     def summary(self) -> HierarchySummary:
-        """The table of `hierarchy_.summary()`, and how whole the clusters of each level are on the
-        map.
+        """The table of `hierarchy_.summary()`, and how whole clusters of each level are on the map.
 
         `whole` is the share of the rows that lie in the largest piece of their cluster, `split` the
         number of clusters that do not lie in one place (docs/levels.md). Descent and mosaic have
@@ -632,9 +627,8 @@ class HNNE(
         assert isinstance(saved.fitted, FittedMap)
         hierarchy = saved.fitted.tree.hierarchy
         level = saved.extra.get("label_level")
-        model = cls(
-            **{"hierarchy": hierarchy.kind, **saved.parameters}
-        )  # older files do not say it
+        # older files do not say it
+        model = cls(**{"hierarchy": hierarchy.kind, **saved.parameters})
         if not isinstance(level, int) or not 0 <= level < hierarchy.n_levels:
             raise ModelFileError(
                 f"label_level={level!r}: there are levels 0 to {hierarchy.n_levels - 1}"
@@ -645,18 +639,14 @@ class HNNE(
         return model
 
     def _new_rows(self, X: Any, n_threads: int, first_row: int = 0) -> Iterator[Any]:
-        """New rows, checked, in blocks: each row is placed by itself, so the blocks make no
-        difference.
-        """
+        """New rows, checked, in blocks: each is placed by itself, blocks make no difference."""
         tree = self._fitted.tree
         return (
             tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads, first_row)
         )
 
     def _repr_html_(self) -> str:
-        """In a notebook: a small map, the levels and the neighbour report; parameters before the
-        fit.
-        """
+        """In a notebook: a small map, levels and neighbour report; before the fit, parameters."""
         if not hasattr(self, "hierarchy_"):
             return str(super()._repr_html_())
         from ..views.plots.notebook import model_html

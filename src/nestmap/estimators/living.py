@@ -97,8 +97,7 @@ class LivingMap:
         return self._with(forget_rows(self._fitted, kept))
 
     def drift(self, X: Any = None, *, n_sample: int = 1000) -> Drift:
-        """How far the model is from what a fresh fit of all its rows would be; truthy if a refit is
-        worth it.
+        """How far the model is from a fresh fit of all its rows; truthy if a refit is worth it.
 
         Parameters
         ----------
@@ -162,8 +161,7 @@ class LivingMap:
             n = self._fitted.tree.hierarchy.n_rows
             raise ValueError(
                 f"{name}: this model does not have its rows: give X, all {n} of them in their "
-                "order: those of the "
-                "fit that are left, then those that came"
+                "order: those of the fit that are left, then those that came"
             )
         return self._fitted.X if X is None else self._training_rows(X, n_threads)  # type: ignore[attr-defined]
 

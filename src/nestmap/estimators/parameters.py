@@ -98,8 +98,7 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
         if self.layout in ("mosaic", "islands") and self.n_components != 2:
             raise ValueError(
                 f"layout={self.layout!r} is for the plane: it needs n_components=2, not "
-                f"{self.n_components}; "
-                "use layout='descent' for other dimensions"
+                f"{self.n_components}; use layout='descent' for other dimensions"
             )
         if not isinstance(self.inflate, bool | np.bool_):
             raise ValueError(f"inflate={self.inflate!r}: use True or False")
@@ -199,15 +198,13 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         lines = super().__repr__(N_CHAR_MAX).split("\n")
-        return "\n".join(
-            lines if len(lines) <= 20 else [*lines[:18], "…", lines[-1]]
-        )  # parameters may be arrays
+        # parameters may be arrays
+        return "\n".join(lines if len(lines) <= 20 else [*lines[:18], "…", lines[-1]])
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**super().__getstate__(), "callback": None}  # functions of a session do not travel
-        return (
-            {**state, "like": None} if hasattr(self, "hierarchy_") else state
-        )  # a fit has made use of it
+        # a fit has made use of it
+        return {**state, "like": None} if hasattr(self, "hierarchy_") else state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         other: Self = object.__new__(type(self))
@@ -216,9 +213,7 @@ class MapParameters(BaseEstimator):  # type: ignore[misc]  # untyped base
         return other
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy. Its `like` is the same fitted model: a clone of that would know
-        nothing.
-        """
+        """An unfitted copy. `like` is the same fitted model: a clone of it would know nothing."""
         other: Self = object.__new__(type(self))
         other.__dict__ = {**self.__dict__, "like": None}
         found: Self = BaseEstimator.__sklearn_clone__(other)

@@ -1,1 +1,1 @@
-"""The paper, section by section: neighbours, hierarchy, preliminary embedding, arrangement, layout."""
+"""The paper by sections: neighbours, hierarchy, preliminary embedding, arrangement, layout."""

@@ -77,15 +77,14 @@ class Assigned:
 
 @dataclass(frozen=True, eq=False)
 class FittedTree:
-    """A hierarchy and what finds the cluster of a row: all that FINCH is, and what a map stands on."""
+    """A hierarchy and what finds a row's cluster: all that FINCH is, and what a map stands on."""
 
     hierarchy: Hierarchy
     table: RowTable
     dtype: np.dtype[Any]  # that new rows are read as
     is_sparse: bool  # new rows are stored as the training rows were
-    row_index: Index | BlockedIndex | None = (
-        None  # for new_points="neighbor": over the training rows
-    )
+    # for new_points="neighbor": over the training rows
+    row_index: Index | BlockedIndex | None = None
 
     def stored_alike(self, X: Any) -> Any:
         """New rows, sparse or dense as the training rows were: the same values are the same row."""
@@ -112,16 +111,14 @@ def warn_of_far_rows(distances: Array, far_distance: float, stacklevel: int = 3)
     """Say so, once per call, if more than half of the new rows are far from everything seen."""
     limit = _FAR * far_distance
     n_far = int(np.count_nonzero(distances > limit))
-    if not far_distance > 0 or n_far <= _MANY * len(
-        distances
-    ):  # NaN, or 0: nothing to compare with
+    # NaN, or 0: nothing to compare with
+    if not far_distance > 0 or n_far <= _MANY * len(distances):
         return
     warnings.warn(
-        f"{n_far} of {len(distances)} rows are farther than {limit:.4g} from all that was fitted, "
-        "where 99.9% of the "
-        f"training rows have a neighbour within {far_distance:.4g}: their places mean little. Are "
-        "they scaled as the "
-        "training rows were? transform(X, return_distance=True) tells the distance of each",
+        f"{n_far} of {len(distances)} rows are farther than {limit:.4g} from all that was "
+        f"fitted, where 99.9% of the training rows have a neighbour within {far_distance:.4g}: "
+        "their places mean little. Are they scaled as the training rows were? transform(X, "
+        "return_distance=True) tells the distance of each",
         FarRowsWarning,
         stacklevel=stacklevel,
     )

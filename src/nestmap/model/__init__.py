@@ -1,1 +1,1 @@
-"""Fits: what was asked, what was decided, the fitted state, its files, growing and comparing maps."""
+"""Fits: what was asked and decided, the fitted state, its files, growing and comparing maps."""

@@ -1,5 +1,6 @@
-"""Seconds that a fit will take, by stage: rough, from measurements on two cores with AVX2
-(docs/scale.md).
+"""Seconds that a fit will take, by stage.
+
+Rough, from measurements on two cores with AVX2 (docs/scale.md).
 
 Most stages are linear in the rows. What varies is the search for neighbours: a trial on a few rows
 says how much of it bounds can rule out.
@@ -37,8 +38,9 @@ GRAPH_COLUMNS = 112  # reduced columns per item in the search of a neighbour gra
 
 @dataclass(frozen=True)
 class Graphs:
-    """Neighbour graphs that a fit searches, for the tree and for the forces of the islands, which
-    may share one.
+    """Neighbour graphs that a fit searches, for the tree and for the islands' forces.
+
+    The two may share one.
 
     Each is one of 'rows', of 'nodes', or '' if there is none.
     """
@@ -48,8 +50,10 @@ class Graphs:
 
     @classmethod
     def of(cls, n: int, metric: Any, kind: str, lists: bool, detail: str | None) -> Graphs:
-        """Of n rows. `kind`: of the tree; `lists`: of neighbours are given; `detail`: of islands,
-        None for others.
+        """Of n rows.
+
+        `kind`: of the tree; `lists`: of neighbours are given; `detail`: of islands, None for
+        others.
         """
         usual = "rows" if n <= MOST_ROWS else "nodes"
         is_name = isinstance(metric, str)
@@ -66,9 +70,7 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Job:
-    """What the time of a fit depends on; `share`: of all pairs, those that an exact search has to
-    bound.
-    """
+    """What the time of a fit depends on; `share`: of the pairs, those an exact search bounds."""
 
     n: int
     n_features: int  # or values per row of a CSR matrix
@@ -111,8 +113,9 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
 
 
 def _tree_costs(job: Job) -> dict[str, float]:
-    """The tree on one core. A graph of rows is found before first neighbours, one of nodes when
-    these are known.
+    """The tree on one core.
+
+    A graph of rows is found before first neighbours, one of nodes when these are known.
     """
     values = job.n * job.n_features
     search = _search_cost(job)
@@ -174,9 +177,8 @@ def _search_cost(job: Job) -> float:
         listed = min(1.0, longest_list(n) / 14)  # of millions of rows lists are short
         rounds = 1 + 1.7 * job.share * sqrt(job.share)  # the less bounds tell, the more of them
         return reduction + 2.5e-5 * n * listed * rounds
-    cells = (
-        n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS
-    )  # k-means: each row meets the centre of each cell
+    # k-means: each row meets the centre of each cell
+    cells = n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS
     each = 1.2e-9 + 1.2e-11 * job.columns
     if job.share >= 1:  # bounds are of no use: matrix products
         each = 4e-9 + 2 * job.n_features / _SINGLE_FLOPS
@@ -191,9 +193,7 @@ def _without_rows(job: Job) -> Graphs:
 
 
 def faster_ways(job: Job, n_threads: int) -> dict[str, float]:
-    """Parameters that would make a fit faster by a third at least, and the seconds that it would
-    take.
-    """
+    """Parameters that would make a fit faster by a third or more, and the seconds it would take."""
     total = sum(predict_costs(job, n_threads).values())
     ways: dict[str, Job] = {}
     if job.method == "exact" and job.n > FEW and core() is not None:

@@ -128,8 +128,7 @@ def fit_tree(
     kind: str = "first_neighbors",
     lists: Array | None = None,
 ) -> tuple[FittedTree, ItemGraph | None]:
-    """The hierarchy of validated rows with what finds the cluster of a new one, and the graph that
-    it was made from.
+    """The hierarchy of validated rows, what finds a new row's cluster, and the graph behind it.
 
     `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`; `kind`: of the
     levels above the leaves; `lists`: neighbours that the user has brought, for kind="graph".
@@ -144,9 +143,8 @@ def fit_tree(
             work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
         if kind == "graph" and lists is None and _has_row_graph(X, metric):
-            joins = (
-                given is None and find is None and saved is None
-            )  # exact first neighbours are found here
+            # exact first neighbours are found here
+            joins = given is None and find is None and saved is None
             own, start = _graph_and_start(X, metric, hashes, run, joins)
         hierarchy = build_levels(
             X,
@@ -176,17 +174,17 @@ def fit_tree(
 def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | BlockedIndex:
     """An index over the training rows, for new_points="neighbor"."""
     if metric not in NATIVE_METRICS:
-        is_matrix = (
-            isinstance(metric, str) and metric == "precomputed"
-        )  # new rows bring their distances
+        # new rows bring their distances
+        is_matrix = isinstance(metric, str) and metric == "precomputed"
         return BlockedIndex(None if is_matrix else X, metric, hashes)
     points = make_points(X, metric, n_threads=n_threads, keys=hashes)
     return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
 def _has_row_graph(X: Any, metric: Any) -> bool:
-    """Whether the graph of a fit is that of its rows. Too many make do with nodes, unless distances
-    are given.
+    """Whether the graph of a fit is that of its rows.
+
+    Too many make do with nodes, unless distances are given.
     """
     return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
 
@@ -194,8 +192,9 @@ def _has_row_graph(X: Any, metric: Any) -> bool:
 def _graph_and_start(
     X: Any, metric: Any, hashes: Array, run: Run, joins: bool
 ) -> tuple[ItemGraph | None, Start | None]:
-    """The graph of the rows, and what it leaves for their first neighbours; `joins`: these are
-    searched after it.
+    """The graph of the rows, and what it leaves for their first neighbours.
+
+    `joins`: these are searched after it.
     """
     n = X.shape[0]
     shared = None
@@ -213,9 +212,7 @@ def _graph_and_start(
 def _with_first_neighbors(
     graph: ItemGraph, hierarchy: Hierarchy, X: Any, n_threads: int, points: PointSet | None = None
 ) -> ItemGraph:
-    """The graph of the rows with all first neighbours of the hierarchy, if these were found
-    exactly.
-    """
+    """The graph of the rows with all first neighbours of the tree, if these were found exactly."""
     if not hierarchy.reports or not hierarchy.reports[0].exact:
         return graph
     return with_nearest(graph, hierarchy.links[0].ids, X, hierarchy.metric, n_threads, points)
@@ -235,8 +232,9 @@ def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> 
 
 
 class RowWork(Protocol):
-    """What a map needs of each row, where others than this process see to it; the same as they
-    would get here.
+    """What a map needs of each row, where others than this process see to it.
+
+    The same as they would get here.
     """
 
     unit: float | None  # of `power_of_two`
@@ -256,8 +254,7 @@ def fit_map(
     work: RowWork | None = None,
     graph: ItemGraph | None = None,
 ) -> FittedMap:
-    """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of the rows on their
-    hierarchy.
+    """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of rows on a hierarchy.
 
     `graph`: of the fit, if the caller has it.
     """
@@ -301,7 +298,7 @@ def fit_map(
 def _graph_of_forces(
     X: Any, tree: FittedTree, settings: MapSettings, run: Run, graph: ItemGraph | None
 ) -> ItemGraph | None:
-    """The graph that forces act along: that of the tree, unless it is of nodes and rows are wanted."""
+    """The graph that forces act along: the tree's, unless it is of nodes and rows are wanted."""
     metric = tree.hierarchy.metric
     rows = settings.detail == "rows"
     is_native = isinstance(metric, str) and metric in NATIVE_METRICS
@@ -318,8 +315,9 @@ def _graph_of_forces(
 
 
 def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:
-    """Raise where centroids of a file cannot be means of the rows: a layout, in units of the rows,
-    would overflow.
+    """Raise where centroids of a file cannot be means of the rows.
+
+    A layout, in units of the rows, would overflow.
     """
     rows = largest_value(X.data if sparse.issparse(X) else X, n_threads)
     for level in hierarchy.levels:
@@ -328,9 +326,8 @@ def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:
         own = level.centroids.data if sparse.issparse(level.centroids) else level.centroids
         if (largest := largest_value(own, n_threads)) > _FARTHER * (rows or 1.0):
             raise ValueError(
-                f"X: its values are up to {rows:g}, but centroids of the model up to {largest:g}: "
-                "the file of the "
-                "model was changed; fit a new one"
+                f"X: its values are up to {rows:g}, but centroids of the model up to "
+                f"{largest:g}: the file of the model was changed; fit a new one"
             )
 
 
@@ -408,9 +405,7 @@ def _onto(layout: Descent | Mosaic, places: OldPlaces | None) -> Descent | Mosai
 def _fit_map_through(
     see: Any, X: Any, tree: FittedTree, settings: MapSettings, run: Run, graph: ItemGraph | None
 ) -> FittedMap:
-    """The same for rows that are laid out as another map sees them: distances without rows, or
-    changed rows.
-    """
+    """The same for rows laid out as another map sees them: distances alone, or changed rows."""
     rows = see(X, run.n_threads)
     seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run))
     same = isinstance(tree.hierarchy.metric, RowMetric)  # of distances alone, the rows are others

@@ -77,9 +77,8 @@ class ClusterPlan:
         tasks = ", ".join(f"{n} {phase}" for phase, n in self.tasks.items())
         return (
             f"on a cluster: {self.n_parts} parts, about {format_size(self.memory)} per thread of "
-            "a worker, "
-            f"{format_size(self.disk)} of shared files, {format_size(sum(self.moved.values()))} "
-            f"moved, tasks: {tasks}"
+            f"a worker, {format_size(self.disk)} of shared files, "
+            f"{format_size(sum(self.moved.values()))} moved, tasks: {tasks}"
         )
 
 
@@ -142,9 +141,9 @@ class Plan:
 
     def __str__(self) -> str:
         text = (
-            f"{self.n_rows} x {self.n_features}: {self.method} neighbours, {self.columns} reduced "
-            "columns, about "
-            f"{format_size(self.memory)} of memory beyond X (budget {format_size(self.budget)}"
+            f"{self.n_rows} x {self.n_features}: {self.method} neighbours, {self.columns} "
+            f"reduced columns, about {format_size(self.memory)} of memory beyond X (budget "
+            f"{format_size(self.budget)}"
         )
         text += f", smallest {format_size(self.smallest)})"
         if self.disk:
@@ -157,8 +156,8 @@ class Plan:
         ways = [f"{name} {in_seconds(seconds)}" for name, seconds in self.faster.items()]
         return (
             f"nestmap: a fit of {self.n_rows:,} x {self.n_features:,} takes roughly "
-            f"{in_seconds(self.seconds)} here "
-            f"(verbose=1 shows its progress)" + (f"; faster: {', '.join(ways)}" if ways else "")
+            f"{in_seconds(self.seconds)} here (verbose=1 shows its progress)"
+            + (f"; faster: {', '.join(ways)}" if ways else "")
         )
 
 
@@ -195,9 +194,8 @@ def plan_fit(
     most = min(most, whole)
     least = whole if n_features <= 64 else 16
     if sparse.issparse(X):
-        table = int(
-            X.data.nbytes + X.indices.nbytes
-        )  # of centroids: at most the values of all rows
+        # of centroids: at most the values of all rows
+        table = int(X.data.nbytes + X.indices.nbytes)
     else:
         table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
     longest = longest_list(n)
@@ -253,8 +251,9 @@ def plan_fit(
 
 
 def _refusal(what: str, budget: Budget, smallest: int, least: int) -> MemoryBudgetError:
-    """The error of a budget that is too small; `least` would do for a search that keeps less, if it
-    were given.
+    """The error of a budget that is too small.
+
+    `least` would do for a search that keeps less, if it were given.
     """
     ways = [f"give max_memory={_for_argument(smallest)} or more"]
     if least < smallest:
@@ -264,8 +263,7 @@ def _refusal(what: str, budget: Budget, smallest: int, least: int) -> MemoryBudg
         )
     return MemoryBudgetError(
         f"max_memory: a fit of {what} needs about {format_size(smallest)} beyond X, and the "
-        "budget is "
-        f"{format_size(budget.size)}; {', or '.join([*ways, 'fewer rows'])}"
+        f"budget is {format_size(budget.size)}; {', or '.join([*ways, 'fewer rows'])}"
     )
 
 
@@ -291,9 +289,7 @@ def make_run(
 
 
 def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[str, float, int]:
-    """The name of the way, the pairs of the exact one, if it had to be asked for, and how many
-    columns to keep.
-    """
+    """The way's name, the exact one's pairs if it had to be asked for, and columns to keep."""
     if given:
         return "given", nan, most_columns(n)
     if isinstance(metric, RowMetric):  # euclidean after a change of the rows
@@ -388,9 +384,7 @@ def _estimate(
 def _graph_stages(
     n: int, n_features: int, centroids: float, graphs: Graphs, communities: bool
 ) -> dict[str, float]:
-    """Bytes of the search of neighbour graphs, and of communities; `centroids`: of the nodes that
-    they are of.
-    """
+    """Bytes of the search of neighbour graphs, and of communities; `centroids`: of their nodes."""
     found: dict[str, float] = {}
     if graphs.tree or graphs.forces:
         items = max(n_items(graph, n, _LEAVES) for graph in (graphs.tree, graphs.forces))

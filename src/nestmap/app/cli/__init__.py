@@ -1,6 +1,4 @@
-"""The command `nestmap`: arguments, exit codes, and what is said. Stages are imported when they are
-needed.
-"""
+"""The command `nestmap`: arguments, exit codes, what is said. Stages are imported when needed."""
 
 from __future__ import annotations
 
@@ -85,8 +83,8 @@ def _check_streams(options: Any, closed: set[str]) -> None:
         raise OSError(CLOSED)
     if "stdin" in closed and getattr(options, "data", "") == "-":
         raise OSError(
-            "standard input is closed, and the data are to come from there: name a file, or pipe "
-            "them in"
+            "standard input is closed, and the data are to come from there: "
+            "name a file, or pipe them in"
         )
 
 

@@ -87,11 +87,17 @@ def _what_is_kept(target: Path, work: Path | None) -> str:
     if (target / "run.json").exists():
         return f"{target} is there; what should follow (--plot) is not"
     if work is None:
-        return "nothing was written; with --resume finished levels would be kept, and the next fit would go on from them"
+        return (
+            "nothing was written; with --resume finished levels would be kept, "
+            "and the next fit would go on from them"
+        )
     n_levels = _n_finished(work)
     if not n_levels:
         return f"no level was finished; the same command starts again ({work} holds nothing yet)"
-    return f"{_finished_levels(n_levels)} and kept in {work}; the same command, with --resume, goes on from there"
+    return (
+        f"{_finished_levels(n_levels)} and kept in {work}; "
+        "the same command, with --resume, goes on from there"
+    )
 
 
 def _next_steps(target: Path, options: Namespace) -> str:
@@ -200,8 +206,8 @@ def run_transform(options: Namespace) -> None:
         clusters = model.predict(table.X)
     if reading["text"] and (unknown := _without_words(table.X)).any():
         talk.note(
-            f"{_texts(unknown.sum())} none of the words of the run: far from everything, in no "
-            "cluster (-1)"
+            f"{_texts(unknown.sum())} none of the words of the run: "
+            "far from everything, in no cluster (-1)"
         )
         distances[unknown] = np.inf
         clusters[unknown] = -1
@@ -209,8 +215,7 @@ def run_transform(options: Namespace) -> None:
     if n_far:
         talk.note(
             f"{n_far:,} of {len(distances):,} rows are far from everything that was fitted "
-            "(distance > "
-            f"{model.far_distance_:.4g})"
+            f"(distance > {model.far_distance_:.4g})"
         )
     names = {} if table.names is None else {"name": table.names}
     columns = {**names, **axes_of(positions), "distance": distances, "cluster": clusters}
@@ -277,9 +282,8 @@ def run_score(options: Namespace) -> None:
     if run is not None:
         run.note(quality=scores)
     if run is not None and options.trust:
-        has_plane = any(
-            entry["dims"] == 2 for entry in run.record["maps"]
-        )  # what the explorer shows
+        # a map in the plane is what the explorer shows
+        has_plane = any(entry["dims"] == 2 for entry in run.record["maps"])
         write_trust(run.path, _measure_trust(talk, table.X, run.model(2) if has_plane else model))
     talk.result(str(quality), scores)
 
@@ -335,9 +339,7 @@ def run_demo(options: Namespace) -> None:
     )
     talk.note(
         f"next: nestmap explore {target}; nestmap plot {target} -o digits.png; nestmap info "
-        f"{target}; "
-        f"nestmap export {target} -o digits.csv; "
-        f"nestmap labels {target} --clusters 10"
+        f"{target}; nestmap export {target} -o digits.csv; nestmap labels {target} --clusters 10"
     )
 
 
@@ -455,8 +457,8 @@ def _read_graph(path: str) -> Any:
         return sparse.load_npz(path)
     except (ValueError, KeyError) as error:
         raise ValueError(
-            f"--neighbors {path}: holds neither a matrix of scipy.sparse.save_npz nor arrays "
-            "indices and distances"
+            f"--neighbors {path}: holds neither a matrix of scipy.sparse.save_npz nor "
+            "arrays indices and distances"
         ) from error
 
 

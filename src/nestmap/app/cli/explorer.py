@@ -28,8 +28,8 @@ def run_explore(options: Namespace) -> None:
         talk.result(f"{run.path} is at {server.url} (Ctrl-C ends it)", {"url": server.url})
         if not server.local:
             talk.note(
-                "whoever has this address can read the run and name its clusters; the connection "
-                "is not encrypted"
+                "whoever has this address can read the run and name its clusters; "
+                "the connection is not encrypted"
             )
         if not options.no_browser:
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()

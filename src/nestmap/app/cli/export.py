@@ -51,9 +51,7 @@ def run_export(options: Namespace) -> None:
 def _beside(
     own: Iterable[str], metadata: dict[str, Array], tell: Callable[[str], None]
 ) -> dict[str, Array]:
-    """The columns of the data under names that the result does not have itself; tells which are
-    changed.
-    """
+    """The columns of the data under names that the result does not have; tells which changed."""
     names = free_names(own, metadata)
     changed = [
         f"{was!r} is {name!r}" for was, name in zip(metadata, names, strict=True) if was != name

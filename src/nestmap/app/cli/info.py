@@ -1,6 +1,4 @@
-"""`nestmap info`: a few kilobytes are read, whatever the size of the run, and nothing large is
-imported.
-"""
+"""`nestmap info`: reads a few kilobytes, whatever the size of the run; imports nothing large."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Options of all commands. Those of a fit come from the signature and the docstring of `HNNE`, read
-as text.
+"""Options of all commands. Those of a fit: from signature and docstring of `HNNE`, read as text.
 
 The estimator is not imported for that: scikit-learn alone would take longer than `nestmap --help`
 may.
@@ -204,8 +203,8 @@ def _add_fit(commands: Any) -> None:
         "--images",
         type=_shape,
         metavar="HxW",
-        help="rows are pictures of so many pixels (28x28, "
-        "or 32x32x3 for colours): keep thumbnails for the explorer",
+        help="rows are pictures of so many pixels (28x28, or 32x32x3 for colours): "
+        "keep thumbnails for the explorer",
     )
     fit.add_argument(
         "--resume",
@@ -215,9 +214,8 @@ def _add_fit(commands: Any) -> None:
     fit.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="fit on a dask cluster, such as tcp://10.0.0.1:8786; "
-        "DATA is a .npy file, a .zarr array or parquet files ('rows/*.parquet') that its workers "
-        "see, "
+        help="fit on a dask cluster, such as tcp://10.0.0.1:8786; DATA is a .npy file, "
+        "a .zarr array or parquet files ('rows/*.parquet') that its workers see, "
         "and so is the folder of RUN (docs/cluster.md)",
     )
 
@@ -227,8 +225,8 @@ def _add_keeping(parser: Any) -> None:
     group.add_argument(
         "--trust",
         action="store_true",
-        help="keep 10 true neighbours of each row and how many "
-        "of them the map keeps together: the explorer shows where to trust the map",
+        help="keep 10 true neighbours of each row and how many of them the map keeps together: "
+        "the explorer shows where to trust the map",
     )
 
 
@@ -248,8 +246,8 @@ def _add_explore(commands: Any) -> None:
     explore.add_argument(
         "--host",
         default="127.0.0.1",
-        help="where to listen (default: 127.0.0.1, this machine "
-        "only); any other needs the token in the address that is printed",
+        help="where to listen (default: 127.0.0.1, this machine only); "
+        "any other needs the token in the address that is printed",
     )
     explore.add_argument(
         "--token",
@@ -316,8 +314,8 @@ def _add_plot(commands: Any) -> None:
     look.add_argument(
         "--color",
         metavar="WHAT",
-        help="a level (0 the finest, -1 the top), a column of the data "
-        "that was not mapped, trustworthiness or recall (default: that of the labels)",
+        help="a level (0 the finest, -1 the top), a column of the data that was not mapped, "
+        "trustworthiness or recall (default: that of the labels)",
     )
     look.add_argument(
         "--labels",
@@ -329,8 +327,8 @@ def _add_plot(commands: Any) -> None:
         "--level",
         type=int,
         metavar="L",
-        help="whose clusters are outlined and named (default: the "
-        "level of the colours, or of the labels)",
+        help="whose clusters are outlined and named (default: "
+        "the level of the colours, or of the labels)",
     )
     look.add_argument(
         "--theme", choices=("light", "dark"), default="light", help="(default: light)"
@@ -339,8 +337,8 @@ def _add_plot(commands: Any) -> None:
         "--dims",
         type=int,
         metavar="D",
-        help="which map, of several (default: that in the plane; of "
-        "others the first two axes are drawn)",
+        help="which map, of several (default: that in the plane; "
+        "of others the first two axes are drawn)",
     )
     look.add_argument(
         "--size", type=_inches, metavar="W[,H]", help="inches (default: as flat or tall as the map)"
@@ -389,15 +387,15 @@ def _add_export(commands: Any) -> None:
     export = _command(
         commands,
         "export",
-        "Write coordinates, names, metadata and the labels of all levels to one file; or the "
-        "explorer as a folder of web pages.",
+        "Write coordinates, names, metadata and the labels of all levels to one file; "
+        "or the explorer as a folder of web pages.",
     )
     _add_run(export)
     _add_output(
         export,
         "OUT",
-        "a .csv, .tsv, .npz, .parquet or .h5ad file, or a folder for web pages: a name "
-        "without ending, or with / at its end",
+        "a .csv, .tsv, .npz, .parquet or .h5ad file, or a folder for web pages: "
+        "a name without ending, or with / at its end",
     )
     _add_spreadsheets(export)
     export.add_argument(
@@ -443,8 +441,8 @@ def _add_spreadsheets(parser: Any) -> None:
     parser.add_argument(
         "--for-spreadsheets",
         action="store_true",
-        help="in .csv and .tsv files, put ' before texts "
-        "that a spreadsheet would take for a formula (= + - @)",
+        help="in .csv and .tsv files, put ' before texts that a spreadsheet would take "
+        "for a formula (= + - @)",
     )
 
 
@@ -469,8 +467,8 @@ def _add_reading(parser: Any, new: bool = False) -> None:
         "--columns",
         type=_names,
         metavar="NAMES",
-        help="columns to map: names, numbers from 0, "
-        "ranges such as 3-10; separated by commas (default: all that hold numbers)",
+        help="columns to map: names, numbers from 0, ranges such as 3-10; "
+        "separated by commas (default: all that hold numbers)",
     )
     group.add_argument(
         "--label", metavar="COLUMN", help="a column that is not mapped, such as a class"

@@ -103,15 +103,13 @@ def _write_csv(file: Any, columns: Mapping[str, Array], delimiter: str, style: C
         _writer(file, delimiter, said).writerows(zip(*block, strict=True))
     if n_formulas and not style.is_guarded:
         style.tell(
-            f"{n_formulas:,} texts begin as formulas do (= + - @); --for-spreadsheets makes them "
-            "harmless"
+            f"{n_formulas:,} texts begin as formulas do (= + - @); "
+            "--for-spreadsheets makes them harmless"
         )
 
 
 def _writer(file: Any, delimiter: str, texts: Iterable[str]) -> Any:
-    """A writer that quotes what must be; the csv module of Python 3.11 does not quote a lone
-    carriage return.
-    """
+    """A writer that quotes what must be; csv of Python 3.11 leaves out a lone carriage return."""
     has_returns = any("\r" in text for text in texts)
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
     return csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting)

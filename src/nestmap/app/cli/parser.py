@@ -1,6 +1,4 @@
-"""A parser whose errors are two lines: what is wrong, with the way out, and where all options are
-listed.
-"""
+"""A parser of two-line errors: what is wrong, with the way out, and where options are listed."""
 
 from __future__ import annotations
 

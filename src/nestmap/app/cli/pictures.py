@@ -127,7 +127,7 @@ def draw_map(
     point_size: float | None = None,
     **options: Any,
 ) -> None:
-    """Draw a map, or the tree, to a file, which is whole or absent; the same bits for the same map."""
+    """Draw a map, or the tree, to a file, which is whole or absent; same bits for the same map."""
     load_matplotlib()
     from matplotlib import rc_context
     from matplotlib.figure import Figure

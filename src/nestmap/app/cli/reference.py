@@ -14,30 +14,43 @@ Made from the code by `python -m nestmap.cli.reference`; a test compares them.
 
 ```
 nestmap fit cars.csv -o cars --id name --label maker    # read, embed, write the folder cars
-nestmap plot cars -o cars.png                           # clusters, their coasts and names; --color maker
+nestmap plot cars -o cars.png                           \
+# clusters, their coasts and names; --color maker
 nestmap info cars                                       # levels, sizes, names, neighbours, timings
-nestmap export cars -o cars.parquet                     # coordinates, names, metadata, labels of all levels
+nestmap export cars -o cars.parquet                     \
+# coordinates, names, metadata, labels of all levels
 nestmap transform cars new.csv -o placed.csv            # new rows on the same map
 nestmap labels cars --clusters 12 -o labels.csv
-nestmap score cars.csv cars --label maker               # trustworthiness and more; `info` shows it afterwards
-nestmap fit reviews.csv -o reviews --text review --plot reviews.png    # texts by TF-IDF, and their map
+nestmap score cars.csv cars --label maker               \
+# trustworthiness and more; `info` shows it afterwards
+nestmap fit reviews.csv -o reviews --text review --plot reviews.png    \
+# texts by TF-IDF, and their map
 zcat rows.csv.gz | nestmap fit - -o rows --quiet --json
 ```
 
-Clusters have names wherever something is known of the rows: by the words of texts, by columns that were not mapped,
-by the names of typical rows (`--id`, words of word vectors; codes with digits do not count), by the means of up to 32
+Clusters have names wherever something is known of the rows: \
+by the words of texts, by columns that were not mapped,
+by the names of typical rows (`--id`, words of word vectors; codes with digits do not count), \
+by the means of up to 32
 mapped columns that have names.
-Levels of more than 2,000 clusters get none. `info` shows the names, `plot` writes them on the map, `export` has them
+Levels of more than 2,000 clusters get none. \
+`info` shows the names, `plot` writes them on the map, `export` has them
 beside the numbers of clusters.
 
 What a run is made of: [files.md](files.md#runs). Formats of data: [files.md](files.md#data-files).
 
-Progress goes to standard error: a bar with the time left where a terminal is, plain lines in a log. Results go to
-standard output, at once. A run or an output file is written under another name and renamed when it is complete:
-Ctrl-C, SIGTERM or a full disk leave nothing half-written. `--resume` keeps finished levels of a long fit in RUN.work
-until the run is written. `--force` replaces a run: names that were typed in the explorer stay with clusters that are
-the same, and the old folder is kept as RUN.old if it holds names of other clusters or files of yours. Texts without
-one word that the run knows are far: distance inf, cluster -1. NESTMAP_TRACEBACK=1 shows where an error comes from.
+Progress goes to standard error: a bar with the time left where a terminal is, \
+plain lines in a log. Results go to
+standard output, at once. \
+A run or an output file is written under another name and renamed when it is complete:
+Ctrl-C, SIGTERM or a full disk leave nothing half-written. \
+`--resume` keeps finished levels of a long fit in RUN.work
+until the run is written. \
+`--force` replaces a run: names that were typed in the explorer stay with clusters that are
+the same, and the old folder is kept as RUN.old if it holds \
+names of other clusters or files of yours. Texts without
+one word that the run knows are far: distance inf, cluster -1. \
+NESTMAP_TRACEBACK=1 shows where an error comes from.
 """
 
 
@@ -53,8 +66,8 @@ def render() -> str:
     parser = make_parser()
     for command, text in _commands(parser):
         parts.append(
-            f"## nestmap {command.prog.split()[-1]}\n\n{text}\n\n| argument | "
-            f"|\n|---|---|\n{_rows(command)}\n"
+            f"## nestmap {command.prog.split()[-1]}\n\n{text}\n\n"
+            f"| argument | |\n|---|---|\n{_rows(command)}\n"
         )
     return "\n".join(parts)
 

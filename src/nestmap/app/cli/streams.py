@@ -9,7 +9,10 @@ from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any
 
-CLOSED = "standard output is closed, and the result goes there: send it to a file, or to /dev/null, or use --quiet"
+CLOSED = (
+    "standard output is closed, and the result goes there: "
+    "send it to a file, or to /dev/null, or use --quiet"
+)
 
 
 def open_closed_streams() -> set[str]:
@@ -46,7 +49,7 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def let_go(stream: Any) -> None:
-    """Send what is left of a stream nowhere: Python would try to write it again at exit, and fail."""
+    """Send what is left of a stream nowhere: Python would write it again at exit, and fail."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

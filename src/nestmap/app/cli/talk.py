@@ -19,9 +19,7 @@ _LINE_AFTER = 1.0  # seconds: shorter stages get no line in a log
 
 
 class Talk:
-    """Says what goes on: a bar where a person looks at it, plain lines in a log, nothing if it is
-    to be quiet.
-    """
+    """Says what goes on: a bar for a person, plain lines in a log, nothing if it is to be quiet."""
 
     def __init__(self, quiet: bool, as_json: bool = False) -> None:
         self.quiet = quiet
@@ -85,7 +83,7 @@ def tell_written(talk: Talk, options: Namespace, record: dict[str, Any]) -> None
 
 
 def print_text(text: str) -> None:
-    """Lines that are longer than a terminal is wide go on below, further in; files get them whole."""
+    """Lines longer than a terminal is wide go on below, further in; files get them whole."""
     width = get_terminal_size().columns if sys.stdout.isatty() else 0
     give(fold(text, width) if width else text)
 

@@ -15,17 +15,16 @@ def in_options(text: str) -> str:
 
     Examples
     --------
-    >>> in_options("t.csv: text='no such' is not there; n_jobs=0: use a positive number, n_components=2 (--dims 2)")
-    "t.csv: --text 'no such' is not there; --threads 0: use a positive number, --dims 2"
+    >>> in_options("t.csv: text='no such' is not there; n_jobs=0: use n_components=2 (--dims 2)")
+    "t.csv: --text 'no such' is not there; --threads 0: use --dims 2"
     """
     flags = {name: f"--{name}" for name in _READING}
     for parameter in estimator_parameters():
         flags[parameter.name] = f"--{RENAMED.get(parameter.name, parameter.name).replace('_', '-')}"
     flags["work_dir"] = "--resume:"
     names = "|".join(sorted(flags, key=len, reverse=True))
-    text = re.sub(
-        r"\bwork_dir= ", "TMPDIR, or -o with --resume, ", text
-    )  # where temporary files go
+    # where temporary files go
+    text = re.sub(r"\bwork_dir= ", "TMPDIR, or -o with --resume, ", text)
     text = re.sub(r"\bwork_dir:", "--resume:", text)
     found = re.sub(
         _SETTING.format(names=names), lambda match: _option(flags[match[1]], match[2]), text

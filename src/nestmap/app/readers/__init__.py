@@ -3,7 +3,7 @@
 | files | what is read |
 |---|---|
 | .npy, .npz, .mat, idx | arrays; labels and words beside them |
-| .csv, .tsv, .txt (also .gz, .bz2, .xz, .zip) | tables: columns of numbers, others become metadata |
+| .csv, .tsv, .txt (.gz, .bz2, .xz, .zip) | tables: columns of numbers, others become metadata |
 | .parquet, .arrow, .feather | tables, also with columns of vectors (pyarrow) |
 | .h5, .h5ad, .zarr | arrays and cells (h5py, anndata, zarr) |
 | .fvecs, .bvecs | vectors |

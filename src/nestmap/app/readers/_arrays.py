@@ -27,17 +27,15 @@ def read_npz(path: Path) -> Rows:
     with file:
         if _X[0] not in file:
             raise FileFormatError(
-                f"{path} has no array X, only {', '.join(file) or 'nothing'}; write it with "
-                "np.savez(path, X=X, y=y)"
+                f"{path} has no array X, only {', '.join(file) or 'nothing'}; "
+                "write it with np.savez(path, X=X, y=y)"
             )
         classes = _member(path, file, _Y[0]) if _Y[0] in file else None
         return Rows(_member(path, file, _X[0]), classes)
 
 
 def read_npz_arrays(path: Path, key: str | None) -> tuple[Array, str, dict[str, Array]]:
-    """The array that holds the rows, its name, and the others; by its key, its usual names, or the
-    only one.
-    """
+    """The array of the rows, its name, and the others; by its key, usual names, or the only one."""
     file = _load(path)
     if not isinstance(file, np.lib.npyio.NpzFile):
         raise FileFormatError(f"{path} is a single array, not an .npz file; rename it to .npy")
@@ -138,9 +136,8 @@ def choose_array(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> str:
     )
     if not named or (len(named) > 1 and named[0] not in _X):
         raise FileFormatError(
-            f"{path}: which array holds the rows? It has "
-            f"{', '.join(shapes) or 'none of numbers'}; name it X, or "
-            "give its key"
+            f"{path}: which array holds the rows? "
+            f"It has {', '.join(shapes) or 'none of numbers'}; name it X, or give its key"
         )
     return named[0]
 

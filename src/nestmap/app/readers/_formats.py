@@ -1,6 +1,4 @@
-"""The formats in which data sets are published: checked, never unpickled, in blocks where they are
-large.
-"""
+"""Formats in which data sets are published: checked, never unpickled, in blocks where large."""
 
 from __future__ import annotations
 
@@ -77,7 +75,7 @@ def damage_named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[Stream]:
-    """Open a plain file, a .gz, .xz or .bz2, or the one file in a .zip (itself compressed or not)."""
+    """Open a plain file, a .gz, .xz or .bz2, or the one file in a .zip (compressed or not)."""
     with damage_named(path), ExitStack() as stack:
         raw = stack.enter_context(path.open("rb"))
         file: Any = raw
@@ -110,8 +108,8 @@ def read_idx(path: Path) -> Array:
         head = stream.file.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _IDX_TYPES or head[3] == 0:
             raise FileFormatError(
-                f"{path} is not an idx file: it starts with {head!r}, not with two zeros, a type "
-                "and a number of axes"
+                f"{path} is not an idx file: it starts with {head!r}, not with two zeros, "
+                "a type and a number of axes"
             )
         sizes = stream.file.read(4 * head[3])
         if len(sizes) < 4 * head[3]:
@@ -139,8 +137,8 @@ def read_idx(path: Path) -> Array:
 
 def _wrong_length(path: Path, found: str, expected: str) -> FileFormatError:
     return FileFormatError(
-        f"{path} is truncated or damaged: it has {found}, its header says {expected}; delete it "
-        "and get it again"
+        f"{path} is truncated or damaged: it has {found}, its header says {expected}; "
+        "delete it and get it again"
     )
 
 
@@ -167,8 +165,8 @@ def read_vecs(path: Path) -> Array:
     step = 4 + width * dtype.itemsize
     if not 0 < width <= 10_000_000 or size % step:
         raise FileFormatError(
-            f"{path} is no {path.suffix} file, or cut short: vectors of {width} numbers, {size:,} "
-            "bytes"
+            f"{path} is no {path.suffix} file, or cut short: "
+            f"vectors of {width} numbers, {size:,} bytes"
         )
     table = np.memmap(path, "u1", "r", shape=(size // step, step))
     widths = np.ascontiguousarray(table[:, :4]).view("<i4")[:, 0]
@@ -206,8 +204,8 @@ def word2vec_blocks(path: Path, progress: Progress, limit: int | None = None) ->
                 space = data.find(b" ")
                 if space < 0 or space + 1 + width > len(data):
                     raise FileFormatError(
-                        f"{path} is truncated: it ends in row {row:,} of {rows:,}; delete it and "
-                        "get it again"
+                        f"{path} is truncated: it ends in row {row:,} of {rows:,}; "
+                        "delete it and get it again"
                     )
             words.append(data[at:space].lstrip(b"\n").decode("utf-8", "replace"))
             at = space + 1 + width
@@ -220,8 +218,8 @@ def _word2vec_header(path: Path, line: bytes) -> tuple[int, int]:
     parts = line.split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts) or not int(parts[1]):
         raise FileFormatError(
-            f"{path} is not a word2vec binary file: it starts with {line[:40]!r}, not with its "
-            "rows and columns"
+            f"{path} is not a word2vec binary file: it starts with {line[:40]!r}, "
+            "not with its rows and columns"
         )
     return int(parts[0]), int(parts[1])
 

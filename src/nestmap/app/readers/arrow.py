@@ -113,7 +113,7 @@ def _vectors(path: Path, name: str, column: Any, first_row: int, before: list[Ar
             else f"a vector of {lengths[bad[0]]}"
         )
         raise FileFormatError(
-            f"{path}, row {first_row + bad[0]}, column {name!r}: {found}; expected a vector of "
-            f"{width} numbers"
+            f"{path}, row {first_row + bad[0]}, column {name!r}: {found}; "
+            f"expected a vector of {width} numbers"
         )
     return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(len(column), width)

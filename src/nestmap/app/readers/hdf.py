@@ -85,8 +85,8 @@ def with_id(table: Table, choice: Choice) -> Table:
     for what, name in (("id", choice.id), ("label", choice.label)):
         if name is not None and name not in table.metadata:
             raise ValueError(
-                f"{table.source}: {what}={name!r} is not there; it has "
-                f"{shorten([*table.metadata]) or 'no columns'}"
+                f"{table.source}: {what}={name!r} is not there; "
+                f"it has {shorten([*table.metadata]) or 'no columns'}"
             )
     wanted = choice.columns or wanted_like(choice, table.columns or ())
     if wanted is not None:
@@ -115,9 +115,7 @@ def _in_memory(rows: Any) -> Any:
 
 
 def read_anndata(path: Path, choice: Choice, key: str | None) -> Table:
-    """Cells: obsm['X_pca'] if it is there, else X, or what the key names (X, obsm/…, layers/…); obs
-    is metadata.
-    """
+    """Cells: obsm['X_pca'] if there, else X, or by key (X, obsm/…, layers/…); obs is metadata."""
     anndata = require("anndata", path)
     try:
         data = anndata.read_zarr(path) if path.is_dir() else anndata.read_h5ad(path)

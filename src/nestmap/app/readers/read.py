@@ -195,8 +195,8 @@ def format_of(path: Path, text: str | bool = False) -> str:
         kind = _by_content(path, text)
     if not kind:
         raise ValueError(
-            f"{path}: no reader for this kind of file; name its format with format= (--format): "
-            f"{', '.join(FORMATS)}"
+            f"{path}: no reader for this kind of file; "
+            f"name its format with format= (--format): {', '.join(FORMATS)}"
         )
     return kind
 
@@ -231,15 +231,14 @@ def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:
     if text is True and column not in table.metadata:
         best = next(iter(prose_of(table.metadata)), "COLUMN")
         raise ValueError(
-            f"{table.source}: text=True (--text) takes a column called 'text', or the lines of a "
-            "file; name the "
-            f"column: text={best!r} (--text {best}); it has "
-            f"{shorten([*table.metadata]) or 'no texts'}"
+            f"{table.source}: text=True (--text) takes a column called 'text', "
+            f"or the lines of a file; name the column: text={best!r} (--text {best}); "
+            f"it has {shorten([*table.metadata]) or 'no texts'}"
         )
     if column not in table.metadata:
         raise ValueError(
-            f"{table.source}: text={column!r} is not there; it has "
-            f"{shorten([*table.metadata]) or 'no texts'}"
+            f"{table.source}: text={column!r} is not there; "
+            f"it has {shorten([*table.metadata]) or 'no texts'}"
         )
     texts = table.metadata[column]
     words = words or Words.fit(texts, table.source)

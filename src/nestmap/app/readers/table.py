@@ -1,6 +1,4 @@
-"""What a reader gives back: numbers to map, names and metadata of their rows, and an account of
-what was taken.
-"""
+"""What a reader gives: numbers to map, names and metadata of rows, an account of what was taken."""
 
 from __future__ import annotations
 
@@ -20,14 +18,8 @@ from ...core.input.memory import memory_budget
 _LOOKED_AT = 1000
 _PROSE = 4.0
 _SHOWN = 8  # names of columns in a line
-_COUNTERS = (
-    "",
-    "id",
-    "index",
-    "row",
-    "unnamed: 0",
-    "rownames",
-)  # columns that may just count the rows
+# columns that may just count the rows
+_COUNTERS = ("", "id", "index", "row", "unnamed: 0", "rownames")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +69,10 @@ class Table:
         kind = "column" if self.X.shape[1] == 1 else "columns"
         line = f"{self.source}: {self.n_rows:,} rows, {self.X.shape[1]:,} {kind} used{used}"
         if self.text:
-            line = f"{self.source}: {self.n_rows:,} texts ({self.text}), {self.X.shape[1]:,} words by TF-IDF"
+            line = (
+                f"{self.source}: {self.n_rows:,} texts ({self.text}), "
+                f"{self.X.shape[1]:,} words by TF-IDF"
+            )
         if self.names is not None:
             line += "; rows have names"
         if self.left_out:
@@ -96,7 +91,7 @@ def shorten(names: Sequence[str]) -> str:
 
 
 class Growing:
-    """Blocks of rows that become one array: in memory, or in a temporary file where they are many."""
+    """Blocks of rows that become one array: in memory, or in a temporary file if they are many."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = memory_budget(None).size // 3 if limit is None else limit
@@ -151,9 +146,7 @@ class Choice:
 
 
 def prose_of(columns: Mapping[str, Array]) -> list[str]:
-    """Columns of texts of at least four words, on average over some rows; those with the most words
-    first.
-    """
+    """Columns of texts of at least four words, on average over some rows; most words first."""
     words: dict[str, float] = {}
     for name, values in columns.items():
         if values.dtype.kind in "OUS" and len(values):
@@ -202,8 +195,8 @@ def assemble(
     X, columns = _side_by_side(used, numbers)
     if X is None and not choice.text:
         raise ValueError(
-            f"{source}: no column of numbers among {shorten(names)}; map a text column with "
-            "text='NAME' (--text NAME)"
+            f"{source}: no column of numbers among {shorten(names)}; "
+            "map a text column with text='NAME' (--text NAME)"
         )
     row_names = None if choice.id is None else np.asarray(metadata.pop(choice.id)).astype(str)
     table = Table(X, columns, row_names, metadata, source, left_out, taken=tuple(used))
@@ -219,9 +212,7 @@ def _kind_of(values: Array) -> str:
 
 
 def wanted_like(choice: Choice, names: Sequence[str]) -> tuple[str, ...] | None:
-    """The columns of an earlier table in one with these names; None where columns have no names but
-    numbers.
-    """
+    """The columns of an earlier table in one with these names; None if they are only numbers."""
     has_names = any(name != str(i) for i, name in enumerate(names))
     return choice.like if has_names else None
 
@@ -308,9 +299,9 @@ def _without_missing(table: Table, missing: str) -> Table:
         column = int(bad[rows[0]].argmax())
         name = f"{table.columns[column]!r}" if table.columns else str(column)
         raise ValueError(
-            f"{table.source}: row {rows[0]} has no number in column {name} ({bad.sum()} are "
-            f"missing in {len(rows)} "
-            "rows); leave the column out (--columns), or use missing='mean' or 'drop' (--missing)"
+            f"{table.source}: row {rows[0]} has no number in column {name} ({bad.sum()} "
+            f"are missing in {len(rows)} rows); leave the column out (--columns), "
+            "or use missing='mean' or 'drop' (--missing)"
         )
     if missing == "mean":
         with np.errstate(invalid="ignore"):
@@ -323,8 +314,8 @@ def _without_missing(table: Table, missing: str) -> Table:
     kept = ~bad.any(axis=1)
     if not kept.any():
         raise ValueError(
-            f"{table.source}: every row has a missing number; leave columns out, or use "
-            "missing='mean'"
+            f"{table.source}: every row has a missing number; "
+            "leave columns out, or use missing='mean'"
         )
     return replace(
         table,

@@ -35,8 +35,8 @@ def _lines(stream: Stream, path: Path) -> Iterator[str]:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise FileFormatError(
-                f"{path}, line {number:,}: is not UTF-8 text; convert it: iconv -f latin1 -t "
-                "utf-8 …"
+                f"{path}, line {number:,}: is not UTF-8 text; "
+                "convert it: iconv -f latin1 -t utf-8 …"
             ) from None
 
 
@@ -48,7 +48,7 @@ def _delimiter(line: str) -> str:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """The csv module takes texts of any length for a while; the limit belongs to the whole process."""
+    """The csv module takes texts of any length for a while; the limit is the whole process's."""
     before = csv.field_size_limit(_LONGEST)
     try:
         yield
@@ -59,9 +59,7 @@ def _long_fields() -> Iterator[None]:
 def _rows(
     lines: Iterator[str], delimiter: str, path: Path, before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, with the number of the line that they end in; `before`: lines before
-    these.
-    """
+    """Rows that are not empty, with the number of the line they end in; `before`: lines before."""
     if delimiter == " ":
         yield from (
             (number, row)
@@ -79,9 +77,7 @@ def _rows(
 def read_delimited(
     path: Path, choice: Choice, progress: Progress, delimiter: str | None = None
 ) -> Table:
-    """A table with a line per row, with or without names; commas, tabs, semicolons, bars or blanks
-    separate.
-    """
+    """A table, a line per row, with or without names; by commas, tabs, semicolons, bars, blanks."""
     with _long_fields(), open_stream(path) as stream:
         lines = _lines(stream, path)
         start: list[str] = []  # up to the first line that is not empty
@@ -164,8 +160,8 @@ class _Columns:
         for line, row in block:
             if len(row) != width:
                 raise FileFormatError(
-                    f"{self.path}, line {line:,}: {len(row)} columns; expected {width} "
-                    f"({shorten(self.names)})"
+                    f"{self.path}, line {line:,}: {len(row)} columns; "
+                    f"expected {width} ({shorten(self.names)})"
                 )
         columns = [*zip(*(row for _, row in block), strict=True)]
         found = np.empty((len(block), len(self.numeric)))
@@ -181,9 +177,7 @@ class _Columns:
     def add_lines(
         self, lines: Iterator[str], mark: str, n_at_once: int, tell: Callable[[], None]
     ) -> tuple[int, list[str]] | None:
-        """Lines of nothing but numbers, fast; where they end, how many they were, and the block
-        that is not.
-        """
+        """Lines of only numbers, fast; where they end, how many, and the block that is not."""
         if self.texts:
             return None
         n_done = 0
@@ -207,10 +201,9 @@ class _Columns:
         value = _number(cell)
         if value is None:
             raise FileFormatError(
-                f"{self.path}, line {line:,}, column {self.names[j]!r}: {cell[:40]!r} is no "
-                "number, where all before "
-                "it are; name the columns to use (--columns), or use this one as --label, --id or "
-                "--text"
+                f"{self.path}, line {line:,}, column {self.names[j]!r}: "
+                f"{cell[:40]!r} is no number, where all before it are; "
+                "name the columns to use (--columns), or use this one as --label, --id or --text"
             )
         return value
 
@@ -228,9 +221,7 @@ class _Columns:
 
 
 def read_word_vectors(path: Path, progress: Progress) -> Table:
-    """GloVe's text, or word2vec's with a first line that gives rows and columns: a word and its
-    numbers per line.
-    """
+    """GloVe's text, or word2vec's with a first line of rows and columns: a word and its numbers."""
     words: list[str] = []
     values = Growing()
     with open_stream(path) as stream:
@@ -329,9 +320,7 @@ class Words:
 
     @classmethod
     def fit(cls, texts: Any, source: str) -> Words:
-        """The most frequent 50,000 words; of many texts, those in at least two and at most half of
-        them.
-        """
+        """The most frequent 50,000 words; of many texts, those in at least two and at most half."""
         many = len(texts) >= 100
         vectorizer = _vectorizer(
             min_df=2 if many else 1, max_df=0.5 if many else 1.0, max_features=50_000
@@ -345,9 +334,7 @@ class Words:
         )
 
     def weigh(self, texts: Any) -> Any:
-        """A CSR matrix of float32, a row of length 1 per text (0 for a text without any of the
-        words).
-        """
+        """A CSR matrix of float32, a row of length 1 per text (0 for a text with no known word)."""
         vectorizer = _vectorizer(vocabulary={word: i for i, word in enumerate(self.words)})
         vectorizer.idf_ = self.weights
         return vectorizer.transform(str(text) for text in texts)

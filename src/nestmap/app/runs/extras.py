@@ -54,8 +54,8 @@ def check_pixels(X: Any, shape: tuple[int, ...]) -> None:
     if X.shape[1] != int(np.prod(shape)):
         shown = "x".join(map(str, shape))
         raise ValueError(
-            f"--images {shown}: makes {int(np.prod(shape))} pixels, but rows have {X.shape[1]} "
-            "columns"
+            f"--images {shown}: makes {int(np.prod(shape))} pixels, "
+            f"but rows have {X.shape[1]} columns"
         )
 
 

@@ -66,8 +66,8 @@ class Run:
         wanted = dims or self.record["maps"][0]["dims"]
         if wanted not in files:
             raise ValueError(
-                f"{self.path}: dims={dims}: the run has maps in {', '.join(map(str, files))} "
-                "dimensions"
+                f"{self.path}: dims={dims}: "
+                f"the run has maps in {', '.join(map(str, files))} dimensions"
             )
         path = self.path / files[wanted]
         model = load(path)
@@ -93,7 +93,7 @@ class Run:
             raise ModelFileError(f"{path}: {error}") from error
 
     def names(self) -> dict[int, list[str]]:
-        """Names of the clusters of some levels; none for a run about whose rows nothing is known."""
+        """Names of the clusters of some levels; none for a run whose rows nothing is known of."""
         path = self.path / naming.FILE
         if not path.exists():
             return {}
@@ -200,9 +200,7 @@ def _read_rows(reader: Reader, n_rows: int) -> RowsOfRun:
 
 
 def describe_levels(model: HNNE) -> list[dict[str, Any]]:
-    """Clusters of each level, their sizes, and how whole they are on the map where that is
-    measured.
-    """
+    """Clusters of each level, their sizes, and how whole they are on the map where measured."""
     found: list[dict[str, Any]] = []
     for k, level in enumerate(model.hierarchy_.levels):
         sizes = np.sort(level.sizes)[::-1]

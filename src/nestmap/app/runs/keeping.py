@@ -1,6 +1,4 @@
-"""What people have put into a run that is replaced: the names that they typed, and files of their
-own.
-"""
+"""What people put into a run that is replaced: names that they typed, and files of their own."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ def keep_what_people_made(
     now: Hierarchy,
     tell: Callable[[str], None],
 ) -> Path | None:
-    """Carry names over to the run that takes the place of another; where the old folder stays, if
-    it has to.
+    """Carry names over to the run that replaces another; where the old folder stays, if it has to.
 
     It stays, under another name, if it holds names of clusters that are no more, or files that
     nestmap did not write.
@@ -55,13 +52,13 @@ def keep_what_people_made(
     else:
         if n_kept:
             tell(
-                f"kept {n_kept} of {len(names)} names that were typed in the explorer: these "
-                "clusters are the same"
+                f"kept {n_kept} of {len(names)} names that were typed in the explorer: "
+                "these clusters are the same"
             )
         if n_kept < len(names):
             why.append(
-                f"{len(names) - n_kept} of its {len(names)} typed names are of clusters that are "
-                "no more"
+                f"{len(names) - n_kept} of its {len(names)} typed names are of "
+                "clusters that are no more"
             )
     if not why:
         return None
@@ -85,8 +82,7 @@ def _listed(names: list[str], most: int = 3) -> str:
 
 
 def _carry(new: Path, names: list[tuple[int, int, str]], before: Hierarchy, now: Hierarchy) -> int:
-    """Write the names whose clusters are there again, on the same level if possible; how many these
-    are.
+    """Write names whose clusters are there again, on the same level if possible; tells how many.
 
     The key of a cluster is the sum of the hashes of its rows, so equal keys are equal rows, in
     whatever order.

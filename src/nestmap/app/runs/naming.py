@@ -30,9 +30,7 @@ _MOST_VALUES = 50_000_000
 
 
 def name_clusters(hierarchy: Hierarchy, table: Table) -> dict[int, list[str]]:
-    """Names for the clusters of each level that has at most 2,000; none where nothing is known of
-    the rows.
-    """
+    """Names for clusters of levels that have at most 2,000; none where nothing is known of rows."""
     facts = facts_of(table)
     levels = [k for k, n in enumerate(hierarchy.level_sizes) if n <= _MOST_CLUSTERS]
     if not facts or not levels:
@@ -41,9 +39,7 @@ def name_clusters(hierarchy: Hierarchy, table: Table) -> dict[int, list[str]]:
 
 
 def facts_of(table: Table) -> Facts:
-    """What a table says of its rows: texts, metadata, names, and few columns of numbers that have
-    names.
-    """
+    """What a table says of its rows: texts, metadata, names, and few named columns of numbers."""
     others = {name: values for name, values in table.metadata.items() if name != table.text}
     names = None if table.names is None or _are_codes(table.names) else table.names
     facts = Facts.of(table.n_rows, metadata=others or None, names=names)
@@ -59,9 +55,7 @@ def facts_of(table: Table) -> Facts:
 
 
 def _are_codes(names: Array) -> bool:
-    """Whether most names of rows hold digits, as barcodes and numbers do: nobody would call a
-    cluster so.
-    """
+    """Whether most names of rows hold digits, as barcodes do: nobody would call a cluster so."""
     some = names[:: -(-len(names) // _LOOKED_AT)]
     return sum(any(letter.isdigit() for letter in str(name)) for name in some) > len(some) / 2
 

@@ -1,6 +1,4 @@
-"""The record of a run, `run.json`: all that `nestmap info` says, a few kilobytes whatever the
-number of rows.
-"""
+"""The record of a run, `run.json`: all that `nestmap info` says, a few kilobytes for any size."""
 
 from __future__ import annotations
 
@@ -110,7 +108,10 @@ def _misfits(value: Any, shape: Any, at: str = "") -> Iterator[str]:
         if not shape.fits(value):
             yield f"{at!r} is {repr(value)[:60]}, which is no {shape.told}"
     elif type(value) is not type(shape):
-        yield f"{at!r} is {repr(value)[:60]}, which is no {'list' if isinstance(shape, list) else 'object'}"
+        yield (
+            f"{at!r} is {repr(value)[:60]}, "
+            f"which is no {'list' if isinstance(shape, list) else 'object'}"
+        )
     elif isinstance(shape, list):
         for i, each in enumerate(value):
             yield from _misfits(each, shape[0], f"{at}[{i}]")
@@ -156,9 +157,7 @@ def check_rows(record: Mapping[str, Any], metadata: Sequence[str], n_columns: in
 def check_map(
     record: Mapping[str, Any], dims: int, shape: tuple[int, ...], level_sizes: Sequence[int]
 ) -> None:
-    """Raise unless a map of this shape, on a tree of these levels, is the one in so many dimensions
-    of a record.
-    """
+    """Raise unless a record has a map of this shape, on a tree of these levels, in these dims."""
     clusters = [level["clusters"] for level in record["levels"]]
     if tuple(shape) != (record["n_rows"], dims):
         raise ModelFileError(
@@ -171,9 +170,7 @@ def check_map(
 
 
 def whole_text(text: str) -> str:
-    """A text that can be written: without halves of characters, which names of files and columns
-    may hold.
-    """
+    """A text that can be written: without halves of characters, which names of files may hold."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -187,15 +184,17 @@ def to_text(record: Mapping[str, Any]) -> str:
         + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in record["seconds"].items()),
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),
         f"neighbours: {record['neighbors']}",
-        f"parameters: {', '.join(f'{k}={v}' for k, v in record['changed'].items()) or 'all defaults'}",
+        (
+            "parameters: "
+            f"{', '.join(f'{k}={v}' for k, v in record['changed'].items()) or 'all defaults'}"
+        ),
         "levels:",
     ]
     for level in reversed(levels):
         mark = "  <- labels" if level["level"] == label else ""
         lines.append(
             f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
-            f"{level['largest']:,} "
-            f"rows, median {level['median']:,.0f}{_whole(level)}{mark}"
+            f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
         )
     below = ", and of the level below" if len(levels) > 1 else ""
     lines.append(f"largest clusters of level {len(levels) - 1}{below}:")

@@ -141,14 +141,14 @@ def _positions(other: str, run: Run, names: Any) -> Any:
     run2 = Run(other)
     if run2.record["n_rows"] != run.record["n_rows"]:
         raise ValueError(
-            f"--compare {other}: {run2.record['n_rows']:,} rows, but {run.path} has "
-            f"{run.record['n_rows']:,}: the "
-            "explorer compares maps of the same rows in the same order"
+            f"--compare {other}: {run2.record['n_rows']:,} rows, "
+            f"but {run.path} has {run.record['n_rows']:,}: "
+            "the explorer compares maps of the same rows in the same order"
         )
     names2 = run2.rows().names
     if names is not None and names2 is not None and (names != names2).any():
         raise ValueError(
-            f"--compare {other}: its rows have other names than those of {run.path}, or another "
-            "order"
+            f"--compare {other}: its rows have other names than those of "
+            f"{run.path}, or another order"
         )
     return plane(run2)

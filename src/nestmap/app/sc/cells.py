@@ -1,6 +1,4 @@
-"""What maps need of AnnData objects: rows, neighbours, columns; all of it by attributes, nothing is
-imported.
-"""
+"""What maps need of AnnData objects: rows, neighbours, columns; by attributes, without imports."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ def check_cells(adata: Any) -> None:
     """Raise unless this is an AnnData object."""
     if not all(hasattr(adata, name) for name in ("obs", "obsm", "obsp", "uns", "X", "layers")):
         raise TypeError(
-            f"adata is {type(adata).__name__}, not an AnnData object; for arrays and frames use "
-            "nestmap.HNNE().fit(X)"
+            f"adata is {type(adata).__name__}, not an AnnData object; "
+            "for arrays and frames use nestmap.HNNE().fit(X)"
         )
 
 
@@ -58,9 +56,7 @@ def _listed(entries: Iterable[str]) -> str:
 
 
 def in_memory(rows: Any) -> Any:
-    """Rows as `HNNE.fit` takes them: sparse matrices of a backed object are read, arrays are left
-    on disk.
-    """
+    """Rows as `HNNE.fit` takes them: sparse matrices of a backed object are read, arrays stay."""
     if hasattr(rows, "to_memory"):
         rows = rows.to_memory()
     return rows.to_numpy() if hasattr(rows, "iloc") else rows
@@ -71,8 +67,8 @@ def find_distances(adata: Any, neighbors_key: str | None) -> Any:
     key = neighbors_key or "neighbors"
     if key not in adata.uns and "distances" not in adata.obsp:
         raise ValueError(
-            f"use_neighbors=True: uns[{key!r}] is not there; run scanpy.pp.neighbors(adata) "
-            "first, or leave it out"
+            f"use_neighbors=True: uns[{key!r}] is not there; "
+            "run scanpy.pp.neighbors(adata) first, or leave it out"
         )
     place = adata.uns[key].get("distances_key", "distances") if key in adata.uns else "distances"
     return _entry(adata.obsp, "use_neighbors=True: distances_key", place)

@@ -161,7 +161,7 @@ def map_of(adata: Any, key: str = "hnne") -> tuple[CellMap, dict[int, list[str]]
 
 
 def tree_of(labels: Sequence[Array]) -> Hierarchy:
-    """A hierarchy from the clusters of the rows on each level, the finest first; without centroids."""
+    """A hierarchy from the clusters of rows on each level, the finest first; without centroids."""
     levels = []
     for k, own in enumerate(labels):
         sizes = np.bincount(own)

@@ -1,3 +1,1 @@
-"""What users pass, and large temporary arrays: validation, files of rows, memory budget, scratch
-files.
-"""
+"""What users pass, and large temporary arrays: validation, files of rows, memory, scratch files."""

@@ -19,8 +19,9 @@ _ADVICE = {
 
 
 def check_rows_kind(X: Any, name: str = "X") -> None:
-    """Raise for what turns into an array of numbers only by a silent change: X as the user gave it,
-    not copied.
+    """Raise for what turns into an array of numbers only by a silent change.
+
+    X is as the user gave it, not copied.
 
     Masked values, times, complex numbers, integers that are rounded because a frame or a list also
     holds fractions. To be called before scikit-learn's validation, which does not tell any more.
@@ -31,8 +32,7 @@ def check_rows_kind(X: Any, name: str = "X") -> None:
         if len(shape) > 2:
             raise ValueError(
                 f"{name} has {len(shape)} dimensions, shape {shape}; it must be 2-D, one row per "
-                "point: "
-                f"{name}.reshape(len({name}), -1)"
+                f"point: {name}.reshape(len({name}), -1)"
             )
     if isinstance(X, np.ma.MaskedArray):
         _check_mask(X, name)
@@ -54,8 +54,9 @@ def refuse_lazy(X: Any, name: str) -> None:
 
 
 def read_dlpack(X: Any, name: str) -> Any:
-    """An object that speaks DLPack only (CuPy-like arrays on the CPU, …) as an array without a
-    copy; others as is.
+    """An object that speaks DLPack only (CuPy-like arrays on the CPU, …) as an array.
+
+    There is no copy; other objects are returned as they are.
     """
     others = ("__array__", "__array_interface__", "__dask_graph__", "chunks")
     if not hasattr(X, "__dlpack__") or any(hasattr(X, other) for other in others):
@@ -65,8 +66,7 @@ def read_dlpack(X: Any, name: str) -> Any:
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(
             f"{name} is a {type(X).__name__}, whose DLPack memory cannot be read here ({error}); "
-            "bring it to the CPU "
-            f"and to a NumPy array first"
+            "bring it to the CPU and to a NumPy array first"
         ) from error
 
 
@@ -75,8 +75,7 @@ def check_n_rows(n: Any, name: str) -> None:
     if isinstance(n, int | np.integer) and n > MOST_ROWS:
         raise ValueError(
             f"{name} has {n} rows; at most {MOST_ROWS} (2**31 - 1) are possible: fit a sample of "
-            "them, and transform "
-            "the others in parts"
+            "them, and transform the others in parts"
         )
 
 
@@ -114,15 +113,17 @@ def survives(values: Array, dtype: Any) -> Array:
 
     Examples
     --------
-    >>> survives(np.array([2**24, 2**24 + 1]), np.float32).tolist(), survives(np.array([0.5, 0.1]), "f4").tolist()
-    ([True, False], [True, False])
+    >>> survives(np.array([2**24, 2**24 + 1]), np.float32).tolist()
+    [True, False]
+    >>> survives(np.array([0.5, 0.1]), np.float32).tolist()
+    [True, False]
     """
     with np.errstate(all="ignore"):
         narrow = values.astype(dtype)
         if values.dtype.kind not in "iu":
             return np.asarray(narrow == values)
-        # compared as integers: NumPy would compare integers with floats as floats. Back there must
-        # be room.
+        # compared as integers: NumPy would compare integers with floats as floats.
+        # Back there must be room.
         fits = narrow < 2.0 ** np.iinfo(values.dtype).bits / (2 if values.dtype.kind == "i" else 1)
         return np.asarray(fits & (narrow.astype(values.dtype) == values))
 
@@ -133,9 +134,7 @@ def first_of(found: Array) -> tuple[int, ...]:
 
 
 def place_of(at: tuple[int, ...], start: int, first_row: int, csr: Any) -> tuple[int, int]:
-    """Row and column of a value in a block that begins at `start`, of rows or of the data of a CSR
-    matrix.
-    """
+    """Row and column of a value in a block from `start` on: of rows, or of data of a CSR matrix."""
     if csr is None:
         return first_row + start + at[0], at[1] if len(at) > 1 else 0
     k = start + at[0]
@@ -150,16 +149,15 @@ def _raise_rounded(value: Any, name: str, row: int, column: Any) -> None:
     )
     raise ValueError(
         f"Input {name} contains {text}, first at row {row}, column {column!r}, which float64 "
-        "cannot hold exactly; "
-        "subtract an offset or rescale, or round it yourself: X.astype('float64')"
+        "cannot hold exactly; subtract an offset or rescale, or round it yourself: "
+        "X.astype('float64')"
     )
 
 
 def _raise_masked(n: int, name: str, row: int, column: int) -> None:
     raise ValueError(
         f"{name} has masked values ({n}), the first at row {row}, column {column}; fill them in "
-        "(X.filled(…), or "
-        "X.filled(np.nan) and sklearn.impute.SimpleImputer), or drop their rows"
+        "(X.filled(…), or X.filled(np.nan) and sklearn.impute.SimpleImputer), or drop their rows"
     )
 
 
@@ -191,9 +189,8 @@ def _check_frame(X: Any, name: str) -> None:
         if found := _no_numbers(column, dtype, values):
             wrong[column] = found
             continue
-        if (
-            values.dtype.kind == "f" and (np.abs(values) >= _WHOLE).any()
-        ):  # integers beside missing ones
+        # integers beside missing ones
+        if values.dtype.kind == "f" and (np.abs(values) >= _WHOLE).any():
             values = np.array([*given], dtype=object)
         if values.dtype.kind == "O" or (values.dtype.kind in "iu" and not _are_small(values)):
             _check_objects(values[:, None], name, column)

@@ -1,6 +1,4 @@
-"""How much memory a fit may take: sizes as people write them, and what the machine and its cgroups
-leave.
-"""
+"""How much memory a fit may take: sizes as people write them, what machine and cgroups leave."""
 
 from __future__ import annotations
 
@@ -81,7 +79,7 @@ def format_size(size: float) -> str:
 
 @dataclass(frozen=True)
 class Budget:
-    """Bytes that a fit may take, and whether the user gave them or the machine of the moment did."""
+    """Bytes that a fit may take, and whether the user gave them or the machine at the moment."""
 
     size: int
     given: bool
@@ -115,9 +113,7 @@ def _left_by_machine(proc: Path) -> int:
 
 
 def _left_by_sysconf() -> int:
-    """Free pages; half of all where only their number is known (macOS); a guess where nothing is
-    (Windows).
-    """
+    """Free pages; half of all where only their number is known (macOS); a guess on Windows."""
     for name, share in (("SC_AVPHYS_PAGES", 1.0), ("SC_PHYS_PAGES", 0.5)):
         try:
             pages = os.sysconf(name)

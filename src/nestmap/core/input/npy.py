@@ -40,9 +40,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a .npy file; raises unless all values that it promises are there, and plain
-    ones.
-    """
+    """The header of a .npy file; raises unless all values that it promises are there and plain."""
     if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe or a device would wait, or do harm
         raise NpyError("is not a regular file; write one with np.save(path, X)")
     with path.open("rb") as file:
@@ -75,8 +73,7 @@ def read_header(path: Path) -> Header:
     if size < header.n_bytes:
         raise NpyError(
             f"is cut short: {size} bytes are there, {header.n_bytes} are expected for its shape "
-            f"{header.shape} and "
-            f"dtype {header.dtype}; copy it again"
+            f"{header.shape} and dtype {header.dtype}; copy it again"
         )
     return header
 
@@ -91,7 +88,10 @@ def map_npy(path: Path, header: Header) -> Array:
 
 def _guess(start: bytes) -> str:
     if start.startswith(b"PK\x03\x04"):
-        return " but a zip archive, such as .npz; take the array out: np.save('X.npy', np.load(path)['X'])"
+        return (
+            " but a zip archive, such as .npz; take the array out: "
+            "np.save('X.npy', np.load(path)['X'])"
+        )
     if start.startswith(b"\x89HDF"):
         return " but an HDF5 file; open it with h5py and pass the dataset"
     return (

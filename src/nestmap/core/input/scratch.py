@@ -77,9 +77,7 @@ def row_blocks(source: Any) -> list[slice]:
 
 
 def default_folder(mounts: str | Path = "/proc/self/mounts") -> Path:
-    """tempfile.gettempdir(), unless that is memory (tmpfs), nobody chose it, and /var/tmp is a
-    disk.
-    """
+    """tempfile.gettempdir(), unless it is memory (tmpfs) that nobody chose, and /var/tmp a disk."""
     folder = Path(tempfile.gettempdir())
     other = Path("/var/tmp")
     chosen = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
@@ -145,6 +143,6 @@ def _no_space(error: OSError, folder: Path, n_bytes: int) -> OSError:
     return OSError(
         error.errno,
         f"temporary data of {format_size(n_bytes)} ({n_bytes} bytes) do not fit into {folder}, "
-        f"where {free} are free"
-        f" ({why_full(error)}); free some space, or set work_dir= to a folder on another disk",
+        f"where {free} are free ({why_full(error)}); free some space, or set work_dir= to a "
+        "folder on another disk",
     )

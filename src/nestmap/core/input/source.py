@@ -165,14 +165,12 @@ def _open_npy(path: Path, name: str) -> Any:
     if len(header.shape) != 2:
         raise ValueError(
             f"{what} holds an array of {len(header.shape)} dimensions, shape {header.shape}; it "
-            "must be 2-D, one row "
-            "per point: np.save(path, X.reshape(len(X), -1))"
+            "must be 2-D, one row per point: np.save(path, X.reshape(len(X), -1))"
         )
     if header.fortran_order:
         raise ValueError(
             f"{what} is stored column by column (Fortran order), so that no row lies in one "
-            "piece; write it by rows: "
-            "np.save(path, np.ascontiguousarray(X))"
+            "piece; write it by rows: np.save(path, np.ascontiguousarray(X))"
         )
     rows = map_npy(path, header)
     if header.dtype in KEPT or rows.size == 0:
@@ -193,8 +191,7 @@ def _mapping(X: Any) -> tuple[Any, int] | None:
 
 
 def file_of(X: Any) -> tuple[Path, int] | None:
-    """The file behind a memory-mapped array (or a view of one) and the bytes of it that the array
-    needs.
+    """The file behind a memory-mapped array (or a view of one), and its bytes that are needed.
 
     None for arrays in memory and for scratch arrays, whose files have no name.
     """
@@ -221,8 +218,7 @@ def check_unchanged(X: Any, *, name: str = "X") -> None:
         if size < needed:
             raise OSError(
                 f"{name}: the file {root.filename or 'of temporary data'} has shrunk to {size} "
-                "bytes while it was in "
-                f"use; {needed} are needed. Write it again and start over"
+                f"bytes while it was in use; {needed} are needed. Write it again and start over"
             )
 
 
@@ -245,8 +241,6 @@ def load_source(
 
 
 def load_rows(X: Any, *, name: str = "X") -> Any:
-    """`open_rows`, with sources loaded: as an array, or whatever else scikit-learn's validation
-    takes.
-    """
+    """`open_rows`, with sources loaded: an array, or what else scikit-learn's validation takes."""
     X = open_rows(X, name=name)
     return load_source(X, memory_budget(None).size) if isinstance(X, RowSource) else X

@@ -1,6 +1,4 @@
-"""Rows of estimators: what `fit` and `transform` get, checked as scikit-learn does, in blocks where
-large.
-"""
+"""Rows of `fit` and `transform`, checked as scikit-learn does, in blocks where large."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ def read_training(
 
 
 def assign_fitted(estimator: Any, state: dict[str, Any]) -> None:
-    """Give a fitted estimator all of its attributes at once: Ctrl-C comes before or after, not in
-    between.
-    """
+    """Give an estimator all fitted attributes at once: Ctrl-C comes before or after that."""
     gone = {"feature_names_in_"} - {*state}  # of an earlier fit on a frame
     estimator.__dict__ = {
         name: value for name, value in estimator.__dict__.items() if name not in gone
@@ -60,9 +56,7 @@ def assign_fitted(estimator: Any, state: dict[str, Any]) -> None:
 def read_new(
     estimator: Any, X: Any, dtype: Any, n_threads: int, first_row: int = 0
 ) -> Iterator[Any]:
-    """New rows of a fitted estimator, in blocks; `first_row`: the number of the first of them in
-    messages.
-    """
+    """New rows of a fitted estimator, in blocks; `first_row`: number of the first in messages."""
     X = open_rows(X)
     if isinstance(X, RowSource):
         parts: Any = ((part.start, X.block(part)) for part in row_blocks(X))

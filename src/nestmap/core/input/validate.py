@@ -25,9 +25,8 @@ from .kinds import (
 
 # Integers of up to 16 bits and float16 are exact in float32; anything wider goes to float64.
 _EXACT_IN_FLOAT32 = {np.dtype(t) for t in ("f2", "f4", "i1", "u1", "i2", "u2", "?")}
-KEPT = {
-    np.dtype(t) for t in ("u1", "i1", "f2", "f4", "f8")
-}  # types that the library reads as they are
+# types that the library reads as they are
+KEPT = {np.dtype(t) for t in ("u1", "i1", "f2", "f4", "f8")}
 LARGEST = 1e100  # squares and their sums must stay finite in float64
 
 
@@ -49,8 +48,7 @@ def as_rows(
 
 
 def row_dtype(dtype: Any) -> np.dtype[Any]:
-    """The type that rows of this type are kept in: the narrowest that the library reads without
-    change of values.
+    """The type that rows of this type are kept in: the narrowest that changes no value.
 
     Examples
     --------
@@ -68,8 +66,9 @@ def work_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def work_dtype_of(X: Any, n_threads: int = 1) -> np.dtype[Any]:
-    """`work_dtype` by values: float32 if it holds every value of X exactly, whatever type X has; X
-    is not copied.
+    """`work_dtype` by values: float32 if it holds every value of X exactly, whatever type X has.
+
+    X is not copied.
 
     So the same numbers give the same result as float32, float64 or integers.
 
@@ -121,9 +120,7 @@ def cast_rows(
 
 
 def _own_csr(X: Any, name: str) -> Any:
-    """A matrix on the arrays of X, with indices of 32 bits where they fit: to change it leaves X as
-    it is.
-    """
+    """A matrix on the arrays of X, with 32-bit indices if they fit; to change it leaves X alone."""
     try:
         X = X.tocsr()
         csr = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
@@ -186,8 +183,9 @@ def largest_value(values: Array, n_threads: int = 1) -> float:
 
 
 def dense_block(values: Array, rows: Any) -> Array:
-    """Some rows as a C-contiguous float32 or float64 array: narrow types widen to float32, which
-    changes no value.
+    """Some rows as a C-contiguous float32 or float64 array.
+
+    Narrow types widen to float32, which changes no value.
     """
     block = values[rows]
     return np.ascontiguousarray(block, dtype=work_dtype(block.dtype))

@@ -51,14 +51,11 @@ def _default() -> Any:
     if not builds():
         warnings.warn(
             "nestmap was installed without its compiled kernels and runs on NumPy: clusters are "
-            "the same, rows of a "
-            "map of islands lie elsewhere by up to a fifth of its extent, and large data takes "
-            "many times longer. "
-            "Install a C++ compiler (GCC or Clang) and build it again: pip install "
-            "--force-reinstall --no-deps "
-            "--no-cache-dir --no-binary nestmap nestmap (or, in a folder with its sources: pip "
-            "install "
-            "--force-reinstall --no-deps --no-cache-dir .)",
+            "the same, rows of a map of islands lie elsewhere by up to a fifth of its extent, "
+            "and large data takes many times longer. Install a C++ compiler (GCC or Clang) and "
+            "build it again: pip install --force-reinstall --no-deps --no-cache-dir --no-binary "
+            "nestmap nestmap (or, in a folder with its sources: pip install --force-reinstall "
+            "--no-deps --no-cache-dir .)",
             NativeMissingWarning,
             stacklevel=3,
         )

@@ -1,7 +1,8 @@
 """The compiled module (see cpp/module.cpp); the other builds have the same contents.
 
-Arrays are taken as they are: of exactly these types, C-contiguous, writable where results go. Anything else is a
-TypeError; shapes and indices that do not fit are a ValueError or an IndexError that names the argument.
+Arrays are taken as they are: of exactly these types, C-contiguous, writable where results go.
+Anything else is a TypeError; shapes and indices that do not fit are a ValueError or an IndexError
+that names the argument.
 """
 
 from collections.abc import Callable

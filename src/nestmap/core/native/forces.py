@@ -78,7 +78,8 @@ def calibrate(distances: Array, perplexity: float) -> Array:
     """Gaussian weights of each row's neighbours, with the bandwidth that gives the perplexity.
 
     Weights exp(-beta d^2) add up to 1; bisection finds the beta at which exp(entropy) is the
-    perplexity. distances (n, k) -> weights (n, k) float32; O(n k). Equal distances get equal weights.
+    perplexity. distances (n, k) -> weights (n, k) float32; O(n k). Equal distances get equal
+    weights.
     """
     gaps = distances.astype(np.float64) ** 2
     gaps -= gaps.min(axis=1, keepdims=True)

@@ -67,9 +67,7 @@ def count_within(values: Array, lower: Array, upper: Array) -> tuple[Array, Arra
 
 
 def pair_distances(points: Any, i: Array, j: Array) -> Array:
-    """Distances of row i[k] to row j[k] of a PointSet by definition (twin:
-    PointSet.pair_distances).
-    """
+    """Distances by definition of row i[k] to row j[k] (twin: PointSet.pair_distances)."""
     if (native := core()) is None:
         return np.asarray(points.pair_distances(i, points, j, points.norm))
     out = np.empty(len(i))
@@ -80,9 +78,7 @@ def pair_distances(points: Any, i: Array, j: Array) -> Array:
 def principal_frames(
     z: Array, order: Array, starts: Array, weights: Array, n_components: int, n_threads: int
 ) -> tuple[Array, Array]:
-    """Offsets (n_members, d) and maps (n_groups, d, p; float32) of groups of rows of z (see the
-    twin).
-    """
+    """Offsets (n_members, d) and maps (n_groups, d, p; float32) of groups of rows z (see twin)."""
     z = np.ascontiguousarray(z, dtype=np.float32)
     offsets = np.zeros((len(order), n_components))
     maps = np.zeros((len(starts) - 1, n_components, z.shape[1]), dtype=np.float32)
@@ -115,9 +111,7 @@ def divide_regions(
     *,
     want_polygons: bool = True,
 ) -> tuple[Array, Any]:
-    """Centres and, if wanted, polygons of the children of each region (twin:
-    `mosaic.divide_regions`).
-    """
+    """Centres and, if asked, polygons of each region's children (twin: `divide_regions`)."""
     arguments = (
         _index(regions.starts),
         _points(regions.points),
@@ -222,8 +216,9 @@ def better_places(
     counts: Array,
     n_threads: int,
 ) -> tuple[Array, Array]:
-    """For each node the place with the strongest attraction, and its ratio to the own place's
-    attraction (see the twin).
+    """For each node the place with the strongest attraction (see the twin).
+
+    Also its ratio to the attraction of the node's own place.
     """
     places = np.empty((len(ids), 2), dtype=np.float32)
     times = np.empty(len(ids), dtype=np.float32)

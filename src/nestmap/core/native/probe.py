@@ -1,5 +1,4 @@
-"""What the kernels of the approximate search compute, in plain NumPy: documentation and oracle of
-the tests.
+"""What the kernels of the approximate search compute, in plain NumPy: the oracle of the tests.
 
 Rows are `ShortRows` in cell order: cell c holds the positions starts[c] to starts[c + 1]. A list
 holds, for each row, positions of promising rows (-1: none) and their estimated distances (inf:
@@ -39,8 +38,9 @@ class ShortRows:
         return np.asarray((np.abs(difference) if self.norm == "L1" else difference**2).sum(axis=2))
 
     def estimates(self, a: Array, b: Array) -> Array:
-        """The same for L1; for L2 more than that, as if what two rows leave out made an angle of 60
-        degrees.
+        """The same for L1.
+
+        For L2 more than that, as if what two rows leave out made an angle of 60 degrees.
         """
         return self.distances(a, b) + (0 if self.norm == "L1" else np.outer(a[:, -1], b[:, -1]))
 
@@ -55,8 +55,7 @@ def near_cells(rows: ShortRows, m: int) -> Array:
 def probe(
     rows: ShortRows, near: Array, first: int, last: int, ids: Array, estimates: Array
 ) -> tuple[Array, Array]:
-    """Lists after each row has met the cells that rank `first` to `last` for it among the listed
-    ones.
+    """Lists after each row has met the cells that rank `first` to `last` for it, of those listed.
 
     Rank 0 is the row's own cell; the others rank by the distance of their centres from the row.
     """
@@ -87,9 +86,7 @@ class Graph:
         self.round = 0
 
     def improve(self) -> None:
-        """One round: the rows that a row lists, and those that list it, meet; each fresh one all
-        others.
-        """
+        """One round: rows that a row lists, and that list it, meet; each fresh one all others."""
         listed = self.ids >= 0
         chosen = self._first(self.fresh)
         others = self._first(~self.fresh)
@@ -120,9 +117,7 @@ class Graph:
         return np.asarray(entries & (np.cumsum(entries, axis=1) <= self.most))
 
     def _partners(self, entries: Array, wanted: Array) -> list[set[int]]:
-        """The rows that a row has in these entries, and up to `most` that have it in theirs, by
-        lot.
-        """
+        """The rows that a row has in these entries, and up to `most` that have it, by lot."""
         out: list[set[int]] = [set(self.ids[i][entries[i]].tolist()) for i in range(len(entries))]
         listing: list[list[int]] = [[] for _ in out]
         for i, partners in enumerate(out):
@@ -155,9 +150,7 @@ def _improve(rows: ShortRows, i: int, met: Array, ids: Array, estimates: Array) 
 
 
 def rank_lists(distance: Array, ids: Array, k: int) -> tuple[Array, Array]:
-    """The k nearest rows of each list by the distances (n x n) between rows themselves, ties to the
-    lower number.
-    """
+    """The k nearest rows of each list by the distances (n x n) between rows; ties: lower number."""
     found = np.take_along_axis(distance, np.maximum(ids, 0), axis=1)
     found[ids < 0] = np.inf
     best = np.lexsort((ids, found), axis=1)[:, :k]

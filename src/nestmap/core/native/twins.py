@@ -51,9 +51,7 @@ def hash_rows(x: Array) -> Array:
 
 
 def hash_values(values: Array, columns: Any) -> Array:
-    """A 64-bit number per value and its column, 0 for 0; of the value as a double, whatever its
-    type.
-    """
+    """A 64-bit number per value and its column, 0 for 0; of the value as a double."""
     step = np.uint64(0x9E3779B97F4A7C15)
     odd = np.uint64(0xBF58476D1CE4E5B9)
     with np.errstate(over="ignore"):
@@ -64,7 +62,7 @@ def hash_values(values: Array, columns: Any) -> Array:
 
 
 def count_within(values: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """How many values of row i are < lower[i, c], and how many are <= upper[i, c]; O(n · cols · c)."""
+    """How many values of row i are < lower[i, c], and how many <= upper[i, c]; O(n · cols · c)."""
     below = np.empty(lower.shape, dtype=np.int64)
     upto = np.empty(lower.shape, dtype=np.int64)
     for c in range(lower.shape[1]):
@@ -74,8 +72,7 @@ def count_within(values: Array, lower: Array, upper: Array) -> tuple[Array, Arra
 
 
 def nearest(queries: Any, rows: Any, *, norm: str, exclude_self: bool) -> tuple[Array, Array]:
-    """Distance to and index of each query's nearest row by brute force; ties go to the lower key,
-    then index.
+    """Each query's nearest row by brute force: distance and index; ties: lower key, then index.
 
     Squared euclidean distances for norm "L2", manhattan for "L1"; O(n · m · cols) time, O(block)
     memory. `queries` and `rows` are `PointSet`s: rows as the metric sees them.

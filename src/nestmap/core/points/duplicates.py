@@ -46,9 +46,8 @@ def first_equal(hashes: Array, rows: Array) -> Array | None:
     if len(at) == 0:
         return None
     first = np.arange(len(rows))
-    starts = np.flatnonzero(
-        np.diff(at, prepend=-1) != 1
-    )  # where a run of equal ones begins, in `at`
+    # where a run of equal ones begins, in `at`
+    starts = np.flatnonzero(np.diff(at, prepend=-1) != 1)
     first[rows[at]] = np.repeat(rows[at[starts] - 1], np.diff(np.append(starts, len(at))))
     return first
 
@@ -107,5 +106,5 @@ class Copies:
 
 
 def _in_a_run(same: Array) -> Array:
-    """Positions of runs of equal rows: the ones equal to the one before, and the ones before those."""
+    """Positions of runs of equal rows: those equal to the one before, and those before these."""
     return np.asarray(same | np.append(same[1:], False))

@@ -27,12 +27,10 @@ _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 _FLAT = 1e-14  # a row whose spread is a smaller part of its mean than this counts as constant
 _TINY_SQUARE = 2.0**-900  # smaller sums of squares have lost digits to underflow
 _TINY_LENGTH = 2.0**-1000  # shorter rows cannot be scaled to length 1: the factor would overflow
-_ROUNDING = (
-    8 * 2.0**-53
-)  # per column: what two distances by matrix product may be off (docs/exactness.md)
-_LIFT = (
-    2.0**120
-)  # brings the smallest number to 2^-954, and the square of the largest that is let in to 2^906
+# per column: what two distances by matrix product may be off (docs/exactness.md)
+_ROUNDING = 8 * 2.0**-53
+# brings the smallest number to 2^-954, and the square of the largest that is let in to 2^906
+_LIFT = 2.0**120
 
 
 def canonical_metric(metric: Any) -> Any:
@@ -50,9 +48,8 @@ class PointSet:
     extra: Array
     metric: str
     unit: float  # a power of two near 1 / max|data|: keeps squares in range, changes no digit
-    keys: Array | None = (
-        None  # uint64: of rows at the same distance the one with the lowest key is taken
-    )
+    # uint64: of rows at the same distance the one with the lowest key is taken
+    keys: Array | None = None
 
     @property
     def n(self) -> int:
@@ -117,8 +114,9 @@ class PointSet:
     # --- what the NumPy twins need -------------------------------------------------------------
 
     def rough_distances(self, rows: slice, other: PointSet, norm: str) -> tuple[Array, Array]:
-        """Distances of some rows to all rows of other, and a margin: the nearest by definition is
-        within it.
+        """Distances of some rows to all rows of other, and a margin.
+
+        The nearest by definition is within the margin.
 
         It covers the rounding of two distances, that of the nearest and that which looks like it,
         each against its value by definition.
@@ -173,9 +171,7 @@ def make_points(
     keys: Array | None = None,
     unit: float | None = None,
 ) -> PointSet:
-    """A PointSet of validated rows; `like`: the set that these rows are to be compared with, or its
-    `unit`.
-    """
+    """A PointSet of validated rows; `like`: the set to compare these rows with, or its `unit`."""
     data = data if like is None else _stored_like(data, like.data)
     n = data.shape[0]
     zeros = np.broadcast_to(0.0, n)
@@ -206,9 +202,7 @@ def make_points(
 
 
 def _row_lengths(x: Any) -> Array:
-    """Euclidean norm of each row of a float64 array or CSR matrix; tiny rows are lifted before they
-    are squared.
-    """
+    """Euclidean norm of each row (float64 or CSR); tiny rows are lifted before they are squared."""
     squares = _sums_of_squares(x)
     lengths = np.sqrt(squares)
     tiny = np.flatnonzero(squares < _TINY_SQUARE)
@@ -231,9 +225,7 @@ def _sums_of_squares(x: Any) -> Array:
 
 
 def _stored_like(data: Any, other: Any) -> Any:
-    """Sparse rows meet sparse rows with values and indices of the same types, dense rows meet dense
-    rows.
-    """
+    """Sparse rows meet sparse rows of the same types of values and indices, dense meet dense."""
     if not sparse.issparse(other):
         return data.toarray() if sparse.issparse(data) else data
     data = sparse.csr_matrix(data, dtype=other.dtype)

@@ -65,9 +65,7 @@ class ShortRows:
         return ShortRows(z, _take(self.tails, order, n_threads), self.sizes[order])
 
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
-        """The same as `take` of all rows, in the memory of these ones, which are lost: some columns
-        at a time.
-        """
+        """As `take` of all rows, in the memory of these, which are lost: some columns at a time."""
         n, dims = self.z.shape
         width = min(dims, max(1, _MOVED_VALUES // (n * MOVED)) * MOVED)
         before = np.empty((n, width), dtype=np.float32)
@@ -127,9 +125,7 @@ def sample_size(n: int, n_cols: int) -> int:
 
 
 def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
-    """At most `most` directions from a sample of rows (None: a random one); O(sample · n_cols ·
-    n_dims).
-    """
+    """At most `most` directions from sampled rows (None: random); O(sample · n_cols · n_dims)."""
     rng = np.random.default_rng(0)
     sample = points.block(_random_rows(points, rng) if rows is None else rows)
     mean = np.zeros(points.n_cols) if points.is_sparse else sample.mean(axis=0)
@@ -150,8 +146,9 @@ def _random_rows(points: PointSet, rng: np.random.Generator) -> Array:
 
 
 def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) -> Reducer:
-    """As many directions as usual, or the most if the leading ones hold little of a sample of rows
-    (None: random).
+    """As many directions as usual, or the most if the leading ones hold little of a sample.
+
+    The sample is of rows (None: a random one).
     """
     reducer = fit_reducer(points, rows, usual)
     if most <= usual or reducer.norm == "L1":
@@ -180,9 +177,8 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     else:
         small = sample.astype(np.float32)
         basis = rng.standard_normal((n_cols, most), dtype=np.float32)
-        for _ in range(
-            2
-        ):  # block power iteration; float32 will do, QR in float64 makes it orthonormal
+        # block power iteration; float32 will do, QR in float64 makes it orthonormal
+        for _ in range(2):
             basis = np.linalg.qr(small.T @ (small @ basis))[0]
         basis = np.linalg.qr(basis.astype(np.float64))[0]
     scores = sample @ basis
@@ -193,12 +189,9 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
 
 
 def with_signs(directions: Array) -> Array:
-    """The same with signs that do not depend on the LAPACK at hand: these decide how members are
-    mirrored.
-    """
-    generic = np.sin(
-        1.0 + np.arange(len(directions))
-    )  # no direction of real data is orthogonal to it
+    """The same with signs that no LAPACK changes: these decide how members are mirrored."""
+    # no direction of real data is orthogonal to it
+    generic = np.sin(1.0 + np.arange(len(directions)))
     return np.ascontiguousarray(np.where(generic @ directions < 0, -directions, directions))
 
 
@@ -261,8 +254,9 @@ def reduce_rows(
 def _projection(
     points: PointSet, reducer: Reducer, most: int, single: bool
 ) -> Callable[[Any], tuple[Any, Array]]:
-    """A function from up to `most` rows to those rows, centred, and their coordinates; the arrays
-    are used again.
+    """A function from up to `most` rows to those rows, centred, and their coordinates.
+
+    The arrays are used again.
     """
     kind = np.float32 if single else np.float64
     plain = single and points.metric == "euclidean"  # numbers of float32, all along
@@ -295,8 +289,9 @@ def _projection(
 
 
 def for_single(points: PointSet, reducer: Reducer) -> Reducer | None:
-    """The same, perhaps around a mean of float32, for sums in float32; None if these would lose
-    more than rounding.
+    """The same, perhaps around a mean of float32, for sums in float32.
+
+    None if these would lose more than rounding.
 
     Nothing may be lost before the mean is taken off. Scaled rows are centred in float64. Others
     must be numbers of float32, whatever type holds them.
@@ -319,9 +314,7 @@ def _hold_float32(data: Array) -> bool:
 
 
 class _Scratch(threading.local):
-    """Buffers that each thread uses again for all of its blocks: fresh pages cost more than the
-    sums.
-    """
+    """Buffers that each thread uses again for its blocks: fresh pages cost more than the sums."""
 
     def __init__(self, n: int, n_cols: int, dims: int, kind: type[np.floating[Any]]) -> None:
         self.rows = np.empty((n, n_cols), dtype=kind)
@@ -337,8 +330,7 @@ def row_squares(x: Any) -> Array:
 
 
 def rounding_slack(head: int, n_cols: int) -> float:
-    """The margin for rounding, relative to the sizes of two short rows, in a tile of `head`
-    columns.
+    """The margin for rounding in a tile of `head` columns, relative to the sizes of two short rows.
 
     The first term covers sums of `head` products in float32 and the additions over the other
     columns, the second tails, whose square roots may lose half of the digits of float64.

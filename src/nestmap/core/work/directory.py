@@ -37,16 +37,14 @@ _LOCK = "lock"
 _META = "meta.json"
 _PART = ".part-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
-_PIECE_LEFT = re.compile(
-    rf"{_NAME.pattern}{re.escape(_PART)}[0-9]+(-old)?"
-)  # what a killed process leaves behind
+# what a killed process leaves behind
+_PIECE_LEFT = re.compile(rf"{_NAME.pattern}{re.escape(_PART)}[0-9]+(-old)?")
 CLUSTER = "cluster-"  # begins the names of folders that a fit on a cluster has here, while it runs
 _MANIFEST_LEFT = re.compile(rf"{re.escape(_MANIFEST + _PART)}[0-9]+")
 
 
 class WorkDir:
-    """Finished pieces of a fit on disk: each is written to a temporary name, flushed (fsync), then
-    renamed.
+    """Finished pieces of a fit on disk: written to a temporary name, flushed (fsync), then renamed.
 
     One process at a time works in a directory. Use it in a `with` statement, or `close` it: a
     traceback that someone keeps would otherwise hold the lock.
@@ -116,14 +114,12 @@ class WorkDir:
         if differences:
             raise ValueError(
                 f"{what} holds the pieces of another fit: {'; '.join(differences)}. Fit the same "
-                "data with the same "
-                "parameters to go on, name another directory, or delete this one to start over"
+                "data with the same parameters to go on, name another directory, or delete this "
+                "one to start over"
             )
 
     def _clean_up(self) -> None:
-        """Remove what killed processes have left; no process but this one works here: the lock says
-        so.
-        """
+        """Remove what killed processes left; no other process works here: the lock says so."""
         for left in self.path.glob(f"*{_PART}*"):
             if left.is_symlink():
                 continue
@@ -149,8 +145,9 @@ class WorkDir:
         )
 
     def save(self, piece: str, arrays: dict[str, Array], meta: dict[str, Any]) -> None:
-        """Write a piece; it is there as a whole after this, or not at all. A piece of that name is
-        replaced.
+        """Write a piece, as a whole or not at all.
+
+        A piece of that name is replaced.
 
         Contiguous arrays, memory-mapped ones too, are written as they lie, without a copy.
 
@@ -189,8 +186,7 @@ class WorkDir:
         shutil.rmtree(old, ignore_errors=True)
 
     def load(self, piece: str) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Arrays (memory-mapped, read-only) and metadata of a finished piece; None if it is not
-        there.
+        """Arrays (memory-mapped, read-only) and metadata of a finished piece, or None.
 
         The arrays are read once to verify their checksums.
         """
@@ -276,8 +272,8 @@ def _full_disk(folder: Path, what: str) -> Iterator[None]:
         raise OSError(
             error.errno,
             f"work_dir={str(folder)!r}: {what} could not be written, {why_full(error)}. The "
-            "pieces that were "
-            "finished are kept: make room and fit again with the same work_dir to go on from there",
+            "pieces that were finished are kept: make room and fit again with the same work_dir "
+            "to go on from there",
         ) from error
 
 
@@ -312,8 +308,7 @@ def _read_identity(folder: Path, what: str) -> dict[str, Any]:
         case {"format": format_, "nestmap": str(by)} if format_ != _FORMAT:
             raise ValueError(
                 f"{what} was written by nestmap {brief(by)} in format {brief(format_)}; this "
-                "version reads "
-                f"format {_FORMAT}. Name another directory, or delete this one"
+                f"version reads format {_FORMAT}. Name another directory, or delete this one"
             )
     raise ValueError(
         f"{what} holds a {_MANIFEST} that is not nestmap's, or damaged; name another directory"

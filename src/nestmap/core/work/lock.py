@@ -1,5 +1,6 @@
-"""A lock file that lets one process at a time work in a directory; the system lets go of it when
-the process ends.
+"""A lock file that lets one process at a time work in a directory.
+
+The system lets go of it when the process ends.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ _PAUSE = 0.005  # seconds between two tries
 
 
 def take_lock(path: Path, what: str) -> int:
-    """Lock the file and return its descriptor, to be closed in the end; BlockingIOError if another
-    has it.
+    """Lock the file; its descriptor, to be closed in the end. BlockingIOError if another has it.
 
     File systems without locks (some network ones) are used without. A file that is not ours is left
     as it is.
@@ -36,8 +36,7 @@ def take_lock(path: Path, what: str) -> int:
                 raise BlockingIOError(
                     errno.EAGAIN,
                     f"{what} is in use by {_holder(_content(descriptor))}; wait until that fit "
-                    "ends, or name another "
-                    "directory",
+                    "ends, or name another directory",
                 ) from error
         if not re.fullmatch("[0-9]*", _content(descriptor)):
             raise _not_ours(path, what)
@@ -50,8 +49,7 @@ def take_lock(path: Path, what: str) -> int:
 
 @contextmanager
 def locked(path: Path, what: str, seconds: float = 10.0) -> Iterator[None]:
-    """One process and one thread at a time: wait for the others; BlockingIOError if that takes too
-    long.
+    """One process and one thread at a time: wait for others; BlockingIOError after too long.
 
     The file stays: whoever deletes it while others wait for it would let two in. File systems
     without locks are used without.
@@ -100,9 +98,8 @@ def _lock(descriptor: int) -> None:
     if sys.platform == "win32":
         import msvcrt
 
-        os.lseek(
-            descriptor, 1 << 30, os.SEEK_SET
-        )  # one byte far beyond the text, which stays readable
+        # one byte far beyond the text, which stays readable
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     else:
         import fcntl
@@ -111,9 +108,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _unlock(descriptor: int) -> None:
-    """At once: Windows takes its time for files that are only closed, and a forked process keeps
-    them open.
-    """
+    """At once: Windows takes its time for files just closed; a forked process keeps them open."""
     try:
         if sys.platform == "win32":
             import msvcrt

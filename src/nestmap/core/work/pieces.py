@@ -36,7 +36,7 @@ class ArrayInfo(NamedTuple):
 
 
 def write_array(path: Path, array: Array) -> ArrayInfo:
-    """Write an array as a .npy file by rows (C order) and flush it; no copy of contiguous arrays."""
+    """Write an array to a .npy file by rows (C order) and flush it; no copy if contiguous."""
     if array.dtype.hasobject or array.dtype.names:
         raise TypeError(f"{path.stem}: arrays of Python objects and of records are not stored")
     header = {

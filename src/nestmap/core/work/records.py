@@ -1,5 +1,6 @@
-"""JSON files that are on disk when a function returns; nothing else is imported, so that a record
-is read at once.
+"""JSON files that are on disk when a function returns.
+
+Nothing else is imported, so that a record is read at once.
 """
 
 from __future__ import annotations
@@ -45,8 +46,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def bounded_int(text: str) -> int:
-    """A whole number of JSON; ValueError for one so large that arithmetic with it would fail or
-    take long.
+    """A whole number of JSON; ValueError if arithmetic with it would fail or take long.
 
     Examples
     --------

@@ -92,9 +92,7 @@ def _real(path: Path) -> Path:
 
 @contextmanager
 def _own_name(target: Path) -> Iterator[Path]:
-    """A name beside the target that no other thread, process or machine has; others' abandoned ones
-    go.
-    """
+    """A name beside the target that no other thread, process or machine has; abandoned ones go."""
     _remove_abandoned(target)
     token = secrets.token_hex(4)
     _own.add(token)
@@ -111,10 +109,8 @@ def _host() -> str:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove parts of this target whose process is dead; `.old` only while the target is there."""
-    with (
-        suppress(OSError),
-        os.scandir(target.parent) as entries,
-    ):  # one that cannot be listed: names are unique
+    # one that cannot be listed: names are unique
+    with suppress(OSError), os.scandir(target.parent) as entries:
         for left in entries:
             found = _OWNER.fullmatch(left.name.removeprefix(target.name))
             if not found or not left.name.startswith(target.name) or left.is_symlink():
@@ -128,9 +124,8 @@ def _remove_abandoned(target: Path) -> None:
 
 def _is_abandoned(path: Path, host: str, pid: str, token: str) -> bool:
     age = time.time() - path.stat().st_mtime
-    if (
-        host != _host() or sys.platform == "win32"
-    ):  # Windows has no harmless way to ask for a process
+    # Windows has no harmless way to ask for a process
+    if host != _host() or sys.platform == "win32":
         return age > _DAY
     if int(pid) == os.getpid():
         return token not in _own  # in a container the number comes again

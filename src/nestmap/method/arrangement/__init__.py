@@ -3,7 +3,7 @@
 A node's frame is a linear map from coordinates of its members to offsets in the map.
 
 - "global" is the paper's: the preliminary embedding itself, the same for all nodes, optionally
-inflated.
+  inflated.
 - "local" is each node's own principal components, which say more about a handful of neighbours than
   one map for everything can. What PCA leaves open, rotation and reflection, is settled by the nodes
   around it: the frame is turned until neighbours in the data lie where they lie in the map
@@ -24,9 +24,8 @@ from .plain import GlobalArrangement
 ARRANGEMENTS = ("auto", "local", "global")
 MOST_LOCAL = 8  # components up to which local frames are the more faithful ones
 Arrangement = LocalArrangement | OldArrangement | GlobalArrangement
-Coordinates = (
-    Callable[[Any, int], Array] | None
-)  # of new rows; None where they were given for the training rows only
+# of new rows; None where they were given for the training rows only
+Coordinates = Callable[[Any, int], Array] | None
 
 __all__ = [
     "ARRANGEMENTS",

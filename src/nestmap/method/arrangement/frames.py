@@ -22,13 +22,11 @@ class Frames:
     offsets: Array  # (n_members, d) of the training members
     maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
     centres: Array  # (n_nodes, p)
-    short: Array | None = (
-        None  # (n_members, c) float32: their leading coordinates, where they were asked for
-    )
+    # (n_members, c) float32: their leading coordinates, where they were asked for
+    short: Array | None = None
 
     def kept(self, maps: Array | None = None) -> tuple[Array, Array]:
-        """What places new members: the maps (or others of the same centres), and where they take
-        the centres to.
+        """What places new members: the maps (or others of these centres), and where centres go.
 
         Unit vectors are kept in float16, half of a model's size: a new member moves by a thousandth
         of its offset at most. Centres go through the maps as they are kept, so that even the
@@ -90,9 +88,7 @@ def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) 
 
 
 def frame_offsets(maps: Array, origins: Array, parents: Array, z: Array | None) -> Array:
-    """Offsets of new members with coordinates z (None: 0) from their nodes; `maps`, `origins` of
-    `Frames.kept`.
-    """
+    """Offsets of new members at z (None: 0) from their nodes; see `Frames.kept` for the rest."""
     if z is None:
         return np.zeros((len(parents), origins.shape[1]))
     z = np.clip(np.nan_to_num(z), -_FARTHEST, _FARTHEST)  # a new row may be anywhere

@@ -33,9 +33,8 @@ def inflation_maps(offsets: Array, parents: Array, n_groups: int) -> Array:
     """
     d = offsets.shape[1]
     maps = np.broadcast_to(np.eye(d), (n_groups, d, d))
-    sums = scatter(
-        offsets, parents, n_groups
-    )  # of A x: A sums A', so one pass over the members will do
+    # of A x: A sums A', so one pass over the members will do
+    sums = scatter(offsets, parents, n_groups)
     for angle in np.linspace(0, np.pi / 2, N_ROTATIONS):
         turn = rotation(d, angle)
         maps = turn.T @ _even(turn @ _even(maps, sums), sums)

@@ -25,8 +25,8 @@ MANY_ROWS = 1_000_000
 _HARDLY = 1e-6  # of a matrix: what decides where it does not
 N_AROUND = 6  # neighbours that a local frame is turned by
 _PIECE = 400_000  # values of the rows that a thread works on: they stay in its cache
-# coordinates of the rows of a run of leaves: the fewer, the fewer rows of other parts a worker
-# reads
+# coordinates of the rows of a run of leaves: the fewer, the fewer rows of other parts
+# a worker reads
 _RUN = 100_000
 
 
@@ -58,9 +58,7 @@ class MetricMap:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The same for rows of the training data, in float32 and batches: computed when needed, never
-    all at once.
-    """
+    """The same for training rows, in float32 and batches: when needed, never all at once."""
 
     points: PointSet
     mean: Array  # zero for sparse rows
@@ -97,15 +95,12 @@ class LocalArrangement:
     distinct: DistinctRows | None = None  # where some rows are equal
     n_threads: int = 1
     n_short: int = 0  # leading coordinates of the rows that frames of leaves keep
-    known: Principal | None = (
-        None  # what frames of leaves are before they are turned, if it was computed ahead
-    )
+    # what frames of leaves are before they are turned, if it was computed ahead
+    known: Principal | None = None
     kind: str = "local"
 
     def prepared(self, hierarchy: Hierarchy) -> LocalArrangement:
-        """The same with what the frames of leaves are made from: it does not depend on where leaves
-        lie.
-        """
+        """The same with what leaves' frames are made from, wherever the leaves lie."""
         with single_threaded_blas():
             return replace(self, known=self.leaves(hierarchy).principal(1))
 
@@ -166,9 +161,8 @@ class Leaves:
 
     project: Projection
     n_components: int
-    centres: (
-        Array  # coordinates of leaves; behind them, those of others that lie around them in the map
-    )
+    # coordinates of leaves; behind them, those of others that lie around them in the map
+    centres: Array
     grouping: Grouping  # of rows, or of distinct rows, by leaf
     distinct: DistinctRows | None
     along: Array  # leaves in the order in which they are seen
@@ -183,9 +177,7 @@ class Leaves:
         n_threads: int,
         known: Principal | None = None,
     ) -> Frames:
-        """Their frames; `members`: the leaf of each row, `anchors`: of leaves and of those around
-        them.
-        """
+        """Their frames; `members`: each row's leaf, `anchors`: of leaves and those around them."""
         with single_threaded_blas():
             offsets, maps, short = known or self.principal(n_threads)
             turns = turn_frames(maps, self.centres, anchors, around, n_threads)
@@ -193,8 +185,9 @@ class Leaves:
         return Frames(offsets, maps, self.centres[: len(maps)], short)
 
     def principal(self, n_threads: int) -> Principal:
-        """Offsets, maps and short rows of each leaf; coordinates live for a moment only, but for
-        the leading ones.
+        """Offsets, maps and short rows of each leaf.
+
+        Coordinates live for a moment only, but for the leading ones.
         """
         d = self.n_components
         p = self.centres.shape[1]
@@ -238,9 +231,7 @@ def in_tree_order(hierarchy: Hierarchy) -> Array:
 
 
 def _cuts(starts: Array, p: int) -> Array:
-    """Where runs of groups begin and end, of so many members that their coordinates stay in a
-    cache.
-    """
+    """Begin and end of runs of groups, so short that the members' coordinates stay in a cache."""
     found = runs(starts, _RUN // p)
     return np.array([0, *(run.stop for run in found)])
 
@@ -294,9 +285,8 @@ def _leaf_coordinates(project: Projection, hierarchy: Hierarchy, n_threads: int)
     """Means of the coordinates of each leaf's rows, (n_leaves, p) float32."""
     leaf = hierarchy.levels[0]
     z = np.empty((leaf.n_nodes, project.directions.shape[1]), dtype=np.float32)
-    if (
-        project.points.metric == "euclidean"
-    ):  # the mean of projections is the projection of the mean
+    # the mean of projections is the projection of the mean
+    if project.points.metric == "euclidean":
         centroids = make_points(leaf.centroids, "euclidean", like=project.points)
 
         def see(part: slice) -> None:
@@ -324,8 +314,7 @@ def _members(grouping: Grouping, part: slice) -> tuple[Array, Array]:
 def turn_frames(
     maps: Array, centres: Array, anchors: Array, around: Array, n_threads: int = 1
 ) -> Array:
-    """Turns each frame towards its neighbours, in place; the rotations and reflections, (n_nodes,
-    d, d).
+    """Turn each frame towards its neighbours, in place; rotations and reflections, (n_nodes, d, d).
 
     With v the way to a neighbour in the data and u in the map: the orthogonal matrix that maximises
     the sum of u' R (maps v) / (|u| |v|^2), so near neighbours count most. O(n_nodes · K · p · d).
@@ -341,8 +330,7 @@ def turn_frames(
 
 
 def nearest_orthogonal(matrices: Array) -> Array:
-    """The orthogonal matrix R with the largest sum of R * M, for each of a stack of square matrices
-    M.
+    """The orthogonal R with the largest sum of R * M, for each of a stack of square matrices M.
 
     Where M leaves a direction open (few neighbours, or all on a line), R stays near the identity:
     rounding must not decide.
@@ -352,8 +340,8 @@ def nearest_orthogonal(matrices: Array) -> Array:
     if matrices.shape[1] != 2:
         left, _, right = np.linalg.svd(matrices)
         return np.asarray(left @ right)
-    # in the plane it is the better one of a rotation and a reflection, (c, -s; s, c) or (c, s; s,
-    # -c)
+    # in the plane it is the better one of a rotation and a reflection, (c, -s; s, c) or
+    # (c, s; s, -c)
     (a, b), (c, d) = matrices.transpose(1, 2, 0)
     rotates = np.hypot(a + d, c - b) >= np.hypot(a - d, b + c)
     sign = np.where(rotates, 1.0, -1.0)

@@ -51,9 +51,7 @@ class OldPlaces:
 
 
 def _guess(hierarchy: Hierarchy, k: int, places: Array, known: Array, around: Array) -> Array:
-    """Places of the items that links[k] connect: unknown ones where a first neighbour lies, or
-    their parent.
-    """
+    """Places of items that links[k] connect: unknown ones at their first neighbour, or parent."""
     if known.all():
         return places
     at = np.arange(len(known))
@@ -65,8 +63,7 @@ def _guess(hierarchy: Hierarchy, k: int, places: Array, known: Array, around: Ar
 
 @dataclass(frozen=True, eq=False)
 class OldArrangement:
-    """Each node's own principal components, turned until its members lie as they did in an older
-    map.
+    """Each node's own principal components, turned until members lie as in an older map.
 
     Frames of leaves, and of nodes whose members were not there, stay turned towards their
     neighbours: with leaves turned as they were, a map of USPS lost .009 of its recall.

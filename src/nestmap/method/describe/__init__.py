@@ -1,6 +1,4 @@
-"""What clusters hold, in words: typical rows, what distinguishes a cluster from the rest, and a
-short name.
-"""
+"""What clusters hold, in words: typical rows, what tells a cluster from the rest, a short name."""
 
 from .clusters import ClusterDescription, LevelDescription, describe_clusters
 from .facts import Facts

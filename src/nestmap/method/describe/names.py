@@ -12,7 +12,7 @@ _MIXED = 0.25  # share of a category that a name mentions beside the first
 
 
 def name_parts(traits: Sequence[Trait], typical: Sequence[str]) -> list[str]:
-    """What a name may consist of, the most telling first: words, categories, typical rows, numbers."""
+    """What a name may consist of, most telling first: words, categories, typical rows, numbers."""
     words = [t.value for t in traits if t.kind == "word"]
     categories = [t for t in traits if t.kind == "category"]
     numbers = [f"{t.value} {t.column}".strip() for t in traits if t.kind == "number"]
@@ -40,8 +40,9 @@ def _is_bare(value: str) -> bool:
 
 
 def make_unique(parts: Sequence[Sequence[str]], sizes: Sequence[int]) -> list[str]:
-    """A name for each cluster from its parts: as few as tell clusters apart, then numbers for all
-    but the largest.
+    """A name for each cluster from its parts: as few as tell clusters apart.
+
+    Then numbers for all but the largest.
 
     Examples
     --------

@@ -15,9 +15,7 @@ _FEW = 20  # whole numbers with at most so many different values are categories
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: categories as codes (-1 is missing) and their names, or numbers as float64 (NaN
-    is missing).
-    """
+    """A column: codes of categories (-1: missing) and their names, or float64 (NaN: missing)."""
 
     name: str
     values: Array
@@ -41,7 +39,8 @@ def read_columns(metadata: Any, n_rows: int) -> tuple[Column, ...]:
 
     Examples
     --------
-    >>> [c.categories is None for c in read_columns({"kind": ["a", "b", "a"], "age": [1.5, 2.0, 7.0]}, 3)]
+    >>> table = {"kind": ["a", "b", "a"], "age": [1.5, 2.0, 7.0]}
+    >>> [column.categories is None for column in read_columns(table, 3)]
     [False, True]
     """
     if isinstance(metadata, Mapping) or hasattr(metadata, "columns"):
@@ -62,7 +61,7 @@ def read_columns(metadata: Any, n_rows: int) -> tuple[Column, ...]:
 
 
 def read_column(name: str, values: Any, n_rows: int) -> Column:
-    """A column by the type of its values: text, bool and whole numbers of few kinds are categories."""
+    """A column by the type of its values: text, bool and few whole numbers are categories."""
     array = np.asarray(values)
     if array.shape != (n_rows,):
         raise ValueError(
@@ -85,8 +84,7 @@ def read_column(name: str, values: Any, n_rows: int) -> Column:
 
 
 def free_names(own: Iterable[str], others: Iterable[str]) -> list[str]:
-    """Names beside those that are taken, no two alike: a name that clashes gets '_' until it is
-    free.
+    """Names beside those taken, no two alike: one that clashes gets '_' until it is free.
 
     Names that clash with none keep their own, also if an earlier one that clashes would come to the
     same.

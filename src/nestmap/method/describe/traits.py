@@ -103,15 +103,12 @@ def find_category_traits(
 
 
 def find_number_traits(column: Column, labels: Array, n_clusters: int) -> list[list[Trait]]:
-    """A mean that is shifted by at least 0.3 standard deviations of all rows; none or one per
-    cluster; O(n).
-    """
+    """A mean 0.3 standard deviations of all rows away, or more; at most one per cluster; O(n)."""
     known = np.isfinite(column.values)
     values = column.values[known]
     own = labels[known]
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # numbers whose squares are beyond all numbers
+    # numbers whose squares are beyond all numbers
+    with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
     if not 0 < deviation < np.inf:
         return [[] for _ in range(n_clusters)]

@@ -1,6 +1,4 @@
-"""Section 3.1: the hierarchy of nearest-neighbour graphs, its type (`tree`) and how it is built
-(`build`).
-"""
+"""Section 3.1: the hierarchy of nearest-neighbour graphs, type (`tree`) and making (`build`)."""
 
 from .build import build_hierarchy
 from .summary import HierarchySummary, LevelSummary

@@ -289,12 +289,7 @@ def _single_row_report() -> NeighborReport:
 
 
 def merge_items(
-    items: Any,
-    weights: Array,
-    members: Array,
-    n_nodes: int,
-    dtype: Any,
-    run: Run,
+    items: Any, weights: Array, members: Array, n_nodes: int, dtype: Any, run: Run
 ) -> tuple[Any, Array]:
     """Centroids and sizes of groups of items: means weighted by the rows below, summed in float64.
 

@@ -112,8 +112,9 @@ def _measure_rows(
 
 
 def _ranks(hierarchy: Hierarchy) -> Array:
-    """Places of the nodes of the last level in an order that depends on neither the order nor the
-    unit of the rows: the node with the shortest first-neighbour link comes first.
+    """Places of the nodes of the last level in an order: shortest first-neighbour link first.
+
+    It depends on neither the order nor the unit of the rows.
     """
     level = hierarchy.levels[-1]
     shortest = np.full(level.n_nodes, level.members.size + 1)
@@ -124,9 +125,7 @@ def _ranks(hierarchy: Hierarchy) -> Array:
 
 
 def _links(hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None) -> LinkGraph | None:
-    """Links between the nodes of the last level: those of their rows, of equal rows once with their
-    number.
-    """
+    """Links between nodes of the last level: of their rows, equal ones once with their number."""
     labels = hierarchy.labels(hierarchy.n_levels - 1)
     n_nodes = hierarchy.levels[-1].n_nodes
     if lists is not None:
@@ -153,8 +152,9 @@ def membership(
     lists: Array | None = None,
     n_threads: int = 1,
 ) -> Array:
-    """How sure the cluster of each row is, float32: as `Hierarchy.membership`, for clusters between
-    two levels.
+    """How sure the cluster of each row is, float32.
+
+    As `Hierarchy.membership`, for clusters between two levels.
 
     Parameters
     ----------
@@ -175,8 +175,9 @@ def membership(
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
-    """The graph with single links between its parts: each joins the nearest by its centre, round by
-    round.
+    """The graph with single links between its parts.
+
+    Each joins the nearest by its centre, round by round.
 
     Of two parts that join, those of their first parts are linked that are near each other. The
     largest leaf of a part stands for it, of equal ones that with the lowest rank.
@@ -189,9 +190,8 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
         return graph
     lowest = np.full(n, leaf.n_nodes)
     np.minimum.at(lowest, parts, ranks)
-    parts = np.argsort(np.argsort(lowest))[
-        parts
-    ]  # numbered by ranks: the order of the rows decides nothing
+    # numbered by ranks: the order of the rows decides nothing
+    parts = np.argsort(np.argsort(lowest))[parts]
     centres, sizes, part_keys = _merge(leaf, parts, metric, run)
     first = Level(centres, sizes, parts, np.nan, np.nan, part_keys)
     order = np.lexsort((ranks, -leaf.sizes, parts))
@@ -228,8 +228,9 @@ def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
 
 
 def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
-    """The level and those above it: centroids, sizes and keys. How far apart nodes are is measured
-    when asked for.
+    """The level and those above it: centroids, sizes and keys.
+
+    How far apart nodes are is measured when asked for.
     """
     levels = [leaf]
     for partition in found.partitions:

@@ -49,9 +49,8 @@ def find_medoids(
     def find(part: slice) -> None:
         for g in range(part.start, part.stop):
             rows = grouping.order[grouping.starts[g] : grouping.starts[g + 1]]
-            if (
-                keys is not None
-            ):  # sums in the order of keys have the same bits for any order of the rows
+            # sums in the order of keys have the same bits for any order of the rows
+            if keys is not None:
                 rows = rows[np.argsort(keys[rows], kind="stable")]
             sums = (
                 weights[rows[::-1]] if len(rows) == 2 else _sums(items, rows, weights[rows], metric)

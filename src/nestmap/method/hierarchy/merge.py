@@ -14,9 +14,7 @@ from ..neighbors import FirstNeighbors
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The link of each item to its first neighbour, and its place among all of them; 8 bytes per
-    item.
-    """
+    """The link of each item to its first neighbour, and its place among all; 8 bytes per item."""
 
     ids: Array
     ranks: Array  # 1, 2, …: from the shortest link to the longest
@@ -25,9 +23,7 @@ class Links:
 
     @classmethod
     def of(cls, neighbors: FirstNeighbors, keys: Array | None = None) -> Links:
-        """Of equally long links, the one from the item with the lowest key comes first, then the
-        lowest index.
-        """
+        """Of equally long links, that from the lowest key comes first, then the lowest index."""
         n = len(neighbors.ids)
         kind = np.int32 if n < 2**31 else np.int64
         ranks = np.empty(n, dtype=kind)
@@ -37,8 +33,7 @@ class Links:
 
 
 def join_shortest(links: Links, n_clusters: int) -> Array:
-    """Cluster of each item if only the shortest links are drawn, as many as leave n_clusters; O(n
-    log n).
+    """Cluster of each item if the shortest links alone are drawn, to n_clusters; O(n log n).
 
     Draws all links if even these leave more than n_clusters. Clusters are numbered by their lowest
     item.

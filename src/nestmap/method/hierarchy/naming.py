@@ -37,8 +37,9 @@ def describe_levels(
 
 
 def names_for_map(hierarchy: Hierarchy, names: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
-    """Names as a map shows them: no numbers that tell equal ones apart, none for a cluster named
-    like its parent.
+    """Names as a map shows them.
+
+    No numbers that tell equal ones apart, none for a cluster named like its parent.
 
     Parameters
     ----------

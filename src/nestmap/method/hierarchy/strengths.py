@@ -1,5 +1,4 @@
-"""How sure clusters are: of each row on each level, the share of its links that stays in its
-cluster.
+"""How sure clusters are: on each level, the share of each row's links that stay in its cluster.
 
 Kept as whole numbers of one byte; a table tells the same per cluster.
 """
@@ -19,9 +18,8 @@ from .level import read_only
 if TYPE_CHECKING:
     from .tree import Hierarchy
 
-_MOST = (
-    255  # shares are exact where all links of an item weigh no more, as those to 15 neighbours do
-)
+# shares are exact where all links of an item weigh no more, as those to 15 neighbours do
+_MOST = 255
 _BLOCK = 200_000  # links that are looked up at a time
 _SHOWN = 20  # clusters that a repr lists
 
@@ -59,8 +57,7 @@ class Strengths:
         return replace(self, shares=self.shares[:, items])
 
     def grown(self, hierarchy: Hierarchy) -> Strengths:
-        """With those of new items, the last ones of a hierarchy that has grown: the mean of their
-        next of kin.
+        """With those of new items, the last of a grown hierarchy: the mean of their next of kin.
 
         These are the items before them in the lowest cluster above them that had any.
         """
@@ -90,8 +87,9 @@ def _items(hierarchy: Hierarchy, level: int) -> Array:
 
 
 def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> tuple[Array, int]:
-    """The share of links that stays in the cluster of each item, on several levels, and what 1 is:
-    as in `Strengths`.
+    """The share of links that stays in each item's cluster, on several levels, and what 1 is.
+
+    As in `Strengths`.
 
     Parameters
     ----------
@@ -130,15 +128,12 @@ def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> t
 
 
 def _with_none(labels: Array) -> Array:
-    """Labels in the narrowest type, and one more at the end that nothing else has: what index -1
-    finds.
-    """
+    """Labels in the narrowest type; at the end one that nothing else has, found by index -1."""
     n = int(labels.max()) + 1
     return np.append(labels, n).astype(np.min_scalar_type(n))
 
 
-# -- per cluster
-# ---------------------------------------------------------------------------------------
+# -- per cluster -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -147,12 +142,10 @@ class ClusterFigures:
 
     cluster: int
     size: int
-    inside: (
-        float  # how well separated: share of the links of its rows that stay inside; nan: unknown
-    )
-    agreement: (
-        float  # how stable: overlap with the most similar cluster of other partitions; nan: unknown
-    )
+    # how well separated: share of the links of its rows that stay inside; nan: unknown
+    inside: float
+    # how stable: overlap with the most similar cluster of other partitions; nan: unknown
+    agreement: float
 
 
 @dataclass(frozen=True)

@@ -55,16 +55,16 @@ class LevelSummary:
     stability: float
     score: float  # what `labels_` is picked by; nan for levels that it is not picked from
     sure: float = float("nan")  # share of the rows with a membership of at least 0.5; nan: unknown
-    whole: float = float(
-        "nan"
-    )  # share of the rows in the largest piece of their cluster on a map; nan: unknown
+    # share of the rows in the largest piece of their cluster on a map; nan: unknown
+    whole: float = float("nan")
     n_split: int = 0  # clusters that do not lie in one place of the map
 
 
 @dataclass(frozen=True)
 class HierarchySummary:
-    """The levels of a hierarchy, fine to coarse; `default` is the level of `labels_`, with a star
-    in the table.
+    """The levels of a hierarchy, fine to coarse.
+
+    `default` is the level of `labels_`, with a star in the table.
 
     `measured_on` tells what `whole` was measured on: 'rows', 'leaves', or '' where it was not.
     """
@@ -107,8 +107,9 @@ class HierarchySummary:
         )
 
     def _unknown(self) -> tuple[str, ...]:
-        """Columns that say nothing: `score` of communities, `sure` of first neighbours, the last
-        two off a map.
+        """Columns that say nothing.
+
+        `score` of communities, `sure` of first neighbours, the last two off a map.
         """
         empty = [
             name
@@ -203,8 +204,9 @@ def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
 
 
 def _options(hierarchy: Hierarchy) -> list[int]:
-    """Levels to pick from: not level 0, nor those with more than 5 √n_rows clusters, unless there
-    is no other.
+    """Levels to pick from.
+
+    Not level 0, nor those with more than 5 √n_rows clusters, unless there is no other.
 
     None of a tree that was built with a level for `labels_`.
     """
@@ -257,9 +259,7 @@ def measure_stability(hierarchy: Hierarchy, k: int, n_threads: int = 1) -> float
 
 
 def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: int) -> Array | None:
-    """The node of level k whose centroid is nearest to that of each leaf; None if distances are not
-    known.
-    """
+    """The node of level k whose centroid is nearest to each leaf's; None: distances unknown."""
     centroids = hierarchy.levels[k].centroids
     leaf = hierarchy.levels[0]
     if isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed":

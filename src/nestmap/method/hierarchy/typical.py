@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_typical(hierarchy: Hierarchy, level: int, X: Any, n_typical: int) -> list[Array]:
-    """Up to n_typical rows of each cluster of a level, the nearest to its centroid first; O(n ·
-    columns).
+    """Up to n_typical rows per cluster of a level, nearest to its centroid first; O(n · columns).
 
     Without X: rows of the leaves whose centroids are nearest, leaf by leaf.
     """
@@ -27,9 +26,7 @@ def find_typical(hierarchy: Hierarchy, level: int, X: Any, n_typical: int) -> li
 def find_extremes(
     hierarchy: Hierarchy, level: int, X: Any, most: int
 ) -> tuple[list[Array], list[Array]]:
-    """Typical rows of each cluster, and its odd ones, the farthest from its centroid first: other
-    rows than those.
-    """
+    """Typical rows of each cluster, and odd ones: others, farthest from its centroid first."""
     if X is not None:
         is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
         n_columns = hierarchy.n_rows if is_matrix else hierarchy.levels[0].centroids.shape[1]
@@ -47,8 +44,9 @@ def find_extremes(
 
 
 def _ends(own: Array, distances: Array, most: int) -> tuple[list[Array], list[Array]]:
-    """The items of each cluster with the smallest distances, of equal ones the first; and those
-    with the largest.
+    """The items of each cluster with the smallest distances, of equal ones the first.
+
+    And those with the largest.
     """
     order = np.lexsort((distances, own))
     starts = np.searchsorted(own[order], np.arange(int(own.max()) + 2))

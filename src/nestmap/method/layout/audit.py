@@ -1,6 +1,4 @@
-"""Does the map keep its promise? Lemma 1, nested regions, leaves that do not mix: checked on every
-node.
-"""
+"""Does the map keep its promise? Lemma 1, nested regions, unmixed leaves: on every node."""
 
 from __future__ import annotations
 
@@ -29,29 +27,26 @@ class LevelAudit:
     level: int
     n_nodes: int
     n_descendants: int  # rows and finer nodes, each counted once
-    n_outside: (
-        int  # descendants outside their ball (a third of the distance to the next anchor) or region
-    )
+    # descendants outside their ball (a third of the distance to the next anchor) or region
+    n_outside: int
     # farthest descendant: in radii of that ball, or in widths of the region beyond its border
     worst: float
     n_crossing: int  # rows that lie nearer to another anchor of the level, or inside another region
     n_rows: int
     promised: bool = True  # False: measured, but no promise of the layout
-    whole: float = float(
-        "nan"
-    )  # share of the rows in the largest piece of their cluster on the map; nan: unknown
+    # share of the rows in the largest piece of their cluster on the map; nan: unknown
+    whole: float = float("nan")
     n_split: int = 0  # clusters that do not lie in one place of the map
 
     @property
     def share_own(self) -> float:
-        """Share of the rows that lie nearest to their own cluster (its anchor, centre or region)."""
+        """Share of the rows that lie nearest to their own cluster (anchor, centre or region)."""
         return 1 - self.n_crossing / self.n_rows
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Truthy if every descendant lies inside its ball or region, at every level that the layout
-    promises it for.
+    """Truthy if every descendant lies in its ball or region, at every level that promises it.
 
     `measured_on`: what `LevelAudit.whole` was measured on, 'rows' or 'leaves'; '' where a promise
     stands for it.
@@ -85,11 +80,13 @@ class Audit:
 
 def _in_words(a: LevelAudit) -> str:
     if not a.promised:
-        return f"  level {a.level}: {a.n_nodes} nodes, {a.share_own:.2%} of the rows nearest to their own (measured)"
+        return (
+            f"  level {a.level}: {a.n_nodes} nodes, {a.share_own:.2%} of the rows nearest to their "
+            "own (measured)"
+        )
     return (
         f"  level {a.level}: {a.n_nodes} nodes, {a.n_outside} of {a.n_descendants} descendants "
-        "outside "
-        f"(worst {a.worst:.3f}), {a.n_crossing} rows nearer to or inside another"
+        f"outside (worst {a.worst:.3f}), {a.n_crossing} rows nearer to or inside another"
     )
 
 
@@ -103,9 +100,7 @@ def _whole_in_words(a: LevelAudit) -> str:
 def audit_layout(
     hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int = 1
 ) -> Audit:
-    """Check every descendant of every node, and how whole clusters are; O(n · levels · (levels +
-    log n)).
-    """
+    """Check all descendants, and how whole clusters are; O(n · levels · (levels + log n))."""
     found = _check_promise(hierarchy, layout, n_threads)
     levels = list(found.levels)
     unit = piece_unit(hierarchy.n_rows, layout)
@@ -130,21 +125,17 @@ def _check_promise(
 
 
 def _unit(places: list[Array], n_threads: int) -> float:
-    """A power of two that keeps squares of huge and tiny places in range: rows may lie far from
-    their nodes.
-    """
+    """A power of two that keeps squares of places in range: rows may lie far from their nodes."""
     return min((power_of_two(some, n_threads) for some in places if some.any()), default=1.0)
 
 
 def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads: int) -> Audit:
-    """Rows and finer anchors inside their balls; rows nearer to no anchor of a level than to their
-    own.
-    """
+    """Rows and finer anchors inside balls, and rows nearer to no anchor than to their own."""
     found = []
     rows = layout.positions * unit
     placements = [placement.scaled(unit) for placement in layout.placements]
-    # a position is an anchor plus a shift, and the map may have been moved as a whole: a few
-    # roundings
+    # a position is an anchor plus a shift, and the map may have been moved as a whole:
+    # a few roundings
     rounding = 8e-16 * np.sqrt(rows.shape[1]) * max(np.abs(rows).max(), 1e-300)
     rounding += 2e-323 * unit  # positions of subnormal data are that coarse
     for k, placement in enumerate(placements):
@@ -194,8 +185,9 @@ def _nearer_to_others(
 
 
 def _audit_islands(hierarchy: Hierarchy, islands: Islands, n_threads: int) -> Audit:
-    """Rows inside the balls of their leaves (detail="leaves"); on upper levels, rows nearest to
-    their own centre.
+    """Rows inside the balls of their leaves (detail="leaves").
+
+    On upper levels, rows nearest to their own centre.
     """
     found = []
     rows = islands.positions
@@ -237,9 +229,7 @@ def _distances_to(centres: Array, positions: Array, n_threads: int) -> Array:
 
 
 def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, unit: float, n_threads: int) -> Audit:
-    """Rows and corners of finer regions inside their region; rows inside no region nearby but their
-    own.
-    """
+    """Rows, corners of finer regions inside their region; rows inside none nearby but theirs."""
     found = []
     rows = mosaic.positions * unit
     levels = [regions.scaled(unit) for regions in mosaic.regions]

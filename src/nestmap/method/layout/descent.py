@@ -1,5 +1,4 @@
-"""Hierarchical point translation: from the top level down, members move into a ball around their
-node.
+"""Hierarchical point translation: top down, members move into a ball around their node.
 
 The ball's radius is a fraction of the distance from the node (the anchor) to the nearest other
 anchor of its level. With a fraction of 0.2 no descendant ever leaves the ball of a third of that
@@ -47,9 +46,7 @@ class Placement(Frozen):
     origins: Array  # (n_nodes, d): where the maps take the centres
 
     def place(self, parents: Array, z: Array | None) -> Array:
-        """Positions of members with coordinates z below the given nodes, inside their balls; None:
-        at the anchors.
-        """
+        """Positions of members with coordinates z (None: at anchors), inside their nodes' balls."""
         return self.settle(parents, frame_offsets(self.maps, self.origins, parents, z))
 
     def settle(self, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
@@ -62,9 +59,8 @@ class Placement(Frozen):
             radius = self.radii[own]
             shift = scale[:, None] * offsets[part]
             length = scale * lengths(offsets[part])
-            outside = length > radius * (
-                1 + 1e-9
-            )  # the farthest training member lies on the sphere
+            # the farthest training member lies on the sphere
+            outside = length > radius * (1 + 1e-9)
             shift[outside] *= (radius[outside] / length[outside])[:, None]
             np.add(self.anchors[own], shift, out=out[part])
 
@@ -85,9 +81,7 @@ class Placement(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class Anchored:
-    """A level whose nodes have their places: what the places of the members below them are made
-    from.
-    """
+    """A level whose nodes have places: what those of the members below are made from."""
 
     hierarchy: Hierarchy
     level: int
@@ -124,8 +118,9 @@ class Descent(Frozen):
         return replace(self, positions=self.positions * factor + shift, placements=placements)
 
     def outlines(self, level: int) -> Regions:
-        """The balls of a level as polygons, of a third of the distance to the nearest other anchor
-        (2-D only).
+        """The balls of a level as polygons (2-D only).
+
+        Their radius is a third of the distance to the nearest other anchor.
         """
         if self.positions.shape[1] != 2:
             raise ValueError(
@@ -171,9 +166,8 @@ def descend(
         if placements:
             anchors = separate(anchors, hierarchy.levels[k + 1].members, placements[0])
         size = 0.0
-        if (
-            level.n_nodes == 1
-        ):  # no neighbour to keep clear of: the map is as large as the preliminary embedding
+        # no neighbour to keep clear of: the map is as large as the preliminary embedding
+        if level.n_nodes == 1:
             size = float(
                 lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max()
             )
@@ -291,22 +285,17 @@ def separate(anchors: Array, parents: Array, above: Placement) -> Array:
 
 
 def _coincident(anchors: Array) -> tuple[Array, Array]:
-    """Anchors that share their spot with others, spot by spot, and where each spot starts among
-    them.
-    """
+    """Anchors that share their spot with others, spot by spot, and where each spot starts there."""
     first = anchors[:, 0]
-    nodes = np.sort(
-        _runs(np.argsort(first, kind="stable"), first[:, None])[0]
-    )  # equal in one column: few
+    # equal in one column: few
+    nodes = np.sort(_runs(np.argsort(first, kind="stable"), first[:, None])[0])
     columns = anchors[nodes]
     order, starts = _runs(np.lexsort(columns.T[::-1]), columns)
     return nodes[order], starts
 
 
 def _runs(order: Array, values: Array) -> tuple[Array, Array]:
-    """Of rows in sorted order, those that equal another one, and where each run of equal ones
-    starts.
-    """
+    """Of sorted rows, those that equal another one, and where each run of equal ones starts."""
     as_before = np.zeros(len(order), dtype=bool)
     as_before[1:] = (values[order[1:]] == values[order[:-1]]).all(axis=1)
     shared = as_before.copy()

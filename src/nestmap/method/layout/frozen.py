@@ -10,9 +10,7 @@ from ...core.arrays import brief_repr
 
 
 class Frozen:
-    """Base of frozen dataclasses: marks the arrays that they are built from as read-only, also
-    after unpickling.
-    """
+    """Base of frozen dataclasses: marks their arrays as read-only, also after unpickling."""
 
     def __init_subclass__(cls) -> None:
         cls.__repr__ = brief_repr  # type: ignore[method-assign]  # dataclasses leave it alone then

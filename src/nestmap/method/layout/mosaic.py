@@ -26,27 +26,19 @@ from .regions import Regions
 
 # of moving sites to the centres of their polygons: rounder ones, for a little of the arrangement
 ROUNDS = 1
-MARGINS = (
-    0.4,
-    0.2,
-    0.1,
-    0.05,
-)  # how far regions are drawn in, from leaves upwards; the last one for all above
+# how far regions are drawn in, from leaves upwards; the last one for all above
+MARGINS = (0.4, 0.2, 0.1, 0.05)
 _PIECE = 400_000  # values that a thread works on: they stay in its cache
 _CORNERS = 3.0  # the outline is a superellipse: 2 is an ellipse, larger is more of a box
-_FLOOR = (
-    1e-4  # variance of a flat group along its short axis, as a share of that along its long one
-)
-_LEAST_VARIANCE = (
-    1e-300  # of a group that can be scaled to its region, where the whole map is about 1
-)
+# variance of a flat group along its short axis, as a share of that along its long one
+_FLOOR = 1e-4
+# of a group that can be scaled to its region, where the whole map is about 1
+_LEAST_VARIANCE = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class RegionPlacement(Frozen):
-    """Leaf regions, and how they place new rows: centre + spread @ (map @ z - origin), inside the
-    region.
-    """
+    """Leaf regions that place new rows: centre + spread @ (map @ z - origin), inside the region."""
 
     regions: Regions
     spreads: Array  # (n_nodes, 2, 2)
@@ -54,9 +46,7 @@ class RegionPlacement(Frozen):
     origins: Array  # (n_nodes, 2): where the maps take the means
 
     def place(self, parents: Array, z: Array | None) -> Array:
-        """Positions of members with coordinates z (None: of the centres) below the given nodes, in
-        their regions.
-        """
+        """Positions of members with coordinates z (None: of centres), in their nodes' regions."""
         steps = apply_maps(
             self.spreads, parents, frame_offsets(self.maps, self.origins, parents, z)
         )
@@ -140,8 +130,7 @@ def lay_mosaic(
 def _row_positions(
     regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None, n_threads: int
 ) -> Array:
-    """Rows at the centres of their shares of the leaves; equal rows have one share, which is
-    larger.
+    """Rows at the centres of their shares of the leaves; equal rows have one larger share.
 
     They stay where their arrangement puts them: it counts for more than round polygons, which
     nobody draws.
@@ -160,9 +149,7 @@ def _row_positions(
 
 
 def outline(spread: Array, n_points: int = 96) -> Regions:
-    """The border of the whole map: as wide and high as the preliminary embedding is, within a
-    factor of two.
-    """
+    """The border of the whole map: of the preliminary embedding's size, within a factor of two."""
     largest = spread.max() if spread.max() > 0 else 1.0
     half = 2 * np.maximum(spread, largest / 2)
     turn = 2 * np.pi * np.arange(n_points) / n_points
@@ -172,8 +159,7 @@ def outline(spread: Array, n_points: int = 96) -> Regions:
 
 
 def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
-    """How far each region is drawn in: more where its neighbours in the map are more different from
-    it.
+    """How far each region is drawn in: more where its neighbours in the map differ more from it.
 
     The distance to the most similar neighbour, relative to the median of the level, from half to
     one and a half times the typical margin.
@@ -195,9 +181,7 @@ def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -
 def _leaf_spreads(
     regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None
 ) -> Array:
-    """The linear map of each leaf that its rows' sites came from, for new rows; zero for leaves
-    without extent.
-    """
+    """The linear map behind each leaf's sites, for new rows; zero for leaves without extent."""
     covariances = scatter(frames.offsets, leaf.members, leaf.n_nodes) / leaf.sizes[:, None, None]
     spreads = root(regions.covariances, _FLOOR, False) @ root(covariances, _FLOOR, True)
     spreads[covariances[:, 0, 0] + covariances[:, 1, 1] < _LEAST_VARIANCE] = 0.0

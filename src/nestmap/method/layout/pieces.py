@@ -72,8 +72,9 @@ class Pieces(Frozen):
 
 
 def piece_unit(n_rows: int, layout: Any = None) -> str:
-    """What pieces are made of: 'rows' or 'leaves', '' where nothing is measured; no layout: of bare
-    positions.
+    """What pieces are made of: 'rows' or 'leaves', '' where nothing is measured.
+
+    No layout: of bare positions.
     """
     kind = "points" if layout is None else layout.kind
     if kind in ("descent", "mosaic"):
@@ -88,8 +89,9 @@ def piece_unit(n_rows: int, layout: Any = None) -> str:
 def find_pieces(
     hierarchy: Hierarchy, positions: Array, n_threads: int = 1, *, unit: str = "rows"
 ) -> Iterator[Pieces]:
-    """The pieces of each level on a map of the rows, fine to coarse; O(n log n) for the neighbours,
-    O(n) per level.
+    """The pieces of each level on a map of the rows, fine to coarse.
+
+    O(n log n) for the neighbours, O(n) per level.
 
     The order of the rows and the number of threads make no difference. `unit`: as `piece_unit`
     tells. Leaves lie at the mean place of their rows; level 0 is left out then. In more than eight
@@ -148,9 +150,7 @@ def _centres(hierarchy: Hierarchy, positions: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Spots(Frozen):
-    """Distinct positions, sorted by their coordinates: whatever the order of the points, the spots
-    are the same.
-    """
+    """Distinct positions, sorted by coordinates: the order of the points makes no difference."""
 
     of_point: Array
     first: Array  # a point at each spot
@@ -198,8 +198,9 @@ def _pieces_of(level: int, spots: _Spots, node: Array, weights: Array, n_rows: A
 
 
 def _cells(spots: _Spots, node: Array, n_nodes: int) -> tuple[Array, Array, Array]:
-    """Cells are what one cluster has at one spot: that of each point, and the spot and the cluster
-    of each.
+    """Cells are what one cluster has at one spot.
+
+    That of each point, and the spot and the cluster of each.
     """
     own = node[spots.first]
     if np.array_equal(own[spots.of_point], node):  # equal rows are in one cluster

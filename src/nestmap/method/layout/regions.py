@@ -56,9 +56,7 @@ class Regions(Frozen):
 
     @cached_property
     def _in_range(self) -> tuple[Array, float]:
-        """The points in a unit in which products of their coordinates are in range, and that unit:
-        mostly 1.
-        """
+        """The points in a unit that keeps products of them in range, and that unit: mostly 1."""
         unit = power_of_two(self.points)
         return (self.points, 1.0) if 1 / _LARGE < unit < _LARGE else (self.points * unit, unit)
 
@@ -143,9 +141,8 @@ class Regions(Frozen):
         points += middle
         found = Regions(self.starts, points)
         squares = factors * factors
-        found._remember(
-            areas * squares, centres, covariances * squares[:, None, None]
-        )  # known: not again
+        # known: not again
+        found._remember(areas * squares, centres, covariances * squares[:, None, None])
         return found
 
     def scaled(self, factor: float) -> Regions:
@@ -189,9 +186,7 @@ class Regions(Frozen):
         return kernels.outside(self.starts, corners, ids, points * unit, n_threads) / unit
 
     def _sides(self, ids: Array) -> tuple[Array, Array, Array]:
-        """All sides of some polygons: position in ids, vertex at the start of the side, vertex at
-        its end.
-        """
+        """All sides of some polygons: position in ids, vertices at the start and the end."""
         first = self.starts[ids]
         counts = self.starts[ids + 1] - self.starts[ids]
         ends = np.cumsum(counts)

@@ -1,5 +1,6 @@
-"""First neighbours (for every row, its nearest other row, exact as long as that takes seconds) and
-k-NN graphs.
+"""First neighbours and k-NN graphs.
+
+For every row its nearest other row, exact as long as that takes seconds.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def first_neighbors(
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Items joined to the components of their first-neighbour graph, numbered by their lowest item."""
+    """Items joined to components of their first-neighbour graph, numbered by the lowest item."""
 
     members: Array  # component of each item
     centroids: Any
@@ -122,8 +123,9 @@ class Merged:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """First neighbours, and what the search leaves for later: an index for new rows, directions for
-    upper levels.
+    """First neighbours, and what the search leaves for later.
+
+    An index for new rows, directions for upper levels.
 
     `merge`: how items are joined that are too many for one process, from their weights and the
     centroids' type.
@@ -146,8 +148,7 @@ def search(
     keys: Array | None = None,
     start: Start | None = None,
 ) -> Found:
-    """First neighbours of validated rows (or of centroids) under a metric that `check_metric` gave
-    back.
+    """First neighbours of validated rows (or centroids) under a metric from `check_metric`.
 
     Of rows at the same distance the one with the lowest key is taken. `hashes`: what `hash_points`
     gives for the rows; they are the keys unless others are given; `start`: what a graph of these
@@ -215,15 +216,14 @@ def _warn_that_search_is_exact() -> str:
 
 
 def warn_of_recall(report: NeighborReport, stacklevel: int = 3) -> None:
-    """Say so if an approximate search ended below its target, by more than the luck of the sample."""
+    """Say so if an approximate search ended below its target, by more than the sample's luck."""
     luck = 2 * np.sqrt(report.recall * (1 - report.recall) / max(1, report.n_sampled))
     if not report.recall + luck < report.target:  # neighbours that were given have no recall: NaN
         return
     warnings.warn(
         f"target_recall={report.target:g} was not reached: {report.recall:.3f} of the true "
-        "neighbours of "
-        f"{report.n_sampled} sampled rows were found. An exact search finds all of them, in "
-        "longer time",
+        f"neighbours of {report.n_sampled} sampled rows were found. An exact search finds all of "
+        "them, in longer time",
         RecallWarning,
         stacklevel=stacklevel,
     )

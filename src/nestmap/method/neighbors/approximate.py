@@ -1,15 +1,17 @@
 """Neighbours of millions of rows: most of them the true ones, and an honest account of how many.
 
-1. Reduce rows to short rows, put them into fine cells (`cells`). 2. Each row looks into the few
-cells nearest to it and keeps a list of the most promising rows, by distances that
-   short rows estimate.
+1. Reduce rows to short rows, put them into fine cells (`cells`).
+2. Each row looks into the few cells nearest to it and keeps a list of the most promising rows, by
+   distances that short rows estimate.
 3. Descent on the graph of these lists, in rounds: rows that a row lists, and rows that list it,
-meet each other. 4. Random rows, compared with all rows, tell after each round how far it has come.
-Lists that are too short for the
-   target are made longer.
+   meet each other.
+4. Random rows, compared with all rows, tell after each round how far it has come. Lists that are
+   too short for the target are made longer.
 5. The lists are ranked by definition. Other random rows tell the recall: they had no say in the
-search. A list is the best of all that its row has met, in whatever order: the same for any number
-of threads.
+   search.
+
+A list is the best of all that its row has met, in whatever order: the same for any number of
+threads.
 """
 
 from __future__ import annotations
@@ -52,9 +54,8 @@ _MANY_PROBES = 10
 # a target below: fewer cells, and a quarter of the sample, which would cost as much as the search
 _LOW = 0.7
 _LEAST = 0.35  # a target below: no more columns than usual, even if they say little
-_NEARLY_ALL = (
-    0.99  # a target above: long lists from the beginning, where rows are hard to tell apart
-)
+# a target above: long lists from the beginning, where rows are hard to tell apart
+_NEARLY_ALL = 0.99
 # a target below: fewer columns. They rank candidates less well, and rounds on them take less time
 _HIGH = 0.9
 _FEW_COLUMNS = 64
@@ -96,9 +97,8 @@ _MISSED = {8: 0.55, 16: 0.25, 24: 0.12, 32: 0.07, 48: 0.04, 64: 0.03}
 _MISSED_OF_MANY = {8: 0.5, 16: 0.21, 24: 0.09, 32: 0.032, 48: 0.008, 64: 0.005}
 _AT_ONCE = 48  # entries: lists are made longer only if these turn out to be too few
 _EASY = 0.25  # where visits miss less than this share, rounds find more of it (images)
-_DESCENT_COST = (
-    16  # of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
-)
+# of all rounds with lists of length k: so many pairs of the exact join, times k^2, per row
+_DESCENT_COST = 16
 
 
 class CheaperExact(Exception):
@@ -107,14 +107,14 @@ class CheaperExact(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The most promising rows of each row: positions in cell order (-1: none), and estimated
-    distances, ascending.
+    """The most promising rows of each row, and estimated distances, ascending.
+
+    Rows are positions in cell order (-1: none).
     """
 
     ids: Array  # int32, n x k
-    estimates: (
-        Array  # float32: not below the lower bounds, and nearer to the distances (cpp/lists.hpp)
-    )
+    # float32: not below the lower bounds, and nearer to the distances (cpp/lists.hpp)
+    estimates: Array
 
     @classmethod
     def empty(cls, n: int, k: int) -> Candidates:
@@ -123,7 +123,7 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class NearestRows:
-    """The k nearest distinct rows of each distinct row: row numbers and distances (squared for L2)."""
+    """The k nearest distinct rows of each distinct row: numbers and distances (squared for L2)."""
 
     order: Array  # the distinct rows
     ids: Array  # (n_distinct, k)
@@ -146,8 +146,7 @@ def approximate_neighbors(
     n_sampled: int = _SAMPLED,
     most_columns: int = 0,
 ) -> Joined:
-    """First neighbours of all rows at about the target recall, the directions that were used, and
-    an index.
+    """First neighbours of all rows at about the target recall, the directions used, and an index.
 
     `hashes`: what `hash_points` gives for these rows; `columns`: reduced columns that are kept per
     row, or `most_columns`, where few directions say little; `longest`: rows that are listed per
@@ -201,9 +200,7 @@ def search_graph(
     most_columns: int = 0,
     shared: Shared | None = None,
 ) -> NearestRows:
-    """The k nearest of the distinct rows (None: all rows) for each of them; `shared`: their short
-    rows, if known.
-    """
+    """The k nearest of the distinct rows (None: all) for each; `shared`: short rows, if known."""
     clock = Clock()
     n = points.n if distinct is None else len(distinct)
     if n < max(_LEAST_DISTINCT, 2 * k):
@@ -275,7 +272,7 @@ def long_lists(k: int) -> int:
 
 
 def is_hard(partition: Partition) -> bool:
-    """Whether a few columns do not tell near rows from others: word vectors and other embeddings."""
+    """Whether a few columns do not tell near rows from others: word vectors, other embeddings."""
     return bool(partition.centres.shape[1] > USUAL_COLUMNS)
 
 
@@ -296,9 +293,7 @@ def _wider(values: Array, width: int, filling: float) -> Array:
 
 
 def _length_for(recall: float, target: float, missed: dict[int, float]) -> int:
-    """The length of lists on which rounds are expected to reach the target, by what visits have
-    found.
-    """
+    """The length of lists whose rounds should reach the target, by what visits have found."""
     left = (1 - recall) * min(1.0, (1 - recall) / _EASY)
     return min(
         (length for length, share in missed.items() if share * left <= 1 - target), default=_AT_ONCE
@@ -349,9 +344,7 @@ class _Search:
     def reach(
         self, target: float, longest: int, exact_pairs: Callable[[], float], n_sampled: int
     ) -> None:
-        """Visit cells, then improve the graph until the target is reached or nothing more can be
-        done about it.
-        """
+        """Visit cells, then improve the graph to the target, or as far as it can be."""
         self.target = target
         self._visit(_MANY_PROBES if self.k > 1 else _FEW_PROBES if target < _LOW else _PROBES)
         self.sample = self._choose_sample(target, n_sampled)
@@ -363,8 +356,8 @@ class _Search:
             self._shorten(length)
         self._lengthen(length, target, exact_pairs)
         graph = self._graph()
-        # that no sampled row is missed tells nothing of a target so high: then until rounds bring
-        # nothing
+        # that no sampled row is missed tells nothing of a target so high: then until rounds
+        # bring nothing
         unsure = (1 - target) * self.truth[::2].size < 1
         while self.n_rounds < _MOST_ROUNDS:
             if recall >= target and not (unsure and graph.n_fresh() > _STILL * self.lists.ids.size):
@@ -444,9 +437,7 @@ class _Search:
         return np.sort(np.random.default_rng(2).choice(n, size, replace=False))
 
     def _steer(self) -> float:
-        """Recall of the rows that steer; the first time all sampled rows are compared with all
-        rows.
-        """
+        """Recall of the rows that steer; the first time, sampled rows are compared with all."""
         if len(self.truth) == 0:
             self.truth = self._compare_with_all()
         recall = self._recall_of(slice(0, None, 2))
@@ -454,9 +445,7 @@ class _Search:
         return recall
 
     def recall(self) -> tuple[float, int]:
-        """Recall of the rows that did not steer, and how many those are; of all if the visits were
-        enough.
-        """
+        """Recall of the rows that did not steer, and their number; of all if visits were enough."""
         which = slice(1, None, 2) if self.n_rounds else slice(None)
         return self._recall_of(which), len(self.sample[which])
 
@@ -480,9 +469,8 @@ class _Search:
             return kernels.pair_distances(self.points, *pairs).reshape(ids.shape)
         if self.k > 1:
             return self._compare_within_bounds()
-        found, ids = (
-            column[:, 0].copy() for column in self.rank(self.sample)
-        )  # where the search starts
+        # where the search starts
+        found, ids = (column[:, 0].copy() for column in self.rank(self.sample))
         queries = self.reduced.take(self.sample, self.n_threads)
         starts = np.append(np.arange(0, len(self.sample), 48), len(self.sample)).astype(np.int64)
         groups = Partition(self.partition.order[self.sample], starts, self.partition.centres)
@@ -493,9 +481,7 @@ class _Search:
         return found[:, None]
 
     def _cells_in_turn(self) -> Iterator[Any]:
-        """All cells with panels, some of them at a time: panels of all take as much memory as short
-        rows.
-        """
+        """All cells with panels, some at a time: those of all take as much memory as short rows."""
         starts = self.partition.starts
         order = self.partition.order
         if len(order) <= _FEW_PACKED:
@@ -515,9 +501,7 @@ class _Search:
             yield make_cells(self.points, reduced, some, self.head, self.n_threads)
 
     def _compare_within_bounds(self) -> Array:
-        """The same by the distances of those rows only that short rows do not tell to be farther
-        than listed ones.
-        """
+        """The same, by distances of those rows only that may be nearer than listed ones."""
         z = self.reduced.z
         rest = self.reduced.tails[:, -1:]
         sizes = self.reduced.sizes[:, None]
@@ -569,8 +553,9 @@ class _Search:
         return ProductSpace(self.points, None if self.points.is_sparse else self.mean, squares)
 
     def rank(self, positions: Array, share: Share | None = None) -> tuple[Array, Array]:
-        """Distances (squared for L2) and row numbers of the k nearest listed rows, for some
-        positions (none: all).
+        """Distances (squared for L2) and numbers of the k nearest listed rows.
+
+        For some positions (none: all).
         """
         n = len(positions) or len(self.reduced.z)
         found = np.empty((n, self.k))

@@ -29,7 +29,7 @@ _PAIRS = 64  # rows whose pairs are taken from a block of all of their distances
 
 @dataclass(frozen=True, eq=False)
 class MedoidDistances:
-    """Some rows of a matrix of distances that stand for clusters, and the distances between them."""
+    """Some rows of a matrix of distances that stand for clusters, and distances between them."""
 
     rows: Array
     distances: Array
@@ -89,8 +89,9 @@ def blocked_neighbors(
 
 
 def nearest_in_matrix(D: Any) -> FirstNeighbors:
-    """First neighbours from a square matrix of distances, or from those between medoids; ties to
-    the lower index.
+    """First neighbours from a matrix of distances, or from those between medoids.
+
+    Ties go to the lower index.
     """
     D = D.distances if isinstance(D, MedoidDistances) else D
     n = len(D)
@@ -133,8 +134,9 @@ def _nearest(
 def _least(
     distances: Array, own: Array | None = None, order: Array | None = None
 ) -> tuple[Array, Array]:
-    """Column and value of the least distance of each row, but not of its own column; ties to the
-    first in `order`.
+    """Column and value of each row's least distance, its own column left out.
+
+    Ties go to the first in `order`.
     """
     if own is not None:
         distances[np.arange(len(own)), own] = np.inf

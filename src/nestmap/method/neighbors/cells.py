@@ -22,9 +22,8 @@ _SPREAD = 0.8
 _SPREAD_ROWS = 4096
 _ROWS_PER_CELL = 40  # training rows per cell
 _ITERATIONS = 4
-_FINE_ROWS = (
-    64  # rows per fine cell: a row can choose well where to look, and panels are still full
-)
+# rows per fine cell: a row can choose well where to look, and panels are still full
+_FINE_ROWS = 64
 _FINE_TRAINING = 16  # training rows per fine cell
 _MOST_FINE = 65_536  # fine cells: every cell is compared with every other
 _TOO_LARGE = 4  # times the wanted rows: such a cell is divided again
@@ -75,8 +74,9 @@ def fine_size(n: int) -> int:
 
 
 def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> Partition:
-    """Cells of about 64 rows (of more beyond 4 million rows), in two steps; O(n^1.5) with a very
-    small constant.
+    """Cells of about 64 rows (more beyond 4 million rows), in two steps.
+
+    O(n^1.5) with a very small constant.
 
     Rows are first divided among sqrt(n_cells) large cells, and those one by one.
     """
@@ -98,8 +98,7 @@ def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> P
 
 
 def telling_columns(z: Array) -> int:
-    """Leading columns that tell near rows from others, a multiple of 8: those that hold most of the
-    variance.
+    """Leading columns that tell near rows from others: those with most variance, a multiple of 8.
 
     Of images the first few do. Of embeddings, whose columns vary nearly alike, a few would tell
     only the largest groups of rows apart.

@@ -22,22 +22,17 @@ from .join import join_points
 
 METHODS = ("auto", "exact", "approximate")
 MOST_PAIRS = 30_000_000_000  # about half a minute on two cores
-SURE = int(
-    np.sqrt(2 * MOST_PAIRS)
-)  # rows up to which even all pairs are no more than that: 244,948
-_FEW = (
-    20_000  # rows up to which the exact join is the faster one; a prediction is made from as many
-)
+# rows up to which even all pairs are no more than that: 244,948
+SURE = int(np.sqrt(2 * MOST_PAIRS))
+# rows up to which the exact join is the faster one; a prediction is made from as many
+_FEW = 20_000
 _WIDE_FROM = 0.995  # a higher target: more columns find what longer lists do not
 _MANY = 2_000_000  # rows from which on columns are counted
-_HARD_COLUMNS = {
-    4_000_000: MOST_COLUMNS,
-    8_000_000: ALL_COLUMNS,
-}  # up to so many rows: some 5 GB of short rows
+# up to so many rows: some 5 GB of short rows
+_HARD_COLUMNS = {4_000_000: MOST_COLUMNS, 8_000_000: ALL_COLUMNS}
 _TRIAL = 500  # rows that a first guess is made from
-_TOO_HIGH = (
-    2  # times the cost: by so much is a guess from so few rows, unless bounds are of no use at all
-)
+# times the cost: by so much is a guess from so few rows, unless bounds are of no use at all
+_TOO_HIGH = 2
 _HOPELESS = 8  # times the cost: no need to look closer
 # a higher target takes the approximate search longer than all pairs, where bounds are of use
 _NEARLY_ALL = 0.995
@@ -93,8 +88,9 @@ def columns_for(data: Any, metric: str, n: int, target: float) -> int:
 
 
 def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Search:
-    """The search with its method resolved to "exact" or "approximate", for rows or the n rows they
-    are a sample of.
+    """The search with its method resolved to "exact" or "approximate".
+
+    For these rows, or for the n rows that they are a sample of.
 
     'auto' is exact as long as that is predicted to cost no more than MOST_PAIRS bounded pairs of
     rows. Up to SURE rows of few columns it always is, without asking. 'approximate' with a target
@@ -117,8 +113,9 @@ def decide(data: Any, metric: str, search: Search, n: int | None = None) -> Sear
 
 
 def predicted_pairs(data: Any, metric: str, n: int | None = None) -> float:
-    """What the exact join of n rows (None: these) would cost, in bounded pairs, from joins of
-    random ones of these.
+    """What the exact join of n rows (None: these) would cost, in bounded pairs.
+
+    Estimated from joins of random ones of these.
 
     The share of pairs that bounds leave over falls with the number of rows, so this is rather too
     high. A few rows tell whether bounds are of any use; where they are, more rows tell how much.
@@ -132,16 +129,12 @@ def predicted_pairs(data: Any, metric: str, n: int | None = None) -> float:
 
 
 def pair_share(data: Any, metric: str, n: int) -> float:
-    """The share of the pairs of n random rows that the exact join has to bound; above 1: products
-    of matrices.
-    """
+    """The share of pairs of n random rows that an exact join bounds; above 1: matrix products."""
     return 2 * _trial(data, metric, n)[0]
 
 
 def _trial(data: Any, metric: str, n: int) -> tuple[float, bool]:
-    """The cost of a join of n random rows per pair of them, in bounded pairs; whether it took
-    matrix products.
-    """
+    """A join of n random rows: cost per pair in bounded pairs; whether by matrix products."""
     points = _some(data, metric, n)
     # one thread: the count, and with it the decision, is the same each time
     report = join_points(points, 1).report

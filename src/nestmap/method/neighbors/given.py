@@ -11,9 +11,9 @@ from ...core.arrays import Array
 from .report import FirstNeighbors, NeighborReport
 
 FORMS = (
-    "an array with the index of each row's nearest other row, an (n, k) array of indices with the "
-    "nearest first, a "
-    "pair (indices, distances) of such arrays, or a sparse (n, n) matrix of distances"
+    "an array with the index of each row's nearest other row, an (n, k) array of indices with "
+    "the nearest first, a pair (indices, distances) of such arrays, or a sparse (n, n) matrix of "
+    "distances"
 )
 
 
@@ -22,7 +22,7 @@ def given_neighbors(given: Any, n: int) -> FirstNeighbors:
 
     Parameters
     ----------
-    given : FirstNeighbors, array of shape (n,) or (n, k), pair of arrays of shape (n, k), or sparse (n, n) matrix
+    given : FirstNeighbors, array (n,) or (n, k), pair of arrays (n, k), or sparse matrix (n, n)
         A row may be listed among its own neighbours, as k-NN searches do; it is passed over.
         Distances of a pair or a matrix only say which neighbour is the nearest.
 
@@ -49,9 +49,8 @@ def given_neighbors(given: Any, n: int) -> FirstNeighbors:
         and len(given) in (2, 3)
         and getattr(given[0], "ndim", 0) == 2
     ):
-        ids, note = _from_lists(
-            _indices(given[0], n), _distances(given[1], n)
-        )  # UMAP adds its search index
+        # UMAP adds its search index
+        ids, note = _from_lists(_indices(given[0], n), _distances(given[1], n))
     else:
         ids = _indices(given, n)
     if ids.ndim == 2:
@@ -72,8 +71,7 @@ def brings_lists(given: Any) -> bool:
 
 
 def given_lists(given: Any, n: int) -> Array | None:
-    """All neighbours that the user brings, after `given_neighbors` has checked them: (n, k),
-    nearest first.
+    """All neighbours that the user brings, checked by `given_neighbors`: (n, k), nearest first.
 
     -1 is none. None if a single one is given for each row.
 
@@ -124,8 +122,7 @@ def _indices(given: Any, n: int) -> Array:
     if not fits or not np.issubdtype(ids.dtype, np.integer):
         raise ValueError(
             f"neighbors: expected {n} integers, the index of each row's nearest other row (or "
-            f"{FORMS}); got an array "
-            f"of shape {ids.shape} and type {ids.dtype}"
+            f"{FORMS}); got an array of shape {ids.shape} and type {ids.dtype}"
         )
     return ids
 
@@ -135,16 +132,13 @@ def _distances(given: Any, n: int) -> Array:
     if found.ndim != 2 or len(found) != n or found.dtype.kind not in "fiu":
         raise ValueError(
             f"neighbors: the second of a pair is an ({n}, k) array of distances, got shape "
-            f"{found.shape} and type "
-            f"{found.dtype}"
+            f"{found.shape} and type {found.dtype}"
         )
     return found.astype(np.float64)
 
 
 def _from_lists(ids: Array, distances: Array | None) -> tuple[Array, str]:
-    """The nearest that is listed for each row but the row itself; without distances the first of
-    the list.
-    """
+    """The nearest listed for each row but itself; without distances the first of the list."""
     if distances is not None and distances.shape != ids.shape:
         raise ValueError(
             f"neighbors: indices have shape {ids.shape}, distances {distances.shape}; they must "
@@ -161,16 +155,13 @@ def _from_lists(ids: Array, distances: Array | None) -> tuple[Array, str]:
         order = distances
     _refuse_lonely(usable.any(axis=1))
     best = np.where(usable, order, np.inf).argmin(axis=1)
-    best = np.where(
-        usable[np.arange(n), best], best, usable.argmax(axis=1)
-    )  # all that are left are infinitely far
+    # all that are left are infinitely far
+    best = np.where(usable[np.arange(n), best], best, usable.argmax(axis=1))
     return ids[np.arange(n), best], f"the nearest of {k} listed for each row"
 
 
 def _from_matrix(graph: Any, n: int) -> tuple[Array, str]:
-    """The column of the least stored value of each row; those that are not stored are no
-    neighbours.
-    """
+    """The column of each row's least stored value; those that are not stored are no neighbours."""
     if graph.shape != (n, n):
         raise ValueError(f"neighbors: a graph of {n} rows has shape ({n}, {n}), got {graph.shape}")
     graph = sparse.csr_matrix(graph)
@@ -188,8 +179,8 @@ def _from_matrix(graph: Any, n: int) -> tuple[Array, str]:
     ).all():  # so are the weights of UMAP and of scanpy, and those of unweighted graphs
         raise ValueError(
             "neighbors: the largest value of every row is 1, as in a graph of weights, where the "
-            "nearest have the "
-            "largest; give distances: kneighbors_graph(mode='distance'), adata.obsp['distances']"
+            "nearest have the largest; give distances: kneighbors_graph(mode='distance'), "
+            "adata.obsp['distances']"
         )
     order = np.lexsort((columns, values, rows))
     first = np.searchsorted(rows[order], np.arange(n))
@@ -221,6 +212,5 @@ def _refuse_lonely(has_one: Array) -> None:
         row = int(np.argmin(has_one))
         raise ValueError(
             f"neighbors: no other row is listed for row {row} ({int((~has_one).sum())} such rows "
-            "in all); search for "
-            "more neighbours, or use neighbors='auto'"
+            "in all); search for more neighbours, or use neighbors='auto'"
         )

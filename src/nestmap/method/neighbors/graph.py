@@ -29,9 +29,8 @@ from .spaces import OtherSpace, space_of
 
 METHODS = ("auto", "exact", "approximate")
 _TIED = 8  # equal distances that are told apart by keys at once
-_MOST_TIED = (
-    20_000_000  # distances that are measured for rows with longer runs of equal ones: some seconds
-)
+# distances that are measured for rows with longer runs of equal ones: some seconds
+_MOST_TIED = 20_000_000
 _COLUMNS = 112  # reduced columns that the search makes use of: more cost more than they find
 
 
@@ -57,8 +56,7 @@ class NeighborGraph:
         )
 
     def with_self(self) -> tuple[Array, Array]:
-        """(indices, distances) whose first column is the row itself, as UMAP takes them in
-        `precomputed_knn`.
+        """(indices, distances), the row itself first: for UMAP's `precomputed_knn`.
 
         indices are int32, distances float32.
         """
@@ -196,8 +194,9 @@ def nearest_points(
     progress: Share | None = None,
     hashes: Array | None = None,
 ) -> tuple[Array, Array, NeighborReport]:
-    """The k nearest others of points with keys: ids, distances as kernels give them (squared for
-    L2), and a report.
+    """The k nearest others of points with keys: ids, distances and a report.
+
+    Distances are as kernels give them (squared for L2).
 
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that
     the order of the rows makes no difference.
@@ -228,9 +227,7 @@ def nearest_points(
 def nearest_distinct(
     shared: Shared, k: int, n_threads: int, target_recall: float, progress: Share | None = None
 ) -> tuple[Array, Array, NeighborReport]:
-    """The same for the distinct rows alone, and among them: rows and ids are their places in
-    ascending order.
-    """
+    """The same among the distinct rows alone: rows and ids are their places in ascending order."""
     found = _search(shared.points, shared.rows, k, n_threads, target_recall, progress, shared)
     place = np.zeros(shared.points.n, dtype=np.int64)
     place[np.sort(shared.rows)] = np.arange(len(shared.rows))
@@ -266,8 +263,9 @@ def _search(
 
 
 def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Array]:
-    """From lists of distinct rows to lists of all rows: a row's own copies, then each neighbour and
-    its copies.
+    """From lists of distinct rows to lists of all rows.
+
+    A row's own copies, then each neighbour and its copies.
 
     `first`: for each row the first that equals it. Lists of other rows than those are not looked
     at.
@@ -283,9 +281,8 @@ def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Arr
         heads = np.column_stack([first[part], ids[first[part]]])
         counts = np.minimum(sizes[heads], k + 1)
         each = counts.ravel()
-        number = np.arange(each.sum()) - np.repeat(
-            np.cumsum(each) - each, each
-        )  # within its set of equal rows
+        # within its set of equal rows
+        number = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
         found = members[np.repeat(begins[heads].ravel(), each) + number]
         found_away = np.repeat(
             np.column_stack([np.zeros(len(rows)), distances[first[part]]]).ravel(), each
@@ -335,9 +332,7 @@ def _nearest(
     n_threads: int,
     progress: Share | None,
 ) -> tuple[Array, Array]:
-    """The k nearest of all rows, and their distances by `measure`; of equal distances the lowest
-    key comes first.
-    """
+    """The k nearest of all rows, and distances by `measure`; of equal ones, lowest keys first."""
     n = space.n
     rows = np.arange(space.n)
     wanted = min(n - 1, k + _TIED)

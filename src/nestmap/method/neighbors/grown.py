@@ -14,16 +14,14 @@ from .join import Index
 
 @dataclass(frozen=True, eq=False)
 class GrownIndex:
-    """Answers for the rows of two indexes; those of the second are numbered after those of the
-    first.
-    """
+    """Answers for the rows of two indexes; the second's are numbered after those of the first."""
 
     first: Index | BlockedIndex
     n_first: int
     second: BlockedIndex
 
     def query(self, data: Any, n_threads: int) -> tuple[Array, Array]:
-        """Nearest row and distance for each row of data; of equal distances the first index has it."""
+        """Nearest row and distance for each row of data; ties go to the first index."""
         ids, distances = self.first.query(data, n_threads)
         later, away = self.second.query(data, n_threads)
         nearer = away < distances
@@ -37,7 +35,7 @@ def grow_index(
     metric: Any,
     keys: Array | None,
 ) -> GrownIndex:
-    """The index with more rows; `rows`, `keys`: of all, the first n_before of which it has already."""
+    """The index with more rows; `rows`, `keys`: of all; it has the first n_before already."""
     first, n_first = (
         (index.first, index.n_first) if isinstance(index, GrownIndex) else (index, n_before)
     )

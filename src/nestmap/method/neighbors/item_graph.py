@@ -1,5 +1,4 @@
-"""The neighbour graph of one fit, found once: for the tree of communities and for the forces of the
-islands.
+"""The neighbour graph of one fit, found once: for the tree of communities and for the islands.
 
 Its items are the rows, or, where these are too many, the nodes of the lowest level that has few
 enough.
@@ -34,8 +33,7 @@ _NODE_RECALL = 0.9
 
 @dataclass(frozen=True, eq=False)
 class ItemGraph:
-    """The nearest other items of each item, nearest first; of equal rows the first alone is an
-    item.
+    """The nearest other items of each item, nearest first; of equal rows only the first is one.
 
     `distances` are in the metric's own geometry up to a factor: of cosine and correlation those of
     the rows on a sphere. Those of metrics without kernels, by which no forces act, are 0.
@@ -58,7 +56,7 @@ class ItemGraph:
         return np.searchsorted(self.rows, self.first)
 
     def nearest(self, n_rows: int) -> Array:
-        """Of a graph of rows: the row that was found nearest; rows that equal one before have none."""
+        """Of a graph of rows: the row found nearest; rows that equal one before have none."""
         if self.rows is None:
             return self.ids[:, 0].astype(np.int64)
         found = np.full(n_rows, -1, dtype=np.int64)
@@ -113,8 +111,7 @@ def with_nearest(
     n_threads: int,
     points: PointSet | None = None,
 ) -> ItemGraph:
-    """A graph of rows in which each row has its nearest other row, where the search has missed
-    that.
+    """A graph of rows in which each row has its nearest other one, where the search missed that.
 
     `nearest`: of all rows, found exactly; `points`: the rows as the metric sees them, if known.
     """
@@ -174,8 +171,9 @@ def _nearest(
     progress: Share | None,
     hashes: Array | None = None,
 ) -> tuple[Array, Array, NeighborReport]:
-    """Ids and distances of the k nearest others, and a report. Of equal distances that of the
-    lowest key is first.
+    """Ids and distances of the k nearest others, and a report.
+
+    Of equal distances that of the lowest key is first.
     """
     metric = canonical_metric(metric)
     if isinstance(metric, RowMetric):

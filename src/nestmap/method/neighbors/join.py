@@ -53,11 +53,8 @@ _FEW_CELLS = 300  # up to here a round for the next cells saves less than it tak
 _QUERY_HEAD = 24
 _HUGE = 1e15
 _FAR_UNIT = 2.0**-333  # in which squares of the largest values that are allowed stay in range
-_SHARES = {
-    1: 0.1,
-    _NEAR_CELLS: 0.35,
-    _NEXT_CELLS: 0.6,
-}  # of the time, about, that is over after a round
+# of the time, about, that is over after a round
+_SHARES = {1: 0.1, _NEAR_CELLS: 0.35, _NEXT_CELLS: 0.6}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +98,7 @@ class Index:
     def nearest(
         self, queries: PointSet, n_threads: int, limits: Array | None = None
     ) -> tuple[Array, Array]:
-        """The same for a point set in the same unit, with distances as kernels give them (squared
-        for L2).
+        """The same for points in the same unit; distances as kernels give them (squared for L2).
 
         `limits`: distances to beat or to reach, -1 is the answer where no row does.
         """
@@ -132,9 +128,7 @@ class Index:
         return ids, distances
 
     def nearest_others(self, rows: Array, n_threads: int) -> Array:
-        """Of some rows of the index: the distance of the nearest other one, as kernels give it;
-        exact.
-        """
+        """For some rows of the index: exact distance, as kernels give it, of the nearest other."""
         if core() is None or self.reduced is None or self.partition is None:
             found: Array = twins.nearest(
                 self.points, self.points, norm=self.points.norm, exclude_self=True
@@ -175,9 +169,7 @@ class Index:
 
 
 def _huge_rows(queries: PointSet) -> Array:
-    """Rows whose short rows would leave the range of float32: 1e15 times larger than what was
-    indexed.
-    """
+    """Rows whose short rows would overflow float32: 1e15 times larger than what was indexed."""
     if queries.metric not in ("euclidean", "manhattan"):
         return np.empty(0, dtype=np.int64)
     values = queries.data.data if queries.is_sparse else queries.data
@@ -235,8 +227,9 @@ def make_cells(
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """First neighbours with distances as kernels give them, which can be compared with those in
-    other parts of X.
+    """First neighbours, with distances as kernels give them.
+
+    These can be compared with those in other parts of X.
     """
 
     squared: Array  # L1: not squared
@@ -387,9 +380,7 @@ def _are_products_cheaper(
     costs: Array,
     n_visit: int,
 ) -> bool:
-    """Whether to leave the cells, by what a pair costs: of near cells, which are few, or of all
-    that are left.
-    """
+    """Whether to leave the cells, by what a pair costs: of the few near cells, or of all left."""
     if points.norm != "L2" or points.is_sparse:
         return False
     near = n_visit == _NEAR_CELLS
@@ -410,9 +401,7 @@ def _head_costs(
     before: int,
     n_visit: int,
 ) -> tuple[Array, Array]:
-    """What a pair of a round costs by the number of leading columns, by a sample, and these
-    numbers.
-    """
+    """What a pair of a round costs by leading columns (from a sample), and these numbers."""
     a, b = _sample_pairs(partition, before, n_visit)
     difference = reduced.z[a]
     tails = reduced.tails[a]
@@ -429,8 +418,9 @@ def _head_costs(
 def _sample_pairs(
     partition: Partition, before: int, n_visit: int, n: int = 4096
 ) -> tuple[Array, Array]:
-    """Positions of random pairs of rows, from cells that meet when as many as `n_visit` do, but not
-    `before`.
+    """Positions of random pairs of rows.
+
+    From cells that meet when as many as `n_visit` do, but not `before`.
     """
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, partition.starts[-1], (2, n))

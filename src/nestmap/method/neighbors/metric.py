@@ -1,6 +1,4 @@
-"""Metrics by name: which there are, what they take, and distances between rows of those without
-bounds.
-"""
+"""Metrics by name: which there are, what they take, and distances of those without bounds."""
 
 from __future__ import annotations
 
@@ -28,14 +26,8 @@ _PARAMETERS = {
     "mahalanobis": ("VI",),
     "seuclidean": ("V",),
 }
-_SCIPY = (
-    "braycurtis",
-    "canberra",
-    "chebyshev",
-    "hamming",
-    "minkowski",
-    "sqeuclidean",
-)  # pair by pair, without the GIL
+# pair by pair, without the GIL
+_SCIPY = ("braycurtis", "canberra", "chebyshev", "hamming", "minkowski", "sqeuclidean")
 _ASYMMETRIC = 1e-6  # of the largest distance: more is no rounding
 _NEGATIVE = 1e-12  # of the largest distance: less is rounding
 
@@ -154,9 +146,7 @@ def _known_metrics() -> list[str]:
 
 
 def metric_key(metric: Any) -> str:
-    """A text that is the same for the same metric with the same parameters, also in another
-    process.
-    """
+    """A text that is the same for the same metric and parameters, also in another process."""
     if isinstance(metric, str):
         return metric
     if isinstance(metric, RowMetric):
@@ -192,12 +182,14 @@ def _no_sparse(metric: Any) -> str:
         return "a callable metric cannot take sparse rows; use X.toarray()"
     names = ", ".join(map(repr, (*_SPARSE, *_SETS)))
     hint = "; for rows of 0 and 1 'matching' is the same" if metric == "hamming" else ""
-    return f"metric={metric!r} does not take sparse rows: use one of {names}, or pass X.toarray(){hint}"
+    return (
+        f"metric={metric!r} does not take sparse rows: use one of {names}, or pass "
+        f"X.toarray(){hint}"
+    )
 
 
 def centroid_kind(metric: Any) -> str:
-    """What stands for a cluster on upper levels: the 'mean' of its rows, their 'majority', or a
-    'medoid'.
+    """What stands for a cluster on upper levels: 'mean' of its rows, 'majority', or 'medoid'.
 
     Between sets the mean tells how many of the rows hold an item, and counts as the set of those
     that at least half of them hold (docs/defaults.md has the measurements). Where means make no
@@ -226,9 +218,7 @@ def pairwise(rows: Any, others: Any, metric: Any) -> Array:
 
 
 def distances_to(others: Any, metric: Any) -> Callable[[Any], Array]:
-    """A function that gives the distances of each of some rows to each of the others; these are
-    prepared once.
-    """
+    """A function for the distances of some rows to each of the others, which are prepared once."""
     if isinstance(metric, RowMetric):
         return metric.distances_to(others)
     if isinstance(metric, str) and metric in _SETS:
@@ -263,8 +253,9 @@ def runs_in_threads(metric: Any) -> bool:
 
 
 def _set_distances(a: Any, b: Any, metric: str) -> Array:
-    """From counts, which are exact in float32 up to 16 million columns: equal sets are equally far
-    from any other.
+    """From counts, which are exact in float32 up to 16 million columns.
+
+    So equal sets are equally far from any other.
     """
     both = a @ b.T
     both = np.asarray(both.toarray() if sparse.issparse(both) else both, dtype=np.float64)
@@ -275,8 +266,9 @@ def _set_distances(a: Any, b: Any, metric: str) -> Array:
 
 
 def as_sets(x: Any) -> Any:
-    """1 where at least half of a centroid's rows hold an item, else 0; where none is held so often,
-    the most common.
+    """1 where at least half of a centroid's rows hold an item, else 0.
+
+    Where none is held so often, the most common.
 
     Rows of 0 and 1 stay as they are.
     """
@@ -296,8 +288,7 @@ def check_sets(X: Any, metric: str) -> None:
         i, j, value = bad
         raise ValueError(
             f"metric={metric!r} compares sets: rows hold 0 and 1 only, got {value:g} at row {i}, "
-            f"column {j}; "
-            "pass X != 0, or X > threshold"
+            f"column {j}; pass X != 0, or X > threshold"
         )
 
 
@@ -326,8 +317,7 @@ def check_distance_matrix(D: Any) -> None:
     if D.shape[0] != D.shape[1]:
         raise ValueError(
             "metric='precomputed' takes a square matrix of distances between all rows, got shape "
-            f"{D.shape}; "
-            "for rows themselves use another metric"
+            f"{D.shape}; for rows themselves use another metric"
         )
     for part in blocks(len(D), len(D)):
         block = np.asarray(D[part], dtype=np.float64)
@@ -337,15 +327,15 @@ def check_distance_matrix(D: Any) -> None:
         if apart[i, j] > _ASYMMETRIC * block.max():
             raise ValueError(
                 f"metric='precomputed': rows {i + part.start} and {j} are {block[i, j]:g} apart "
-                "one way and "
-                f"{D[j, i + part.start]:g} the other; make distances symmetric, such as (D + D.T) "
-                "/ 2"
+                f"one way and {D[j, i + part.start]:g} the other; make distances symmetric, such "
+                "as (D + D.T) / 2"
             )
 
 
 def refuse_bad_distances(distances: Array, rows: Any, others: Any, metric: Any) -> None:
-    """Raise for a distance that is negative or NaN, with the numbers of the two rows; tiny negative
-    ones become 0.
+    """Raise for a distance that is negative or NaN, with the numbers of the two rows.
+
+    Tiny negative ones become 0.
     """
     least = distances.min(initial=0.0)
     if least >= 0:  # false for NaN
@@ -358,7 +348,7 @@ def refuse_bad_distances(distances: Array, rows: Any, others: Any, metric: Any) 
         )
         raise ValueError(
             f"metric={name} gives {distances[i, j]:g} for rows {rows[int(i)]} and "
-            f"{others[int(j)]}; "
-            "distances must be numbers of at least 0 (Negative values in data, or NaN)"
+            f"{others[int(j)]}; distances must be numbers of at least 0 (Negative values in "
+            "data, or NaN)"
         )
     np.maximum(distances, 0, out=distances)

@@ -24,9 +24,7 @@ _UNSURE = 0.05  # of the limit: with a larger error too many pairs would have to
 
 
 def products_tell(n_cols: int, lengths: Array, limits: Array) -> bool:
-    """Whether products are exact enough to rule out pairs, for nine of ten sampled rows of some
-    lengths.
-    """
+    """Whether products can rule out pairs, for nine of ten sampled rows of some lengths."""
     return bool(
         np.mean(product_error(n_cols, lengths, np.quantile(lengths, 0.99)) <= _UNSURE * limits)
         >= 0.9
@@ -42,8 +40,9 @@ def join_by_products(
     n_threads: int,
     progress: Share | None,
 ) -> int:
-    """Make squared[p], ids[p] the nearest of rows `order` to row order[p], and tell how many pairs
-    were verified.
+    """Make squared[p], ids[p] the nearest of rows `order` to row order[p].
+
+    Tells how many pairs were verified.
 
     Both hold the nearest known ones. `centre`: any vector in the middle of the rows. Each pair of
     blocks meets once and serves both sides; what it finds is kept as a minimum, so the order of the
@@ -80,9 +79,7 @@ def join_by_products(
 def keep_nearest(
     squared: Array, ids: Array, places: Array, rows: Array, away: Array, keys: Array
 ) -> None:
-    """squared[p], ids[p] become the least of what they are and of all (away, key, row) that are
-    told of place p.
-    """
+    """squared[p], ids[p] become the least of themselves and all (away, key, row) of place p."""
     order = np.lexsort((rows, keys[rows], away, places))
     first = np.flatnonzero(np.diff(places[order], prepend=-1))
     best = order[first]

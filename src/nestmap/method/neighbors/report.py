@@ -47,7 +47,10 @@ class NeighborReport:
     note: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.method} on {self.backend}: {self.n_rows} rows in {sum(self.seconds.values()):.2f} s"
+        text = (
+            f"{self.method} on {self.backend}: {self.n_rows} rows in "
+            f"{sum(self.seconds.values()):.2f} s"
+        )
         if self.method == "given":
             text = f"given: {self.n_rows} rows"
         elif self.method == "approximate":

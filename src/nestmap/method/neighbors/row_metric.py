@@ -1,4 +1,4 @@
-"""Metrics that are euclidean after a change of the rows, so that the fast search serves them too."""
+"""Metrics that are euclidean after a change of the rows, so that the fast search serves them."""
 
 from __future__ import annotations
 
@@ -67,9 +67,7 @@ class RowMetric:
 
 
 def make_row_metric(name: str, X: Any, params: Mapping[str, Any]) -> RowMetric:
-    """A metric of ROW_METRICS with its parameters, estimated from all rows of X where they are not
-    given.
-    """
+    """A metric of ROW_METRICS with its parameters; those not given are estimated from all of X."""
     if name == "hellinger":
         _check_not_negative(X)
         return RowMetric(name, factor=float(np.sqrt(0.5)))
@@ -90,8 +88,7 @@ def make_row_metric(name: str, X: Any, params: Mapping[str, Any]) -> RowMetric:
             )
             raise ValueError(
                 f"metric='seuclidean': {what}; drop constant columns, or give "
-                f"metric_params={{'V': …}}, "
-                f"{n_features} positive variances"
+                f"metric_params={{'V': …}}, {n_features} positive variances"
             )
         return RowMetric(name, mean, 1 / np.sqrt(V))
     if "VI" not in params:
@@ -111,8 +108,9 @@ def make_row_metric(name: str, X: Any, params: Mapping[str, Any]) -> RowMetric:
 
 
 def _eigen(matrix: Array) -> tuple[Array, Array, Array]:
-    """Eigenvalues and vectors of a symmetric matrix in the units of its columns, and these units: a
-    diagonal of 1.
+    """Eigenvalues and vectors of a symmetric matrix in its columns' units, and these units.
+
+    In them the diagonal is 1.
     """
     units = np.sqrt(np.abs(np.diagonal(matrix)))
     units = np.where(units > 0, units, 1.0)
@@ -128,9 +126,7 @@ def _variances(X: Array, mean: Array) -> Array:
 
 
 def _whitening(X: Array, mean: Array) -> Array:
-    """L with L L' the inverse of the covariance of the rows; columns may be in very different
-    units.
-    """
+    """L with L L' the inverse of the rows' covariance; columns may have very different units."""
     total = np.zeros((X.shape[1], X.shape[1]))
     with single_threaded_blas():
         for part in blocks(X.shape[0], X.shape[1]):
@@ -140,8 +136,8 @@ def _whitening(X: Array, mean: Array) -> Array:
     if not values[0] > 1e-13 * len(values):
         raise ValueError(
             f"metric='mahalanobis': the covariance of the {X.shape[0]} rows has no inverse; drop "
-            "columns that follow "
-            "from others, or give metric_params={'VI': np.linalg.pinv(np.cov(X.T))}"
+            "columns that follow from others, or give metric_params={'VI': "
+            "np.linalg.pinv(np.cov(X.T))}"
         )
     return np.asarray(vectors / np.sqrt(values) / units[:, None])
 

@@ -1,5 +1,4 @@
-"""One pass over all rows for some of them: ranks of given neighbours, and the true nearest
-neighbours.
+"""One pass over all rows for some: ranks of given neighbours, and the true nearest ones.
 
 Memory: a few blocks of rows x block; time: one matrix product. Nothing here depends on the number
 of threads. Ranks start at 1 for the nearest other row; rows at equal distance share their mean
@@ -22,9 +21,8 @@ from .spaces import FEW_COLUMNS, Space, make_space
 # rows whose distances are held at a time, and how many to
 _BATCH = 2048
 _BLOCK = 2048
-_SMALL_BATCH = (
-    256  # the same where all rows are one block, and threads share the scanned rows instead
-)
+# the same where all rows are one block, and threads share the scanned rows instead
+_SMALL_BATCH = 256
 _SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
 _CROWD = 256  # more rows of one block within that bound: ties without end, settled row by row
 _TIED = 1e-13  # distances that agree to this share are equal: normalised rows carry rounding noise
@@ -48,7 +46,7 @@ def scan(
     n_threads: int,
     report: Report | None = None,
 ) -> Scan:
-    """Ranks of candidates[i] among all rows as seen from rows[i], and its n_neighbors nearest rows."""
+    """Ranks of candidates[i] among all rows as seen from rows[i]; its n_neighbors nearest rows."""
     ranks = np.empty(candidates.shape)
     neighbors = np.empty((len(rows), n_neighbors), dtype=np.int64)
     parts = [slice(i, min(space.n, i + _BLOCK)) for i in range(0, space.n, _BLOCK)]

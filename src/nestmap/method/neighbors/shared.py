@@ -1,4 +1,4 @@
-"""What two searches of the same rows begin with: the neighbour graph, and the exact join after it."""
+"""What two searches of the same rows begin with: the neighbour graph, the exact join after it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,8 @@ from ...core.progress import Share
 from ...core.threads import single_threaded_blas
 
 FEW = 4096  # rows up to which all distances are the faster way to a graph
-_METRICS = (
-    "euclidean",
-    "cosine",
-    "correlation",
-)  # of manhattan's groups of columns, the leading ones tell less
+# of manhattan's groups of columns, the leading ones tell less
+_METRICS = ("euclidean", "cosine", "correlation")
 
 
 @dataclass(eq=False)
@@ -45,9 +42,7 @@ class Shared:
     reduced: ShortRows | None  # of these rows
 
     def leading(self, columns: int, most: int, n_threads: int) -> tuple[Reducer, ShortRows]:
-        """Some columns of a copy: as many as asked for, or the most if the leading ones hold
-        little.
-        """
+        """Some columns of a copy: as many as asked for, or the most if the leading hold little."""
         assert self.reduced is not None
         kept = min(self.reducer.n_dims, most if self.reduced.leading_hold_little() else columns)
         reducer = replace(self.reducer, directions=self.reducer.directions[:, :kept])
@@ -63,17 +58,14 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What a graph of the rows leaves for the join: for each row another that is probably the
-    nearest.
-    """
+    """What a graph of the rows leaves for the join: for each row one that is probably nearest."""
 
     nearest: Array
     shared: Shared | None = None
 
 
 def shares_rows(n: int, n_features: int, metric: Any, columns: int) -> bool:
-    """Whether the graph of n rows and an exact join with so many reduced columns share their short
-    rows.
+    """Whether the graph of n rows and an exact join by so many reduced columns share short rows.
 
     With fewer columns than there may be, for want of memory, each makes its own, one after the
     other.
@@ -88,9 +80,7 @@ def shares_rows(n: int, n_features: int, metric: Any, columns: int) -> bool:
 def share_rows(
     X: Any, metric: str, hashes: Array, n_threads: int, progress: Share | None = None
 ) -> Shared | None:
-    """Short rows of the distinct rows; None if these are few. `hashes`: what `hash_points` gives
-    for the rows.
-    """
+    """Short rows of the distinct rows, None if these are few; `hashes`: `hash_points` of rows."""
     points = make_points(X, canonical_metric(metric), n_threads=n_threads, keys=hashes)
     with single_threaded_blas():
         copies = Copies(points, hashes)

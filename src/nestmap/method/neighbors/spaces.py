@@ -1,5 +1,4 @@
-"""Distances of some rows to a block of rows: fast, with a bound of the error, and by definition for
-a few.
+"""Distances of some rows to a block: fast, with a bound of the error; by definition for few.
 
 Metrics of neighbourhoods only compare distances. A space gives rough values whose error is bounded;
 comparisons within the bound are settled by exact values of the few pairs concerned.
@@ -72,9 +71,8 @@ class ProductSpace:
 
     points: PointSet
     centre: Array | None = None  # any vector in the middle of the rows, and
-    squares: Array | None = (
-        None  # the squared distances of the rows from it, as float32 or better, if known
-    )
+    # the squared distances of the rows from it, as float32 or better, if known
+    squares: Array | None = None
 
     @property
     def n(self) -> int:
@@ -127,8 +125,9 @@ class ProductSpace:
 
 
 def product_error(n_cols: int, lengths: Array, longest: Any, ulp: float = _ULP32) -> Array:
-    """What a squared distance by a product may be off, for rows of some lengths and others up to
-    the longest.
+    """What a squared distance by a product may be off.
+
+    For rows of some lengths and others up to the longest.
     """
     # a sum of c products has an error of at most c ulp of the product of the lengths; the operands
     # and the two additions add a few, and products that underflow next to nothing

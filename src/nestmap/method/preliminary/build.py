@@ -113,8 +113,9 @@ def check_coordinates(given: Any, n_rows: int, n_components: int) -> Array:
 
 
 def pca_source(X: Any, hierarchy: Hierarchy) -> tuple[Any, Array | None]:
-    """The paper's rule: centroids of the lowest level above which all levels have fewer than 1000
-    nodes.
+    """The paper's rule, by centroids.
+
+    They are of the lowest level above which all levels have fewer than 1000 nodes.
 
     X itself where even level 0 is that small. Beside them their weights: None (each counts once)
     for the paper's tree, for communities the number of their rows. Where these are cut changes with

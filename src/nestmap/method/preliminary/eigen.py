@@ -25,8 +25,9 @@ Apply = Callable[[Array], Array]  # v -> A v
 
 
 def leading_eigenvectors(apply: Apply, n: int, k: int) -> Array:
-    """Leading k eigenvectors, as columns, of a symmetric matrix without negative eigenvalues; zero
-    beyond its rank.
+    """Leading k eigenvectors, as columns, of a symmetric matrix.
+
+    It has no negative eigenvalues; columns beyond its rank are zero.
 
     Parameters
     ----------
@@ -57,8 +58,9 @@ def _full(apply: Apply, n: int, k: int) -> tuple[Array, Array]:
 
 
 def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] | None:
-    """By Lanczos iteration, restarted with the leading Ritz vectors; None where it does not end
-    (and n is small).
+    """By Lanczos iteration, restarted with the leading Ritz vectors.
+
+    None where it does not end (and n is small).
 
     A Krylov space holds one eigenvector of each eigenvalue. So a result stands only if a new start,
     orthogonal to it, adds nothing.
@@ -91,9 +93,7 @@ def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] 
 def _extend(
     apply: Apply, basis: Array, small: Array, n_kept: int, start: Array, random: np.random.Generator
 ) -> tuple[Array, float]:
-    """Fills the basis from row n_kept on; the direction that would come next, and how much of it
-    there is.
-    """
+    """Fill the basis from row n_kept on; the next direction, and how much of it there is."""
     rest = 0.0
     for j in range(n_kept, len(basis)):
         basis[j], so_far = start, basis[: j + 1]

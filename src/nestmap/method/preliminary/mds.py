@@ -1,5 +1,6 @@
-"""Coordinates from distances alone: classical scaling (PCoA) on landmarks, and Gower's formula for
-all other rows.
+"""Coordinates from distances alone: classical scaling (PCoA) on landmarks.
+
+Gower's formula places all other rows.
 
 For metric="precomputed" the hierarchy comes from the distances, with medoids, and everything after
 it from coordinates. Landmarks are at most 2,000 rows that stand for the clusters of one level.
@@ -32,8 +33,9 @@ _PIECE = 1_000_000  # distances that a thread reads at once
 
 @dataclass(frozen=True, eq=False)
 class LandmarkMap:
-    """From distances to all training rows, (n, n_train), to coordinates: linear in squared
-    distances to landmarks.
+    """From distances to all training rows, (n, n_train), to coordinates.
+
+    Linear in squared distances to landmarks.
     """
 
     landmarks: Array  # training rows
@@ -61,8 +63,9 @@ class Through:
 
 
 def rows_to_lay_out(X: Any, hierarchy: Hierarchy) -> Callable[[Any, int], Any] | None:
-    """The map to rows whose euclidean distances are those of the metric; None where rows are laid
-    out as they are.
+    """The map to rows whose euclidean distances are those of the metric.
+
+    None where rows are laid out as they are.
     """
     if isinstance(hierarchy.metric, RowMetric):
         return hierarchy.metric.rows
@@ -71,8 +74,9 @@ def rows_to_lay_out(X: Any, hierarchy: Hierarchy) -> Callable[[Any, int], Any] |
 
 
 def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
-    """Classical scaling of the medoids of the finest level with at most 2,000 (of all rows, if they
-    are so few).
+    """Classical scaling of the medoids of the finest level with at most 2,000.
+
+    Of all rows, if they are so few.
 
     At most 96 axes, those with positive eigenvalues; what distances have that is not euclidean is
     lost. The same bits each time.
@@ -109,9 +113,8 @@ def _landmarks(hierarchy: Hierarchy) -> Array:
     for level in hierarchy.levels:
         if level.n_nodes <= MOST_LANDMARKS:
             break
-    return np.asarray(
-        level.centroids.rows[:: -(-level.n_nodes // MOST_LANDMARKS)]
-    )  # a single level may have more
+    # a single level may have more
+    return np.asarray(level.centroids.rows[:: -(-level.n_nodes // MOST_LANDMARKS)])
 
 
 def seen_in(hierarchy: Hierarchy, rows: Any, run: Run) -> Hierarchy:

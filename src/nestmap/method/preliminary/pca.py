@@ -65,7 +65,7 @@ def fit_pca(
 
 
 def _sum_over_rows(X: Array, term: Callable[[slice], Array], n_threads: int) -> Array:
-    """The sum of term(rows of a block), in an order that does not depend on the number of threads."""
+    """The sum of term(rows of a block), in an order that no number of threads changes."""
     n, width = X.shape
     parts = blocks(n, width, values=max(BLOCK_VALUES, 512 * width))
     n_stripes = min(len(parts), _STRIPES if width <= _WIDE else 1)
@@ -77,9 +77,7 @@ def _sum_over_rows(X: Array, term: Callable[[slice], Array], n_threads: int) -> 
 
 
 def column_means(X: Any, n_threads: int, counts: Array) -> Array:
-    """Mean of each column, in float64; row i counts as counts[i] rows, which add up to the number
-    of rows.
-    """
+    """Mean of each column, in float64; row i counts as counts[i] rows, which sum to all rows."""
     if sparse.issparse(X):
         return np.asarray(X.astype(np.float64, copy=False).T @ counts) / len(counts)
     return _sum_over_rows(

@@ -46,8 +46,7 @@ class Comparison:
 
     @property
     def born_level(self) -> int | None:
-        """The coarsest level of the new fit on which most of the rows that came are in clusters
-        that were born.
+        """The coarsest new level on which most rows that came are in clusters that were born.
 
         A class that was never seen may have clusters of its own there and none in `labels_`, which
         are of a coarser level: `new.hierarchy_.labels(level)` shows them. None: what came is among
@@ -189,9 +188,7 @@ def _as_fitted(model: Any, name: str) -> Any:
 def _places(
     old: Any, new: Any, rows: tuple[Array, Array], align_maps: bool
 ) -> tuple[tuple[Array, Array] | None, Array | None]:
-    """Positions of the common rows in both maps, in the unit of the old one, and how far they
-    moved.
-    """
+    """Positions of the common rows in both maps, in the old one's unit, and how far they moved."""
     maps = [getattr(model, "embedding_", None) for model in (old, new)]
     if (
         maps[0] is None

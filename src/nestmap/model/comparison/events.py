@@ -39,13 +39,17 @@ class Change:
     def __str__(self) -> str:
         who = " + ".join(map(str, self.old)) + " -> " + " + ".join(map(str, self.new))
         moved = f", moved by {self.moved:.3f}" if self.moved >= 0.01 else ""
-        return f"{self.kind:9} {who.strip()} ({self.n_old:,} -> {self.n_new:,} rows, {self.n_common:,} common{moved})"
+        return (
+            f"{self.kind:9} {who.strip()} ({self.n_old:,} -> {self.n_new:,} rows, "
+            f"{self.n_common:,} common{moved})"
+        )
 
 
 @dataclass(frozen=True)
 class LevelChanges:
-    """What happened on a level of the old hierarchy; its partner is the new level with about as
-    many clusters.
+    """What happened on a level of the old hierarchy.
+
+    Its partner is the new level with about as many clusters.
     """
 
     old_level: int

@@ -63,8 +63,9 @@ def _hashes(model: Any) -> Array:
 
 
 def _counted(hashes: Array) -> Array:
-    """Pairs of a hash and its number among equal ones, as one value each: equal rows are matched
-    one by one.
+    """Pairs of a hash and its number among equal ones, as one value each.
+
+    So equal rows are matched one by one.
     """
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]

@@ -1,3 +1,1 @@
-"""Model files: a container of named arrays, and the schema of what a fitted model keeps
-(docs/files.md).
-"""
+"""Model files: a container of named arrays, and the schema of a fitted model (docs/files.md)."""

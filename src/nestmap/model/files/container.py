@@ -119,9 +119,7 @@ def read_container(path: Path, kind: str, newest: int, mmap: bool = False) -> St
 
 
 def read_document(path: Path, kind: str, newest: int) -> dict[str, Any]:
-    """The JSON document alone: a few kilobytes, whatever the size of the file; arrays are not
-    looked at.
-    """
+    """The JSON document alone: a few kilobytes, whatever the file's size; arrays are not read."""
     try:
         return _read_header(path, kind, newest)[0]
     except ModelFileError as error:
@@ -193,13 +191,17 @@ def _read_header(path: Path, kind: str, newest: int) -> tuple[dict[str, Any], di
 
 def _no_model(start: bytes, length: int, size: int) -> str:
     if length <= MOST_HEADER and size > 8 and start[7:] == b"\0":
-        return f"is cut short: its header alone has {length} bytes, and there are {size}. Copy it again"
+        return (
+            f"is cut short: its header alone has {length} bytes, and there are {size}. "
+            "Copy it again"
+        )
     return f"is not a model file of nestmap: it starts with {start!r}"
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """The header or the document; duplicate names, deep nesting, and numbers beyond 64 bits or
-    JSON's are refused.
+    """The header or the document.
+
+    Duplicate names, deep nesting, and numbers beyond 64 bits or JSON's are refused.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -265,7 +267,7 @@ def _check_metadata(
 
 
 def _check_place(name: str, entry: Any, end: int, base: int) -> tuple[_Place, int]:
-    """The place of an array that begins where the one before has ended, and where it ends itself."""
+    """The place of an array that begins where the one before has ended, and its own end."""
     match entry:
         case {"dtype": str(code), "shape": [*shape], "data_offsets": [int(start), int(stop)]} if (
             code in TYPES
@@ -274,9 +276,8 @@ def _check_place(name: str, entry: Any, end: int, base: int) -> tuple[_Place, in
                 type(n) is int and 0 <= n < 2**48 for n in shape
             )
             dtype = np.dtype(TYPES[code])
-            few = (
-                whole and math.prod(n or 1 for n in shape) < 2**59
-            )  # NumPy multiplies axes beside those of length 0
+            # NumPy multiplies axes beside those of length 0
+            few = whole and math.prod(n or 1 for n in shape) < 2**59
             if few and start == end and stop - start == math.prod(shape) * dtype.itemsize:
                 return _Place(dtype, tuple(shape), base + start), stop
     raise ModelFileError(f"the description of {name[:80]!r} is damaged: {str(entry)[:120]}")

@@ -118,9 +118,8 @@ def _read_descent(
     reader: Reader, record: Any, hierarchy: Hierarchy, positions: Any, sizes: Sizes
 ) -> Layout:
     placements: list[Placement] = []
-    for k in reversed(
-        range(hierarchy.n_levels)
-    ):  # the last one read, level 0, tells the columns of its centres
+    # the last one read, level 0, tells the columns of its centres
+    for k in reversed(range(hierarchy.n_levels)):
         own = {"d": sizes["d"], "nodes": hierarchy.level_sizes[k]}
         placements.insert(0, Placement(**_take_frames(reader, f"map/level{k}", _PLACEMENT, own)))
     sizes["p"] = own["p"]
@@ -175,8 +174,9 @@ def _read_mosaic(
 
 
 def _take_frames(reader: Reader, prefix: str, spec: Spec, sizes: Sizes) -> dict[str, Any]:
-    """Arrays of a placement. Each map is the identity, or one from p coordinates to the plane;
-    `sizes` learns p.
+    """Arrays of a placement.
+
+    Each map is the identity, or one from p coordinates to the plane; `sizes` learns p.
     """
     found = reader.take_all(prefix, spec, sizes)
     if found["maps"].shape[1:] == (1, 1):
@@ -204,8 +204,7 @@ def _take_regions(reader: Reader, name: str, n: int) -> Regions:
     )
 
 
-# -- from rows to coordinates
-# --------------------------------------------------------------------------
+# -- from rows to coordinates ----------------------------------------------------------------------
 
 
 def _coordinates_record(writer: Writer, coordinates: Any, name: str = "coordinates") -> Any:
@@ -266,9 +265,8 @@ def _read_coordinates(
         first = hierarchy.metric.rows
         n_changed = n_columns
     else:
-        rows = reader.take_ids(
-            "landmarks/rows", None, n_columns
-        )  # those of rows that were forgotten stay
+        # those of rows that were forgotten stay
+        rows = reader.take_ids("landmarks/rows", None, n_columns)
         linear = _read_linear(reader, "landmarks", {"columns": len(rows)})
         first = LandmarkMap(rows, linear)
         n_changed = len(linear.basis)

@@ -36,11 +36,10 @@ def metric_record(writer: Writer, metric: Any) -> Any:
 
 
 def read_metric(reader: Reader, record: Any, n_features: int) -> Any:
-    """The metric of a tree; whether there is one of that name is seen when rows are compared by it."""
+    """The metric of a tree; whether there is one of that name shows when it compares rows."""
     if isinstance(record, str):
-        if (
-            len(record) > _LONGEST or record in ROW_METRICS
-        ):  # of these, what changes the rows is kept
+        # of these, what changes the rows is kept
+        if len(record) > _LONGEST or record in ROW_METRICS:
             raise ModelFileError(f"there is no metric {record[:_LONGEST]!r} without parameters")
         return record
     if reader.option(record, "kind", ("rows", "parameters")) == "parameters":

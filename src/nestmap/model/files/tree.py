@@ -106,9 +106,8 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
     reports = reader.get(record, "reports", list)
     if not reports:
         raise ModelFileError("'reports' do not tell how neighbours were found")
-    kind = (
-        reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0]
-    )  # here and below: not in older files
+    # here and below: not in older files
+    kind = reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0]
     is_decided = kind == "graph" or "default_level" in record
     hierarchy = Hierarchy(
         levels,
@@ -162,9 +161,8 @@ def _read_levels(
         weights = sizes.astype(np.float64)
         name = f"tree/level{k}/centroids"
         if isinstance(metric, str) and metric == "precomputed":
-            rows = reader.take_ids(
-                f"{name}/rows", n_nodes, n_features
-            )  # those of rows that were forgotten stay
+            # those of rows that were forgotten stay
+            rows = reader.take_ids(f"{name}/rows", n_nodes, n_features)
             apart = reader.take_numbers(f"{name}/distances", _APART, (n_nodes, n_nodes))
             centroids: Any = MedoidDistances(rows, apart)
         elif k and not reader.has(name) and not reader.has(f"{name}/data"):
@@ -180,9 +178,7 @@ def _read_levels(
 
 
 def _read_agreement(reader: Reader, k: int, n_nodes: int) -> Array | None:
-    """Of the nodes of a level, where it was measured: older files, and other levels, do not have
-    it.
-    """
+    """Of the nodes of a level, where it was measured: not in older files or on other levels."""
     name = f"tree/level{k}/agreement"
     if not reader.has(name):
         return None
@@ -228,8 +224,7 @@ def _read_links(reader: Reader, record: Any, levels: tuple[Level, ...]) -> tuple
     return tuple(found)
 
 
-# -- rows: dense, CSR, or medoids of a matrix of distances
-# ---------------------------------------------
+# -- rows: dense, CSR, or medoids of a matrix of distances -----------------------------------------
 
 
 def put_rows(writer: Writer, name: str, rows: Any) -> None:
@@ -269,8 +264,7 @@ def _ascend(indices: Array, indptr: Array) -> bool:
     return bool(up.all())
 
 
-# -- reports
-# -------------------------------------------------------------------------------------------
+# -- reports ---------------------------------------------------------------------------------------
 
 
 def _report_record(report: NeighborReport) -> dict[str, Any]:

@@ -22,9 +22,7 @@ _LARGEST = sys.float_info.max
 
 
 class Part(NamedTuple):
-    """What an array must be like: one of some types in memory, axes of a length or by name, values
-    within bounds.
-    """
+    """What an array must be like: its type, axes of a length or by name, values within bounds."""
 
     kinds: tuple[str, ...]
     axes: tuple[str | int, ...] = ()
@@ -86,8 +84,7 @@ class Writer:
             }
         raise ValueError(
             f"{name.rpartition('/')[2]}={value!r} cannot be saved: a model file holds no "
-            "functions and no objects; "
-            "use a metric with a name, or pickle the model"
+            "functions and no objects; use a metric with a name, or pickle the model"
         )
 
 
@@ -101,7 +98,8 @@ def narrow(array: Array) -> Array:
 
     Examples
     --------
-    >>> [str(narrow(np.array(v)).dtype) for v in ([3, 200], [-1, 300], [0.5, np.inf], [0.1], [-0.0])]
+    >>> lists = ([3, 200], [-1, 300], [0.5, np.inf], [0.1], [-0.0])
+    >>> [str(narrow(np.array(values)).dtype) for values in lists]
     ['uint8', 'int16', 'float16', 'float64', 'float16']
     """
     if array.dtype.kind in "iu" and array.size and array.dtype.itemsize > 1:
@@ -126,8 +124,9 @@ def _narrower(array: Array) -> list[str]:
 
 
 def _survives(array: Array, kind: str) -> bool:
-    """Whether all values come back from a narrower type with all of their bits; NaN has many bits
-    and does not.
+    """Whether all values come back from a narrower type with all of their bits.
+
+    NaN has many bits and does not.
     """
     flat = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
     for part in blocks(len(flat), flat.shape[1], values=100_000):
@@ -142,9 +141,8 @@ def all_within(array: Array, low: float, high: float) -> bool:
     """Whether all values are numbers within bounds; in blocks, without a temporary copy."""
     flat = array.reshape(-1)
     parts = (flat[part] for part in blocks(len(flat), 1, values=1_000_000))
-    return all(
-        low <= float(part.min()) and float(part.max()) <= high for part in parts
-    )  # false for NaN
+    # false for NaN
+    return all(low <= float(part.min()) and float(part.max()) <= high for part in parts)
 
 
 def check_text(text: str, name: str) -> str:
@@ -250,8 +248,9 @@ class Reader:
         return found
 
     def take_all(self, prefix: str, spec: Spec, sizes: Sizes) -> dict[str, Array]:
-        """The arrays of a specification. Axes of the same name have the same length; `sizes` learns
-        new ones.
+        """The arrays of a specification.
+
+        Axes of the same name have the same length; `sizes` learns new ones.
         """
         found = {}
         for name, part in spec.items():
@@ -280,15 +279,14 @@ class Reader:
         return starts
 
     def take_column(self, name: str, n: int) -> Array:
-        """Numbers or truth values of any type, one for each of n rows; NaN stands for what is
-        missing.
-        """
+        """Numbers or truth values of any type, one for each of n rows; NaN: missing."""
         kind = self._kept(name)[1]
         return np.array(self.take(name, (kind,), (n,)))
 
     def take_texts(self, name: str, n: int | None = None, whole: bool = False) -> list[str]:
-        """Strings that `put_texts` has kept; `whole`: halves of characters, which cannot be
-        written, are replaced.
+        """Strings that `put_texts` has kept.
+
+        `whole`: halves of characters, which cannot be written, are replaced.
         """
         data = self.take(f"{name}/bytes", ("u1",), (None,)).tobytes()
         ends = self.take(f"{name}/ends", ("i8",), (n,)).tolist()

@@ -1,3 +1,4 @@
-"""Maps that live with their data: rows come and go, and what was published stays where it is
-(docs/living.md).
+"""Maps that live with their data (docs/living.md).
+
+Rows come and go, and what was published stays where it is.
 """

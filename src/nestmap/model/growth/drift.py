@@ -15,9 +15,8 @@ from ...method.neighbors.row_metric import RowMetric
 from ...method.neighbors.scan import nearest_rows
 from ...method.neighbors.spaces import OtherSpace, space_of
 
-WORTH = (
-    0.1  # share of sampled rows whose first neighbour is in another leaf: then a refit is worth it
-)
+# share of sampled rows whose first neighbour is in another leaf: then a refit is worth it
+WORTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,13 @@ class Drift:
         )
         return (
             f"{self.apart:.1%} of {self.n_sampled} sampled rows have their first neighbour in "
-            f"another leaf{came}, "
-            f"{self.far:.1%} are far from all others, {self.crowded:.1%} of the leaves would "
-            f"split: {verdict}"
+            f"another leaf{came}, {self.far:.1%} are far from all others, {self.crowded:.1%} of "
+            f"the leaves would split: {verdict}"
         )
 
 
 def measure_drift(hierarchy: Hierarchy, X: Any, n_sample: int, n_threads: int) -> Drift:
-    """Compares random rows, new ones, and those of random leaves, with all rows; O(n_sample · n)."""
+    """Compares random rows, new ones and those of random leaves with all rows; O(n_sample · n)."""
     n = hierarchy.n_rows
     n_new = hierarchy.n_new
     leaves = hierarchy.levels[0].members
@@ -102,9 +100,8 @@ def _sample(first: int, last: int, most: int) -> Array:
 def _whole_leaves(leaves: Array, sizes: Array, most: int) -> Array:
     """All rows of some random leaves, at most so many, or of the smallest leaf; ascending."""
     order = np.random.default_rng(0).permutation(len(sizes))
-    order = order[
-        np.argsort(np.where(sizes > most, sizes, 0)[order], kind="stable")
-    ]  # what is too large comes last
+    # what is too large comes last
+    order = order[np.argsort(np.where(sizes > most, sizes, 0)[order], kind="stable")]
     n_leaves = max(1, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))
     return np.flatnonzero(np.isin(leaves, order[:n_leaves]))
 
@@ -114,9 +111,8 @@ def _share_crowded(leaves: Array, rows: Array, ids: Array) -> float:
     inside = leaves[rows] == leaves[ids]
     to = np.where(inside, np.searchsorted(rows, ids), np.arange(len(rows))).clip(max=len(rows) - 1)
     pieces = components(link_graph(to))
-    parents = np.unique(np.stack([pieces, leaves[rows]], axis=1), axis=0)[
-        :, 1
-    ]  # the leaf of each piece
+    # the leaf of each piece
+    parents = np.unique(np.stack([pieces, leaves[rows]], axis=1), axis=0)[:, 1]
     return float((np.unique(parents, return_counts=True)[1] > 1).mean())
 
 

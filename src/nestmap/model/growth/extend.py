@@ -60,8 +60,7 @@ class GrownTree:
 
 
 def extend_tree(tree: FittedTree, new: NewRows, run: Run, may_found: bool = True) -> GrownTree:
-    """The tree with more rows: they join leaves or, where other new rows are nearer, found new
-    ones.
+    """The tree with more rows: they join leaves or, if other new rows are nearer, found new ones.
 
     `may_found`: False makes every row join its nearest leaf.
     """
@@ -105,9 +104,8 @@ def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> lis
         elif may_found:
             others = _neighbors(items, old.metric, run, k)
         joined = join_or_found(nearest, distances, others, level.n_nodes)
-        some = np.empty(
-            level.n_nodes, dtype=np.int64
-        )  # an item of each node: what joins it is linked to that
+        # an item of each node: what joins it is linked to that
+        some = np.empty(level.n_nodes, dtype=np.int64)
         some[level.members] = np.arange(len(level.members))
         links = np.where(joined.nearest >= 0, len(level.members) + joined.nearest, some[nearest])
         nodes = _make_nodes(
@@ -143,9 +141,7 @@ def _nearest_nodes(old: Hierarchy, k: int, centroids: Any, n_threads: int) -> tu
 def _make_nodes(
     items: Items, numbers: Array, n: int, level: Level, metric: Any, run: Run
 ) -> Items | None:
-    """Centroids, sizes and keys of the new nodes; `numbers` are negative for what joined an old
-    node.
-    """
+    """Centroids, sizes and keys of new nodes; `numbers` are negative for what joined an old one."""
     if n == 0:
         return None
     own = np.flatnonzero(numbers >= 0)
@@ -200,14 +196,14 @@ def _stack(rows: Any, more: Any) -> Any:
 
 
 def _grow_links(old: Hierarchy, steps: list[Step], n_threads: int) -> tuple[Links, ...]:
-    """New items are linked, by links that count as the longest, to what they joined or to their
-    first neighbour.
+    """New items are linked to what they joined, or to their first neighbour.
+
+    These links count as the longest.
     """
     more = [step.links for step in steps]
     top = steps[-1].nodes
-    if (
-        top is not None
-    ):  # new nodes of the top level: their first neighbours are old ones, or there was a level more
+    # new nodes of the top level: their first neighbours are old ones, or there was a level more
+    if top is not None:
         more.append(_nearest_nodes(old, old.n_levels - 1, top.data, n_threads)[0])
     out = list(old.links)
     for k, ids in enumerate(more[: len(out)]):
@@ -232,9 +228,7 @@ def _grow_rows(
 
 
 def first_places(hierarchy: Hierarchy, positions: Array, unit: float) -> Array:
-    """Where the nodes of the islands' first level lie, in t-SNE's units: what `relayout` would go
-    on from.
-    """
+    """Where nodes of the islands' first level lie, in t-SNE's units: `relayout` goes on from it."""
     k = first_level(hierarchy)
     labels = hierarchy.labels(k)
     n = hierarchy.levels[k].n_nodes

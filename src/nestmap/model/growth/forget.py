@@ -18,8 +18,9 @@ from .extend import first_places
 
 
 def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
-    """The map of the rows that are kept (ascending numbers); nodes without rows go, the others keep
-    their order.
+    """The map of the rows that are kept (ascending numbers).
+
+    Nodes without rows go, the others keep their order.
     """
     old = fitted.tree.hierarchy
     levels, chosen = _thin_levels(old.levels, kept)
@@ -63,9 +64,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
 
 
 def _thin_levels(levels: tuple[Level, ...], kept: Array) -> tuple[tuple[Level, ...], list[Array]]:
-    """Levels without the nodes that have no rows left, and the nodes of each that are left,
-    ascending.
-    """
+    """Levels without the nodes that have no rows left, and the nodes that stay, ascending."""
     out: list[Level] = []
     chosen: list[Array] = []
     items: Array = kept
@@ -93,9 +92,7 @@ def _thin_levels(levels: tuple[Level, ...], kept: Array) -> tuple[tuple[Level, .
 
 
 def _thin_links(old: Hierarchy, kept: Array) -> tuple[Links, ...]:
-    """Links among what is left, which connect what belongs together on the next level, and nothing
-    else.
-    """
+    """Links among what is left: they connect what belongs together on the next level, no more."""
     out: list[Links] = []
     for k, links in enumerate(old.links):
         in_tree = k < old.n_levels
@@ -108,8 +105,9 @@ def _thin_links(old: Hierarchy, kept: Array) -> tuple[Links, ...]:
 
 
 def _thin(links: Links, kept: Array, groups: Array) -> Links:
-    """Links of the items that are kept; one whose neighbour is gone is linked to another item of
-    its group, last.
+    """Links of the items that are kept.
+
+    One whose neighbour is gone is linked to another item of its group, last.
     """
     n = len(kept)
     place = np.full(len(links.ids), -1, dtype=np.int64)

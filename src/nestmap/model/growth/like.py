@@ -1,4 +1,4 @@
-"""A fresh fit whose map lies on an older one: where rows lay, and the numbers that clusters keep."""
+"""A fresh fit whose map lies on an older one: where rows lay, what numbers clusters keep."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from ..fitted import FittedMap, MapSettings
 
 @dataclass(frozen=True, eq=False)
 class OldMap:
-    """A fitted map, and the rows that it shares with new data: row old[i] of it is row new[i] of
-    them.
-    """
+    """A fitted map, and the rows that it shares with new data: its row old[i] is their new[i]."""
 
     fitted: FittedMap
     label_level: int
@@ -46,8 +44,9 @@ class OldMap:
         return replace(fresh, places=OldPlaces.of(hierarchy, positions, known), scale=scale)
 
     def renumber(self, tree: FittedTree) -> FittedTree:
-        """The tree with the old numbers of clusters on every level; `labels_` are those of the old
-        one's level.
+        """The tree with the old numbers of clusters on every level.
+
+        `labels_` are those of the old one's level.
         """
         old = self.fitted.tree.hierarchy
         new = tree.hierarchy
@@ -61,9 +60,7 @@ class OldMap:
 
 
 def match_old(old: Any, table: RowTable, ids: Any) -> OldMap:
-    """The old map with the rows that it shares with new ones, by their values or by names (see
-    `compare`).
-    """
+    """The old map with the rows it shares with new ones, by values or by names (see `compare`)."""
     fitted = old._fitted
     n_rows = len(table.rows)
     if ids is None:
@@ -79,15 +76,15 @@ def match_old(old: Any, table: RowTable, ids: Any) -> OldMap:
         )
         raise ValueError(
             f"like: none of the {n_rows} rows of X is among the {fitted.tree.hierarchy.n_rows} "
-            "rows of the old map, "
-            f"by their {by}{way}"
+            f"rows of the old map, by their {by}{way}"
         )
     return OldMap(fitted, int(old.label_level_), *rows)
 
 
 def keep_numbers(old: Array, new: Array, n: int) -> Array:
-    """Numbers for n new clusters: those of the old ones that they share the most rows with, if they
-    are below n.
+    """Numbers for n new clusters.
+
+    Those of the old ones that they share the most rows with, if they are below n.
 
     Pairs with the most common rows come first, each number is given once. What is left takes free
     numbers, in order.

@@ -25,8 +25,9 @@ class Joined:
 def join_or_found(
     old_nodes: Array, distances: Array, others: FirstNeighbors | None, n_old: int
 ) -> Joined:
-    """First-neighbour links of new items among themselves and to old nodes; old items and links
-    stay as they are.
+    """First-neighbour links of new items among themselves and to old nodes.
+
+    Old items and links stay as they are.
 
     An item whose nearest other new item is nearer than the centroid of its nearest old node is
     linked to it, others to the old node. What is connected to an old node joins it; each other
@@ -52,8 +53,8 @@ def join_or_found(
     )
     groups = components(graph)
     n_groups = int(groups.max()) + 1
-    # each item has one link at most: a group has one item without a link, or a pair of mutual
-    # neighbours
+    # each item has one link at most: a group has one item without a link, or a pair of
+    # mutual neighbours
     home = np.full(n_groups, -1)
     home[groups[~linked]] = old_nodes[~linked]
     new = home < 0

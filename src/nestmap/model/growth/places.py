@@ -23,9 +23,8 @@ from .extend import GrownTree, extend_tree, first_places
 from .rows import NewRows, far_coordinates, meet_rows
 from .taken import TakenPlaces
 
-_OWN_MAP = (
-    30  # rows of a new cluster that get a map of their own; fewer lie by their principal components
-)
+# rows of a new cluster that get a map of their own; fewer lie by their principal components
+_OWN_MAP = 30
 _AROUND = 50  # rows near a place, whose distances tell how dense the map is there
 # radius of a row's disc, in distances to the nearest other row: half of the root of its area
 _SPACING = 2 / np.pi**0.5
@@ -71,9 +70,7 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> Fi
 
 
 def _place_joined(fitted: FittedMap, new: NewRows, grown: GrownTree, n_threads: int) -> Array:
-    """Beside the nearest row of the map, or, if it keeps no short rows, where `transform` puts
-    them.
-    """
+    """Beside the nearest row of the map, or, without short rows, where `transform` puts them."""
     leaf: Any = fitted.layout.leaf
     if new.beside is None or new.z is None:
         leaves = np.where(grown.leaves < grown.n_before[0], grown.leaves, new.found.leaves)
@@ -87,9 +84,7 @@ def _place_joined(fitted: FittedMap, new: NewRows, grown: GrownTree, n_threads: 
 
 
 def _beside_together(rows: Array, distances: Array, groups: Array) -> Array:
-    """Rows that are linked among themselves lie beside one row: the one that is nearest to any of
-    them.
-    """
+    """Rows linked among themselves lie beside one row: the one nearest to any of them."""
     order = np.lexsort((distances, groups))
     leads = order[np.searchsorted(groups[order], np.arange(groups.max() + 1))]
     return np.asarray(rows[leads[groups]])
@@ -98,8 +93,9 @@ def _beside_together(rows: Array, distances: Array, groups: Array) -> Array:
 def _find_groups(
     fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: Islands, n_threads: int
 ) -> list[Group]:
-    """The largest nodes that are new, with their rows; by their lowest row. A few rows need no
-    place of their own.
+    """The largest nodes that are new, with their rows, by their lowest row.
+
+    A few rows need no place of their own.
     """
     node = grown.leaves
     groups = []
@@ -194,8 +190,9 @@ def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Arra
 def _free_place(
     taken: TakenPlaces, discs: Array, target: Array, size: float, spacing: float, clear: bool
 ) -> Array:
-    """The nearest place to the target where a disc of this size fits, beside all rows and other new
-    groups.
+    """The nearest place to the target with room for a disc of this size.
+
+    It is beside all rows and other new groups.
     """
     needed = size + spacing if clear else 0.5 * spacing
     rings = needed * 0.5 * _STEP ** np.arange(_RINGS)
@@ -224,7 +221,8 @@ def _same_for_equal(positions: Array, hashes: Array) -> Array:
 def _grow_leaves(
     layout: Islands, grown: GrownTree, new_rows: NewRows, positions: Array, n_threads: int
 ) -> Placement | RowPlacement:
-    """What places later rows: in the new leaves, and beside rows that have joined old ones;
+    """What places later rows: in new leaves, beside rows that joined old ones.
+
     `positions`: of all.
     """
     leaf = layout.leaf

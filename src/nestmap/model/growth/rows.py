@@ -28,8 +28,9 @@ class NewRows:
 
 
 def far_coordinates(see: Any, X: Any, n_threads: int) -> Array:
-    """Coordinates of rows that may be anywhere: of rows so far away that they are beyond all
-    numbers, the ends.
+    """Coordinates of rows that may be anywhere.
+
+    Of rows so far away that they are beyond all numbers, the ends.
     """
     return np.asarray(np.clip(np.nan_to_num(see(X, n_threads)), -FARTHEST, FARTHEST))
 

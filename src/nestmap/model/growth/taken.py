@@ -1,5 +1,6 @@
-"""Where rows lie already: a tree of the rows around a few targets; one of all rows takes longer
-than all else.
+"""Where rows lie already: a tree of the rows around a few targets.
+
+One of all rows takes longer than all else.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ class TakenPlaces:
     def __init__(self, places: Array, targets: Array) -> None:
         self.places = places
         self.n = len(places)
-        columns = [
-            places[:, c] for c in range(places.shape[1])
-        ]  # NumPy takes twenty times as long for both at once
+        # NumPy takes twenty times as long for both at once
+        columns = [places[:, c] for c in range(places.shape[1])]
         low = np.array([column.min() for column in columns])
         self.extent = float(
             max(column.max() - least for column, least in zip(columns, low, strict=True))
@@ -57,6 +57,5 @@ class TakenPlaces:
 
 
 def _tree(places: Array) -> cKDTree:
-    return cKDTree(
-        places, balanced_tree=False, compact_nodes=False
-    )  # a few questions: it need not be a good one
+    # a few questions: it need not be a good one
+    return cKDTree(places, balanced_tree=False, compact_nodes=False)

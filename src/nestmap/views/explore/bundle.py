@@ -1,6 +1,4 @@
-"""The page as it was built from explorer/: a few files beside this one; and the static folder made
-of it.
-"""
+"""The page as built from explorer/: a few files beside this one; the static folder made of it."""
 
 from __future__ import annotations
 
@@ -21,8 +19,10 @@ from .sink import check_replaced
 
 _CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
 _KINDS = (".html", ".js", ".css", ".svg", ".png", ".woff2", ".txt", ".json")
-_README = """This folder is a map, made by nestmap. Open index.html in a browser, or put the folder on any web server.
-"""
+_README = (
+    "This folder is a map, made by nestmap. "
+    "Open index.html in a browser, or put the folder on any web server.\n"
+)
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ class Page:
         return (self.folder / name).read_bytes() if name in self.files else None
 
     def index(self, transport: str, store_id: str, first: Sequence[str] = ()) -> bytes:
-        """index.html for one of the two ways that data comes; asks for the first files beside its
-        script.
-        """
+        """index.html for one of the two ways data comes; asks for first files beside its script."""
         text = (self.folder / "index.html").read_bytes()
         if text.count(_CONFIG) != 1:
             raise ModelFileError(
@@ -111,7 +109,7 @@ def _write_script(path: Path, name: str, packed: bytes, store_id: str) -> None:
 
 
 def check_site(target: Path, force: bool = True) -> None:
-    """Raise early where a static folder cannot be written: only an older one of ours is replaced."""
+    """Raise early where a static folder cannot be written: only one of ours is replaced."""
     check_replaced(target, "data/meta.json.js", "no explorer page of nestmap")
     if not force and (target / "data").exists():
         raise FileExistsError(f"{target} exists already; --force replaces it")

@@ -1,6 +1,4 @@
-"""What items are coloured by: categories as bytes, numbers as float32; of a node, what its rows
-have.
-"""
+"""What items are coloured by: categories as bytes, numbers as float32; a node by its rows."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ class Scale:
         return str(self.record["key"])
 
     def of(self, tree: TreeOrder, level: int) -> Array:
-        """The value of each item of a level: a node has the most common category of its rows, or
-        their mean.
-        """
+        """The value of each item of a level: a node has its rows' most common category, or mean."""
         if level == ROWS:
             return self.values
         starts = tree.starts(level)
@@ -46,9 +42,7 @@ class Scale:
 
 
 def make_scales(content: Content, rows: Array) -> list[Scale]:
-    """All columns that can be coloured by; `rows` is the tree order. Nearly unique texts are left
-    out.
-    """
+    """All columns to be coloured by; `rows` is the tree order. Nearly unique texts are left out."""
     found = []
     for i, column in enumerate(content.columns):
         if column.is_identifier:
@@ -107,9 +101,7 @@ def _numbers(key: str, column: Column, rows: Array) -> Scale:
 
 
 def _range(known: Array) -> tuple[float, float, float, float]:
-    """Smallest value, the range that is worth the whole scale (from 1% to 99% of the values), and
-    the largest.
-    """
+    """Smallest value, the range that takes the whole scale (1% to 99% of values), and largest."""
     if not len(known):
         return 0.0, 0.0, 1.0, 1.0
     k = len(known) // 100
@@ -127,9 +119,7 @@ def _means(values: Array, starts: Array) -> Array:
 
 
 def _modes(codes: Array, starts: Array) -> Array:
-    """The most common code of each node, of equally common ones the smallest; missing only if all
-    are.
-    """
+    """The most common code of each node, or the smallest of equals; missing only if all are."""
     found = np.empty(len(starts) - 1, dtype=np.uint8)
     for many in runs(starts, _ROWS_AT_ONCE):
         step = max(1, _MOST_COUNTS // 256)

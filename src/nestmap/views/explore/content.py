@@ -1,6 +1,4 @@
-"""What users know of the rows of a map, checked and made harmless: short texts, numbers that JSON
-knows.
-"""
+"""What users know of the rows of a map, made harmless: short texts, numbers that JSON knows."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class Content:
 
     @property
     def fields(self) -> list[str]:
-        """What is shown of a row, by name: its number, then all that is known of it; no two alike."""
+        """What is shown of a row, by name: its number, then all known of it; no two alike."""
         given = [("name", self.names), ("text", self.texts)]
         own = ["row", *(what for what, values in given if values is not None)]
         return own + free_names(own, self.values)
@@ -109,9 +107,7 @@ def _named(metadata: Any) -> list[tuple[Any, Any]]:
 
 
 def _apart(given: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
-    """With names that are shown: short texts, of which no two are alike, though 1 and "1" may have
-    been.
-    """
+    """With names that are shown: short texts, no two alike, though 1 and "1" may have been."""
     pairs = list(given)
     names = free_names([], [clean(name, _LONGEST_CATEGORY) for name, _ in pairs])
     return [(name, values) for name, (_, values) in zip(names, pairs, strict=True)]
@@ -121,8 +117,8 @@ def _as_array(name: str, values: Any, n_rows: int) -> Array:
     array = np.asarray(values)
     if array.shape != (n_rows,):
         raise ValueError(
-            f"metadata: column {name!r} needs one value for each of the {n_rows} rows, got shape "
-            f"{array.shape}"
+            f"metadata: column {name!r} needs one value for each of the {n_rows} rows, "
+            f"got shape {array.shape}"
         )
     return array
 
@@ -196,8 +192,8 @@ def _check_quality(quality: Any, n_rows: int) -> dict[str, Array]:
         array = np.asarray(scores, dtype=np.float64)
         if array.shape != (n_rows,):
             raise ValueError(
-                f"quality: {name!r} needs one score for each of the {n_rows} rows, got "
-                f"{array.shape}"
+                f"quality: {name!r} needs one score for each of the {n_rows} "
+                f"rows, got {array.shape}"
             )
         found[name] = array
     return found
@@ -213,9 +209,8 @@ def check_neighbors(neighbors: Any, n_rows: int) -> Array:
         or not 1 <= array.shape[1] <= 100
     ):
         raise ValueError(
-            f"neighbors: needs row numbers of shape ({n_rows}, k) with k from 1 to 100, got "
-            f"{array.dtype} of shape "
-            f"{array.shape}"
+            f"neighbors: needs row numbers of shape ({n_rows}, k) with k from 1 to 100, "
+            f"got {array.dtype} of shape {array.shape}"
         )
     if array.size and (array.min() < 0 or array.max() >= n_rows):
         raise ValueError(

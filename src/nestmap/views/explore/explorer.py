@@ -1,6 +1,4 @@
-"""`model.explore()`: a store in a temporary folder, served in the background, and how a notebook
-shows it.
-"""
+"""`model.explore()`: a store in a temporary folder, a server behind, how a notebook shows it."""
 
 from __future__ import annotations
 
@@ -81,26 +79,26 @@ class Explorer:
         return "Explorer (stopped)" if self._stopped else f"Explorer at {self.url} (stop() ends it)"
 
     def _repr_html_(self) -> str:
-        """The page inline, over a picture: that is left where frames are not shown, or the server
-        is out of reach.
-        """
+        """The page inline, over a picture: that stays without frames, or without the server."""
         still = "" if self._picture is None else draw_small(self._picture, _INCHES)
         if self._stopped:
             return still or "<p>stopped</p>"
         url = escape(self.url, quote=True)
         frame = f"nestmap-{secrets.token_hex(8)}"
-        # opened again later, or on another machine, the frame would be the browser's error, over
-        # the picture
+        # opened later, or on another machine, the frame would be an error over the picture
         script = (
-            f"fetch({json.dumps(self.url + ALIVE)},{{mode:'no-cors',cache:'no-store'}}).catch(()=>{{"
+            f"fetch({json.dumps(self.url + ALIVE)},"
+            "{mode:'no-cors',cache:'no-store'}).catch(()=>{"
             f"document.getElementById('{frame}').remove();"
             f"document.getElementById('{frame}-link').replaceWith({json.dumps(_UNREACHED)})}})"
         )
         return (
-            f'<div style="position:relative;height:{_HEIGHT}px;overflow:hidden;text-align:center">{still}'
+            f'<div style="position:relative;height:{_HEIGHT}px;overflow:hidden;text-align:center">'
+            f"{still}"
             f'<iframe id="{frame}" src="{url}" title="map" '
             'style="position:absolute;inset:0;width:100%;height:100%;border:0"></iframe></div>'
-            f'<a id="{frame}-link" href="{url}" target="_blank" rel="noopener">{url}</a><script>{script}</script>'
+            f'<a id="{frame}-link" href="{url}" target="_blank" rel="noopener">{url}</a>'
+            f"<script>{script}</script>"
         )
 
     def _repr_png_(self) -> bytes | None:

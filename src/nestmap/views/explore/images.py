@@ -15,16 +15,13 @@ _LARGEST = 256  # pixels of a side of a thumbnail
 
 
 def check_images(images: Any, n_rows: int) -> Array:
-    """Pictures as (n, height, width) or (n, height, width, 3) arrays, or an error that says what is
-    wrong.
-    """
+    """Pictures of shape (n, height, width) or (n, height, width, 3), or an error that tells why."""
     array = np.asarray(images)  # a memmap stays on disk
     is_image = len(array.shape) == 3 or (len(array.shape) == 4 and array.shape[3] == 3)
     if not is_image or array.shape[0] != n_rows or array.dtype.kind not in "uifb":
         raise ValueError(
             f"images: needs numbers of shape ({n_rows}, height, width) or ({n_rows}, height, "
-            "width, 3), got "
-            f"{array.dtype} of shape {tuple(array.shape)}"
+            f"width, 3), got {array.dtype} of shape {tuple(array.shape)}"
         )
     if not 1 <= min(array.shape[1:3]) <= max(array.shape[1:3]) <= _LARGEST:
         raise ValueError(
@@ -60,9 +57,8 @@ def make_sheet(images: Array, black: float, white: float) -> bytes:
 def to_png(pixels: Array) -> bytes:
     """Grey (height, width) or colour (height, width, 3) bytes as a PNG file."""
     height, width = pixels.shape[:2]
-    lines = np.zeros(
-        (height, 1 + pixels[0].size), dtype=np.uint8
-    )  # each line begins with its filter: none
+    # each line begins with its filter: none
+    lines = np.zeros((height, 1 + pixels[0].size), dtype=np.uint8)
     lines[:, 1:] = pixels.reshape(height, -1)
     kind = 0 if pixels.ndim == 2 else 2
     header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)

@@ -1,6 +1,4 @@
-"""Names that readers gave to clusters, kept in one small file beside a run: {"level": {"cluster":
-"name"}}.
-"""
+"""Cluster names from readers, in one small file beside a run: {"level": {"cluster": "name"}}."""
 
 from __future__ import annotations
 
@@ -45,8 +43,7 @@ class SavedNames:
             return {level: dict(own) for level, own in self._names.items()}
 
     def set(self, level: int, cluster: int, name: str) -> None:
-        """Keep a name, or with an empty one forget it; the file is replaced as a whole, or stays as
-        it was.
+        """Keep a name, or with an empty one forget it; the file is replaced whole, or stays.
 
         One at a time reads, changes and writes it, or the name that another process has just given
         would be lost.
@@ -71,8 +68,7 @@ class SavedNames:
         mark = (found.st_mtime_ns, found.st_size, found.st_ino)
         if mark == self._mark:
             return
-        # What was written a moment ago may be written again without a new time: file systems count
-        # in steps.
+        # what was written a moment ago may be written again at the same time: clocks go in steps
         settled = time.time_ns() - found.st_mtime_ns > _COARSEST
         self._names = _parse(path)
         self._mark = mark if settled else None

@@ -1,6 +1,4 @@
-"""Tree order: items of each level sorted so that what is below a node is contiguous on every level;
-tiles of it.
-"""
+"""Tree order: items sorted so that what is below a node is contiguous on every level; tiles."""
 
 from __future__ import annotations
 
@@ -32,7 +30,8 @@ class TreeOrder:
     Examples
     --------
     >>> from nestmap import build_hierarchy
-    >>> tree = TreeOrder.of(build_hierarchy(np.array([[0.0], [9], [1], [10], [11], [2], [99], [100], [101]])))
+    >>> X = np.array([[0.0], [9], [1], [10], [11], [2], [99], [100], [101]])
+    >>> tree = TreeOrder.of(build_hierarchy(X))
     >>> tree.rows.tolist(), tree.children[0].tolist()
     ([0, 2, 5, 1, 3, 4, 6, 7, 8], [0, 3, 6, 9])
     """
@@ -74,9 +73,7 @@ class TreeOrder:
         return _inverse(self.rows)
 
     def starts(self, level: int, below: int = ROWS) -> Array:
-        """Where the items of each node begin on a level below it, and the end of the last; n_nodes
-        + 1 numbers.
-        """
+        """Where items of each node begin on a level below, and the last end: n_nodes + 1 in all."""
         found = np.arange(self.size(level) + 1)
         for k in range(level, below, -1):
             found = self.children[k][found]

@@ -1,6 +1,4 @@
-"""Names of clusters, and what the page tells of one: typical and odd rows, and what distinguishes
-it.
-"""
+"""Names of clusters, and what the page tells of one: typical and odd rows, what sets it apart."""
 
 from __future__ import annotations
 
@@ -58,15 +56,14 @@ def check_names(cluster_names: Any, hierarchy: Hierarchy, content: Content) -> N
         columns = [column.name for column in content.columns if column.categories is not None]
         if cluster_names not in columns:
             raise ValueError(
-                f"cluster_names={cluster_names!r}: no column of metadata with categories; there "
-                f"are {columns}"
+                f"cluster_names={cluster_names!r}: "
+                f"no column of metadata with categories; there are {columns}"
             )
         return
     if not isinstance(cluster_names, Mapping):
         raise ValueError(
-            "cluster_names: a column of metadata, a function of (level, cluster, rows), or a dict "
-            "of lists of names "
-            f"per level, got {type(cluster_names).__name__}"
+            "cluster_names: a column of metadata, a function of (level, cluster, rows), "
+            f"or a dict of lists of names per level, got {type(cluster_names).__name__}"
         )
     for level, names in cluster_names.items():
         n = hierarchy.levels[hierarchy.check_level(level)].n_nodes
@@ -77,9 +74,7 @@ def check_names(cluster_names: Any, hierarchy: Hierarchy, content: Content) -> N
 
 
 def count_some(texts: Sequence[str] | None, progress: Progress) -> WordCounts | None:
-    """Words of the texts, of 300,000 of them at most: every second, every third, …; None where
-    there are none.
-    """
+    """Words of the texts, 300,000 of them at most: every second, third, …; None without any."""
     if texts is None:
         return None
     progress.begin("words of the texts")

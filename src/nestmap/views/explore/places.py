@@ -16,9 +16,7 @@ _SHARE = 0.9  # of a node's rows that its radius covers
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Tiles of one level: items cuts[t] to cuts[t + 1], their origin, and the box of all rows below
-    them.
-    """
+    """Tiles of one level: items cuts[t] to cuts[t + 1], their origin, the box of all rows below."""
 
     cuts: Array
     origins: Array  # (n_tiles, 2) float64
@@ -79,9 +77,7 @@ class SplitNodes:
 
 
 def find_split(tree: TreeOrder, pieces: Pieces, of_row: Array, positions: Array) -> SplitNodes:
-    """The nodes that do not lie in one place; `of_row` (the piece of each row) and `positions` are
-    in tree order.
-    """
+    """Nodes that do not lie in one place; `of_row` (pieces) and `positions` are in tree order."""
     clusters = tree.clusters[pieces.level]
     nodes = np.flatnonzero(pieces.n_places[clusters] != 1)
     largest = pieces.largest[clusters[nodes]]

@@ -66,9 +66,8 @@ class Store:
         self.folder = folder
         self.saved = saved
         self._root = folder.resolve()
-        self._mark = (
-            self._find_mark()
-        )  # before anything is read: what is read later can only be newer
+        # before anything is read: what is read later can only be newer
+        self._mark = self._find_mark()
         self.meta = self._read_meta()
         self.id = store_id(folder)
         self._packed_meta = gzip.compress(to_json(self.meta), 6, mtime=0)
@@ -81,8 +80,8 @@ class Store:
             raise ModelFileError(f"{self.folder} is no store of the explorer")
         if meta.get("version") != VERSION:
             raise ModelFileError(
-                f"{self.folder} was written by another version of nestmap: delete it to build it "
-                "anew"
+                f"{self.folder} was written by another version of nestmap: "
+                "delete it to build it anew"
             )
         if not isinstance(meta.get("n_rows"), int) or not all(
             isinstance(meta.get(name), list) for name in ("named_levels", "levels", "maps")
@@ -102,15 +101,11 @@ class Store:
 
     @property
     def is_current(self) -> bool:
-        """Whether the folder still holds this store: all that was read before this was asked
-        belongs together.
-        """
+        """Whether the folder still holds this store: all read before this belongs together."""
         return self._mark is not None and self._mark == self._find_mark()
 
     def path(self, name: str) -> Path | None:
-        """Where a file of the store lies; None for anything else: other folders, links that lead
-        out.
-        """
+        """Where a file of the store lies; None for all else: other folders, links leading out."""
         if not _NAME.fullmatch(name) or len(name) > 200:
             return None
         path = self.folder / f"{name}.gz"
@@ -131,9 +126,7 @@ class Store:
         return None if path is None else path.read_bytes()
 
     def first_files(self) -> list[str]:
-        """What the page asks for first: the record, and a level that is small enough for a first
-        picture.
-        """
+        """What the page asks for first: the record, and a level small enough for a picture."""
         with _sound(self.folder, "meta.json"):
             levels = [
                 k

@@ -1,6 +1,4 @@
-"""The explorer's server: the standard library's, for this machine; other hosts need the token in
-the address.
-"""
+"""The explorer's server: the standard library's, for this machine; other hosts need the token."""
 
 from __future__ import annotations
 
@@ -29,8 +27,7 @@ _MOST_POSTED = 10_000  # bytes
 _REBUILT = (
     "the run was built again since this page was opened, or is just being built: reload the page"
 )
-# an address that says nothing but that the server answers: for notebooks, which are of another
-# origin
+# an address that only says that the server answers: for notebooks, which have another origin
 ALIVE = "alive"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _TYPES = {
@@ -175,9 +172,7 @@ class Server(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A tab that was closed in the middle of an answer is no fault; files that cannot be read
-        were answered.
-        """
+        """A tab closed in mid-answer is no fault; files that cannot be read were answered."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -189,11 +184,9 @@ def _policy(index: bytes, framed_by: str) -> str:
         f"'sha256-{b64encode(hashlib.sha256(text).digest()).decode()}'" for text in inline
     )
     return (
-        f"default-src 'none'; script-src 'self' {hashes}; style-src 'self'; img-src 'self' blob: "
-        "data:; "
-        "connect-src 'self'; worker-src 'self' blob:; font-src 'self'; base-uri 'none'; "
-        "form-action 'none'; "
-        f"frame-ancestors {framed_by}"
+        f"default-src 'none'; script-src 'self' {hashes}; style-src 'self'; "
+        "img-src 'self' blob: data:; connect-src 'self'; worker-src 'self' blob:; "
+        f"font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors {framed_by}"
     )
 
 

@@ -82,9 +82,7 @@ def _write(path: Path, data: bytes) -> bytes:
 
 
 def check_replaced(folder: Path, mark: str, what: str) -> None:
-    """Raise where a folder is not ours to replace: it is not empty, and lacks a file that ours
-    have.
-    """
+    """Raise where a folder is not ours to replace: not empty, and without a file that ours have."""
     if not folder.exists() or (folder / mark).is_file():
         return
     if not folder.is_dir() or any(folder.iterdir()):

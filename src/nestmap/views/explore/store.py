@@ -1,6 +1,4 @@
-"""The store: a folder of small files that the page reads, made from a fitted model
-(docs/explorer.md).
-"""
+"""The store: a folder of small files for the page, from a fitted model (docs/explorer.md)."""
 
 from __future__ import annotations
 
@@ -126,8 +124,7 @@ def write_store(
 
 @dataclass(frozen=True, eq=False)
 class _Map:
-    """One map of the rows: its name, how it was laid out, where the rows lie, and what clusters are
-    outlined by.
+    """One map of the rows: name, layout, where the rows lie, and what clusters are outlined by.
 
     `unit`: what pieces of clusters are made of.
     """
@@ -174,14 +171,13 @@ def _check_maps(model: Any, compare: Any) -> list[_Map]:
         positions = np.asarray(getattr(each, "embedding_", each), dtype=np.float64)
         if positions.shape != (n_rows, 2):
             raise ValueError(
-                f"map {name!r}: the explorer shows {n_rows} rows in 2-D, this map has the shape "
-                f"{positions.shape}; "
+                f"map {name!r}: the explorer shows {n_rows} rows in 2-D, "
+                f"this map has the shape {positions.shape}; "
                 "use HNNE(n_components=2), or relayout(n_components=2) of a fitted model"
             )
         if not np.isfinite(positions).all():
             raise ValueError(f"map {name!r}: has positions that are NaN or infinite")
-        # regions and balls of another tree are not those of our clusters: coasts are traced around
-        # their rows
+        # regions and balls of another tree are not our clusters': coasts go around their rows
         is_ours = _same_tree(getattr(each, "hierarchy_", None), model.hierarchy_)
         outlined = (
             each if is_ours else SimpleNamespace(hierarchy_=model.hierarchy_, embedding_=positions)
@@ -309,9 +305,7 @@ class _Writing:
         return found
 
     def _items(self, level: int, radius: Array | None) -> list[Array]:
-        """What a tile says of its items beside their places; `children` has one number more than
-        there are items.
-        """
+        """What a tile says of items beside places; `children` has one number more than items."""
         tree = self.tree
         is_top = level == tree.n_levels - 1
         parents = (np.full(tree.size(level), _TOP) if is_top else tree.parents(level)).astype(
@@ -364,9 +358,7 @@ class _Writing:
         )
 
     def _write_pieces(self, number: int, of: _Map, levels: list[int]) -> list[int]:
-        """Clusters that do not lie in one place of a map; the levels on which that is known and
-        there are some.
-        """
+        """Clusters that do not lie in one place of a map; the levels known to have some."""
         if not of.unit:
             return []
         self.progress.begin(f"pieces of clusters in the map {of.name!r}")

@@ -1,4 +1,4 @@
-"""Where a map can be trusted: true neighbours of each row, and how many of them it kept together."""
+"""Where a map can be trusted: true neighbours of each row, and how many it kept together."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ class Trust:
 
 
 def known_neighbors(model: Any) -> Array | None:
-    """The neighbours of each row that the fit has found; None if it has not, or where some rows are
-    equal.
-    """
+    """Each row's neighbours as the fit has found them; None if it has not, or for equal rows."""
     graph = model._fitted.graph
     n = model.hierarchy_.n_rows
     is_of_rows = graph is not None and graph.level < 0 and graph.rows is None
@@ -45,8 +43,7 @@ def measure_trust(
     n_jobs: int | None = None,
     ids: Array | None = None,
 ) -> Trust:
-    """The 10 nearest neighbours of each row, and the share of them that are among its 10 nearest in
-    the map.
+    """The 10 nearest neighbours of each row, and the share of them among its 10 nearest on the map.
 
     Up to 20,000 rows also each row's trustworthiness. More than 4,096 rows are searched
     approximately, for 95% of the true neighbours. `ids`: neighbours of the rows, nearest first, if

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 
 class Visit:
-    """One connection: since when it is in the hands of its client, and how long it may stay there."""
+    """One connection: since when it is in its client's hands, and how long it may stay there."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self._connection = connection
@@ -42,9 +42,7 @@ class Visit:
 
 
 class Visits:
-    """All connections of a server. A new one finds room: the one that was silent longest makes way
-    for it.
-    """
+    """All connections of a server. A new one finds room: the longest silent makes way for it."""
 
     patience = 10.0  # seconds after which an answer that is not taken makes way, too
 
@@ -73,9 +71,7 @@ class Visits:
             return True
 
     def _longest(self, visits: list[Visit]) -> Visit | None:
-        """Who makes way: of those that ask for nothing the one that is silent longest, then the
-        slowest one.
-        """
+        """Who makes way: of those that ask nothing the longest silent, then the slowest."""
         silent = [visit for visit in visits if not visit.is_asked]
         late = time.monotonic() - self.patience
         slow = [visit for visit in visits if visit.until < math.inf and visit.since < late]

@@ -17,8 +17,7 @@ MOST_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Distortion:
-    """Scores of some rows of a map; each array has one value per row of the map, NaN where it was
-    not scored.
+    """Scores of some rows of a map; arrays have one value per row, NaN where it was not scored.
 
     Attributes
     ----------
@@ -40,8 +39,8 @@ class Distortion:
 
     def __repr__(self) -> str:
         told = [
-            f"Distortion of {len(self.rows):,} of {len(self.recall):,} rows; median, and the "
-            "worst of 20:"
+            f"Distortion of {len(self.rows):,} of {len(self.recall):,} rows; "
+            "median, and the worst of 20:"
         ]
         for name, worst in (("trustworthiness", 0.05), ("recall", 0.05), ("stretch", 0.95)):
             middle, low = np.quantile(getattr(self, name)[self.rows], [0.5, worst])
@@ -52,9 +51,7 @@ class Distortion:
 def row_distortion(
     X: Any, Y: Array, first: Array, metric: Any, rows: Any = None, n_jobs: int | None = None
 ) -> Distortion:
-    """Scores of rows (None: all, or 10,000 of them spread evenly); `first`: first neighbours in the
-    data.
-    """
+    """Scores of rows (None: all, or 10,000 spread evenly); `first`: neighbours in the data."""
     n = len(Y)
     if rows is None:
         rows = np.arange(n) if n <= MOST_ROWS else np.arange(MOST_ROWS) * n // MOST_ROWS

@@ -1,6 +1,4 @@
-"""Global structure: do distances between far things keep their order, and does the map use its
-space?
-"""
+"""Global structure: do far distances keep their order, and does the map use its space?"""
 
 from __future__ import annotations
 
@@ -107,8 +105,7 @@ def random_triplet_accuracy(
     random_state: Any = 0,
     return_estimate: bool = False,
 ) -> Any:
-    """Share of random triplets of rows (a, b, c) whose distances ab and ac keep their order in the
-    map.
+    """Share of random triplets of rows (a, b, c) whose distances ab and ac keep their order.
 
     Chance is 0.5. Parameters as for `centroid_triplet_accuracy`, without labels.
 

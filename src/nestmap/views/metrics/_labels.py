@@ -120,8 +120,7 @@ def cluster_nmi(
     max_rows: int = 200_000,
     random_state: Any = 0,
 ) -> ClusterNMI:
-    """How well k-means finds the classes before and after the projection (the paper's supplement,
-    NMI).
+    """How well k-means finds the classes before and after projection (the paper's supplement, NMI).
 
     Parameters
     ----------

@@ -1,6 +1,4 @@
-"""Local structure: are a point's neighbours in the map its neighbours in the data, and the other
-way?
-"""
+"""Local structure: are neighbours in the map neighbours in the data, and the other way?"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""matplotlib, imported when a picture is drawn; axes that show a part of the plane without
-distortion.
-"""
+"""matplotlib, imported when a picture is drawn; axes that show a part of the plane undistorted."""
 
 from __future__ import annotations
 

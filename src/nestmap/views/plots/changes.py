@@ -127,8 +127,7 @@ def _draw_flows(
     changes: tuple[Change, ...],
     colors: Array,
 ) -> None:
-    """Lines between the middles of clusters, as wide as the share of the common rows that they
-    carry.
+    """Lines between middles of clusters, as wide as the share of common rows that they carry.
 
     Few rows that went to another change are not shown.
     """

@@ -1,6 +1,4 @@
-"""Colours: few hues that colour-blind people tell apart, children in shades of their parent's
-colour.
-"""
+"""Colours: few hues that colour-blind people tell apart, children in their parent's shades."""
 
 from __future__ import annotations
 
@@ -12,9 +10,8 @@ from ...core.arrays import Array
 from ...core.input.validate import check_option
 from ...method.hierarchy import Hierarchy
 
-# The seven of Okabe and Ito (2008), and four that keep the greatest distance from them and from
-# each other, as people with any kind of colour blindness see them: chosen by computation, checked
-# by a test
+# The seven of Okabe and Ito (2008), and four computed to be as far as possible from them and from
+# each other, as people with any kind of colour blindness see them; a test checks it
 PALETTE = (
     *(
         "#0072B2",
@@ -85,9 +82,7 @@ def parse(*colors: str) -> Array:
 
 
 def to_oklab(rgb: Array) -> Array:
-    """Colours in OKLab (Ottosson 2020): lightness and two opponent axes, about as different as they
-    look.
-    """
+    """Colours in OKLab (Ottosson 2020): lightness, two opponent axes; as different as they look."""
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     return np.asarray(np.cbrt(linear @ _TO_LMS.T) @ _TO_LAB.T)
 
@@ -102,9 +97,7 @@ def to_rgb(lab: Array) -> Array:
 
 
 def base_colors(n: int, theme: Theme) -> Array:
-    """Colours of n groups: the palette, then the palette darker and lighter, as far as the theme
-    has room.
-    """
+    """Colours of n groups: the palette, then it darker and lighter as the theme has room."""
     lab = _within(to_oklab(parse(*PALETTE)), theme)
     room = [
         [step for step in _STEPS if theme.darkest <= L + step <= theme.lightest]
@@ -124,16 +117,13 @@ def _within(lab: Array, theme: Theme) -> Array:
 
 
 def shade_children(parents: Array, parent_of: Array, spread: float, theme: Theme) -> Array:
-    """Colours of children: those of their parents, darker to lighter and turned a little, evenly
-    among siblings.
-    """
+    """Colours of children: their parent's, darker to lighter, turned a little, evenly spread."""
     order = np.argsort(parent_of, kind="stable")
     counts = np.bincount(parent_of, minlength=len(parents))
     rank = np.empty(len(parent_of))
     rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     siblings = counts[parent_of]
-    # neighbours in number are often neighbours in the map: the darkest, the lightest, the second
-    # darkest, and so on
+    # neighbours in number are often neighbours in the map: darkest, lightest, second darkest, …
     rank = np.where(rank % 2 == 0, rank // 2, siblings - 1 - rank // 2)
     place = np.where(siblings > 1, rank / np.maximum(siblings - 1, 1) - 0.5, 0.0)
     lab = to_oklab(parents)[parent_of]
@@ -147,18 +137,14 @@ def shade_children(parents: Array, parent_of: Array, spread: float, theme: Theme
 
 
 def hue_level(hierarchy: Hierarchy, level: int) -> int:
-    """The level whose clusters have a hue each: with about nine (16 at most), not below `level`; or
-    the top.
-    """
+    """The level whose clusters have a hue each: about nine (16 at most), not below `level`."""
     sizes = hierarchy.level_sizes
     few = [k for k in range(level, len(sizes)) if sizes[k] <= _MOST_HUES]
     return min(few, key=lambda k: abs(np.log(sizes[k] / _HUES)), default=len(sizes) - 1)
 
 
 def color_levels(hierarchy: Hierarchy, level: int, theme: Theme) -> dict[int, Array]:
-    """Colours of the nodes of `level` and of all above: hues on one level, shades below it, grey
-    beyond.
-    """
+    """Colours of nodes of `level` and above: hues on one level, shades below it, grey beyond."""
     first = hue_level(hierarchy, level)
     by_size = np.argsort(-hierarchy.levels[first].sizes, kind="stable")
     base = np.empty((len(by_size), 3))

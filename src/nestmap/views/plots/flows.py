@@ -25,8 +25,7 @@ def draw_bars(
     colors: tuple[Array, Array],
     theme: Theme,
 ) -> None:
-    """A bar per cluster, as high as it has rows; what takes part in one change lies at about the
-    same height.
+    """A bar per cluster, as high as it has rows; what takes part in one change lies about level.
 
     Parameters
     ----------
@@ -65,9 +64,7 @@ def draw_bars(
 
 
 def _stack(order: list[int], labels: Array, most: int) -> tuple[Array, Array]:
-    """Lower and upper ends of the bars of one side, the first in the order on top, in heights of
-    the axes.
-    """
+    """Lower and upper ends of the bars of one side, the first on top, in heights of the axes."""
     sizes = np.bincount(labels) / most * (1 - _GAP)
     gap = (1 - sizes.sum()) / (len(sizes) + 1)
     high = np.empty(len(sizes))
@@ -83,9 +80,7 @@ def _draw_bands(
     colors: Array,
     most: int,
 ) -> None:
-    """A band from each old to each new cluster, as wide as they have common rows; from the top of
-    either bar.
-    """
+    """A band from each old to each new cluster, as wide as common rows; from either bar's top."""
     from matplotlib.patches import Polygon
 
     figure = axes[0].figure

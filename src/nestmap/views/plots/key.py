@@ -25,8 +25,7 @@ Box = tuple[float, float, float, float]  # left, right, bottom, top in units of 
 
 
 def draw_key(axes: Any, rows: RowColors, positions: Array, theme: Theme) -> Box | None:
-    """Draw a legend for categories, a colour bar for numbers; returns the part of the map that it
-    takes.
+    """Draw a legend for categories, a colour bar for numbers; returns the part of the map it takes.
 
     It goes to the first corner without any of `positions`. If there is none, the map makes room:
     the limits of the axes grow.
@@ -62,7 +61,7 @@ def _find_corner(
 
 
 def _make_room(axes: Any, size: tuple[float, float], corner: str) -> None:
-    """Limits beyond which there is nothing but the key: beside the map, or below it if it is flat."""
+    """Limits beyond which there is only the key: beside the map, or below it if it is flat."""
     right, top = _CORNERS[corner]
     beside = size[0] < size[1]
     factor = 1 / (1 - (size[0] if beside else size[1]) - _GAP)

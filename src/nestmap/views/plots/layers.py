@@ -23,8 +23,7 @@ def label_layers(
     names: Any = None,
     unlabelled: str = "Unlabelled",
 ) -> list[Array]:
-    """The name of each row's cluster on several levels, the finest first, as `datamapplot` takes
-    them.
+    """The name of each row's cluster on several levels, finest first, as `datamapplot` takes them.
 
     Parameters
     ----------

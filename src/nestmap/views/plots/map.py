@@ -132,8 +132,8 @@ def _check_positions(model: Any) -> Array:
         check_is_fitted(model)
     if not hasattr(model, "embedding_"):
         raise TypeError(
-            "plot draws the map of a fitted model, as in nestmap.plot(HNNE().fit(X)); got "
-            f"{type(model).__name__}"
+            "plot draws the map of a fitted model, as in nestmap.plot(HNNE().fit(X)); "
+            f"got {type(model).__name__}"
         )
     positions = np.asarray(model.embedding_)
     if positions.ndim != 2 or positions.shape[1] != 2:
@@ -213,9 +213,7 @@ def _draw_land(
     shades: dict[int, Array] | None,
     theme: Theme,
 ) -> None:
-    """Clusters filled faintly and outlined, in their own colours or grey; a stronger line around
-    the coarser ones.
-    """
+    """Clusters filled faintly and outlined, in own colours or grey; stronger for coarser ones."""
     from matplotlib.colors import to_rgb
 
     for level, rings in land.items():

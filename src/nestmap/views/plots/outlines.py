@@ -15,9 +15,7 @@ _MOST = 2000  # clusters that are outlined
 
 
 def get_outlines(model: Any, level: int) -> list[list[Array]]:
-    """Rings of each cluster of a level; those that run clockwise are holes. Empty for a level of
-    very many.
-    """
+    """Rings of each cluster of a level; clockwise ones are holes. Empty for very many clusters."""
     hierarchy: Hierarchy = model.hierarchy_
     if hierarchy.level_sizes[level] > _MOST:
         return []

@@ -31,8 +31,7 @@ def place_boxes(
     taken: Sequence[Sequence[float]] = (),
     farthest: float = 3.2,
 ) -> Placed:
-    """Boxes of given widths and heights near their anchors, the first before the others, without
-    overlap.
+    """Boxes of given sizes near their anchors, without overlap; the first come before the others.
 
     Parameters
     ----------
@@ -105,8 +104,7 @@ def find_anchors(positions: Array, labels: Array, n_clusters: int) -> Array:
 def find_inland(
     positions: Array, labels: Array, outlines: Sequence[Sequence[Array]]
 ) -> tuple[Array, Array]:
-    """A row far from the coast on the part of each cluster that has the most rows, and the share of
-    them there.
+    """A row far from the coast on each cluster's largest part, and the share of its rows there.
 
     Clusters without land keep the place that `find_anchors` gives, and count as one part.
 

@@ -73,7 +73,7 @@ def _color_numbers(values: Array, title: str, theme: Theme) -> RowColors:
 
 
 def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
-    """How well a row's neighbourhood is kept; beyond 5,000 rows measured on so many, spread evenly."""
+    """How well a row's neighbourhood is kept; beyond 5,000 rows measured on so many, evenly."""
     X = getattr(getattr(model, "_fitted", None), "X", None) if X is None else X
     if X is None:
         raise ValueError(
@@ -99,8 +99,8 @@ def find_column(values: Any, metadata: Any, n_rows: int, argument: str = "color"
     """The column that a name or an array means."""
     if isinstance(values, Distortion):
         raise ValueError(
-            f"{argument}: a Distortion has three scores; give one: .recall, .trustworthiness or "
-            ".stretch"
+            f"{argument}: a Distortion has three scores; "
+            "give one: .recall, .trustworthiness or .stretch"
         )
     if not isinstance(values, str):
         return read_column(str(getattr(values, "name", None) or ""), values, n_rows)

@@ -33,13 +33,13 @@ class Window:
 
 
 def shade_points(positions: Array, colors: Array, codes: Array, window: Window) -> Array:
-    """An image (height, width, 4) of points whose colours are colors[codes]; O(n + pixels), a block
-    at a time.
+    """An image (height, width, 4) of points coloured colors[codes]; O(n + pixels), by blocks.
 
     Examples
     --------
     >>> window = Window(0, 2, 0, 1, 2, 1)
-    >>> image = shade_points(np.array([[0.5, 0.5], [0.6, 0.5]]), np.eye(3), np.array([0, 0]), window)
+    >>> points = np.array([[0.5, 0.5], [0.6, 0.5]])
+    >>> image = shade_points(points, np.eye(3), np.array([0, 0]), window)
     >>> image.round(2).tolist()
     [[[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]]]
     """
@@ -58,9 +58,7 @@ def shade_points(positions: Array, colors: Array, codes: Array, window: Window) 
 
 
 def _spread(counts: Array, sums: Array, n: int) -> tuple[Array, Array]:
-    """Points as soft dots, as wide as the usual distance between them where that is more than a
-    pixel.
-    """
+    """Points as soft dots, as wide as the usual distance between them if that exceeds a pixel."""
     from scipy.ndimage import gaussian_filter
 
     sigma = float(np.clip(0.45 * np.sqrt(np.count_nonzero(counts) / max(1, n)) / 0.5, 0.0, 1.2))

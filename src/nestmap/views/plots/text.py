@@ -35,12 +35,12 @@ class Names:
 def choose_names(
     hierarchy: Hierarchy, labels: Any, levels: tuple[int, int | None], facts: Facts
 ) -> list[Names]:
-    """Names at up to two levels, the coarser first: given ones, or what is known of the rows, or
-    numbers.
+    """Names at up to two levels, coarser first: given ones, what is known of the rows, or numbers.
 
     Parameters
     ----------
-    labels : bool, LevelDescription, sequence of either, of str (one per cluster), dict of level to names, or an array
+    labels : bool, LevelDescription, dict, sequence or array
+        Also a sequence of either, or of str (one per cluster); a dict of level to names; an array
         of one value per row.
     levels : the level of the clusters, and the coarser one or None
     """
@@ -66,8 +66,8 @@ def choose_names(
     for level, names in found.items():
         if len(names) != hierarchy.level_sizes[level]:
             raise ValueError(
-                f"labels: level {level} has {hierarchy.level_sizes[level]} clusters, got "
-                f"{len(names)} names"
+                f"labels: level {level} has {hierarchy.level_sizes[level]} clusters, "
+                f"got {len(names)} names"
             )
     order = sorted(found, reverse=True)
     return [Names(k, found[k], is_coarse=len(order) > 1 and k == order[0]) for k in order]
@@ -193,9 +193,7 @@ def wrap(name: str) -> str:
 
 
 def measure_text(text: str, size: float, bold: bool = False) -> tuple[float, float]:
-    """Width and height of a text in points, with a little room around it; the same for every
-    backend.
-    """
+    """Width and height of a text in points, with a little room around it; for every backend."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 

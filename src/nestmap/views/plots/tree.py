@@ -58,9 +58,8 @@ def plot_tree(
     tree: Hierarchy = getattr(model, "hierarchy_", model)
     if not isinstance(tree, Hierarchy):
         raise TypeError(
-            "plot_tree draws the levels of a fitted model, as in "
-            "nestmap.plot_tree(HNNE().fit(X)); got "
-            f"{type(model).__name__}"
+            "plot_tree draws the levels of a fitted model, "
+            f"as in nestmap.plot_tree(HNNE().fit(X)); got {type(model).__name__}"
         )
     shown = [k for k, n in enumerate(tree.level_sizes) if n <= _MOST] or [tree.n_levels - 1]
     colors = color_levels(tree, shown[0], look)
@@ -98,9 +97,7 @@ def plot_tree(
 
 
 def place_nodes(tree: Hierarchy) -> list[Array]:
-    """Where each node begins along the rows, on each level: children side by side below their
-    parent.
-    """
+    """Where each node begins along the rows, on each level: children side by side below parents."""
     starts: list[Array] = []
     parents = np.zeros(1, dtype=np.int64)
     for k in reversed(range(tree.n_levels)):
@@ -157,8 +154,9 @@ def _write_labels(
 
 
 def fit_text(text: str, width: float, height: float) -> tuple[str, int]:
-    """A text in as few lines as fit into a box (in points), level or else upright, and its angle;
-    '' if none do.
+    """A text in as few lines as fit into a box, and its angle.
+
+    The box is in points; the text is level or else upright, and '' if no lines fit.
     """
     words = [
         word.replace("\0", " ")

@@ -29,13 +29,13 @@ from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_leaves
 from .optimise import Homes, Phase, optimise
 
-# Weights of old places; those of neighbours add up to about 1. Of ten times as much, maps lose what
-# is near.
+# Weights of old places; those of neighbours add up to about 1. Of ten times as much,
+# maps lose what is near.
 ROW_TIE = 0.013
 LEAF_TIE = 0.1
 # Median move, as a share of the spread, up to which ties are let go for the last steps, and the
-# share of new rows for which that holds: of fewer it is less in proportion. Room is made for those
-# who come.
+# share of new rows for which that holds: of fewer it is less in proportion. Room is made
+# for those who come.
 ALLOWANCE = 0.018
 _MANY_NEW = 0.1
 _LEAPS = 3  # parts of the steps before which nodes may leap
@@ -57,8 +57,9 @@ def lay_alike(
     n_threads: int,
     progress: Progress,
 ) -> Islands:
-    """As `lay_islands`, from places in an older map of the same detail and tightness; the map lies
-    on it.
+    """As `lay_islands`, from places in an older map of the same detail and tightness.
+
+    The map lies on it.
 
     `scale`: of the old map to t-SNE's units for the new rows.
     """
@@ -162,8 +163,9 @@ def settle(
 
 
 def share_kept(here: Array, homes: Array, allowance: float) -> float:
-    """What is left of the ties in the last steps: the median move is to come to what is allowed, or
-    to stay as it is.
+    """What is left of the ties in the last steps.
+
+    The median move is to come to what is allowed, or to stay as it is.
 
     Without ties it about doubles; in between, it is taken to grow in proportion.
     """
@@ -176,8 +178,9 @@ def share_kept(here: Array, homes: Array, allowance: float) -> float:
 
 
 def cut(phases: tuple[Phase, ...]) -> list[tuple[Phase, ...]]:
-    """The same steps in four parts, a sixth, a sixth, a third, a third: nodes leap before each of
-    the first three.
+    """The same steps in four parts: a sixth, a sixth, a third, a third.
+
+    Nodes leap before each of the first three.
     """
     total = sum(phase.n_steps for phase in phases)
     parts = []

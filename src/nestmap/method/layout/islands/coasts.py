@@ -1,5 +1,6 @@
-"""Outlines of clusters: land is where rows are near, and belongs to the cluster that most of the
-nearest are of.
+"""Outlines of clusters: land is where rows are near.
+
+It belongs to the cluster that most of the nearest are of.
 
 A raster of the plane is land within reach of a row, and drawn in again by half of that, which
 closes narrow gaps. Borders between cells of different clusters are chained to closed rings and
@@ -176,8 +177,7 @@ def _rasterise(
 
 
 def _borders(raster: Array) -> tuple[Array, Array, Array]:
-    """Sides of cells that end a cluster, with the cluster on their left: corners at start and end,
-    cluster.
+    """Sides of cells that end a cluster, which is on their left: corners at start and end, cluster.
 
     The corner (r, c) has the number r * (cols + 1) + c; the outermost cells are empty.
     """
@@ -200,8 +200,7 @@ def _borders(raster: Array) -> tuple[Array, Array, Array]:
 
 
 def _chain(starts: Array, ends: Array, owners: Array, cols: int) -> tuple[Array, Array, Array]:
-    """Sides in the order of their rings, where each ring starts, and the cluster of each ring,
-    ascending.
+    """Sides in the order of rings, the start of each ring, and its cluster, ascending.
 
     Where two parts of a cluster touch at a corner they stay apart: the side that turns left goes
     on.

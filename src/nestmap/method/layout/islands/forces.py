@@ -17,20 +17,17 @@ from scipy import fft
 from ....core.arrays import Array
 from ....core.native import kernels
 
-# Of the grid, where the width of the potential is 1: relative error of the repulsion 0.01, 0.02 and
-# 0.035.
+# Of the grid, where the width of the potential is 1: relative error of the repulsion
+# 0.01, 0.02 and 0.035.
 SPACINGS = (0.4, 0.5, 0.6)
 _FINE_LINES = 400  # in each direction, up to which a finer grid costs little
 MOST_LINES = 4096  # a wider map gets a coarser grid
-EVENLY = np.array(
-    [0.7548776662466927, 0.5698402909980532]
-)  # multiples, modulo 1, cover the unit square (R2)
-_MARGIN = (
-    4  # grid lines beyond the outermost nodes: splines reach two, the shift of the origin takes one
-)
-_SLACK = (
-    1.08  # a grid is made a little larger than needed, so that it serves for more than one step
-)
+# multiples, modulo 1, cover the unit square (R2)
+EVENLY = np.array([0.7548776662466927, 0.5698402909980532])
+# grid lines beyond the outermost nodes: splines reach two, the shift of the origin takes one
+_MARGIN = 4
+# a grid is made a little larger than needed, so that it serves for more than one step
+_SLACK = 1.08
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,7 @@ class Grid:
 
 
 def fit_grid(bounds: Array, n: int, step: int, before: Grid | None = None) -> Grid:
-    """A grid around all nodes; the one before, moved, as long as it has room and is not far too
-    large.
+    """A grid around all nodes; the one before, moved, while it has room and is not far too large.
 
     The origin shifts by a fraction of the spacing from step to step, so that what a grid gets wrong
     averages out.
@@ -74,8 +70,9 @@ def fit_grid(bounds: Array, n: int, step: int, before: Grid | None = None) -> Gr
 
 
 def _spacing(width: float, n: int) -> float:
-    """The finest that is cheap; where a few nodes lie far out, as wide as needed for a grid of O(n)
-    points.
+    """The finest that is cheap.
+
+    Where a few nodes lie far out, as wide as needed for a grid of O(n) points.
     """
     most = min(MOST_LINES, 64 + 8 * int(n**0.5))
     for spacing in SPACINGS:
@@ -93,9 +90,7 @@ def _fits(grid: Grid, lines: Array) -> bool:
 
 @lru_cache(maxsize=4)
 def _transform(rows: int, cols: int, spacing: float) -> Array:
-    """Of the potential of a unit mass, divided by that of the splines, which spread and read:
-    float32.
-    """
+    """Of the potential of a unit mass, divided by the splines' (they spread and read): float32."""
     ways = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in (rows, cols)]
     potential = 1 / (1 + ways[0][:, None] ** 2 + ways[1] ** 2)
     blur = [(4 + 2 * np.cos(2 * np.pi * np.arange(n) / n)) / 6 for n in (rows, cols)]

@@ -13,9 +13,8 @@ from ....core.native import kernels
 # of smoothing, and what a node keeps of its own place in each: neighbours decide the rest
 _ROUNDS = 40
 _OWN = 0.2
-_BETWEEN = np.float32(
-    0.7
-)  # times the attraction between clusters; of 0.5, maps change more with a few rows less
+# times the attraction between clusters; of 0.5, maps change more with a few rows less
+_BETWEEN = np.float32(0.7)
 REACH = 1.6  # neighbours of a node, in perplexities, at least
 
 
@@ -100,8 +99,9 @@ def part_clusters(attraction: Attraction, clusters: Array) -> Attraction:
 
 
 def smooth(attraction: Attraction, positions: Array) -> Array:
-    """Each node drawn to the mean of its neighbours, round after round: clusters become clumps;
-    O(rounds x edges).
+    """Each node drawn to the mean of its neighbours, round after round.
+
+    Clusters become clumps; O(rounds x edges).
     """
     n = len(positions)
     weights = attraction.weights.astype(np.float64)

@@ -1,5 +1,6 @@
-"""The rows, or the nodes of a level, as the optimisation sees them: in an order of their own, and
-what attracts them.
+"""The rows, or the nodes of a level, as the optimisation sees them.
+
+They are in an order of their own, with what attracts them.
 
 One neighbour graph serves all levels: nodes attract each other by the sum of what their members do.
 """
@@ -49,9 +50,7 @@ def base_items(
     distinct: DistinctRows | None,
     n_threads: int,
 ) -> Items:
-    """The items of the graph, weighed; `coordinates` of the rows, `ranks` of the nodes of all
-    levels.
-    """
+    """The items of the graph, weighed; `coordinates` of the rows, `ranks` of all levels' nodes."""
     if graph is not None and graph.level >= 0:
         plain = _node_items(hierarchy, graph.level, ranks)
         return _weighed(plain, graph.ids, graph.distances, PERPLEXITY, n_threads)
@@ -127,9 +126,7 @@ def _labels(hierarchy: Hierarchy, k: int, base: Items) -> Array:
 
 
 def node_ranks(hierarchy: Hierarchy, preliminary: Preliminary) -> list[Array]:
-    """Per level the place of each node in an order that does not depend on the order or the unit of
-    the rows.
-    """
+    """Each node's place per level in an order that depends on neither order nor unit of rows."""
     ranks: list[Array] = []
     for k in reversed(range(hierarchy.n_levels)):
         keys = _keys(hierarchy, k)

@@ -1,5 +1,4 @@
-"""Coarse to fine: optimise one level, put its children around it, optimise them, down to leaves or
-rows.
+"""Coarse to fine: optimise one level, put its children around it, and so on to leaves or rows.
 
 The large picture is decided where there are few enough items: a few rows themselves, else the nodes
 of a level. They begin where the preliminary embedding puts them, each drawn to its neighbours
@@ -30,9 +29,8 @@ from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_leaves, fit_rows
 from .optimise import Phase, optimise
 
-FIRST_NODES = (
-    20_000  # at most, of the level that decides the large picture: the leaves of up to 100,000 rows
-)
+# at most, of the level that decides the large picture: the leaves of up to 100,000 rows
+FIRST_NODES = 20_000
 # From this share of the final extent: clumps that overlap part while they are near each other.
 _SMALL = 0.2
 FIRST_PHASES = (Phase(60, 6.0), Phase(50, 4.0, rate=1.0), Phase(50, 2.0, rate=1.0))
@@ -41,9 +39,8 @@ NODE_STEPS = 50
 # of a few rows, after the first phases, and of many
 FEW_ROW_STEPS = 150
 ROW_STEPS = 100
-_CLOSER = (
-    2.0  # times the attraction in the first of these steps: rows cross borders before they spread
-)
+# times the attraction in the first of these steps: rows cross borders before they spread
+_CLOSER = 2.0
 _FAST = 4.0  # rate of all but the last steps of many rows: few steps have to do
 _CLOSER_LEAPT = 1.5  # the same for rows that leap: there is less to draw together
 # Times the attraction in the last steps: room between rows of different clusters. A few rows fill
@@ -53,16 +50,13 @@ _LOOSE = 0.9
 # up to and from which the factor is 1 and LOOSER
 _TIGHT_ROWS = 2000
 _LOOSE_ROWS = 8000
-_WORTH = (
-    2.0  # a level with fewer times as many nodes as the last one that was optimised is passed over
-)
+# a level with fewer times as many nodes as the last one that was optimised is passed over
+_WORTH = 2.0
 BALL = 0.45  # of the distance to the nearest other node: where children start
-_SPREAD = (
-    45.0 / 70_000**0.5
-)  # standard deviation of t-SNE's own equilibrium, per root of the number of nodes
-_SNAP = (
-    1 / 32
-)  # where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
+# standard deviation of t-SNE's own equilibrium, per root of the number of nodes
+_SPREAD = 45.0 / 70_000**0.5
+# where nodes start is rounded: rounding errors, which depend on the order of the rows, end here
+_SNAP = 1 / 32
 _JITTER = 0.01  # keeps nodes apart that start on one spot, where the map is about 100 wide
 
 DETAILS = ("auto", "leaves", "rows")
@@ -85,8 +79,7 @@ def lay_islands(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Islands:
-    """t-SNE's forces on the hierarchy, coarse to fine; linear in the number of rows, given
-    neighbours.
+    """t-SNE's forces on the hierarchy, coarse to fine; linear in the rows, given neighbours.
 
     Parameters
     ----------
@@ -172,8 +165,9 @@ class _Ground:
         return of_rows if self.distinct is None else of_rows[self.distinct.rows]
 
     def clusters(self, k: int) -> Array | None:
-        """Of `labels_`, for the nodes of level k (-1: rows, of equal ones the first); None if these
-        are coarser.
+        """Of `labels_`, for the nodes of level k; None if these are coarser.
+
+        k = -1: the rows, of equal ones the first.
 
         The paper's are none to keep together: neighbours are often in another one.
         """
@@ -270,9 +264,7 @@ def _lay_nodes(
 
 
 def onto_old(positions: Array, places: OldPlaces | None, k: int) -> Similarity:
-    """What takes the nodes of level k (-1: the rows) onto their places in an older map, if there is
-    one.
-    """
+    """What takes nodes of level k (-1: the rows) onto their places in an older map, if any."""
     if places is None:
         return Similarity(np.eye(2), np.zeros(2), 1.0)
     lay, known = places.on_level(k)
@@ -288,9 +280,7 @@ def place_members(
     distinct: DistinctRows | None,
     n_threads: int,
 ) -> tuple[Placement, Array, Frames]:
-    """The members of level k around their nodes, as they are arranged: how, where, and their
-    frames.
-    """
+    """The members of level k around their nodes as arranged: how, where, and their frames."""
     placement, frames = make_placement(
         Anchored(hierarchy, k, arrangement, positions, ball, 1.0, distinct, n_threads)
     )
@@ -348,8 +338,7 @@ def find_places(
     n_threads: int,
     progress: Progress,
 ) -> Array:
-    """Positions of items that no level above has placed, from their preliminary coordinates;
-    float64.
+    """Places of items that no level above has placed, from preliminary coordinates; float64.
 
     `clusters` of the items: their links with others are weaker at first, so that each comes to lie
     in one piece; `then`: phases that follow the first ones.
@@ -406,8 +395,9 @@ def _leap_and_optimise(
     n_threads: int,
     share: Share | None,
 ) -> Array:
-    """As `optimise`; before the first phase, in the middle of it and after it, nodes leap to better
-    places.
+    """As `optimise`.
+
+    Before the first phase, in the middle of it and after it, nodes leap to better places.
     """
     close, *rest = phases
     half = close.n_steps // 2

@@ -26,9 +26,8 @@ class Islands(Frozen):
     radius: float
     arrangement: str
     kind: str = "islands"
-    unit: float = (
-        1.0  # of t-SNE, in the map: other than 1 where the map was scaled onto an older one
-    )
+    # of t-SNE, in the map: other than 1 where the map was scaled onto an older one
+    unit: float = 1.0
 
     def labels(self, level: int) -> Array:
         """Node of each row on a level."""

@@ -14,8 +14,8 @@ from ....core.arrays import Array
 from ....core.native import kernels
 from .graph import Attraction
 
-# times the attraction at its own place: a node leaps there. 1.5 leaves more new rows at wrong
-# places
+# times the attraction at its own place: a node leaps there. 1.5 leaves more new
+# rows at wrong places
 WORTH = 1.2
 # square of the distance at which a neighbour attracts half as much: wider than t-SNE's 1, a region
 _NEAR = 10.0
@@ -49,8 +49,7 @@ class Better:
 def better_places(
     neighbors: Neighbors, positions: Array, counts: Array, n_threads: int = 1
 ) -> Better:
-    """The mean of the neighbours around the best of the places of a node's strongest neighbours;
-    O(n k).
+    """The mean of the neighbours around the best of a node's strongest neighbours' places; O(n k).
 
     `counts`: whether a node attracts others; one that nobody attracts elsewhere stays where it is.
     """

@@ -1,5 +1,6 @@
-"""New rows on a map whose rows were optimised one by one: beside the row of their leaf that they
-are most like.
+"""New rows on a map whose rows were optimised one by one.
+
+They lie beside the row of their leaf that they are most like.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from ..descent import lengths, neighbors_in_map
 from ..frozen import Frozen
 
 _PIECE = 1_000_000  # pairs of a new row and a row of its leaf that are compared at once
-REACH = (
-    1 / 3
-)  # of the distance to the nearest other row: whoever is placed beside a row has it as nearest
-# leading directions along which rows are kept: 1-NN accuracy of Fashion-MNIST .846, with 32 of them
-# .830
+# of the distance to the nearest other row: whoever is placed beside a row has it as nearest
+REACH = 1 / 3
+# leading directions along which rows are kept: 1-NN accuracy of Fashion-MNIST .846,
+# with 32 of them .830
 SHORT = 64
 FARTHEST = 1e18  # coordinates: squares of larger ones leave float32
 _ROUNDING = 1 / 8  # of the usual offset in a leaf: float16 may change short rows by so much
@@ -30,17 +30,15 @@ _ROUNDING = 1 / 8  # of the usual offset in a leaf: float16 may change short row
 
 @dataclass(frozen=True, eq=False)
 class RowPlacement(Frozen):
-    """Leaves of a map of rows: where their rows lie, and how they lay in the leaf's own
-    arrangement.
+    """Leaves of a map of rows: where rows lie, and how they lay in the leaf's own arrangement.
 
     A new row with coordinates z has the offset map @ z - origin in its leaf; it goes beside the row
     with the nearest offset, in the direction and by the length that the leaf is stretched with.
     """
 
     anchors: Array  # (n_leaves, d): means of their rows
-    radii: (
-        Array  # (n_leaves,): how far the rows of a leaf, and new ones, lie from its anchor at most
-    )
+    # (n_leaves,): how far the rows of a leaf, and new ones, lie from its anchor at most
+    radii: Array
     scales: Array  # (n_leaves,)
     maps: Array  # (n_leaves, d, p)
     origins: Array  # (n_leaves, d): where the maps take the centres
@@ -49,14 +47,11 @@ class RowPlacement(Frozen):
     reach: Array  # (n_rows,) float32
     order: Array  # rows by leaf, those of leaf g are order[starts[g]:starts[g + 1]]
     starts: Array
-    short: Array | None = (
-        None  # (n_rows, c): rows along their leading directions, for `extend`; None: not kept
-    )
+    # (n_rows, c): rows along their leading directions, for `extend`; None: not kept
+    short: Array | None = None
 
     def place(self, parents: Array, z: Array | None) -> Array:
-        """Positions of new rows with coordinates z (None: of the centres) below the given leaves;
-        each by itself.
-        """
+        """Places of new rows at z (None: at centres) below the given leaves; each by itself."""
         offsets = frame_offsets(self.maps, self.origins, parents, z)
         beside = np.empty(len(parents), dtype=np.int64)
         widest = int(np.diff(self.starts).max())
@@ -65,7 +60,7 @@ class RowPlacement(Frozen):
         return self._put(beside, parents, offsets)
 
     def place_beside(self, rows: Array, parents: Array, z: Array) -> Array:
-        """Positions of new rows with coordinates z beside given rows, whose leaves are the parents."""
+        """Positions of new rows, at z, beside given rows, whose leaves are the parents."""
         return self._put(rows, parents, frame_offsets(self.maps, self.origins, parents, z))
 
     def _put(self, beside: Array, parents: Array, offsets: Array) -> Array:
@@ -107,8 +102,7 @@ def fit_leaves(
 def fit_rows(
     frames: Frames, positions: Array, leaf: Level, distinct: DistinctRows | None, n_threads: int
 ) -> RowPlacement:
-    """What places new rows beside rows that have moved away from the frames of their leaves; O(n
-    log n).
+    """What places new rows beside rows that have left the frames of their leaves; O(n log n).
 
     The frame of each leaf is turned, mirrored and scaled to fit its rows best (Procrustes).
     """
@@ -146,9 +140,7 @@ def fit_rows(
 
 
 def keep_short(short: Array, offsets: Array) -> Array:
-    """Leading coordinates of rows as a model keeps them: in float16 if that still tells the rows of
-    a leaf apart.
-    """
+    """Leading coordinates as a model keeps them: float16 if that tells the rows of a leaf apart."""
     rounded = shortened(short, np.float16)
     change = np.sqrt(np.mean(lengths(short - rounded) ** 2))
     usual = np.median(lengths(offsets))

@@ -29,7 +29,7 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Homes:
-    """Places that nodes are tied to: a home attracts its node as a neighbour that lies there would."""
+    """Places that nodes are tied to: a home attracts its node as a neighbour there would."""
 
     places: Array  # float32, n x 2
     ties: Array  # float32, n: weights; those of neighbours add up to 1
