@@ -363,7 +363,6 @@ def read_again(options: Namespace, run: Any) -> Any:
 
 
 # -- shared
-# --------------------------------------------------------------------------------------------
 
 
 def _read(options: Namespace, talk: Talk) -> Any:

@@ -152,7 +152,6 @@ def _fill(file: IO[bytes], values: Array) -> int:
 
 
 # -- fvecs, bvecs, ivecs: vectors with their length in front
-# -------------------------------------------
 
 
 def read_vecs(path: Path) -> Array:
@@ -179,7 +178,6 @@ def read_vecs(path: Path) -> Array:
 
 
 # -- word2vec's binary format
-# ------------------------------------------------------------------------
 
 
 def word2vec_blocks(path: Path, progress: Progress, limit: int | None = None) -> Iterator[Rows]:
@@ -229,7 +227,6 @@ def _word2vec_block(words: list[str], vectors: list[bytes], columns: int) -> Row
 
 
 # -- text
-# --------------------------------------------------------------------------------------------
 
 
 def text_blocks(path: Path, progress: Progress, *, class_first: bool = False) -> Iterator[Rows]:

@@ -248,7 +248,6 @@ def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:
 
 
 # -- arrays
-# --------------------------------------------------------------------------------------------
 
 
 def _read_npy(task: _Task) -> Table:

@@ -217,7 +217,6 @@ class _Columns:
 
 
 # -- word vectors
-# --------------------------------------------------------------------------------------
 
 
 def read_word_vectors(path: Path, progress: Progress) -> Table:
@@ -275,7 +274,6 @@ def _vectors(path: Path, block: list[tuple[int, str]], width: int) -> tuple[list
 
 
 # -- what is a .txt file?
-# ------------------------------------------------------------------------------
 
 
 def text_kind(path: Path) -> str:
