@@ -19,8 +19,9 @@ from serving import ask, given_original, given_page, given_server, given_store, 
 
 from nestmap import ModelFileError
 from nestmap.core.work.lock import locked
-from nestmap.views.explore import MapStore, SavedNames, Server
-from nestmap.views.explore.names import tidy
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames, tidy
+from nestmap.views.explore.server import Server
 
 
 def test_names_are_saved_and_shown_from_then_on(server: Server, store: Path) -> None:

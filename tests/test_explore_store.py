@@ -21,10 +21,11 @@ from nestmap import HNNE
 from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
 from nestmap.method.hierarchy.typical import find_extremes, find_typical
-from nestmap.views.explore import MapStore, write_store
 from nestmap.views.explore.content import as_cells, check_content
+from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.order import ROWS, TreeOrder
 from nestmap.views.explore.panels import count_some, feature_columns, named_levels
+from nestmap.views.explore.store import write_store
 from nestmap.views.explore.trust import measure_trust
 
 N = 600

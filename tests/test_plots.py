@@ -217,7 +217,7 @@ def test_many_categories_share_a_grey() -> None:
 
 def test_quality_is_that_of_the_metrics() -> None:
     found = color_by_quality(model(), "trustworthiness", None, THEMES["light"])
-    scores = nestmap.views.metrics.pointwise_trustworthiness(digits(), model().embedding_)
+    scores = nestmap.metrics.pointwise_trustworthiness(digits(), model().embedding_)
     order = np.argsort(scores)
     assert (np.diff(found.codes[order]) >= 0).all()
     axes = nestmap.plot(model(), color="recall")

@@ -18,7 +18,8 @@ from scipy import sparse
 from scipy.io import savemat
 
 from nestmap import HNNE, FileFormatError
-from nestmap.app.readers import Table, read_table, table, text
+from nestmap.app.readers import table, text
+from nestmap.readers import Table, read_table
 
 X = digits()[:30, 10:16]
 
@@ -475,7 +476,7 @@ def test_what_a_file_is_goes_by_its_bytes_where_its_name_says_nothing(tmp_path: 
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    code = "from nestmap.app.readers import read_table; t = read_table('-'); print(t.X.sum(), t)"
+    code = "from nestmap.readers import read_table; t = read_table('-'); print(t.X.sum(), t)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         input=csv_of(X),
@@ -508,7 +509,7 @@ def test_a_plain_install_reads_tables(tmp_path: Path) -> None:
         "import sys\n"
         "for name in ('pandas', 'pyarrow', 'h5py', 'anndata', 'zarr', 'matplotlib'): "
         "sys.modules[name] = None\n"
-        "from nestmap.app.readers import read_table\n"
+        "from nestmap.readers import read_table\n"
         "print(read_table(sys.argv[1]).X.shape)"
     )
     done = subprocess.run(

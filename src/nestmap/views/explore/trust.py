@@ -12,7 +12,7 @@ from ...core.arrays import Array, blocks
 from ...core.threads import resolve_n_jobs
 from ...method.neighbors.graph import neighbor_graph
 from ...method.neighbors.scan import nearest_in_map
-from ..metrics import pointwise_trustworthiness
+from ..metrics._local import pointwise_trustworthiness
 
 N_NEIGHBORS = 10
 _MOST_SCANNED = 20_000  # rows whose trustworthiness is measured: it takes all distances

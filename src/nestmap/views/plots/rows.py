@@ -9,7 +9,8 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...method.describe.tables import Column, read_column
-from ..metrics import Distortion, pointwise_recall, pointwise_trustworthiness
+from ..metrics._distortion import Distortion
+from ..metrics._local import pointwise_recall, pointwise_trustworthiness
 from .backend import load_matplotlib
 from .colors import NUMBERS, Theme, base_colors, parse
 
