@@ -240,7 +240,7 @@ def test_more_names_than_can_be_read_again_are_refused(
 ) -> None:
     saved = SavedNames(tmp_path / "names.json")
     saved.set(0, 1, "a")
-    monkeypatch.setattr("nestmap.views.explore.names._LARGEST", 300)
+    monkeypatch.setattr("nestmap.views.explore.names._MAX_FILE_BYTES", 300)
     with pytest.raises(ValueError, match="would grow beyond 300 bytes"):
         saved.set(0, 2, "b" * 300)
     assert saved.read() == {0: {1: "a"}}

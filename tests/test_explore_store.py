@@ -513,7 +513,7 @@ def test_texts_without_words_name_nothing(tmp_path: Path) -> None:
 def test_words_of_very_many_texts_are_counted_in_some_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("nestmap.views.explore.panels._MOST_COUNTED", 3)
+    monkeypatch.setattr("nestmap.views.explore.panels._MAX_TEXTS_COUNTED", 3)
     counted = count_some([f"word{i}" for i in range(9)], Progress(0))
     assert (
         counted is not None
