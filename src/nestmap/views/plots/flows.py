@@ -25,7 +25,7 @@ def draw_bars(
     colors: tuple[Array, Array],
     theme: Theme,
 ) -> None:
-    """A bar per cluster, as high as it has rows; what takes part in one change lies about level.
+    """A bar per cluster, its height by rows; clusters of one change are at about one height.
 
     Parameters
     ----------
