@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 import nestmap
-from nestmap import HNNE, RecallWarning
+from nestmap import HNNE, Communities, RecallWarning
 from nestmap.core.points.duplicates import hash_points
 from nestmap.method.neighbors import NeighborGraph, approximate, neighbor_graph
 from nestmap.method.neighbors.graph import _with_copies
@@ -69,6 +69,15 @@ def test_descent_reaches_its_target(metric: str, build: str) -> None:
     reached = recall(graph, truth_of_the_mixture(metric))
     assert reached > 0.88 and abs(graph.report.recall - reached) < 0.06
     assert graph.report.exact == (build == "off")
+
+
+@pytest.mark.parametrize("n, said", [(4096, False), (4097, True)])
+def test_an_exact_graph_for_want_of_kernels_says_so(n: int, said: bool) -> None:
+    """Kernels would look for the neighbours of more rows approximately."""
+    X = mixture(n, 3)
+    with using("off"):
+        report = Communities().fit(X).hierarchy_.reports[-1]
+    assert report.exact and ("clusters that come from them, may be others" in report.note) == said
 
 
 def test_a_higher_target_finds_more() -> None:

@@ -278,6 +278,7 @@ def test_a_killed_fit_of_communities_goes_on(
         quick,
     )
     assert any(each.startswith("level 0") for each in stages) == (n_kept == 0)
+    assert any(each.startswith("neighbours of") for each in stages) == (stage == "neighbours of")
     paper = HNNE(work_dir=work, layout="descent", hierarchy="first_neighbors").fit(
         rows
     )  # from the same leaves

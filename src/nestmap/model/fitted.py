@@ -39,6 +39,7 @@ from ..method.neighbors.choice import most_columns
 from ..method.neighbors.item_graph import (
     MOST_NODES,
     MOST_ROWS,
+    GraphItems,
     ItemGraph,
     find_node_graph,
     find_row_graph,
@@ -145,7 +146,7 @@ def fit_tree(
         if kind == "graph" and lists is None and _has_row_graph(X, metric):
             # exact first neighbours are found here
             joins = given is None and find is None and saved is None
-            own, start = _graph_and_start(X, metric, hashes, run, joins)
+            own, start = _graph_and_start(X, metric, hashes, run, joins, saved)
         hierarchy = build_levels(
             X,
             metric,
@@ -156,12 +157,12 @@ def fit_tree(
             saved=saved,
             find=find,
         )
+        if kind == "graph" and own is None and lists is None:
+            own = node_graph(hierarchy, metric, run, saved=saved)
     if kind == "graph":
         if own is not None:
             points = None if start is None or start.shared is None else start.shared.points
             own = _with_first_neighbors(own, hierarchy, X, run.n_threads, points)
-        elif lists is None:
-            own = node_graph(hierarchy, metric, run)
         hierarchy = add_communities(hierarchy, own, run, lists)
     run.progress.note(str(hierarchy))
     index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
@@ -190,14 +191,16 @@ def _has_row_graph(X: Any, metric: Any) -> bool:
 
 
 def _graph_and_start(
-    X: Any, metric: Any, hashes: Array, run: Run, joins: bool
+    X: Any, metric: Any, hashes: Array, run: Run, joins: bool, saved: Steps | None
 ) -> tuple[ItemGraph | None, Start | None]:
     """The graph of the rows, and what it leaves for their first neighbours.
 
-    `joins`: these are searched after it.
+    `joins`: these are searched after it; `saved`: finished steps of an earlier fit.
     """
     n = X.shape[0]
     shared = None
+    if saved is not None and (graph := saved.load_graph(GraphItems.of_rows(hashes))) is not None:
+        return graph, Start(graph.nearest(n))
     run.progress.begin(f"neighbours of {n} rows")
     if (
         joins
@@ -206,7 +209,11 @@ def _graph_and_start(
     ):
         shared = share_rows(X, metric, hashes, run.n_threads, part_of(run.progress.share, 0, 0.1))
     graph = find_row_graph(X, metric, hashes, run.n_threads, run.progress.share, shared)
-    return graph, None if graph is None else Start(graph.nearest(n), shared)
+    if graph is None:
+        return None, None
+    if saved is not None:
+        saved.save_graph(graph)
+    return graph, Start(graph.nearest(n), shared)
 
 
 def _with_first_neighbors(
@@ -218,17 +225,25 @@ def _with_first_neighbors(
     return with_nearest(graph, hierarchy.links[0].ids, X, hierarchy.metric, n_threads, points)
 
 
-def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> ItemGraph | None:
+def node_graph(
+    hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "", saved: Steps | None = None
+) -> ItemGraph | None:
     """The neighbour graph of the nodes of the lowest level that has few enough."""
     k = next(
         (k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1
     )
     level = hierarchy.levels[k]
-    keys = np.arange(level.n_nodes, dtype=np.uint64) if level.keys is None else level.keys
-    run.progress.begin(f"{whose}neighbours of {level.n_nodes} nodes of level {k}")
-    return find_node_graph(
+    n = level.n_nodes
+    if saved is not None and (kept := saved.load_graph(GraphItems(n, k, level.sizes))) is not None:
+        return kept
+    keys = np.arange(n, dtype=np.uint64) if level.keys is None else level.keys
+    run.progress.begin(f"{whose}neighbours of {n} nodes of level {k}")
+    graph = find_node_graph(
         k, level.centroids, level.sizes, metric, keys, run.n_threads, run.progress.share
     )
+    if saved is not None and graph is not None:
+        saved.save_graph(graph)
+    return graph
 
 
 class RowWork(Protocol):

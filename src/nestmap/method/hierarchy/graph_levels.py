@@ -87,14 +87,19 @@ def _measure(
     hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> Strengths:
     """How sure the cluster of each item of the graph is, on all levels."""
-    level = graph.level if graph is not None and lists is None else -1
-    if level < 0:
+    nodes = _of_nodes(graph, lists)
+    if nodes is None:
         labels = [hierarchy.labels(k) for k in range(hierarchy.n_levels)]
         return Strengths(*_measure_rows(labels, graph, lists, n_threads))
-    assert graph is not None
-    nodes = np.arange(len(graph.ids))
-    labels = [hierarchy.climb(nodes, k, level) for k in range(level + 1, hierarchy.n_levels)]
-    return Strengths(*measure_shares(labels, _linked(graph), n_threads), level)
+    level = nodes.level
+    items = np.arange(len(nodes.ids))
+    labels = [hierarchy.climb(items, k, level) for k in range(level + 1, hierarchy.n_levels)]
+    return Strengths(*measure_shares(labels, _linked(nodes), n_threads), level)
+
+
+def _of_nodes(graph: ItemGraph | None, lists: Array | None) -> ItemGraph | None:
+    """The graph whose links count, if it is one of nodes; None: links of rows count."""
+    return graph if graph is not None and graph.level >= 0 and lists is None else None
 
 
 def _measure_rows(
@@ -163,15 +168,17 @@ def membership(
     graph, lists
         As for `add_communities`.
     """
-    if graph is None or graph.level < 0 or lists is not None:
+    nodes = _of_nodes(graph, lists)
+    if nodes is None:
         return Strengths(*_measure_rows([labels], graph, lists, n_threads)).of_rows(0, hierarchy)
-    own = hierarchy.labels(graph.level)
+    own = hierarchy.labels(nodes.level)
     if labels.max() > own.max():  # nodes are split: nothing is measured
         return np.ones(len(labels), dtype=np.float32)
-    of_node = np.empty(len(graph.ids), dtype=labels.dtype)
+    of_node = np.empty(len(nodes.ids), dtype=labels.dtype)
     of_node[own] = labels
-    shares, whole = measure_shares([of_node], _linked(graph), n_threads)
-    return np.asarray(shares[0][own] / np.float32(whole))
+    return Strengths(*measure_shares([of_node], _linked(nodes), n_threads), nodes.level).of_rows(
+        nodes.level + 1, hierarchy
+    )
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:

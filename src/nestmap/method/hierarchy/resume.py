@@ -1,4 +1,7 @@
-"""Finished steps of a hierarchy in a work directory, from which another process can resume."""
+"""Finished steps of a tree in a work directory, from which another process can resume.
+
+These are its levels of first neighbours, and the neighbour graph of the fit.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from ...core.input.validate import LARGEST, largest_value
 from ...core.points.reduce import Reducer
 from ...core.work.directory import WorkDir, pack, unpack
 from ..neighbors import FirstNeighbors, NeighborReport
+from ..neighbors.item_graph import GraphItems, ItemGraph
 from ..neighbors.metric import metric_key
 from ..run import Run
 from .build import LevelStep
@@ -49,8 +53,11 @@ def _checksum(values: Array) -> str:
     return blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).hexdigest()
 
 
+_GRAPH = "graph"  # the piece that holds it
+
+
 class Steps:
-    """Loads and saves the steps of `build_hierarchy`.
+    """Loads and saves the steps of `build_hierarchy`, and the graph.
 
     Checksums only protect the bytes, so loaded steps are also checked for what later stages assume.
     """
@@ -75,8 +82,7 @@ class Steps:
             if step.reducer is not None:
                 _check_reducer(step.reducer, n_features, self.work.identity["metric"])
         except (KeyError, TypeError, ValueError) as error:
-            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise self.work.damaged(f"level-{k}", reason) from error
+            raise self._damaged(f"level-{k}", error) from error
         return step
 
     def save(self, k: int, step: LevelStep) -> None:
@@ -93,6 +99,30 @@ class Steps:
             arrays |= {"mean": step.reducer.mean, "directions": step.reducer.directions}
             meta["norm"] = step.reducer.norm
         self.work.save(f"level-{k}", arrays, meta)
+
+    def load_graph(self, items: GraphItems) -> ItemGraph | None:
+        """The neighbour graph of these items, if it is finished."""
+        found = self.work.load(_GRAPH)
+        if found is None:
+            return None
+        arrays, meta = found
+        try:
+            ids = np.array(arrays["ids"])
+            distances = np.array(arrays["distances"])
+            _require(meta["level"] == items.level, f"it must be of level {items.level}")
+            _check_graph(ids, distances, items.n)
+            return items.linked(ids, distances, _make_report(meta["report"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(_GRAPH, error) from error
+
+    def save_graph(self, graph: ItemGraph) -> None:
+        """Keep the graph."""
+        arrays = {"ids": graph.ids, "distances": graph.distances}
+        self.work.save(_GRAPH, arrays, {"level": graph.level, "report": asdict(graph.report)})
+
+    def _damaged(self, piece: str, error: Exception) -> OSError:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        return self.work.damaged(piece, reason)
 
 
 def _make_step(arrays: dict[str, Array], meta: dict[str, Any]) -> LevelStep:
@@ -166,6 +196,26 @@ def _check_groups(step: LevelStep, n_items: int, weights: Array | None) -> None:
             counts.min() > 0 and np.array_equal(counts, sizes),
             "sizes must be the rows below each node",
         )
+
+
+def _check_graph(ids: Array, distances: Array, n: int) -> None:
+    """Check neighbours of n items, nearest first."""
+    _require(
+        ids.ndim == 2 and len(ids) == n and ids.shape[1] and ids.dtype == np.int32,
+        f"neighbours must be int32, some of each of {n} items",
+    )
+    own = np.arange(n)[:, None]
+    _require(
+        ids.min() >= 0 and ids.max() < n and (ids != own).all(), "neighbours must be other items"
+    )
+    _require(
+        distances.shape == ids.shape
+        and distances.dtype == np.float32
+        and np.isfinite(distances).all()
+        and (distances[:, 0] >= 0).all()
+        and (np.diff(distances, axis=1) >= 0).all(),
+        "distances must be float32, one per neighbour, ascending from 0",
+    )
 
 
 def _check_centroids(centroids: Any, shape: tuple[int, int]) -> None:

@@ -184,6 +184,12 @@ def build_graph(
     return NeighborGraph(ids, points.to_metric(distances), report)
 
 
+_NO_KERNELS = (
+    "without the compiled kernels all distances were computed; with them a few neighbours, and so "
+    "clusters that come from them, may be others"
+)
+
+
 def nearest_points(
     points: PointSet,
     k: int,
@@ -203,7 +209,9 @@ def nearest_points(
     """
     few = points.n <= FEW if method == "auto" else method == "exact" or target_recall >= 1
     if few or core() is None or k + 8 > MOST_LISTED:
-        return _exact(points, k, n_threads, progress)
+        ids, distances, report = _exact(points, k, n_threads, progress)
+        note = "" if few or core() is not None else _NO_KERNELS
+        return ids, distances, replace(report, note=note)
     copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
     found: NearestRows | str
     try:

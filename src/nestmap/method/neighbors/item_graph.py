@@ -64,6 +64,32 @@ class ItemGraph:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class GraphItems:
+    """The items of a graph before their neighbours are known; fields as in `ItemGraph`."""
+
+    n: int
+    level: int = -1
+    counts: Array | None = None
+    rows: Array | None = None
+    first: Array | None = None
+
+    @classmethod
+    def of_rows(cls, hashes: Array) -> GraphItems:
+        """The distinct rows; `hashes`: what `hash_points` gives for all."""
+        order = np.argsort(hashes, kind="stable")
+        first = first_equal(hashes[order], order)
+        if first is None:
+            return cls(len(hashes))
+        rows = np.flatnonzero(first == np.arange(len(first)))
+        counts = np.bincount(first, minlength=len(first))[rows]
+        return cls(len(rows), counts=counts, rows=rows, first=first)
+
+    def linked(self, ids: Array, distances: Array, report: NeighborReport) -> ItemGraph:
+        """Their graph."""
+        return ItemGraph(ids, distances, report, self.level, self.counts, self.rows, self.first)
+
+
 def find_row_graph(
     X: Any,
     metric: Any,
@@ -77,30 +103,22 @@ def find_row_graph(
     `hashes`: what `hash_points` gives for the rows; `shared`: short rows of the distinct ones, if
     known.
     """
-    order = np.argsort(hashes, kind="stable")
-    first = first_equal(hashes[order], order)
-    rows = None
-    counts = None
-    if first is not None:
-        rows = np.flatnonzero(first == np.arange(len(first)))
-        counts = np.bincount(first, minlength=len(first))[rows]
-    n = len(hashes) if rows is None else len(rows)
-    if n < 2:
+    items = GraphItems.of_rows(hashes)
+    if items.n < 2:
         return None
-    many = n > FEW_ROWS
-    k = min(_WIDTHS[many], n - 1)
+    many = items.n > FEW_ROWS
+    k = min(_WIDTHS[many], items.n - 1)
     recall = RECALLS[many]
-    if shared is not None and len(shared.rows) == n:
-        found = _as_kept(
-            *nearest_distinct(shared, k, n_threads, recall, progress), shared.points.norm
+    if shared is not None and len(shared.rows) == items.n:
+        return items.linked(
+            *_as_kept(*nearest_distinct(shared, k, n_threads, recall, progress), shared.points.norm)
         )
-        return ItemGraph(*found, counts=counts, rows=rows, first=first)
+    rows = items.rows
     if rows is not None:
         is_matrix = isinstance(metric, str) and metric == "precomputed"
         X = X[np.ix_(rows, rows)] if is_matrix else X[rows]
         hashes = hashes[rows]
-    found = _nearest(X, metric, k, hashes, recall, n_threads, progress, hashes)
-    return ItemGraph(*found, counts=counts, rows=rows, first=first)
+    return items.linked(*_nearest(X, metric, k, hashes, recall, n_threads, progress, hashes))
 
 
 def with_nearest(
@@ -155,10 +173,9 @@ def find_node_graph(
     n = centroids.shape[0]
     if n < 2:
         return None
-    found = _nearest(
-        centroids, metric, min(_NODE_WIDTH, n - 1), keys, _NODE_RECALL, n_threads, progress
-    )
-    return ItemGraph(*found, level=level, counts=sizes)
+    k = min(_NODE_WIDTH, n - 1)
+    found = _nearest(centroids, metric, k, keys, _NODE_RECALL, n_threads, progress)
+    return GraphItems(n, level, sizes).linked(*found)
 
 
 def _nearest(
