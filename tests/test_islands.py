@@ -18,7 +18,7 @@ from nestmap import HNNE, ProgressEvent, build_hierarchy
 from nestmap.core.native import forces, kernels
 from nestmap.core.native.forces import NodeState, StepSizes
 from nestmap.core.progress import Progress
-from nestmap.method.layout import Descent, Islands, audit_layout
+from nestmap.method.layout import DescentLayout, IslandsLayout, audit_layout
 from nestmap.method.layout.islands import lay
 from nestmap.method.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.method.layout.islands.graph import (
@@ -349,15 +349,15 @@ class TestMap:
     @pytest.mark.parametrize("detail", ["leaves", "rows"])
     def test_is_faithful_and_uses_its_room(self, detail: str) -> None:
         model = HNNE(detail=detail).fit(digits())
-        assert isinstance(model.layout_, Islands) and model.layout_.detail == detail
+        assert isinstance(model.layout_, IslandsLayout) and model.layout_.detail == detail
         assert model.layout_.kind == "islands" and not model.embedding_.flags.writeable
         assert trustworthiness(digits(), model.embedding_) > 0.994
 
     def test_default_is_islands_in_the_plane_and_descent_elsewhere(self) -> None:
         X = digits()[:300]
-        assert isinstance(HNNE().fit(X).layout_, Islands)
-        assert isinstance(HNNE(3).fit(X).layout_, Descent) and isinstance(
-            HNNE(1).fit(X).layout_, Descent
+        assert isinstance(HNNE().fit(X).layout_, IslandsLayout)
+        assert isinstance(HNNE(3).fit(X).layout_, DescentLayout) and isinstance(
+            HNNE(1).fit(X).layout_, DescentLayout
         )
         assert HNNE().fit(X).layout_.detail == "rows"
 

@@ -14,7 +14,7 @@ from nestmap import HNNE, build_hierarchy
 from nestmap.method.arrangement import GlobalArrangement, apply_maps
 from nestmap.method.arrangement.inflate import inflation_maps
 from nestmap.method.hierarchy.tree import Grouping
-from nestmap.method.layout import Descent, Layout, audit_layout, descend, descent
+from nestmap.method.layout import DescentLayout, Layout, audit_layout, descend, descent
 from nestmap.method.layout.descent import Placement, neighbors_in_map
 from nestmap.method.preliminary import KINDS, make_preliminary
 
@@ -219,7 +219,7 @@ def test_layouts_cannot_be_changed_in_place() -> None:
 
 def test_a_layout_is_a_descent_or_a_mosaic() -> None:
     model = HNNE(layout="descent").fit(digits()[:100])
-    assert isinstance(model.layout_, Descent) and isinstance(model.layout_, Layout)
+    assert isinstance(model.layout_, DescentLayout) and isinstance(model.layout_, Layout)
     assert isinstance(model.relayout(layout="mosaic").layout_, Layout)
 
 

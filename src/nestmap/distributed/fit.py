@@ -38,14 +38,14 @@ FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
-def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
+def fit_chunks(model: Any, X: Any, client: Any = None, like: Any = None) -> None:
     """Fit a model to a dask array or frame, on the workers of a client (None: the active one)."""
     client = active_client() if client is None else client
     with client.as_current():  # lengths of frames are counted there, too
-        _fit_on(client, model, X)
+        _fit_on(client, model, X, like)
 
 
-def _fit_on(client: Any, model: Any, X: Any) -> None:
+def _fit_on(client: Any, model: Any, X: Any, like: Any) -> None:
     progress = Progress(model.verbose, model.callback)
     names = feature_names(X)
     X = row_chunks(X)
@@ -71,7 +71,7 @@ def _fit_on(client: Any, model: Any, X: Any) -> None:
         if store is not None and n_parts > 1:
             search = ClusterSearch(phases, store, room, n_parts, unit)
         work = None if store is None else ClusterRows(phases, store, unit)
-        fitted = model._fit_rows(rows, progress, plan, hashes, search, work=work)
+        fitted = model._fit_rows(rows, progress, plan, hashes, search, like, work=work)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
         kept = None if model.work_dir is None else str(model._folder().resolve())

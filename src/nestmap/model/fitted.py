@@ -29,7 +29,15 @@ from ..method.hierarchy.build import Finder, KnownRows, build_levels
 from ..method.hierarchy.graph_levels import add_communities
 from ..method.hierarchy.resume import Steps, identity
 from ..method.hierarchy.tree import Hierarchy
-from ..method.layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
+from ..method.layout import (
+    DescentLayout,
+    Layout,
+    MosaicLayout,
+    descend,
+    lay_alike,
+    lay_islands,
+    lay_mosaic,
+)
 from ..method.layout.descent import Anchored, Placement
 from ..method.layout.islands.leaves import SHORT
 from ..method.layout.similarity import align, fit_scale
@@ -67,7 +75,6 @@ class MapSettings:
     local: bool  # arrangement
     inflate: bool
     preliminary: Any  # the name of a kind, or coordinates
-    standardize: bool
     seed: int
     detail: str = "leaves"
     tightness: float = 1.0
@@ -358,7 +365,6 @@ def _arrange(
             tree.hierarchy,
             settings.n_components,
             settings.preliminary,
-            standardize=settings.standardize,
             seed=settings.seed,
             n_threads=run.n_threads,
             see=None if work is None else work.see,
@@ -410,7 +416,9 @@ def _turned(preliminary: Preliminary, places: OldPlaces) -> Preliminary:
     )
 
 
-def _onto(layout: Descent | Mosaic, places: OldPlaces | None) -> Descent | Mosaic:
+def _onto(
+    layout: DescentLayout | MosaicLayout, places: OldPlaces | None
+) -> DescentLayout | MosaicLayout:
     """The map as large as an older one, and where it lies."""
     if places is None:
         return layout

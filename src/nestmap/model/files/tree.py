@@ -106,9 +106,6 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
     reports = reader.get(record, "reports", list)
     if not reports:
         raise ModelFileError("'reports' do not tell how neighbours were found")
-    # here and below: not in older files
-    kind = reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0]
-    is_decided = kind == "graph" or "default_level" in record
     hierarchy = Hierarchy(
         levels,
         metric,
@@ -116,9 +113,9 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
         None,
         reader.number(record, "far_distance"),
         _read_links(reader, record, levels),
-        reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0,
-        kind,
-        reader.whole(record, "default_level", 0, len(levels) - 1) if is_decided else None,
+        reader.whole(record, "n_new", 0, len(hashes)),
+        reader.option(record, "kind", KINDS),
+        reader.whole(record, "default_level", 0, len(levels) - 1),
         _read_strengths(reader, record.get("strengths"), levels),
     )
     dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))
@@ -178,7 +175,7 @@ def _read_levels(
 
 
 def _read_agreement(reader: Reader, k: int, n_nodes: int) -> Array | None:
-    """Of the nodes of a level, where it was measured: not in older files or on other levels."""
+    """Of the nodes of a level, where it was measured: not on other levels."""
     name = f"tree/level{k}/agreement"
     if not reader.has(name):
         return None
@@ -191,7 +188,7 @@ def _strengths_record(strengths: Strengths | None) -> dict[str, int] | None:
 
 
 def _read_strengths(reader: Reader, record: Any, levels: tuple[Level, ...]) -> Strengths | None:
-    """How sure clusters are; older files, and trees of first neighbours, do not say it."""
+    """How sure clusters are; trees of first neighbours do not say it."""
     if record is None:
         return None
     whole = reader.whole(record, "whole", 1, 255)
@@ -279,12 +276,6 @@ def _report_record(report: NeighborReport) -> dict[str, Any]:
 def _read_report(reader: Reader, record: Any) -> NeighborReport:
     values: dict[str, Any] = {}
     for field in fields(NeighborReport):
-        if (
-            field.name == "n_pairs_multiplied"
-            and isinstance(record, dict)
-            and field.name not in record
-        ):
-            continue  # older files do not have it
         match field.type:
             case "float":
                 values[field.name] = reader.number(record, field.name)

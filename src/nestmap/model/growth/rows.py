@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.points.duplicates import hash_points
-from ...method.layout import Islands
+from ...method.layout import IslandsLayout
 from ...method.layout.islands.leaves import FARTHEST, RowPlacement, shortened
 from ...method.placement import Assigned
 from ..fitted import FittedMap, index_rows
@@ -45,7 +45,7 @@ def meet_rows(fitted: FittedMap, X: Any, n_threads: int) -> NewRows:
     layout = fitted.layout
     z = None if fitted.coordinates is None else far_coordinates(fitted.coordinates, X, n_threads)
     if not (
-        isinstance(layout, Islands)
+        isinstance(layout, IslandsLayout)
         and isinstance(layout.leaf, RowPlacement)
         and layout.leaf.short is not None
     ):
