@@ -1,4 +1,4 @@
-"""The measurements behind the defaults: radius, standardize, inflate, new_points, with the paper's
+"""The measurements behind the defaults: radius, inflate, new_points, with the paper's
 arrangement.
 
 python -m benchmarks.defaults [name …]     # names of benchmarks.datasets; NESTMAP_DATA: a directory of
@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.datasets import Dataset, load
-from nestmap import HNNE
+from nestmap import HNNE, Descent
 from nestmap.metrics import map_quality, trustworthiness
 
 NAMES = ("digits", "pendigits", "usps", "texture", "fashion_mnist")
@@ -42,24 +42,23 @@ def show(
 
 
 def measure_layout(data: Dataset, X: np.ndarray) -> None:
-    model = HNNE(layout="descent", arrangement="global").fit(X)
-    for standardize in (False, True):
-        for radius in (0.2, 1 / 3, 0.4, 0.45):
-            other = model.relayout(radius=radius, standardize=standardize)
-            show(f"{radius:.2f}", str(standardize), data=data, X=X, model=other)
+    model = HNNE(layout=Descent(arrangement="global")).fit(X)
+    for radius in (0.2, 1 / 3, 0.4, 0.45):
+        other = model.relayout(layout=Descent(radius=radius, arrangement="global"))
+        show(f"{radius:.2f}", data=data, X=X, model=other)
 
 
 def measure_inflate(data: Dataset, X: np.ndarray) -> None:
-    model = HNNE(layout="descent", arrangement="global").fit(X)
+    model = HNNE(layout=Descent(arrangement="global")).fit(X)
     for inflate in (False, True):
-        other = model.relayout(inflate=inflate)
+        other = model.relayout(layout=Descent(arrangement="global", inflate=inflate))
         show(str(inflate), data=data, X=X, model=other, n_sample=20_000, fill=True)
 
 
 def measure_new_points(data: Dataset, X: np.ndarray) -> None:
     n = data.n_train or int(0.85 * len(X))
     for rule in ("centroid", "neighbor"):
-        model = HNNE(layout="descent", arrangement="global", new_points=rule).fit(X[:n])
+        model = HNNE(layout=Descent(arrangement="global"), new_points=rule).fit(X[:n])
         start = time.perf_counter()
         Y = model.transform(X[n:])
         seconds = time.perf_counter() - start
@@ -76,10 +75,7 @@ def measure_new_points(data: Dataset, X: np.ndarray) -> None:
 
 def main() -> None:
     data = [load(name) for name in sys.argv[1:] or NAMES]
-    print(
-        "| data | radius | standardize | trust | recall | acc1 | triplets "
-        "|\n|---|---|---|---|---|---|---|"
-    )
+    print("| data | radius | trust | recall | acc1 | triplets |\n|---|---|---|---|---|---|")
     for one in data:
         measure_layout(one, np.asarray(one.X, dtype=np.float32))
     print(

@@ -176,7 +176,7 @@ def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, 
     if method in ("nestmap", "fresh"):
         old = HNNE().fit(A)
         start = time.perf_counter()
-        P, Q = old.embedding_, HNNE(like=old if method == "nestmap" else None).fit(B).embedding_
+        P, Q = old.embedding_, HNNE().fit(B, like=old if method == "nestmap" else None).embedding_
         seconds = time.perf_counter() - start
     else:
         P, Q, seconds = by_peer(str(python), FOLLOW[method], dict(A=A, B=B, a=a, b=b))
@@ -208,7 +208,7 @@ def measure_draw(X: Any, y: Any, seed: int) -> dict[str, float]:
     first, then = (order[some] for some in parts_of(X, y, "refit"))
     _, a, b = np.intersect1d(first, then, return_indices=True)
     old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
-    after = HNNE(like=old).fit(X[then])
+    after = HNNE().fit(X[then], like=old)
     ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
     line = {key: ours[key] - theirs[key] for key in ours} | moves(
         old.embedding_[a], after.embedding_[b]
@@ -352,7 +352,7 @@ def draw(args: argparse.Namespace) -> None:
     old = nestmap.HNNE().fit(X[a])
     models = {
         "old": (old, y[a]),
-        "a tenth replaced, like=old": (nestmap.HNNE(like=old).fit(X[b]), y[b]),
+        "a tenth replaced, like=old": (nestmap.HNNE().fit(X[b], like=old), y[b]),
         "a tenth replaced, a fresh fit": (nestmap.HNNE().fit(X[b]), y[b]),
     }
     _draw_maps(models, "living_like.png")

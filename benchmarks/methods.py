@@ -31,9 +31,9 @@ class Method:
 
 def _nestmap(**defaults: Any) -> Callable[[], Factory]:
     def make() -> Factory:
-        from nestmap import HNNE
+        from tools.flat import make_hnne
 
-        return lambda d, metric, options: HNNE(
+        return lambda d, metric, options: make_hnne(
             n_components=d, metric=metric, **{"random_state": 0, **defaults, **options}
         )
 

@@ -21,6 +21,7 @@ from nestmap.method.neighbors import neighbor_graph
 from nestmap.model import costs as _costs
 from nestmap.model import fitted, plan
 from nestmap.model.costs import Graphs, Job, expected_share, faster_ways, predict_costs
+from tools.flat import make_hnne
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}
 STAGES = [
@@ -99,7 +100,7 @@ def test_stages_of_a_fit_are_all_predicted() -> None:
         {"neighbors": lists, **paper},
     ):
         events: list[ProgressEvent] = []
-        model = HNNE(callback=events.append, **options).fit(digits())
+        model = make_hnne(callback=events.append, **options).fit(digits())
         kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
         predicted = [*model.plan(digits()).stage_seconds]
         assert kinds == predicted, options
@@ -125,7 +126,7 @@ def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> No
         {"layout": "descent"},
     ):
         events: list[ProgressEvent] = []
-        model = HNNE(callback=events.append, **options).fit(digits())  # type: ignore[arg-type]
+        model = make_hnne(callback=events.append, **options).fit(digits())  # type: ignore[arg-type]
         kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
         assert kinds == [*model.plan(digits()).stage_seconds], options
 
@@ -146,7 +147,7 @@ def test_graphs_that_a_fit_searches() -> None:
 
 def test_graphs_take_memory_and_time() -> None:
     def of(n: int, **options: Any) -> Any:
-        return HNNE(n_jobs=1, max_memory="20GB", **options).plan(
+        return make_hnne(n_jobs=1, max_memory="20GB", **options).plan(
             np.zeros((n, 50), dtype=np.float32)
         )
 

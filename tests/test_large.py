@@ -19,7 +19,7 @@ import pytest
 import zarr
 from conftest import LIMIT, digits, fitted_digits, line_of
 
-from nestmap import HNNE, MemoryBudgetError, ProgressEvent
+from nestmap import HNNE, Descent, MemoryBudgetError, ProgressEvent
 from nestmap.core.input.memory import Budget, parse_size
 from nestmap.method.neighbors.choice import Search
 from nestmap.model.plan import Plan, plan_fit
@@ -311,7 +311,7 @@ def test_other_data_and_other_parameters_are_refused(tmp_path: Path) -> None:
         HNNE(work_dir=tmp_path).fit(digits() + 1)
     with pytest.raises(ValueError, match=r"metric.*euclidean.*cosine"):
         HNNE(work_dir=tmp_path, metric="cosine").fit(digits())
-    HNNE(work_dir=tmp_path, n_components=3, radius=0.2, layout="descent").fit(
+    HNNE(work_dir=tmp_path, n_components=3, layout=Descent(radius=0.2)).fit(
         digits()
     )  # the same hierarchy
 

@@ -399,7 +399,7 @@ def test_maps_like_older_ones_keep_them(of_nodes: bool, monkeypatch: Any) -> Non
     order = RNG.permutation(600)
     old = HNNE(layout="descent").fit(digits()[order])
     fresh = HNNE(layout="descent").fit(digits()[:600]).hierarchy_
-    other = HNNE(layout="descent", like=old).fit(digits()[:600]).hierarchy_
+    other = HNNE(layout="descent").fit(digits()[:600], like=old).hierarchy_
     np.testing.assert_array_equal(columns(other), columns(fresh))
     np.testing.assert_array_equal(columns(other, order), columns(old.hierarchy_))
     for level in range(fresh.n_levels):

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from nestmap import HNNE
+from nestmap import HNNE, Islands
 from nestmap.app.runs.folder import describe_levels
 from nestmap.app.runs.record import to_text
 from nestmap.method.hierarchy import Hierarchy, Level
@@ -71,7 +71,7 @@ def whole_by_definition(positions: np.ndarray, labels: np.ndarray) -> float:
 
 @cache
 def fitted(detail: str = "rows") -> HNNE:
-    return HNNE(hierarchy="first_neighbors", detail=detail).fit(digits())
+    return HNNE(hierarchy="first_neighbors", layout=Islands(detail=detail)).fit(digits())
 
 
 class TestPieces:
