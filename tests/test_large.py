@@ -22,6 +22,7 @@ from conftest import LIMIT, digits, fitted_digits, line_of
 from nestmap import HNNE, Descent, MemoryBudgetError, ProgressEvent
 from nestmap.core.input.memory import Budget, parse_size
 from nestmap.method.neighbors.choice import Search
+from nestmap.method.neighbors.metric import known_metric
 from nestmap.model.plan import Plan, plan_fit
 
 
@@ -163,7 +164,7 @@ def test_what_a_free_memory_forbids_a_given_one_may_allow() -> None:
 
     def plan(budget: Budget) -> Plan:
         how = {"n_components": 2, "local": True, "given": False, "n_rows": 3_000_000}
-        return plan_fit(X, "cosine", Search("approximate"), budget=budget, **how)
+        return plan_fit(X, known_metric("cosine"), Search("approximate"), budget=budget, **how)
 
     assert plan(Budget(10**11, given=False)).columns == 256
     with pytest.raises(

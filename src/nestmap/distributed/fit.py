@@ -21,7 +21,7 @@ from ..core.progress import Progress
 from ..errors import MemoryBudgetError
 from ..method.arrangement import n_columns
 from ..method.neighbors import check_metric
-from ..method.neighbors.row_metric import ROW_METRICS
+from ..method.neighbors.metric import known_metric
 from ..model.plan import ON_DISK, ClusterPlan, Plan
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
@@ -199,11 +199,11 @@ def _per_row(X: Any, method: str) -> int:
 def _check_metric(model: Any, width: int) -> None:
     """Raise for a metric that cannot be, before the rows are read."""
     metric = model.metric
-    if isinstance(metric, str) and metric == "precomputed":
+    if known_metric(metric).takes_distances:
         raise ValueError(
             "metric='precomputed': a matrix of distances must be in memory; pass X.compute()"
         )
-    if metric not in ROW_METRICS:  # whose parameters come from the rows
+    if not known_metric(metric).changes_rows:  # whose parameters come from the rows
         check_metric(metric, np.eye(2, width), model.metric_params)
 
 

@@ -26,7 +26,7 @@ from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
 from ..method.hierarchy import HierarchySummary
 from ..method.layout import Audit, IslandsLayout, LayoutSettings, audit_layout, summarize_map
-from ..method.neighbors import accepts_sparse, check_metric, given_neighbors
+from ..method.neighbors import check_metric, given_neighbors, known_metric
 from ..method.neighbors.given import given_lists
 from ..method.placement import RowTable, warn_of_far_rows
 from ..method.run import Run
@@ -636,9 +636,10 @@ class HNNE(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = accepts_sparse(self.metric)
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
+        metric = known_metric(self.metric)
+        tags.input_tags.sparse = metric.accepts_sparse
+        tags.input_tags.pairwise = metric.takes_distances
+        tags.input_tags.positive_only = metric.needs_nonnegative
         tags.transformer_tags.preserves_dtype = []
         return tags
 

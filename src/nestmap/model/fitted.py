@@ -13,7 +13,7 @@ from ..core.arrays import Array
 from ..core.input.source import check_unchanged
 from ..core.input.validate import largest_value, work_dtype
 from ..core.points.duplicates import hash_points
-from ..core.points.point_set import NATIVE_METRICS, PointSet, make_points, power_of_two
+from ..core.points.point_set import PointSet, make_points, power_of_two
 from ..core.points.reduce import fit_reducer
 from ..core.progress import part_of
 from ..core.work.directory import WorkDir
@@ -42,7 +42,7 @@ from ..method.layout.descent import Anchored, Placement
 from ..method.layout.islands.leaves import SHORT
 from ..method.layout.similarity import align, fit_scale
 from ..method.neighbors import FirstNeighbors
-from ..method.neighbors.blocked import BlockedIndex, MedoidDistances
+from ..method.neighbors.blocked import BlockedIndex
 from ..method.neighbors.choice import most_columns
 from ..method.neighbors.item_graph import (
     MOST_NODES,
@@ -54,7 +54,8 @@ from ..method.neighbors.item_graph import (
     with_nearest,
 )
 from ..method.neighbors.join import Index, build_index
-from ..method.neighbors.row_metric import RowMetric
+from ..method.neighbors.metric import EUCLIDEAN, Metric
+from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import Assigned, FittedTree, RowTable
 from ..method.preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
@@ -124,7 +125,7 @@ class FittedMap:
 
 def fit_tree(
     X: Any,
-    metric: Any,
+    metric: Metric,
     run: Run,
     *,
     given: FirstNeighbors | None = None,
@@ -179,26 +180,25 @@ def fit_tree(
     return tree, own
 
 
-def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | BlockedIndex:
+def index_rows(X: Any, metric: Metric, hashes: Array, n_threads: int) -> Index | BlockedIndex:
     """An index over the training rows, for new_points="neighbor"."""
-    if metric not in NATIVE_METRICS:
+    if not metric.has_kernels:
         # new rows bring their distances
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        return BlockedIndex(None if is_matrix else X, metric, hashes)
-    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
+        return BlockedIndex(None if metric.takes_distances else X, metric, hashes)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
     return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
-def _has_row_graph(X: Any, metric: Any) -> bool:
+def _has_row_graph(X: Any, metric: Metric) -> bool:
     """Whether the graph of a fit is that of its rows.
 
     Too many make do with nodes, unless distances are given.
     """
-    return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
+    return X.shape[0] <= MOST_ROWS or metric.takes_distances
 
 
 def _graph_and_start(
-    X: Any, metric: Any, hashes: Array, run: Run, joins: bool, saved: Steps | None
+    X: Any, metric: Metric, hashes: Array, run: Run, joins: bool, saved: Steps | None
 ) -> tuple[ItemGraph | None, Start | None]:
     """The graph of the rows, and what it leaves for their first neighbours.
 
@@ -233,7 +233,7 @@ def _with_first_neighbors(
 
 
 def node_graph(
-    hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "", saved: Steps | None = None
+    hierarchy: Hierarchy, metric: Metric, run: Run, whose: str = "", saved: Steps | None = None
 ) -> ItemGraph | None:
     """The neighbour graph of the nodes of the lowest level that has few enough."""
     k = next(
@@ -323,10 +323,10 @@ def _graph_of_forces(
     """The graph that forces act along: the tree's, unless it is of nodes and rows are wanted."""
     metric = tree.hierarchy.metric
     rows = settings.detail == "rows"
-    is_native = isinstance(metric, str) and metric in NATIVE_METRICS
+    is_native = metric.has_kernels
     if graph is not None and is_native and (graph.level < 0 or not rows):
         return graph
-    metric = metric if is_native else "euclidean"  # rows as they are
+    metric = metric if is_native else EUCLIDEAN  # rows as they are
     if rows or _has_row_graph(X, metric):
         run.progress.begin(f"islands: neighbours of {X.shape[0]} rows")
         found = find_row_graph(X, metric, tree.table.in_order(), run.n_threads, run.progress.share)
@@ -431,7 +431,7 @@ def _fit_map_through(
     """The same for rows laid out as another map sees them: distances alone, or changed rows."""
     rows = see(X, run.n_threads)
     seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run))
-    same = isinstance(tree.hierarchy.metric, RowMetric)  # of distances alone, the rows are others
+    same = tree.hierarchy.metric.changes_rows  # of distances alone, the rows are others
     fitted = fit_map(rows, seen, settings, run, graph=graph if same else None)
     coordinates = None if fitted.coordinates is None else Through(see, fitted.coordinates)
     return replace(

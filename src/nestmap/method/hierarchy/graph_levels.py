@@ -14,9 +14,10 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.native import kernels
-from ...core.points.point_set import NATIVE_METRICS, make_points
-from ..neighbors import centroid_kind, search
+from ...core.points.point_set import make_points
+from ..neighbors import search
 from ..neighbors.item_graph import ItemGraph
+from ..neighbors.metric import Metric
 from ..run import Run
 from .build import merge_items
 from .community_tree import CommunityLevels, build_communities
@@ -226,15 +227,17 @@ def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, i
     return int(begin), int(end)
 
 
-def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
+def _distances_between(centres: Any, metric: Metric, run: Run) -> Distances:
     """Distances of some centres to one of them, or what grows with them."""
-    if metric not in NATIVE_METRICS:
+    if not metric.has_kernels:
         return lambda some, one: distances_between(centres, some, np.array([one]), metric)[:, 0]
-    points = make_points(centres, metric, n_threads=run.n_threads)
+    points = make_points(centres, metric.name, n_threads=run.n_threads)
     return lambda some, one: kernels.pair_distances(points, some, np.full(len(some), one))
 
 
-def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
+def _levels_above(
+    leaf: Level, found: CommunityLevels, metric: Metric, run: Run
+) -> tuple[Level, ...]:
     """The level and those above it: centroids, sizes and keys.
 
     How far apart nodes are is measured when asked for.
@@ -248,12 +251,14 @@ def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) ->
     return tuple(levels)
 
 
-def _merge(level: Level, members: Array, metric: Any, run: Run) -> tuple[Any, Array, Array | None]:
+def _merge(
+    level: Level, members: Array, metric: Metric, run: Run
+) -> tuple[Any, Array, Array | None]:
     """Centroids (or medoids), sizes and keys of groups of the nodes of a level."""
     n_nodes = int(members.max()) + 1
     weights = level.sizes.astype(np.float64)
     group = Grouping.of(members, n_nodes)
-    if centroid_kind(metric) == "medoid":
+    if metric.centroid_kind == "medoid":
         centroids, sizes = merge_medoids(
             level.centroids, weights, group, metric, level.keys, run.n_threads
         )

@@ -20,22 +20,27 @@ from ...core.points.reduce import Reducer
 from ...core.work.directory import WorkDir, pack, unpack
 from ..neighbors import FirstNeighbors, NeighborReport
 from ..neighbors.item_graph import GraphItems, ItemGraph
-from ..neighbors.metric import metric_key
+from ..neighbors.metric import Metric, known_metric
 from ..run import Run
 from .build import LevelStep
 from .merge import Links
 
 
 def identity(
-    X: Any, hashes: Array, metric: Any, run: Run, given: FirstNeighbors | None
+    X: Any, hashes: Array, metric: Metric, run: Run, given: FirstNeighbors | None
 ) -> dict[str, Any]:
     """All that a finished step depends on: a fit with another identity must not resume from it."""
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric.takes_distances:
         raise ValueError(
             "work_dir: distances without rows are in memory as a whole; fit them without a work_dir"
         )
-    parameters = {
-        "metric": metric_key(metric),
+    if metric.key is None:
+        raise ValueError(
+            "work_dir: a callable metric cannot be recognised later; use a metric with a name, or "
+            "no work_dir"
+        )
+    parameters: dict[str, Any] = {
+        "metric": metric.key,
         "neighbors": run.nodes.method,
         "target_recall": run.nodes.target_recall,
     }
@@ -80,7 +85,8 @@ class Steps:
                 _check_centroids(step.centroids, (len(step.sizes), n_features))
                 self._sizes[k] = step.sizes
             if step.reducer is not None:
-                _check_reducer(step.reducer, n_features, self.work.identity["metric"])
+                norm = known_metric(self.work.identity["metric"]).norm
+                _check_reducer(step.reducer, n_features, norm)
         except (KeyError, TypeError, ValueError) as error:
             raise self._damaged(f"level-{k}", error) from error
         return step
@@ -231,7 +237,7 @@ def _check_centroids(centroids: Any, shape: tuple[int, int]) -> None:
     _require(largest_value(values) <= LARGEST, "centroids must be finite")
 
 
-def _check_reducer(reducer: Reducer, n_features: int, metric: str) -> None:
+def _check_reducer(reducer: Reducer, n_features: int, norm: str) -> None:
     """Check what bounds rely on: orthonormal directions, or groups that partition the columns."""
     mean = reducer.mean
     directions = reducer.directions
@@ -250,7 +256,6 @@ def _check_reducer(reducer: Reducer, n_features: int, metric: str) -> None:
         np.isfinite(mean).all() and np.isfinite(directions).all(),
         "mean and directions must be finite",
     )
-    norm = "L1" if metric == "manhattan" else "L2"
     _require(reducer.norm == norm, f"norm is {brief(reducer.norm)} instead of {norm!r}")
     if norm == "L1":
         grouped = np.isin(directions, (0, 1)).all() and (directions.sum(axis=1) == 1).all()

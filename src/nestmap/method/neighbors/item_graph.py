@@ -14,11 +14,11 @@ import numpy as np
 from ...core.arrays import Array, brief_repr
 from ...core.native import kernels
 from ...core.points.duplicates import first_equal
-from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
+from ...core.points.point_set import PointSet, make_points
 from ...core.progress import Share
 from .graph import build_graph, nearest_distinct, nearest_points
+from .metric import EUCLIDEAN, Metric
 from .report import NeighborReport
-from .row_metric import RowMetric
 from .shared import Shared
 
 MOST_ROWS = 100_000  # of a graph of rows: of 200,000 words, leaves made the better map
@@ -92,7 +92,7 @@ class GraphItems:
 
 def find_row_graph(
     X: Any,
-    metric: Any,
+    metric: Metric,
     hashes: Array,
     n_threads: int,
     progress: Share | None = None,
@@ -115,8 +115,7 @@ def find_row_graph(
         )
     rows = items.rows
     if rows is not None:
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        X = X[np.ix_(rows, rows)] if is_matrix else X[rows]
+        X = X[np.ix_(rows, rows)] if metric.takes_distances else X[rows]
         hashes = hashes[rows]
     return items.linked(*_nearest(X, metric, k, hashes, recall, n_threads, progress, hashes))
 
@@ -125,7 +124,7 @@ def with_nearest(
     graph: ItemGraph,
     nearest: Array,
     X: Any,
-    metric: Any,
+    metric: Metric,
     n_threads: int,
     points: PointSet | None = None,
 ) -> ItemGraph:
@@ -152,19 +151,16 @@ def with_nearest(
     return replace(graph, ids=ids, distances=distances)
 
 
-def _points(X: Any, metric: Any, n_threads: int) -> PointSet:
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
-        X = metric.rows(X, n_threads)
-        metric = "euclidean"
-    return make_points(X, metric, n_threads=n_threads)
+def _points(X: Any, metric: Metric, n_threads: int) -> PointSet:
+    name = EUCLIDEAN.name if metric.changes_rows else metric.name
+    return make_points(metric.rows(X, n_threads), name, n_threads=n_threads)
 
 
 def find_node_graph(
     level: int,
     centroids: Any,
     sizes: Array,
-    metric: Any,
+    metric: Metric,
     keys: Array,
     n_threads: int,
     progress: Share | None = None,
@@ -180,7 +176,7 @@ def find_node_graph(
 
 def _nearest(
     X: Any,
-    metric: Any,
+    metric: Metric,
     k: int,
     keys: Array,
     target_recall: float,
@@ -192,14 +188,13 @@ def _nearest(
 
     Of equal distances that of the lowest key is first.
     """
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
+    if metric.changes_rows:
         X = metric.rows(X, n_threads)
-        metric = "euclidean"
-    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
+        metric = EUCLIDEAN
+    if not metric.has_kernels:
         graph = build_graph(X, k, metric, n_threads, target_recall=target_recall, progress=progress)
         return graph.ids.astype(np.int32), np.zeros(graph.ids.shape, dtype=np.float32), graph.report
-    points = make_points(X, metric, n_threads=n_threads, keys=keys)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=keys)
     found = nearest_points(
         points, k, n_threads, target_recall=target_recall, progress=progress, hashes=hashes
     )

@@ -15,8 +15,10 @@ from ...method.hierarchy.build import merge_items
 from ...method.hierarchy.merge import Links, components, link_graph
 from ...method.hierarchy.strengths import Strengths
 from ...method.hierarchy.tree import KINDS, Grouping, Hierarchy, Level
-from ...method.neighbors import NeighborReport, centroid_kind
-from ...method.neighbors.blocked import BlockedIndex, MedoidDistances
+from ...method.neighbors import NeighborReport
+from ...method.neighbors.blocked import BlockedIndex
+from ...method.neighbors.metric import Metric
+from ...method.neighbors.metric.matrix import MedoidDistances
 from ...method.placement import RULES, FittedTree, RowTable
 from ...method.run import Run
 from ..fitted import index_rows
@@ -75,7 +77,7 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
 
 def _follows(hierarchy: Hierarchy, k: int) -> bool:
     """Whether the centroids of a level are, bit for bit, the means of those of the level below."""
-    if k == 0 or centroid_kind(hierarchy.metric) == "medoid":
+    if k == 0 or hierarchy.metric.centroid_kind == "medoid":
         return False
     below, level = hierarchy.levels[k - 1 : k + 1]
     means = _means(below.centroids, below.sizes, level.members, level.n_nodes, 1)
@@ -126,10 +128,10 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
 
 
 def _index_again(
-    reader: Reader, metric: Any, hashes: Array, n_features: int, is_sparse: bool, n_threads: int
+    reader: Reader, metric: Metric, hashes: Array, n_features: int, is_sparse: bool, n_threads: int
 ) -> Any:
     """The index over the training rows."""
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric.takes_distances:
         if n_features != len(hashes):
             raise ModelFileError(f"new rows have {n_features} distances to {len(hashes)} rows")
         return index_rows(None, metric, hashes, n_threads)
@@ -139,7 +141,12 @@ def _index_again(
 
 
 def _read_levels(
-    reader: Reader, records: list[Any], hashes: Array, metric: Any, n_features: int, n_threads: int
+    reader: Reader,
+    records: list[Any],
+    hashes: Array,
+    metric: Metric,
+    n_features: int,
+    n_threads: int,
 ) -> tuple[Level, ...]:
     """Levels from fine to coarse; sizes and keys follow from what is below."""
     if not 1 <= len(records) <= _MOST_LEVELS or not len(hashes):
@@ -157,7 +164,7 @@ def _read_levels(
         keys = np.add.reduceat(keys[group.order], group.starts[:-1])
         weights = sizes.astype(np.float64)
         name = f"tree/level{k}/centroids"
-        if isinstance(metric, str) and metric == "precomputed":
+        if metric.takes_distances:
             # those of rows that were forgotten stay
             rows = reader.take_ids(f"{name}/rows", n_nodes, n_features)
             apart = reader.take_numbers(f"{name}/distances", _APART, (n_nodes, n_nodes))
