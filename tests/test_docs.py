@@ -15,7 +15,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from conftest import LIMIT
 
-import benchmarks.datasets
 import nestmap
 import nestmap.metrics
 import nestmap.readers
@@ -176,7 +175,6 @@ def check_names(site: Path) -> None:
         "nestmap": nestmap,
         "nestmap.metrics": nestmap.metrics,
         "nestmap.readers": nestmap.readers,
-        "benchmarks.datasets": benchmarks.datasets,
     }
     own = {f"nestmap.errors.{name}" for name in nestmap.errors.__all__}
     for room, module in rooms.items():
