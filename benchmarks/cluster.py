@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-
 # sets of the evidence, by how their neighbours are found
 SETS = {
     "auto": ("higgs:4000000", "deformed:2000000"),

@@ -100,7 +100,9 @@ def test_pages_say_what_the_files_of_results_say(page: Path) -> None:
 
 
 def test_every_measured_table_has_its_place() -> None:
-    shown = {found[1] for page in evidence.PAGES for found in evidence.MARKED.findall(page.read_text())}
+    shown = {
+        found[1] for page in evidence.PAGES for found in evidence.MARKED.findall(page.read_text())
+    }
     assert shown == set(evidence.BLOCKS)
 
 
@@ -190,7 +192,9 @@ def check_links(site: Path) -> None:
 
 def check_names(site: Path) -> None:
     """Every public name has its place in the API pages, and every page is in the navigation."""
-    places = {place for path in (site / "use" / "api").glob("*.html") for place in Page(path).places}
+    places = {
+        place for path in (site / "use" / "api").glob("*.html") for place in Page(path).places
+    }
     rooms = {
         "nestmap": nestmap,
         "nestmap.metrics": nestmap.metrics,

