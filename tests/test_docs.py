@@ -116,7 +116,6 @@ def test_pictures_are_small() -> None:
     large = {path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > LARGEST}
     assert large <= {
         "grid.png",
-        "zoom_glove100_200k.png",
         "digits.png",
     }  # of the comparison and of layouts.md
 

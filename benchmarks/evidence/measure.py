@@ -174,6 +174,7 @@ def compare_clusters(args: Namespace, say: Say) -> Record:
 
 def measure_large(args: Namespace, say: Say) -> Record:
     """Hours: millions of rows, each measurement in a process of its own."""
+    from benchmarks.large.curves import draw as draw_curves
     from benchmarks.large.generate import RECIPES
     from benchmarks.large.record import record_of as large_record
 
@@ -181,7 +182,10 @@ def measure_large(args: Namespace, say: Say) -> Record:
     for command in (["generate", *RECIPES], ["run", "higgs", "deformed", "growth"], _LONG_RUNS):
         say(f"python -m benchmarks.large {' '.join(command)}")
         subprocess.run([*_PYTHON, "benchmarks.large", *command], cwd=ROOT, check=True)
-    return large_record(Results(folder / "results.jsonl").rows)
+    rows = Results(folder / "results.jsonl").rows
+    rows = {key: row for key, row in rows.items() if row["method"] != "before"}
+    draw_curves(rows, ROOT / "docs" / "images" / "large_curves.png")
+    return large_record(rows)
 
 
 def measure_growth(args: Namespace, say: Say) -> Record:
