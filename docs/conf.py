@@ -38,6 +38,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
 
+RENAMED = {"cluster": "dask", "arrangement": "descent", "defaults": "descent"}
 PAGES = {path.stem: path for path in Path(__file__).parent.rglob("*.md")}
 
 
@@ -47,7 +48,7 @@ def link_pages(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
 
 
 def _link(found: re.Match[str]) -> str:
-    page = PAGES.get(found[1])
+    page = PAGES.get(RENAMED.get(found[1], found[1]))
     if page is None:
         raise ValueError(f"a docstring names {found[0]}, which is no page")
     target = page.relative_to(Path(__file__).parent).with_suffix("").as_posix()
