@@ -657,8 +657,8 @@ class TestOptions:
         assert layouts == ["islands", "descent"]
 
     def test_the_page_is_that_of_the_code(self) -> None:
-        page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-        assert page == render(), "python -m nestmap.app.cli.reference > docs/command-line.md"
+        page = (ROOT / "docs" / "use" / "command-line.md").read_text(encoding="utf-8")
+        assert page == render(), "python -m nestmap.app.cli.reference > docs/use/command-line.md"
 
     def test_the_command_is_installed(self) -> None:
         assert 'nestmap = "nestmap.app.cli:main"' in (ROOT / "pyproject.toml").read_text()
