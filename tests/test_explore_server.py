@@ -43,8 +43,8 @@ from nestmap.views.explore import (
     write_site,
     write_store,
 )
+from nestmap.views.explore.asked import is_loopback
 from nestmap.views.explore.bundle import Page
-from nestmap.views.explore.server import is_loopback
 
 # -- what it serves
 # -----------------------------------------------------------------------------------------------

@@ -293,7 +293,8 @@ def test_centroid_triplets_under_cosine_use_rows_of_length_one(data):
 
 
 def test_random_triplets_are_of_three_rows_and_estimate_the_share(data):
-    a, b, c = _random_triplets(4, 5000, np.random.RandomState(0))
+    some = _random_triplets(4, 5000, np.random.RandomState(0))
+    a, b, c = some.a, some.b, some.c
     assert ((a != b) & (b != c) & (a != c)).all()
     assert len(set(zip(a, b, c, strict=True))) == 24
     X, Y, _ = data

@@ -369,7 +369,7 @@ class TestArrow:
             "n",
             "v",
         )
-        np.testing.assert_array_equal(read_table(path, like=found.taken).X, X)
+        np.testing.assert_array_equal(read_table(path, like=found).X, X)
 
     def test_missing_numbers_are_named(self, tmp_path: Path) -> None:
         arrow = pytest.importorskip("pyarrow")
@@ -447,7 +447,7 @@ class TestTexts:
             and found.left_out == {"n": "a text is mapped"}
             and "4 texts (what)" in str(found)
         )
-        again = read_table(path, text="what", words=found.words)
+        again = read_table(path, text="what", like=found)
         np.testing.assert_array_equal(found.X.toarray(), again.X.toarray())
         with pytest.raises(ValueError, match="text='whut' is no column; did you mean 'what'"):
             read_table(path, text="whut")

@@ -15,10 +15,11 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.points.duplicates import hash_points
-from ..core.points.point_set import NATIVE_METRICS, PointSet, make_points
+from ..core.points.point_set import PointSet, make_points
 from ..core.points.reduce import Reducer
 from ..method.neighbors import FirstNeighbors, Found
 from ..method.neighbors.choice import Search, decide
+from ..method.neighbors.metric import Metric
 from ..method.neighbors.report import Clock, NeighborReport
 from ..method.run import Run
 from .borders import divide_for_guests
@@ -57,7 +58,7 @@ class ClusterSearch:
 
     def __call__(
         self,
-        metric: Any,
+        metric: Metric,
         run: Run,
         k: int,
         items: Any,
@@ -68,7 +69,7 @@ class ClusterSearch:
         """First neighbours of items below level k; None if one machine has room (see `Finder`)."""
         if self._parts(items, "approximate") < 2:  # whatever the method
             return None
-        search = decide(items, metric, run.search(k))
+        search = decide(items, metric.name, run.search(k))
         n_parts = self._parts(items, search.method)
         if n_parts < 2:
             return None
@@ -82,7 +83,8 @@ class ClusterSearch:
             hashes = hash_points(items, run.n_threads)
         assert hashes is not None
         level = _Level(self.phases, store, f"level {k}", search, store is not self.store)
-        points = make_points(items, metric, n_threads=run.n_threads, unit=None if k else self.unit)
+        unit = None if k else self.unit
+        points = make_points(items, metric.name, n_threads=run.n_threads, unit=unit)
         found, merge = level.find(points, keys, hashes, n_parts, reducer, run)
         if PER_ITEM * store.n > self.room:
             return replace(found, merge=merge)
@@ -412,8 +414,6 @@ def _report(
     )
 
 
-def is_searched(metric: Any, method: str) -> bool:
+def is_searched(metric: Metric, method: str) -> bool:
     """Whether parts can be searched: metrics with kernels, where neighbours are not given."""
-    return (
-        method in ("exact", "approximate") and isinstance(metric, str) and metric in NATIVE_METRICS
-    )
+    return method in ("exact", "approximate") and metric.has_kernels

@@ -11,7 +11,7 @@
 | texts, one per line, or a column | TF-IDF |
 """
 
-from .read import FORMATS, format_of, read_table
-from .table import Table
+from .read import FORMATS, format_of, read_file, read_table
+from .table import Choice, Table
 
-__all__ = ["FORMATS", "Table", "format_of", "read_table"]
+__all__ = ["FORMATS", "Choice", "Table", "format_of", "read_file", "read_table"]

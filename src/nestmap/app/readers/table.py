@@ -46,7 +46,7 @@ class Table:
     text : str or None
         The column of `metadata` that X was made from by TF-IDF.
     words : Words or None
-        How that was done: `read_table(…, words=…)` does the same to other texts.
+        How that was done: `read_table(…, like=table)` does the same to other texts.
     """
 
     X: Any
@@ -123,16 +123,35 @@ class Growing:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which columns the user wants: names, or numbers from 0."""
+    """What the user wants of a file.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        To map: names, or numbers from 0.
+    id, label, text, missing, format, key
+        As in `read_table`.
+    like : tuple of str or None
+        Columns of an earlier table, taken by name where this one has names.
+    words : Words or None
+        Of an earlier table: texts are weighed by these.
+    """
 
     columns: tuple[str, ...] | None = None
     id: str | None = None
     label: str | None = None
     text: str | bool = False
     missing: str = "error"  # 'error', 'drop', 'mean'
-    like: tuple[str, ...] | None = (
-        None  # columns of an earlier table, by name where this one has names
-    )
+    like: tuple[str, ...] | None = None
+    words: Any = None
+    format: str | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("error", "drop", "mean"):
+            raise ValueError(
+                f"missing={self.missing!r} is not an option; use 'error', 'drop' or 'mean'"
+            )
 
     @property
     def special(self) -> dict[str, str]:
@@ -167,25 +186,14 @@ def assemble(
     for name, what in choice.special.items():
         if name not in found:
             raise NoColumn(source, what, name, names)
-    wanted = choice.columns or wanted_like(choice, names)
     prose = () if choice.text else prose_of(others)
     left_out = {
         name: f"text; --text {name} maps it" if name in prose else _kind_of(others[name])
         for name in others
     }
     left_out |= dict(_special_reasons(choice))
-    used = [name for name in names if name in numbers and name not in choice.special]
-    if wanted is not None:
-        used = chosen_columns(source, wanted, names, numbers)
-        left_out |= {
-            name: "not asked for"
-            for name in numbers
-            if name not in used and name not in choice.special
-        }
-    else:
-        for name in [name for name in used if _counts_rows(name, numbers[name])]:
-            used.remove(name)
-            left_out[name] = "counts the rows"
+    used, reasons = _choose_numbers(source, choice, names, numbers)
+    left_out |= reasons
     metadata = {name: values for name, values in found.items() if name not in used}
     if isinstance(choice.text, str):
         metadata |= {name: numbers[name] for name in used}
@@ -201,6 +209,21 @@ def assemble(
     row_names = None if choice.id is None else np.asarray(metadata.pop(choice.id)).astype(str)
     table = Table(X, columns, row_names, metadata, source, left_out, taken=tuple(used))
     return table if X is None else _without_missing(table, choice.missing)
+
+
+def _choose_numbers(
+    source: str, choice: Choice, names: Sequence[str], numbers: dict[str, Array]
+) -> tuple[list[str], dict[str, str]]:
+    """Columns of numbers that are mapped, and why others are not."""
+    wanted = choice.columns or wanted_like(choice, names)
+    if wanted is not None:
+        used = chosen_columns(source, wanted, names, numbers)
+        others = (name for name in numbers if name not in used and name not in choice.special)
+        return used, dict.fromkeys(others, "not asked for")
+    known = [name for name in names if name in numbers and name not in choice.special]
+    counters = [name for name in known if _counts_rows(name, numbers[name])]
+    used = [name for name in known if name not in counters]
+    return used, dict.fromkeys(counters, "counts the rows")
 
 
 def _kind_of(values: Array) -> str:

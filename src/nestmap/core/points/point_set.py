@@ -23,7 +23,6 @@ from ..native import core
 from ..threads import map_blocks
 
 NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
-_ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 _FLAT = 1e-14  # a row whose spread is a smaller part of its mean than this counts as constant
 _TINY_SQUARE = 2.0**-900  # smaller sums of squares have lost digits to underflow
 _TINY_LENGTH = 2.0**-1000  # shorter rows cannot be scaled to length 1: the factor would overflow
@@ -31,11 +30,6 @@ _TINY_LENGTH = 2.0**-1000  # shorter rows cannot be scaled to length 1: the fact
 _ROUNDING = 8 * 2.0**-53
 # brings the smallest number to 2^-954, and the square of the largest that is let in to 2^906
 _LIFT = 2.0**120
-
-
-def canonical_metric(metric: Any) -> Any:
-    """One name per metric: 'l1' and 'cityblock' are 'manhattan', 'l2' is 'euclidean'."""
-    return _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
 
 
 @dataclass(frozen=True, eq=False)

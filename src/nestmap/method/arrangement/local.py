@@ -258,7 +258,8 @@ def make_local(
     leading coordinates of the rows that frames of leaves keep. `unit`: of `power_of_two`, if it is
     known.
     """
-    metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
+    normalizes = hierarchy.metric.normalizes_rows
+    metric = hierarchy.metric.name if normalizes else "euclidean"
     points = make_points(X, metric, n_threads=n_threads, unit=unit)
     most = n_columns(points.n, points.n_cols)
     with single_threaded_blas():

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.arrays import Array, blocks
-from ...core.points.point_set import NATIVE_METRICS, make_points
+from ...core.points.point_set import make_points
 from ...core.threads import single_threaded_blas
 from ..neighbors import search
-from ..neighbors.metric import pairwise
+from ..neighbors.metric import Metric
 
 if TYPE_CHECKING:
     from .tree import Hierarchy
@@ -36,7 +36,6 @@ _HEAD = (
     "whole",
     "split",
 )
-_SQUARED = ("cosine", "correlation", "sqeuclidean")  # these distances grow as squares of lengths
 
 
 @dataclass(frozen=True)
@@ -222,9 +221,8 @@ def _score(hierarchy: Hierarchy, k: int, stability: float) -> float:
     if not (np.isfinite(level.gap) and level.gap > 0):
         return 0.0
     contrast = level.gap / level.link if level.link > 0 else np.inf
-    squared = isinstance(hierarchy.metric, str) and hierarchy.metric in _SQUARED
     return float(
-        (np.sqrt(contrast) if squared else contrast)
+        (np.sqrt(contrast) if hierarchy.metric.is_squared else contrast)
         * stability
         * np.exp(-_DOUBT / np.sqrt(level.n_nodes))
     )
@@ -262,11 +260,10 @@ def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: i
     """The node of level k whose centroid is nearest to each leaf's; None: distances unknown."""
     centroids = hierarchy.levels[k].centroids
     leaf = hierarchy.levels[0]
-    if isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed":
+    if hierarchy.metric.takes_distances:
         if not np.isin(centroids.rows, leaf.centroids.rows).all():
             return None  # that leaf was forgotten
-        order = np.argsort(leaf.centroids.rows)  # medoids of upper levels are medoids of leaves
-        columns = order[np.searchsorted(leaf.centroids.rows[order], centroids.rows)]
+        columns = leaf.centroids.find(centroids.rows)  # medoids of all levels are those of leaves
         return np.asarray(leaf.centroids.distances[np.ix_(leaves, columns)].argmin(axis=1))
     distances = _distances_to_centroids(
         leaf.centroids[leaves], centroids, hierarchy.metric, n_threads
@@ -284,17 +281,17 @@ def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: i
 
 
 def _distances_to_centroids(
-    rows: Any, centroids: Any, metric: Any, n_threads: int
+    rows: Any, centroids: Any, metric: Metric, n_threads: int
 ) -> Callable[[slice], Array]:
     """Distances of all rows to some centroids, or what grows with them, up to rounding."""
-    if metric not in NATIVE_METRICS:
-        return lambda part: pairwise(rows, centroids[part], metric)
-    whole = make_points(centroids, metric, n_threads=n_threads)
-    points = make_points(rows, metric, whole, n_threads)
+    if not metric.has_kernels:
+        return lambda part: metric.pairwise(rows, centroids[part])
+    whole = make_points(centroids, metric.name, n_threads=n_threads)
+    points = make_points(rows, metric.name, whole, n_threads)
 
     def measure(part: slice) -> Array:
         return points.rough_distances(
-            slice(None), make_points(centroids[part], metric, whole), points.norm
+            slice(None), make_points(centroids[part], metric.name, whole), points.norm
         )[0]
 
     return measure

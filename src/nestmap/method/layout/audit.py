@@ -10,9 +10,9 @@ from scipy.spatial import cKDTree
 from ...core.arrays import Array, blocks
 from ...core.points.point_set import power_of_two
 from ..hierarchy.tree import Hierarchy
-from .descent import Descent, Placement, lengths
-from .islands import Islands
-from .mosaic import Mosaic
+from .descent import DescentLayout, Placement, lengths
+from .islands import IslandsLayout
+from .mosaic import MosaicLayout
 from .pieces import find_pieces, piece_unit
 from .regions import Regions
 
@@ -98,7 +98,7 @@ def _whole_in_words(a: LevelAudit) -> str:
 
 
 def audit_layout(
-    hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int = 1
+    hierarchy: Hierarchy, layout: DescentLayout | IslandsLayout | MosaicLayout, n_threads: int = 1
 ) -> Audit:
     """Check all descendants, and how whole clusters are; O(n · levels · (levels + log n))."""
     found = _check_promise(hierarchy, layout, n_threads)
@@ -111,11 +111,11 @@ def audit_layout(
 
 
 def _check_promise(
-    hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int
+    hierarchy: Hierarchy, layout: DescentLayout | IslandsLayout | MosaicLayout, n_threads: int
 ) -> Audit:
-    if isinstance(layout, Islands):
+    if isinstance(layout, IslandsLayout):
         return _audit_islands(hierarchy, layout, n_threads)
-    if isinstance(layout, Mosaic):
+    if isinstance(layout, MosaicLayout):
         unit = _unit([layout.positions, *(regions.points for regions in layout.regions)], n_threads)
         return _audit_mosaic(hierarchy, layout, unit, n_threads)
     unit = _unit(
@@ -129,7 +129,9 @@ def _unit(places: list[Array], n_threads: int) -> float:
     return min((power_of_two(some, n_threads) for some in places if some.any()), default=1.0)
 
 
-def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads: int) -> Audit:
+def _audit_descent(
+    hierarchy: Hierarchy, layout: DescentLayout, unit: float, n_threads: int
+) -> Audit:
     """Rows and finer anchors inside balls, and rows nearer to no anchor than to their own."""
     found = []
     rows = layout.positions * unit
@@ -184,7 +186,7 @@ def _nearer_to_others(
     return crossing
 
 
-def _audit_islands(hierarchy: Hierarchy, islands: Islands, n_threads: int) -> Audit:
+def _audit_islands(hierarchy: Hierarchy, islands: IslandsLayout, n_threads: int) -> Audit:
     """Rows inside the balls of their leaves (detail="leaves").
 
     On upper levels, rows nearest to their own centre.
@@ -228,7 +230,7 @@ def _distances_to(centres: Array, positions: Array, n_threads: int) -> Array:
     return nearest
 
 
-def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, unit: float, n_threads: int) -> Audit:
+def _audit_mosaic(hierarchy: Hierarchy, mosaic: MosaicLayout, unit: float, n_threads: int) -> Audit:
     """Rows, corners of finer regions inside their region; rows inside none nearby but theirs."""
     found = []
     rows = mosaic.positions * unit

@@ -98,7 +98,7 @@ PlaceRows = Callable[[Anchored], tuple[Placement, Array]]  # as `place_rows`
 
 
 @dataclass(frozen=True, eq=False)
-class Descent(Frozen):
+class DescentLayout(Frozen):
     """The map: positions of all rows, and the placements of all levels (fine to coarse)."""
 
     positions: Array  # (n_rows, d) float64
@@ -112,7 +112,7 @@ class Descent(Frozen):
         """What places new rows."""
         return self.placements[0]
 
-    def moved(self, factor: float, shift: Array) -> Descent:
+    def moved(self, factor: float, shift: Array) -> DescentLayout:
         """The same map in another size, elsewhere."""
         placements = tuple(placement.scaled(factor).shifted(shift) for placement in self.placements)
         return replace(self, positions=self.positions * factor + shift, placements=placements)
@@ -142,7 +142,7 @@ def descend(
     place: PlaceRows | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> Descent:
+) -> DescentLayout:
     """Section 3.3; O(n log n).
 
     Parameters
@@ -182,7 +182,9 @@ def descend(
         placements.insert(0, placement)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor
-    return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
+    return DescentLayout(
+        positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind
+    )
 
 
 def make_placement(own: Anchored) -> tuple[Placement, Frames]:

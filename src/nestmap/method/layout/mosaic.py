@@ -56,7 +56,7 @@ class RegionPlacement(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Mosaic(Frozen):
+class MosaicLayout(Frozen):
     """The map: positions of all rows, and the regions of all levels (fine to coarse)."""
 
     positions: Array  # (n_rows, 2) float64
@@ -65,7 +65,7 @@ class Mosaic(Frozen):
     arrangement: str
     kind: str = "mosaic"
 
-    def moved(self, factor: float, shift: Array) -> Mosaic:
+    def moved(self, factor: float, shift: Array) -> MosaicLayout:
         """The same map in another size, elsewhere."""
         regions = tuple(each.scaled(factor).shifted(shift) for each in self.regions)
         leaf = replace(self.leaf, regions=regions[0], spreads=self.leaf.spreads * factor)
@@ -84,7 +84,7 @@ def lay_mosaic(
     first_equal: Array | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> Mosaic:
+) -> MosaicLayout:
     """Regions and positions; O(n log n).
 
     Parameters
@@ -124,7 +124,7 @@ def lay_mosaic(
     spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
     regions = [each.scaled(factor) for each in regions]
     placement = RegionPlacement(regions[0], spreads * factor, *frames.kept())
-    return Mosaic(positions * factor, tuple(regions), placement, arrangement.kind)
+    return MosaicLayout(positions * factor, tuple(regions), placement, arrangement.kind)
 
 
 def _row_positions(

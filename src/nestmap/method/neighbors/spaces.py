@@ -15,8 +15,8 @@ from scipy import sparse
 
 from ...core.arrays import Array, blocks
 from ...core.native import kernels
-from ...core.points.point_set import NATIVE_METRICS, PointSet, make_points
-from .metric import check_metric, pairwise
+from ...core.points.point_set import PointSet, make_points
+from .metric import EUCLIDEAN, Metric, check_metric, known_metric
 
 FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix product, and need no bound
 _ULP32 = 2.0**-24
@@ -141,19 +141,14 @@ class OtherSpace:
     """Any other metric of scikit-learn, a callable, or given distances."""
 
     data: Any
-    metric: Any
+    metric: Metric
 
     @property
     def n(self) -> int:
         return int(self.data.shape[0])
 
-    def _distances(self, rows: Any, others: Any) -> Array:
-        if self.metric == "precomputed":
-            return np.array(self.data[rows][:, others], dtype=np.float64)
-        return pairwise(self.data[rows], self.data[others], self.metric)
-
     def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
-        out = self._distances(rows, block)
+        out = self.metric.between(self.data, rows, block)
         return out, 1e-12 * np.abs(out).max(axis=1)
 
     def exact(self, i: Array, j: Array) -> Array:
@@ -161,7 +156,7 @@ class OtherSpace:
         order = np.argsort(i, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(i[order])) + 1):
             if len(part):
-                out[part] = self._distances(i[part[:1]], j[part])[0]
+                out[part] = self.metric.between(self.data, i[part[:1]], j[part])[0]
         return out
 
 
@@ -186,17 +181,15 @@ class SomeRows:
 def make_space(data: Any, metric: Any) -> Space:
     """The space of validated rows under a metric."""
     metric = check_metric(metric, data)
-    if metric == "euclidean" and not sparse.issparse(data) and data.shape[1] <= FEW_COLUMNS:
+    if metric == EUCLIDEAN and not sparse.issparse(data) and data.shape[1] <= FEW_COLUMNS:
         return FlatSpace(np.ascontiguousarray(data, dtype=np.float64))
-    if metric in NATIVE_METRICS:
-        return space_of(make_points(data, metric))
+    if metric.has_kernels:
+        return space_of(make_points(data, metric.name))
     return OtherSpace(data, metric)
 
 
 def space_of(points: PointSet) -> Space:
     """The space of points of a metric with kernels."""
-    return (
-        OtherSpace(points.data, points.metric)
-        if points.metric == "manhattan"
-        else ProductSpace(points)
-    )
+    if points.norm == "L1":
+        return OtherSpace(points.data, known_metric(points.metric))
+    return ProductSpace(points)

@@ -21,7 +21,7 @@ from ...core.arrays import Array, blocks
 from ...core.threads import map_blocks, single_threaded_blas
 from ..hierarchy.build import merge_items
 from ..hierarchy.tree import Hierarchy
-from ..neighbors.row_metric import RowMetric
+from ..neighbors.metric import EUCLIDEAN
 from ..run import Run
 from . import LinearMap
 
@@ -67,10 +67,9 @@ def rows_to_lay_out(X: Any, hierarchy: Hierarchy) -> Callable[[Any, int], Any] |
 
     None where rows are laid out as they are.
     """
-    if isinstance(hierarchy.metric, RowMetric):
+    if hierarchy.metric.changes_rows:
         return hierarchy.metric.rows
-    is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
-    return fit_landmarks(X, hierarchy) if is_matrix else None
+    return fit_landmarks(X, hierarchy) if hierarchy.metric.takes_distances else None
 
 
 def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
@@ -130,4 +129,4 @@ def seen_in(hierarchy: Hierarchy, rows: Any, run: Run) -> Hierarchy:
             values, weights, level.members, level.n_nodes, np.float64, run
         )
         levels.append(replace(level, centroids=values))
-    return replace(hierarchy, levels=tuple(levels), metric="euclidean", found_index=None)
+    return replace(hierarchy, levels=tuple(levels), metric=EUCLIDEAN, found_index=None)

@@ -100,28 +100,20 @@ def _digest(header: Mapping[str, Any], metadata: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps([said, dict(metadata)], sort_keys=True).encode()).hexdigest()
 
 
-def read_container(path: Path, kind: str, newest: int, mmap: bool = False) -> Stored:
+def read_container(path: Path, kind: str, known: int, mmap: bool = False) -> Stored:
     """Read and check a file; `ModelFileError` says what is wrong with it.
 
     Parameters
     ----------
     kind : str
         What the file must say that it is.
-    newest : int
-        The newest version of that format that the caller knows.
+    known : int
+        The version of that format that the caller knows; no other is read.
     mmap : bool
         Map the arrays instead of reading them into memory.
     """
     try:
-        return _read(path, kind, newest, mmap)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error.__cause__
-
-
-def read_document(path: Path, kind: str, newest: int) -> dict[str, Any]:
-    """The JSON document alone: a few kilobytes, whatever the file's size; arrays are not read."""
-    try:
-        return _read_header(path, kind, newest)[0]
+        return _read(path, kind, known, mmap)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error.__cause__
 
@@ -135,8 +127,8 @@ class _Place:
     start: int
 
 
-def _read(path: Path, kind: str, newest: int, mmap: bool) -> Stored:
-    document, places = _read_header(path, kind, newest)
+def _read(path: Path, kind: str, known: int, mmap: bool) -> Stored:
+    document, places = _read_header(path, kind, known)
     sums = document.pop("crc32", None)
     if not isinstance(sums, dict) or sums.keys() != places.keys():
         raise ModelFileError("the list of checksums does not name the arrays of the file")
@@ -164,7 +156,7 @@ def _array(path: Path, place: _Place, mmap: bool) -> Array:
     return values.reshape(place.shape)
 
 
-def _read_header(path: Path, kind: str, newest: int) -> tuple[dict[str, Any], dict[str, _Place]]:
+def _read_header(path: Path, kind: str, known: int) -> tuple[dict[str, Any], dict[str, _Place]]:
     """The document, and the place of each array, all of them within the file."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):  # to open a pipe or a device would wait, or do harm
@@ -176,7 +168,7 @@ def _read_header(path: Path, kind: str, newest: int) -> tuple[dict[str, Any], di
             raise ModelFileError(_no_model(start, length, found.st_size))
         header = _parse(file.read(length))
     metadata = header.pop("__metadata__", None)
-    document = _check_metadata(header, metadata, kind, newest)
+    document = _check_metadata(header, metadata, kind, known)
     places = {}
     end = 0
     for name, entry in header.items():
@@ -237,7 +229,7 @@ def _finite(text: str) -> float:
 
 
 def _check_metadata(
-    header: Mapping[str, Any], metadata: Any, kind: str, newest: int
+    header: Mapping[str, Any], metadata: Any, kind: str, known: int
 ) -> dict[str, Any]:
     match metadata:
         case {
@@ -252,10 +244,11 @@ def _check_metadata(
                 raise ModelFileError(
                     f"says that it has the version {version[:40]!r}, which is no number"
                 )
-            if int(version) > newest:
+            if int(version) != known:
+                way = "pip install -U nestmap" if int(version) > known else "fit and save again"
                 raise ModelFileError(
-                    f"has version {version} of the format; this nestmap reads up to {newest}: pip "
-                    "install -U nestmap"
+                    f"has version {version} of the format; this nestmap reads version {known}: "
+                    f"{way}"
                 )
             rest = {name: value for name, value in metadata.items() if name != "sha256"}
             if _digest(header, rest) != digest:

@@ -16,9 +16,10 @@ from typing import Any
 from ...core.progress import Progress
 from ..plots.notebook import draw_small
 from .bundle import check_site, write_site
+from .handler import ALIVE
 from .names import Names, SavedNames
 from .reading import Store
-from .server import ALIVE, Server
+from .server import Server
 from .store import write_store
 from .trust import known_neighbors, measure_trust
 

@@ -87,40 +87,65 @@ def count_some(texts: Sequence[str] | None, progress: Progress) -> WordCounts | 
         return None
 
 
-def describe_level(
-    hierarchy: Hierarchy,
-    level: int,
-    content: Content,
-    words: WordCounts | None,
-    X: Any,
-    columns: tuple[Column, ...],
-    cluster_names: Any,
-) -> LevelPanels:
-    """Names and panels of a level."""
-    labels = hierarchy.labels(level)
-    typical, odd = find_extremes(hierarchy, level, X, _SHOWN)
-    if level == 0 and X is None:
-        odd = [rows[:0] for rows in odd]  # the distances of single rows to their leaf are not known
-    told = describe_clusters(
-        labels,
-        typical,
-        level=level,
-        columns=(*content.columns, *columns),
-        texts=words,
-        names=content.names,
-    )
-    names = _own_names(hierarchy, level, labels, content, cluster_names) or told.names
-    panels = [
-        {
-            "name": names[i],
-            "size": cluster.size,
-            "typical": _labelled(typical[i], content),
-            "odd": _labelled(odd[i], content),
-            "traits": [clean(str(t)) for t in cluster.traits[:_TRAITS]],
-        }
-        for i, cluster in enumerate(told)
-    ]
-    return LevelPanels(names, panels)
+@dataclass(frozen=True, eq=False)
+class ClusterTeller:
+    """Describes clusters by what is known of their rows.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+    X : array-like or None
+        The training rows.
+    content : Content
+    features : tuple of Column
+        Columns of X that have names.
+    cluster_names : str, callable, dict or None
+        Names that users give.
+    """
+
+    hierarchy: Hierarchy
+    X: Any
+    content: Content
+    features: tuple[Column, ...]
+    cluster_names: Any
+
+    @classmethod
+    def of(
+        cls, model: Any, X: Any, rows: Any, content: Content, cluster_names: Any
+    ) -> ClusterTeller:
+        """X as it was given, which may know names of columns, and as checked rows."""
+        features = feature_columns(model, X)
+        return cls(model.hierarchy_, rows, content, features, cluster_names)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All that clusters are compared by."""
+        return (*self.content.columns, *self.features)
+
+    def describe(self, level: int, words: WordCounts | None) -> LevelPanels:
+        """Names and panels of a level."""
+        content = self.content
+        labels = self.hierarchy.labels(level)
+        typical, odd = find_extremes(self.hierarchy, level, self.X, _SHOWN)
+        if level == 0 and self.X is None:
+            # the distances of single rows to their leaf are not known
+            odd = [rows[:0] for rows in odd]
+        told = describe_clusters(
+            labels, typical, level=level, columns=self.columns, texts=words, names=content.names
+        )
+        own = _own_names(self.hierarchy, level, labels, content, self.cluster_names)
+        names = own or told.names
+        panels = [
+            {
+                "name": names[i],
+                "size": cluster.size,
+                "typical": _labelled(typical[i], content),
+                "odd": _labelled(odd[i], content),
+                "traits": [clean(str(t)) for t in cluster.traits[:_TRAITS]],
+            }
+            for i, cluster in enumerate(told)
+        ]
+        return LevelPanels(names, panels)
 
 
 def _labelled(rows: Array, content: Content) -> list[tuple[int, str]]:

@@ -20,7 +20,7 @@ from ...core.arrays import Array
 from ...errors import ModelFileError
 from .names import SavedNames, tidy
 from .sink import to_json
-from .store import CHUNK, FORMAT, VERSION, WIDE_CHUNK, store_id
+from .store_format import CHUNK, FORMAT, VERSION, WIDE_CHUNK, store_id
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(?:/[A-Za-z0-9_]+)*\.(?:json|bin|png)")
 _LARGEST = 200_000_000  # bytes that a file of a store may unpack to

@@ -89,8 +89,6 @@ def _draw_bands(
     pairs = np.stack([labels[0][rows[0]], labels[1][rows[1]]], axis=1)
     pairs, counts = np.unique(pairs, axis=0, return_counts=True)
     used = [bars[0][1].copy(), bars[1][1].copy()]
-    along = np.linspace(0, 1, _CURVE)
-    blend = along * along * (3 - 2 * along)
     for n in np.lexsort(
         (-bars[1][1][pairs[:, 1]], -bars[0][1][pairs[:, 0]])
     ):  # from the top: bands cross the least
@@ -103,11 +101,8 @@ def _draw_bands(
             continue
         upper = [box.y0 + top * box.height for box, top in zip(boxes, tops, strict=True)]
         lower = [high - width * box.height for high, box in zip(upper, boxes, strict=True)]
-        x = ends[0] + along * (ends[1] - ends[0])
-        edges = [a + blend * (b - a) for a, b in (upper, lower)]
-        outline = np.concatenate([np.stack([x, edges[0]], 1), np.stack([x, edges[1]], 1)[::-1]])
         band = Polygon(
-            outline,
+            _outline_band(ends, upper, lower),
             color=colors[pair[0]],
             alpha=0.4,
             linewidth=0,
@@ -115,3 +110,12 @@ def _draw_bands(
             zorder=0,
         )
         figure.add_artist(band)
+
+
+def _outline_band(ends: list[float], upper: list[float], lower: list[float]) -> Array:
+    """Points around a band that leaves both bars level: along its upper edge, back on the other."""
+    along = np.linspace(0, 1, _CURVE)
+    blend = along * along * (3 - 2 * along)
+    x = ends[0] + along * (ends[1] - ends[0])
+    edges = [a + blend * (b - a) for a, b in (upper, lower)]
+    return np.concatenate([np.stack([x, edges[0]], 1), np.stack([x, edges[1]], 1)[::-1]])

@@ -76,13 +76,18 @@ def _make_room(axes: Any, size: tuple[float, float], corner: str) -> None:
 
 
 def _box(axes: Any, size: tuple[float, float], corner: str) -> Box:
-    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    x0, x1 = axes.get_xlim()
+    y0, y1 = axes.get_ylim()
     at = np.array(_CORNERS[corner])
-    low = at * (1 - np.array(size))
-    (left, bottom), (right, top) = low, low + size
+    left, bottom = at * (1 - np.array(size))
     width = x1 - x0
     height = y1 - y0
-    return x0 + left * width, x0 + right * width, y0 + bottom * height, y0 + top * height
+    return (
+        x0 + left * width,
+        x0 + (left + size[0]) * width,
+        y0 + bottom * height,
+        y0 + (bottom + size[1]) * height,
+    )
 
 
 def _size_of(axes: Any, drawn: Any) -> tuple[float, float]:

@@ -51,12 +51,11 @@ def color_by_column(column: Column, theme: Theme) -> RowColors:
     return RowColors(place[column.values], colors, column.name, tuple(entries), column=column)
 
 
-def _sort_key(name: Any) -> tuple[int, float, str]:
+def _sort_key(name: Any) -> tuple[float, str]:
     """Numbers by value, then texts."""
     text = str(name)
-    return (
-        (0, float(text), text) if text.lstrip("-").replace(".", "", 1).isdigit() else (1, 0.0, text)
-    )
+    is_number = text.lstrip("-").replace(".", "", 1).isdigit()
+    return (float(text) if is_number else np.inf, text)
 
 
 def _color_numbers(values: Array, title: str, theme: Theme) -> RowColors:
