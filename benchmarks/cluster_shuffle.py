@@ -35,14 +35,14 @@ def by_folder(client: Any, X: Any, division: Any, folder: str) -> int:
     from nestmap.core.input.validate import row_dtype
     from nestmap.core.progress import Progress
     from nestmap.distributed.fit import _load
+    from nestmap.distributed.level_search import LevelSearch
     from nestmap.distributed.phases import Phases
-    from nestmap.distributed.search import _Level
     from nestmap.distributed.store import Store
     from nestmap.method.neighbors.choice import Search
 
     phases, store = Phases(client, Progress(0)), Store(folder, *X.shape, str(row_dtype(X.dtype)))
     _, hashes, _ = _load(X, phases, store)
-    found, _ = _Level(phases, store, "rows", Search("exact"), False)._spread(
+    found, _ = LevelSearch(phases, store, "rows", Search("exact"), False)._spread(
         division, hashes, hashes
     )
     ends = zip(found.begins[:-1].tolist(), found.begins[1:].tolist(), strict=True)

@@ -28,7 +28,7 @@ import numpy as np
 from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
 from nestmap.method.neighbors.metric import EUCLIDEAN
-from nestmap.views.explore import SavedNames, Server, Store, write_store
+from nestmap.views.explore import MapStore, SavedNames, Server, write_store
 
 _BRANCHING = 4.6  # items per node, as fits of real data have them
 _TOP = 8  # nodes of the top level, about
@@ -120,7 +120,7 @@ def build(n_rows: int, out: Path) -> None:
 
 def serve(folder: Path) -> None:
     """What `nestmap explore` runs, without a run."""
-    server = Server(Store(folder, SavedNames()))
+    server = Server(MapStore(folder, SavedNames()))
     print(server.url, flush=True)
     server.serve_forever()
 
@@ -165,7 +165,7 @@ class Visit:
         return float(self.page.evaluate("window.firstPicture")) / 1000
 
 
-def places(store: Store, n: int, seed: int = 0) -> np.ndarray:
+def places(store: MapStore, n: int, seed: int = 0) -> np.ndarray:
     """Where some random rows lie: more often where there are many."""
     tiles = store.meta["maps"][0]["tiles"]["rows"]
     found = []
@@ -178,7 +178,7 @@ def places(store: Store, n: int, seed: int = 0) -> np.ndarray:
     return np.array(found)
 
 
-def visit(browser: Any, url: str, store: Store) -> None:
+def visit(browser: Any, url: str, store: MapStore) -> None:
     """The first picture, then views at random rows, closer and closer, each with an empty cache."""
     first = Visit(browser, url)
     print(
@@ -231,7 +231,7 @@ def measure(out: Path) -> None:
 
                 with sync_playwright() as playwright:
                     browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
-                    visit(browser, url, Store(out))
+                    visit(browser, url, MapStore(out))
                     browser.close()
             search(url)
             print(

@@ -16,7 +16,7 @@ import pytest
 from conftest import digits
 
 from nestmap import HNNE
-from nestmap.views.explore import SavedNames, Server, Store, write_store
+from nestmap.views.explore import MapStore, SavedNames, Server, write_store
 from nestmap.views.explore.bundle import Page
 
 N = 400
@@ -56,7 +56,7 @@ def given_store(tmp_path: Path, original: Path) -> Path:
 
 @pytest.fixture(name="server")
 def given_server(store: Path) -> Iterator[Server]:
-    with_names = Server(Store(store, SavedNames(store.parent / "names.json")))
+    with_names = Server(MapStore(store, SavedNames(store.parent / "names.json")))
     with_names.start()
     yield with_names
     with_names.stop()

@@ -22,7 +22,7 @@ from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
 from nestmap.method.hierarchy.typical import find_extremes, find_typical
 from nestmap.method.neighbors.metric import EUCLIDEAN
-from nestmap.views.explore import Store, write_store
+from nestmap.views.explore import MapStore, write_store
 from nestmap.views.explore.content import as_cells, check_content
 from nestmap.views.explore.order import ROWS, TreeOrder
 from nestmap.views.explore.panels import count_some, feature_columns, named_levels
@@ -324,7 +324,7 @@ def test_regions_of_another_tree_are_not_ours(tmp_path: Path) -> None:
 def test_another_value_in_any_file_gives_another_store(tmp_path: Path) -> None:
     names = [f"no {i}" for i in range(N)]
     stores = [
-        Store(write_store(tmp_path / str(i), fitted(), names=given))
+        MapStore(write_store(tmp_path / str(i), fitted(), names=given))
         for i, given in enumerate((names, names, [*names[:-1], "other"]))
     ]
     assert stores[0].id == stores[1].id != stores[2].id
@@ -502,7 +502,7 @@ def test_hostile_values_become_short_texts(tmp_path: Path) -> None:
     for k in files.meta["named_levels"]:
         assert max(map(len, files.json(f"names/{k}.json"))) <= 60
     assert all(len(column["name"]) <= 100 for column in files.meta["columns"])
-    Store(files.folder)
+    MapStore(files.folder)
 
 
 def test_texts_without_words_name_nothing(tmp_path: Path) -> None:

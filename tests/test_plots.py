@@ -25,7 +25,7 @@ from nestmap.views.plots.colors import (
     to_oklab,
     to_rgb,
 )
-from nestmap.views.plots.places import find_anchors, find_inland, place_boxes
+from nestmap.views.plots.label_boxes import find_anchors, find_inland, place_boxes
 from nestmap.views.plots.rows import color_by_quality, find_column
 from nestmap.views.plots.shading import Window, shade_points
 from nestmap.views.plots.tree import fit_text, place_nodes

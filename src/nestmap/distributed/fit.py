@@ -25,9 +25,9 @@ from ..method.neighbors.metric import known_metric
 from ..model.plan import ON_DISK, ClusterPlan, Plan
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
+from .leaf_places import ClusterRows, place_bytes
 from .merge import PER_ITEM, ROUNDS
 from .phases import Phases, chunk_advice
-from .places import ClusterRows, place_bytes
 from .results import Chunks
 from .search import ClusterSearch, is_searched
 from .store import BLOCK_BYTES, NUMBERS_BYTES, Store

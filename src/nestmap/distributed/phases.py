@@ -56,13 +56,13 @@ class Phases:
                 f"or client.register_plugin(distributed.PipInstall(['nestmap=={__version__}'])) "
                 f"({error})"
             ) from error
-        others = sorted({version for version, _, _ in found.values()} - {__version__})
+        others = sorted({worker.version for worker in found.values()} - {__version__})
         if others:
             raise RuntimeError(
                 f"workers have nestmap {', '.join(others)}, this process {__version__}: "
                 "install the same everywhere"
             )
-        limits = [limit // max(1, n_threads) for _, limit, n_threads in found.values() if limit]
+        limits = [each.memory // max(1, each.n_threads) for each in found.values() if each.memory]
         return min(limits) if limits else None
 
     def _ask_workers(self, function: Any, *arguments: Any) -> dict[str, Any]:

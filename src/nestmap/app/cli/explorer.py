@@ -18,10 +18,10 @@ _PORT = 8642
 
 def run_explore(options: Namespace) -> None:
     """`nestmap explore`."""
-    from ..runs.folder import Run
+    from ..runs.folder import RunFolder
 
     talk = Talk(options.quiet, options.json)
-    run = Run(options.run)
+    run = RunFolder(options.run)
     store = _open(options, talk, run, options.rebuild)
     try:
         server = _listen(store, options.host, options.port, options.token)

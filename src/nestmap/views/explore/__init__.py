@@ -2,16 +2,16 @@
 
 from .bundle import write_site
 from .explorer import Explorer, explore, export
+from .map_store import MapStore
 from .names import SavedNames
-from .reading import Store
 from .server import Server
 from .store import write_store
 
 __all__ = [
     "Explorer",
+    "MapStore",
     "SavedNames",
     "Server",
-    "Store",
     "explore",
     "export",
     "write_site",

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from ..._version import __version__
 from ...errors import ModelFileError
 from .asked import chosen_encoding, host_name, origin_host
-from .reading import MOST_HITS, unpack
+from .map_store import MOST_HITS, unpack
 from .visits import Visit
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ...method.hierarchy.naming import describe_levels, names_for_map
 from .backend import unit_of
 from .colors import Theme
 from .key import Box
-from .places import find_anchors, find_inland, place_boxes
+from .label_boxes import find_anchors, find_inland, place_boxes
 
 _MOST_ROWS = 200_000  # that anchors are found on
 _MOST_NAMES = 60  # of a level, those of the largest clusters

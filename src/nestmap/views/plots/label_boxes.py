@@ -16,7 +16,7 @@ _TRIED = 200  # rows of a cluster: which of them lies farthest inland?
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedBoxes:
     """Centres of boxes, and which of them have a place."""
 
     centres: Array  # (n, 2)
@@ -30,7 +30,7 @@ def place_boxes(
     frame: Sequence[float],
     taken: Sequence[Sequence[float]] = (),
     farthest: float = 3.2,
-) -> Placed:
+) -> PlacedBoxes:
     """Boxes of given sizes near their anchors, without overlap; the first come before the others.
 
     Parameters
@@ -71,7 +71,7 @@ def place_boxes(
                 x, y = centres[i]
                 boxes = np.vstack([boxes, [x - half[0], x + half[0], y - half[1], y + half[1]]])
                 break
-    return Placed(centres, shown, moved)
+    return PlacedBoxes(centres, shown, moved)
 
 
 def _overlap(centres: Array, half: Array, boxes: Array) -> Array:

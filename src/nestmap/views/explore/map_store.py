@@ -56,7 +56,7 @@ def _sound(folder: Path, what: str) -> Iterator[None]:
         ) from error
 
 
-class Store:
+class MapStore:
     """The files of a store, unpacked or as they are; nothing is loaded whole.
 
     Raises ModelFileError for a folder that is no store, or one that was damaged.

@@ -75,7 +75,7 @@ class LeafFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedLeaves:
     """Rows of some leaves, and how these place new ones."""
 
     positions: Array  # of items, leaf by leaf
@@ -95,7 +95,7 @@ def project_block(store: Store, by: LinearMap | RandomMap, part: tuple[int, int]
 @keeps_pages
 def place_leaves(
     store: Store, source: RowFile, files: LeafFiles, leaves: tuple[int, int], cuts: Array
-) -> Placed:
+) -> PlacedLeaves:
     """Places of the rows of some leaves; `cuts`: where runs of leaves begin and end among them."""
     first, last = leaves
     view = store.load("leaves")
@@ -109,18 +109,18 @@ def place_leaves(
         own = grouping.order
         counts = files.counts.read(items.start, items.stop)[:, 0]
         distinct = DistinctRows(own, counts, grouping, own)
-    centres, anchors, around = _surroundings(files, first, last)
+    near = Surroundings.of(files, first, last)
     project = Projection(points, view["mean"], view["directions"])
     n = last - first
-    some = Leaves(project, files.n_components, centres, grouping, distinct, np.arange(n), cuts)
+    some = Leaves(project, files.n_components, near.centres, grouping, distinct, np.arange(n), cuts)
     members = np.repeat(np.arange(n), np.diff(starts))
-    frames = some.frames(members, anchors, around, 1)
+    frames = some.frames(members, near.anchors, near.around, 1)
     nearest = files.nearest.read(first, last)[:, 0]
     alone = None if distinct is None else distinct.alone
     placement = fit_balls(
-        frames, grouping, anchors[:n], nearest, float(view["radius"]), alone=alone
+        frames, grouping, near.anchors[:n], nearest, float(view["radius"]), alone=alone
     )
-    return Placed(
+    return PlacedLeaves(
         placement.settle(members, frames.offsets),
         placement.scales,
         placement.maps,
@@ -128,20 +128,26 @@ def place_leaves(
     )
 
 
-def _surroundings(files: LeafFiles, first: int, last: int) -> tuple[Array, Array, Array]:
-    """Centres and anchors of some leaves and, behind them, of those around; and which these are."""
-    around = files.around.read(first, last)
-    inside = (around >= first) & (around < last)
-    others = np.unique(around[~inside])
-    centres, anchors = (
-        np.concatenate([file.read(first, last), file.take(others)])
-        for file in (files.centres, files.anchors)
-    )
-    return (
-        centres,
-        anchors,
-        np.where(inside, around - first, last - first + np.searchsorted(others, around)),
-    )
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Some leaves and, behind them, those around them."""
+
+    centres: Array
+    anchors: Array
+    around: Array  # of each of these leaves, by places in the two above
+
+    @classmethod
+    def of(cls, files: LeafFiles, first: int, last: int) -> Surroundings:
+        """Of the leaves first to last in the order of the tree."""
+        around = files.around.read(first, last)
+        inside = (around >= first) & (around < last)
+        others = np.unique(around[~inside])
+        centres, anchors = (
+            np.concatenate([file.read(first, last), file.take(others)])
+            for file in (files.centres, files.anchors)
+        )
+        behind = last - first + np.searchsorted(others, around)
+        return cls(centres, anchors, np.where(inside, around - first, behind))
 
 
 def place_bytes(row_bytes: int, n_components: int, n_columns: int) -> int:
@@ -219,7 +225,7 @@ class ClusterRows:
 
     def _place(
         self, files: LeafFiles, source: Source, leaves: Leaves, starts: Array, homes: Array
-    ) -> Placed:
+    ) -> PlacedLeaves:
         """What the tasks give, in order of rows and leaves; `homes`: the home part of each run."""
         each = place_bytes(self.store.rows.row_bytes, files.n_components, files.n_columns)
         most = max(1, BLOCK_BYTES // each)
@@ -240,7 +246,7 @@ class ClusterRows:
         futures = self.phases.submit("place", place_leaves, arguments)
         n = files.n_leaves
         d = files.n_components
-        out = Placed(
+        out = PlacedLeaves(
             np.empty((files.n_items, d)),
             np.empty(n),
             np.empty((n, d, files.n_columns), dtype=np.float16),
