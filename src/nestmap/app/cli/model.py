@@ -47,7 +47,8 @@ def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
 
     layout = layout_settings(given.get("layout", "auto"), n_components)
     own = layout.get_params(deep=False)
-    return layout.set_params(**{name: given[name] for name in own if name in given})
+    layout.set_params(**{name: given[name] for name in own if name in given})
+    return layout
 
 
 def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:

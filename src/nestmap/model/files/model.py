@@ -141,7 +141,7 @@ def _read(reader: Reader, n_threads: int) -> SavedModel:
 def _parameters_record(
     writer: Writer, parameters: Mapping[str, Any], n_rows: int
 ) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in parameters.items():
         if isinstance(value, LayoutSettings):
             own = _parameters_record(writer, value.get_params(deep=False), n_rows)
