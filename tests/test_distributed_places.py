@@ -72,9 +72,7 @@ def test_places_by_tasks(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{"metric": "cosine", "detail": "leaves"}, {"metric": "correlation"}]
-)
+@pytest.mark.parametrize("options", [{"metric": "cosine"}, {"metric": "correlation"}])
 def test_other_metrics(client: Any, parts: None, told: list[Phases], options: Any) -> None:
     options = {"layout": "descent"} | options
     same(make_hnne(**options).fit(X), make_hnne(**options).fit(ROWS))
