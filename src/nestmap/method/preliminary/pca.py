@@ -12,11 +12,14 @@ from ...core.arrays import Array, blocks
 from ...core.points.point_set import power_of_two
 from ...core.threads import map_blocks, single_threaded_blas
 from .eigen import leading_eigenvectors
-from .maps import BLOCK_VALUES, LinearMap
+from .maps import VALUES_PER_READ, LinearMap
 
-_STRIPES = 4  # running sums over X: as many threads can add …
-_WIDE = 4096  # … up to this many columns, since each may be a covariance matrix
-_LEAST = 2.0**-1020  # a smaller standard deviation has no inverse
+# running sums over X: so many threads can add at once, up to so many columns, as each sum may be a
+# covariance matrix
+_PARTIAL_SUMS = 4
+_MAX_SHARED_COLUMNS = 4096
+# standard deviation of a column: the inverse of a smaller one overflows
+_MIN_DEVIATION = 2.0**-1020
 
 
 def fit_pca(
@@ -67,8 +70,8 @@ def fit_pca(
 def _sum_over_rows(X: Array, term: Callable[[slice], Array], n_threads: int) -> Array:
     """The sum of term(rows of a block), in an order that no number of threads changes."""
     n, width = X.shape
-    parts = blocks(n, width, values=max(BLOCK_VALUES, 512 * width))
-    n_stripes = min(len(parts), _STRIPES if width <= _WIDE else 1)
+    parts = blocks(n, width, values=max(VALUES_PER_READ, 512 * width))
+    n_stripes = min(len(parts), _PARTIAL_SUMS if width <= _MAX_SHARED_COLUMNS else 1)
 
     def stripe(first: int) -> Array:
         return np.asarray(sum(term(part) for part in parts[first::n_stripes]))
@@ -101,7 +104,7 @@ def inverse_spreads(X: Any, mean: Array, n_threads: int, counts: Array) -> Array
             n_threads,
         )
     spread = np.sqrt(squares / X.shape[0])
-    varies = spread > np.maximum(1e-12 * np.abs(unit * mean), unit * _LEAST)
+    varies = spread > np.maximum(1e-12 * np.abs(unit * mean), unit * _MIN_DEVIATION)
     return np.where(varies, unit / np.where(varies, spread, 1.0), 1.0)
 
 
