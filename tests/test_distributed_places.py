@@ -28,7 +28,7 @@ X = da.from_array(ROWS, chunks=(700, 10))
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Phases]:
     """Some ten runs of leaves and about as many tasks; the phases of each fit."""
-    monkeypatch.setattr(local, "_RUN", 3000)
+    monkeypatch.setattr(local, "_VALUES_PER_RUN", 3000)
     monkeypatch.setattr(leaf_places, "BLOCK_BYTES", 30_000)
     found: list[Phases] = []
 
