@@ -5,7 +5,7 @@ which one is better?
 
 reads each set on 2 workers with 1 thread and 1.5 GB each, finds the part of each row by the same
 cells, brings the rows of a part together and reads them once. Each way in a process of its own;
-docs/cluster.md has the numbers.
+Prints a line per run.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ import numpy as np
 
 from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
+from nestmap.method.neighbors.metric import EUCLIDEAN
 from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.names import SavedNames
 from nestmap.views.explore.server import Server
@@ -77,7 +78,7 @@ def make_model(n_rows: int, seed: int = 0) -> Any:
         levels.append(Level(centre, below, own, 1.0, 1.0))
     label = next(k for k, level in enumerate(levels) if level.n_nodes <= 200)
     return SimpleNamespace(
-        hierarchy_=Hierarchy(tuple(levels), "euclidean"),
+        hierarchy_=Hierarchy(tuple(levels), EUCLIDEAN),
         embedding_=places,
         label_level_=label,
         layout_=SimpleNamespace(kind="islands"),

@@ -569,12 +569,11 @@ class TestOptions:
     def test_every_parameter_is_an_option_with_its_default(self) -> None:
         """Of HNNE and, where they have names of their own, of the settings of its layouts."""
         found = {"like": None}
-        for home in (HNNE, *(getattr(nestmap, name, None) for name in ("Islands", "Descent"))):
-            for name, each in signature(home).parameters.items() if home else ():
+        for home in (HNNE, nestmap.Islands, nestmap.Descent, nestmap.Mosaic):
+            for name, each in signature(home).parameters.items():
                 assert found.setdefault(name, each.default) == each.default, name
         for name in ("callback", "verbose", "work_dir", "n_jobs"):  # set in another way
             found.pop(name)
-        found.pop("standardize", None)  # on its way out of the library
         assert [found.pop("n_components")] == next(o.default for o in FIT if o.flag == "--dims")
         assert found == {name: option.default for name, option in MODEL_OPTIONS.items()}
         options = make_parser().parse_args(["fit", "x", "-o", "y"])
@@ -639,14 +638,27 @@ class TestOptions:
         assert (
             found["metric"] == "minkowski"
             and found["metric_params"] == {"p": 3}
-            and found["radius"] == 0.25
+            and found["layout__radius"] == 0.25
         )
-        assert found["inflate"] is True and found["random_state"] == 5 and found["n_jobs"] == 1
-        np.testing.assert_array_equal(found["preliminary"], X[:, 20:22])
+        assert found["layout__inflate"] is True and found["layout__random_state"] == 5
+        assert found["n_jobs"] == 1
+        np.testing.assert_array_equal(found["layout__preliminary"], X[:, 20:22])
+
+    def test_options_of_layouts_that_are_not_laid_out_are_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        np.save(tmp_path / "x.npy", X)
+        out = ("-o", tmp_path / "run", "--quiet")
+        here("fit", tmp_path / "x.npy", *out, "--arrangement", "global", code=2)
+        said = capsys.readouterr().err
+        assert "--arrangement global is for --layout descent, and this is --layout islands" in said
+        here("fit", tmp_path / "x.npy", *out, "--dims", "2,3", "--arrangement", "global")
+        layouts = [entry["layout"] for entry in RunFolder(tmp_path / "run").record["maps"]]
+        assert layouts == ["islands", "descent"]
 
     def test_the_page_is_that_of_the_code(self) -> None:
-        page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-        assert page == render(), "python -m nestmap.app.cli.reference > docs/command-line.md"
+        page = (ROOT / "docs" / "use" / "command-line.md").read_text(encoding="utf-8")
+        assert page == render(), "python -m nestmap.app.cli.reference > docs/use/command-line.md"
 
     def test_the_command_is_installed(self) -> None:
         assert 'nestmap = "nestmap.app.cli:main"' in (ROOT / "pyproject.toml").read_text()

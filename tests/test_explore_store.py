@@ -21,6 +21,7 @@ from nestmap import HNNE
 from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
 from nestmap.method.hierarchy.typical import find_extremes, find_typical
+from nestmap.method.neighbors.metric import EUCLIDEAN
 from nestmap.views.explore.content import as_cells, check_content
 from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.order import ROWS, TreeOrder
@@ -364,7 +365,7 @@ def random_tree(rng: np.random.Generator, n_rows: int, n_levels: int) -> Hierarc
         rng.shuffle(members)
         below = np.bincount(members, below, n).astype(np.int64)
         levels.append(Level(np.zeros((n, 1)), below, members, 1.0, 1.0))
-    return Hierarchy(tuple(levels), "euclidean")
+    return Hierarchy(tuple(levels), EUCLIDEAN)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 400), st.integers(1, 6), st.integers(1, 40))

@@ -21,7 +21,7 @@ from ..core.progress import Progress
 from ..errors import MemoryBudgetError
 from ..method.arrangement import n_columns
 from ..method.neighbors import check_metric
-from ..method.neighbors.row_metric import ROW_METRICS
+from ..method.neighbors.metric import known_metric
 from ..model.plan import ON_DISK, ClusterPlan, Plan
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
@@ -38,14 +38,14 @@ FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
-def fit_chunks(model: Any, X: Any, client: Any = None) -> None:
+def fit_chunks(model: Any, X: Any, client: Any = None, like: Any = None) -> None:
     """Fit a model to a dask array or frame, on the workers of a client (None: the active one)."""
     client = active_client() if client is None else client
     with client.as_current():  # lengths of frames are counted there, too
-        _fit_on(client, model, X)
+        _fit_on(client, model, X, like)
 
 
-def _fit_on(client: Any, model: Any, X: Any) -> None:
+def _fit_on(client: Any, model: Any, X: Any, like: Any) -> None:
     progress = Progress(model.verbose, model.callback)
     names = feature_names(X)
     X = row_chunks(X)
@@ -71,7 +71,7 @@ def _fit_on(client: Any, model: Any, X: Any) -> None:
         if store is not None and n_parts > 1:
             search = ClusterSearch(phases, store, room, n_parts, unit)
         work = None if store is None else ClusterRows(phases, store, unit)
-        fitted = model._fit_rows(rows, progress, plan, hashes, search, work=work)
+        fitted = model._fit_rows(rows, progress, plan, hashes, search, like, work=work)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
         kept = None if model.work_dir is None else str(model._folder().resolve())
@@ -199,11 +199,11 @@ def _per_row(X: Any, method: str) -> int:
 def _check_metric(model: Any, width: int) -> None:
     """Raise for a metric that cannot be, before the rows are read."""
     metric = model.metric
-    if isinstance(metric, str) and metric == "precomputed":
+    if known_metric(metric).takes_distances:
         raise ValueError(
             "metric='precomputed': a matrix of distances must be in memory; pass X.compute()"
         )
-    if metric not in ROW_METRICS:  # whose parameters come from the rows
+    if not known_metric(metric).changes_rows:  # whose parameters come from the rows
         check_metric(metric, np.eye(2, width), model.metric_params)
 
 

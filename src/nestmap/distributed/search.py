@@ -13,10 +13,11 @@ from typing import Any
 
 from ..core.arrays import Array
 from ..core.points.duplicates import hash_points
-from ..core.points.point_set import NATIVE_METRICS, make_points
+from ..core.points.point_set import make_points
 from ..core.points.reduce import Reducer
 from ..method.neighbors import Found
 from ..method.neighbors.choice import decide
+from ..method.neighbors.metric import Metric
 from ..method.run import Run
 from .division import LISTED, number_of_parts, per_row
 from .level_search import LevelItems, LevelSearch
@@ -39,7 +40,7 @@ class ClusterSearch:
 
     def __call__(
         self,
-        metric: Any,
+        metric: Metric,
         run: Run,
         k: int,
         items: Any,
@@ -50,7 +51,7 @@ class ClusterSearch:
         """First neighbours of items below level k; None if one machine has room (see `Finder`)."""
         if self._parts(items, "approximate") < 2:  # whatever the method
             return None
-        search = decide(items, metric, run.search(k))
+        search = decide(items, metric.name, run.search(k))
         n_parts = self._parts(items, search.method)
         if n_parts < 2:
             return None
@@ -63,7 +64,8 @@ class ClusterSearch:
             hashes = hash_points(items, run.n_threads)
         assert hashes is not None
         level = LevelSearch(self.phases, store, f"level {k}", search, store is not self.store)
-        points = make_points(items, metric, n_threads=run.n_threads, unit=None if k else self.unit)
+        unit = None if k else self.unit
+        points = make_points(items, metric.name, n_threads=run.n_threads, unit=unit)
         done = level.find(LevelItems(points, keys, hashes), n_parts, reducer, run)
         found = Found(done.neighbors, None, done.merge.division.reducer)
         if PER_ITEM * store.n > self.room:
@@ -76,8 +78,6 @@ class ClusterSearch:
         return number_of_parts(n, per_row(n, width, items.dtype, method), self.room, method)
 
 
-def is_searched(metric: Any, method: str) -> bool:
+def is_searched(metric: Metric, method: str) -> bool:
     """Whether parts can be searched: metrics with kernels, where neighbours are not given."""
-    return (
-        method in ("exact", "approximate") and isinstance(metric, str) and metric in NATIVE_METRICS
-    )
+    return method in ("exact", "approximate") and metric.has_kernels

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Array
+from ..core.habits import refuse_habits
 from ..core.input.memory import memory_budget
 from ..core.input.source import RowSource, load_rows, open_rows
 from ..core.input.training import OPTIONS, assign_fitted, read_new, read_training
@@ -23,8 +25,8 @@ from ..core.threads import resolve_n_jobs
 from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
 from ..method.hierarchy import HierarchySummary
-from ..method.layout import Audit, Islands, audit_layout, summarize_map
-from ..method.neighbors import accepts_sparse, check_metric, given_neighbors
+from ..method.layout import Audit, IslandsLayout, LayoutSettings, audit_layout, summarize_map
+from ..method.neighbors import check_metric, given_neighbors, known_metric
 from ..method.neighbors.given import given_lists
 from ..method.placement import RowTable, warn_of_far_rows
 from ..method.run import Run
@@ -65,35 +67,13 @@ class HNNE(
         What the levels above the leaves are: communities of the rows' own neighbour graph, on
         several scales, or components of first neighbours of centroids (the paper's).
         docs/clusters.md compares them.
-    layout : {'auto', 'islands', 'descent', 'mosaic'}
+    layout : {'auto', 'islands', 'descent', 'mosaic'}, Islands, Descent or Mosaic
         How much room clusters get: islands by t-SNE's forces, coarse to fine along the hierarchy
         (2-D only); balls around their centres (the paper's, the strongest promise); or regions that
         fill the picture, area by number of rows (2-D only). 'auto': islands in 2-D, else descent.
-        docs/layouts.md compares them. The paper's own map is hierarchy='first_neighbors',
-        layout='descent', arrangement='global'.
-    detail : {'auto', 'leaves', 'rows'}
-        For the islands. The finest that forces act on: leaves, whose rows lie around them in balls
-        as in the descent, or rows. 'auto': rows up to 100,000 of them.
-    tightness : float
-        For the islands. 1 is about t-SNE's balance of attraction and repulsion; more makes smaller
-        islands with wider seas, as UMAP's are; `relayout` changes it in moments.
-    radius : float
-        For layout='descent', and for leaves of islands. A cluster's members move into a ball with
-        this fraction of the distance to the nearest other cluster. At most 0.2 guarantees that
-        nothing crosses over in a descent (Lemma 1; see `audit`).
-    arrangement : {'auto', 'local', 'global'}
-        How the members of a cluster lie relative to each other: by the cluster's own principal
-        components, turned towards its neighbours, or by the preliminary embedding (the paper's
-        map). 'auto' is the more faithful one: local up to 8 components, global beyond
-        (docs/arrangement.md).
-    preliminary : {'pca_centroids', 'pca', 'random_projection', 'random'} or array
-        Where points lie relative to each other before the descent: PCA fitted on about a thousand
-        centroids (the paper's), on all rows, a random projection, random coordinates, or given
-        coordinates of shape (n_rows, n_components). With a local arrangement it only places the
-        clusters of the top level.
-    inflate : bool
-        Stretch squeezed clusters, as the authors' code does (arrangement='global' in 2-D and 3-D
-        only). It fills more of the picture and is a little less faithful (docs/arrangement.md).
+        A name is short for the settings of that layout with their defaults: `Descent(radius=0.2)`
+        and `Islands(tightness=2)` are others. docs/layouts.md compares the layouts. The paper's own
+        map is hierarchy='first_neighbors', layout=Descent(arrangement='global').
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring
@@ -101,6 +81,9 @@ class HNNE(
         a pair (indices, distances), or a sparse matrix of distances (docs/distances.md).
     target_recall : float
         For the approximate search: the share of rows whose neighbour is to be the true one.
+    new_points : {'centroid', 'neighbor'}
+        Which cluster a new row joins: that of the nearest level-0 centroid (the paper's rule), or
+        that of the nearest training row (keeps the training data).
     max_memory : int, str or None
         Bytes that a fit may use beyond X, such as '4GB'. None: 60% of what the machine or the
         container has to give. See `plan`.
@@ -110,21 +93,10 @@ class HNNE(
     callback : callable or None
         Called with a `ProgressEvent` (stage, share, seconds, seconds_left) up to ten times a
         second.
-    random_state : int, RandomState or None
-        Used by the random preliminary embeddings only.
     n_jobs : int or None
         Threads; None means all cores. The result does not depend on it.
     verbose : int
         1 tells the stages and their progress on stderr.
-    standardize : bool
-        Scale features to unit variance before PCA (the hierarchy always uses X as it is).
-    new_points : {'centroid', 'neighbor'}
-        Which cluster a new row joins: that of the nearest level-0 centroid (the paper's rule), or
-        that of the nearest training row (keeps the training data).
-    like : HNNE, path or None
-        A fitted model, or the file of one, that shares rows with the data: the new map lies on its
-        map, and clusters that are the same keep their numbers (docs/living.md). Used by `fit`
-        alone: files, and pickles of fitted models, are without it.
 
     Attributes
     ----------
@@ -135,7 +107,7 @@ class HNNE(
         Clusters of the level `label_level_`, which a rule picks (`Hierarchy.default_level`,
         docs/levels.md): `hierarchy_.summary()` shows the others.
     label_level_ : int
-    layout_ : Islands, Descent or Mosaic
+    layout_ : IslandsLayout, DescentLayout or MosaicLayout
         Leaves, anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
     neighbor_report_ : NeighborReport
         How the first neighbours of the rows were found.
@@ -158,7 +130,9 @@ class HNNE(
     ((1, 2), (1,))
     """
 
-    def fit(self, X: Any, y: Any = None, *, ids: Any = None, client: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, like: Any = None, ids: Any = None, client: Any = None
+    ) -> Self:
         """Build the hierarchy of X and its map; y is ignored (classes: see `plot` and `metrics`).
 
         A fit that fails or is interrupted changes nothing.
@@ -171,12 +145,16 @@ class HNNE(
             they are large (see work_dir). Dask arrays and frames are fitted on the workers of the
             active `distributed` client (docs/cluster.md); `embedding_` and `labels_` are then dask
             arrays.
+        like : HNNE or path, optional
+            A fitted model, or the file of one, that shares rows with X: the new map lies on its
+            map, and clusters that are the same keep their numbers (docs/living.md).
         ids : pair of sequences, optional
             With `like`: names of its rows and names of the rows of X, each name once on its side.
             None: rows are matched by their values.
         client : distributed.Client, optional
             Of dask arrays and frames: the client whose workers fit them; None: the active one.
         """
+        _check_like(like)
         if is_dask(X):
             if ids is not None:
                 raise ValueError(
@@ -185,7 +163,7 @@ class HNNE(
             # here and below: not needed by those who have no dask
             from ..distributed.fit import fit_chunks
 
-            fit_chunks(self, X, client)
+            fit_chunks(self, X, client, like)
             return self
         if client is not None:
             raise ValueError(
@@ -203,7 +181,7 @@ class HNNE(
         X, features = read_training(
             self, source, budget.size, self._folder(), progress.share, n_threads
         )
-        self._assign(self._fit_rows(X, progress, plan, ids=ids), features)
+        self._assign(self._fit_rows(X, progress, plan, like=like, ids=ids), features)
         progress.note("done")
         return self
 
@@ -214,6 +192,7 @@ class HNNE(
         plan: Plan | None,
         hashes: Array | None = None,
         search: Any = None,
+        like: Any = None,
         ids: Any = None,
         work: RowWork | None = None,
     ) -> FittedMap:
@@ -223,7 +202,7 @@ class HNNE(
         """
         self._check_parameters(X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
-        old = self._old_map(X, ids, hashes, n_threads)
+        old = self._old_map(X, like, ids, hashes, n_threads)
         metric = check_metric(self.metric, X, self.metric_params)
         given = (
             None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
@@ -249,25 +228,23 @@ class HNNE(
             kind=self.hierarchy,
             lists=lists,
         )
-        settings = self._settings(X.shape[0], self._draw_seed())
+        settings = self._settings(X.shape[0], self._layout().draw_seed())
         if old is not None:
             tree = old.renumber(tree)
             settings = old.settings(tree.hierarchy, settings)
         return fit_map(X, tree, settings, run, work, graph)
 
-    def _old_map(self, X: Any, ids: Any, hashes: Array | None, n_threads: int) -> OldMap | None:
+    def _old_map(
+        self, X: Any, like: Any, ids: Any, hashes: Array | None, n_threads: int
+    ) -> OldMap | None:
         """What `like` says of the rows of X."""
-        if self.like is None:
+        if like is None:
             if ids is not None:
                 raise ValueError(
-                    "ids: names of rows are for HNNE(like=old).fit(X, ids=(old names, new names))"
+                    "ids: names of rows are for fit(X, like=old, ids=(old names, new names))"
                 )
             return None
-        old = (
-            self.like
-            if isinstance(self.like, HNNE)
-            else HNNE._restore(read_model(self.like, n_threads))
-        )
+        old = like if isinstance(like, HNNE) else HNNE._restore(read_model(like, n_threads))
         dims = old._fitted.layout.positions.shape[1]
         n_columns = old.n_features_in_
         if dims != self.n_components:
@@ -376,9 +353,11 @@ class HNNE(
         metric = check_metric(self.metric, X, self.metric_params)
         return self._plan(X, metric, memory_budget(self.max_memory), n_rows)
 
-    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None, client: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, *, like: Any = None, ids: Any = None, client: Any = None
+    ) -> Any:
         """`fit(X).embedding_`, as an array of your own (of a dask array, a dask array)."""
-        found = self.fit(X, y, ids=ids, client=client).embedding_
+        found = self.fit(X, y, like=like, ids=ids, client=client).embedding_
         return found if is_dask(X) else np.array(found)
 
     def transform(self, X: Any, return_distance: bool = False) -> Any:
@@ -460,45 +439,37 @@ class HNNE(
         warn_of_far_rows(distances, self.far_distance_)
         return np.asarray(label_of[leaves])
 
-    def relayout(self, X: Any = None, **parameters: Any) -> HNNE:
+    @refuse_habits
+    def relayout(
+        self,
+        X: Any = None,
+        *,
+        layout: Any = None,
+        n_components: int | None = None,
+        callback: Any = None,
+        verbose: int | None = None,
+    ) -> HNNE:
         """Another fitted model on the same hierarchy, at a fraction of a fit's cost.
 
         Parameters
         ----------
         X : the training rows
             Needed only by a model that was loaded from a file.
-        **parameters
-            New values for n_components, layout, detail, tightness, radius, arrangement,
-            preliminary, inflate, standardize or random_state.
+        layout, n_components, callback, verbose
+            As of the class; None: as they are.
 
         Examples
         --------
         >>> from sklearn.datasets import load_digits
+        >>> from nestmap import Descent
         >>> model = HNNE().fit(load_digits().data)
-        >>> model.relayout(n_components=3, radius=0.2).embedding_.shape
+        >>> model.relayout(n_components=3, layout=Descent(radius=0.2)).embedding_.shape
         (1797, 3)
         """
         check_is_fitted(self)
-        allowed = (
-            "n_components",
-            "layout",
-            "detail",
-            "tightness",
-            "radius",
-            "arrangement",
-            "preliminary",
-            "inflate",
-            "standardize",
-            "random_state",
-            "verbose",
-            "callback",
-        )
-        wrong = [name for name in parameters if name not in allowed]
-        if wrong:
-            raise ValueError(
-                f"relayout cannot change {wrong[0]!r}, only {', '.join(allowed)}; fit a new model"
-            )
-        other = type(self)(**{**self.get_params(deep=False), **parameters})
+        changed = dict(layout=layout, n_components=n_components, callback=callback, verbose=verbose)
+        changed = {name: value for name, value in changed.items() if value is not None}
+        other = self._unfitted(changed)
         progress = Progress(other.verbose, other.callback)
         n_threads = resolve_n_jobs(other.n_jobs)
         X = self._fitted.X if X is None else self._training_rows(X, n_threads)
@@ -509,8 +480,13 @@ class HNNE(
             )
         refuse_far_centroids(self.hierarchy_, X, n_threads)
         other._check_parameters(X.shape[0])
-        seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
-        settings = other._settings(X.shape[0], seed, self._known_start(parameters))
+        chosen = other._layout()
+        is_seeded = layout is not None and chosen.random_state is not None
+        seed = chosen.draw_seed() if is_seeded else self._fitted.seed
+        start = self.layout_.first if isinstance(self.layout_, IslandsLayout) else None
+        settings = other._settings(
+            X.shape[0], seed, None if start is None or len(start) == 0 else start
+        )
         fitted = fit_map(
             X, self._fitted.tree, settings, Run(n_threads, progress), graph=self._fitted.graph
         )
@@ -519,11 +495,12 @@ class HNNE(
         )
         return other
 
-    def _known_start(self, changed: dict[str, Any]) -> Array | None:
-        """Where the islands' first level lies, unless what it depends on has changed."""
-        decisive = ("n_components", "preliminary", "standardize", "random_state")
-        known = isinstance(self.layout_, Islands) and not any(name in changed for name in decisive)
-        return self.layout_.first if known and len(self.layout_.first) else None
+    def _unfitted(self, changed: dict[str, Any]) -> Self:
+        """The same estimator with other parameters; settings of its layout are its own."""
+        parameters = {**self.get_params(deep=False), **changed}
+        if isinstance(parameters["layout"], LayoutSettings):
+            parameters["layout"] = clone(parameters["layout"])
+        return type(self)(**parameters)
 
     def _training_rows(self, X: Any, n_threads: int) -> Any:
         """X, checked to be the rows of the fit."""
@@ -627,8 +604,7 @@ class HNNE(
         assert isinstance(saved.fitted, FittedMap)
         hierarchy = saved.fitted.tree.hierarchy
         level = saved.extra.get("label_level")
-        # older files do not say it
-        model = cls(**{"hierarchy": hierarchy.kind, **saved.parameters})
+        model = cls(**saved.parameters)
         if not isinstance(level, int) or not 0 <= level < hierarchy.n_levels:
             raise ModelFileError(
                 f"label_level={level!r}: there are levels 0 to {hierarchy.n_levels - 1}"
@@ -660,11 +636,22 @@ class HNNE(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = accepts_sparse(self.metric)
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
+        metric = known_metric(self.metric)
+        tags.input_tags.sparse = metric.accepts_sparse
+        tags.input_tags.pairwise = metric.takes_distances
+        tags.input_tags.positive_only = metric.needs_nonnegative
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _check_like(like: Any) -> None:
+    """Raise for what is neither a fitted model nor the path of a file."""
+    if isinstance(like, HNNE) and hasattr(like, "hierarchy_"):
+        return
+    if not (like is None or isinstance(like, str | PathLike)):
+        raise ValueError(
+            f"like={str(like)[:60]}: must be a fitted HNNE, the path of a model file, or None"
+        )
 
 
 def _labels(hierarchy: Any, level: int | None, chunks: Any) -> Any:

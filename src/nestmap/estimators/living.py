@@ -166,7 +166,7 @@ class LivingMap:
 
     def _with(self, fitted: FittedMap) -> Self:
         """The same estimator with another fitted map."""
-        other: Any = type(self)(**self.get_params(deep=False))  # type: ignore[attr-defined]
+        other: Any = self._unfitted({})  # type: ignore[attr-defined]
         features = {
             name: value
             for name, value in vars(self).items()

@@ -39,7 +39,7 @@ class Fit:
     def embed_and_write(self, model: Any) -> None:
         """Fit the model, relayout it for further dimensions, and write the run."""
         clock = perf_counter()
-        models = fit_maps(model, self.table, self.options.dims)
+        models = fit_maps(model, self.table, self.options.dims, self.given)
         self.seconds["fit"] = perf_counter() - clock
         for each in models.values():
             each.work_dir = None  # gone when the run is written

@@ -40,7 +40,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "metadata": [*table.metadata],
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "versions": _versions(),
-        "parameters": _plain(model.get_params()),
+        "parameters": _plain({**model.get_params(), "layout": model.layout.kind}),
         "changed": _plain(fit.given),
         "seconds": fit.seconds,
         "levels": describe_levels(model),

@@ -12,6 +12,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.tree import Level
+from ...method.neighbors.metric import EUCLIDEAN
 from ...views.plots import plot
 from ...views.plots.backend import load_matplotlib, new_axes
 from ...views.plots.colors import get_theme
@@ -170,4 +171,4 @@ def tree_of(labels: Sequence[Array]) -> Hierarchy:
             if (members[labels[k - 1]] != own).any():
                 raise ValueError(f"level {k}: a cluster of level {k - 1} lies in several of them")
         levels.append(Level(np.zeros((len(sizes), 0)), sizes, members, np.nan, np.nan))
-    return Hierarchy(tuple(levels), "euclidean")
+    return Hierarchy(tuple(levels), EUCLIDEAN)

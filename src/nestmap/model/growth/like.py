@@ -11,7 +11,7 @@ from ...core.arrays import Array
 from ...method.arrangement import OldPlaces
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Hierarchy, Level
-from ...method.layout import Islands
+from ...method.layout import IslandsLayout
 from ...method.placement import FittedTree, RowTable
 from ..comparison.match import match_hashes, match_names, partner_level
 from ..fitted import FittedMap, MapSettings
@@ -34,7 +34,7 @@ class OldMap:
         positions[self.new] = layout.positions[self.old]
         known[self.new] = True
         scale = None
-        if isinstance(layout, Islands) and (layout.kind, layout.detail, layout.tightness) == (
+        if isinstance(layout, IslandsLayout) and (layout.kind, layout.detail, layout.tightness) == (
             fresh.layout,
             fresh.detail,
             fresh.tightness,

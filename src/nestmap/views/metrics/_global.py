@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from ...core.arrays import Array, blocks
 from ...core.input.validate import check_number
-from ...core.points.point_set import canonical_metric
+from ...method.neighbors.metric import EUCLIDEAN, known_metric
 from ...method.neighbors.spaces import Space, make_space
 from ._inputs import Estimate, as_answer, as_map, check_labels, check_map
 
@@ -74,7 +74,7 @@ def centroid_triplet_accuracy(
 
 
 def _centroid_distances(X: Any, codes: Array, k: int, metric: Any) -> Array:
-    space = make_space(X, metric) if canonical_metric(metric) != "euclidean" else None
+    space = make_space(X, metric) if known_metric(metric) != EUCLIDEAN else None
     points = getattr(space, "points", None)
     if space is not None and points is None:
         raise ValueError(

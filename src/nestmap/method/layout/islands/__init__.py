@@ -8,6 +8,6 @@ parents, nearly right, so that a few steps do.
 from .alike import lay_alike
 from .coasts import Coasts
 from .lay import DETAILS, lay_islands
-from .layout import Islands
+from .layout import IslandsLayout
 
-__all__ = ["DETAILS", "Coasts", "Islands", "lay_alike", "lay_islands"]
+__all__ = ["DETAILS", "Coasts", "IslandsLayout", "lay_alike", "lay_islands"]

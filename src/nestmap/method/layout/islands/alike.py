@@ -24,7 +24,7 @@ from ..descent import Placement, lengths
 from ..similarity import align, spread
 from .items import Items, base_items, node_items, node_ranks
 from .lay import BALL, first_level, jitter, node_phases, onto_old, place_members, row_phases, snap
-from .layout import Islands
+from .layout import IslandsLayout
 from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_leaves
 from .optimise import Homes, Phase, optimise
@@ -56,7 +56,7 @@ def lay_alike(
     first_equal: Array | None,
     n_threads: int,
     progress: Progress,
-) -> Islands:
+) -> IslandsLayout:
     """As `lay_islands`, from places in an older map of the same detail and tightness.
 
     The map lies on it.
@@ -96,7 +96,7 @@ def lay_alike(
     if first_equal is not None:
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)
-    return Islands(
+    return IslandsLayout(
         positions,
         leaf,
         first,

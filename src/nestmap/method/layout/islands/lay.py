@@ -24,7 +24,7 @@ from ..similarity import Similarity, align
 from .forces import EVENLY
 from .graph import Attraction, part_clusters, smooth
 from .items import Items, base_items, node_items, node_ranks
-from .layout import Islands
+from .layout import IslandsLayout
 from .leaps import WORTH, Neighbors, better_places
 from .leaves import RowPlacement, fit_leaves, fit_rows
 from .optimise import Phase, optimise
@@ -78,7 +78,7 @@ def lay_islands(
     place: PlaceRows | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> Islands:
+) -> IslandsLayout:
     """t-SNE's forces on the hierarchy, coarse to fine; linear in the rows, given neighbours.
 
     Parameters
@@ -96,7 +96,7 @@ def lay_islands(
     tightness : float
         Attraction in the last phases, in t-SNE's units: more makes islands smaller and seas wider.
     start : ndarray, optional
-        Positions of the first level, optimised: `Islands.first` of another layout of the same
+        Positions of the first level, optimised: `IslandsLayout.first` of another layout of the same
         hierarchy.
     places : OldPlaces, optional
         Of an older map that the new one is to be turned and scaled onto.
@@ -134,7 +134,7 @@ def lay_islands(
         positions = positions[first_equal]
     parents = tuple(level.members for level in hierarchy.levels)
     start = onto.turned(start)
-    return Islands(
+    return IslandsLayout(
         positions,
         leaf,
         start,
