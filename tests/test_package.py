@@ -65,6 +65,7 @@ FLOORS = {
     "": ("_version", "errors"),
     "core": (
         "arrays",
+        "nearest",
         "habits",
         "threads",
         "forecast",

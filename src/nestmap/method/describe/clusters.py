@@ -106,12 +106,8 @@ def describe_clusters(
     """
     n_clusters = len(typical)
     sizes = np.bincount(labels, minlength=len(typical)).tolist()
-    for what, values in (("texts", texts), ("names", names)):
-        if values is not None and len(values) != len(labels):
-            raise ValueError(
-                f"{what}: needs one for each of the {len(labels)} rows of the fit, got "
-                f"{len(values)}"
-            )
+    _check_length("texts", texts, len(labels))
+    _check_length("names", names, len(labels))
     if metadata is not None:
         columns = (*columns, *read_columns(metadata, len(labels)))
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
@@ -136,6 +132,13 @@ def describe_clusters(
             for i in range(n_clusters)
         ),
     )
+
+
+def _check_length(what: str, values: Any, n_rows: int) -> None:
+    if values is not None and len(values) != n_rows:
+        raise ValueError(
+            f"{what}: needs one for each of the {n_rows} rows of the fit, got {len(values)}"
+        )
 
 
 def _column_traits(columns: Sequence[Column], labels: Array, n_clusters: int) -> list[list[Trait]]:

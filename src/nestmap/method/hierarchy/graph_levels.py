@@ -194,15 +194,15 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     np.minimum.at(lowest, parts, ranks)
     # numbered by ranks: the order of the rows decides nothing
     parts = np.argsort(np.argsort(lowest))[parts]
-    centres, sizes, part_keys = _merge(leaf, parts, metric, run)
-    first = Level(centres, sizes, parts, np.nan, np.nan, part_keys)
+    first = _merge(leaf, parts, metric, run)
     order = np.lexsort((ranks, -leaf.sizes, parts))
     heads = order[np.searchsorted(parts[order], np.arange(n))]
     joined = np.arange(n)  # of each part
-    distances = _distances_between(centres, metric, run)
+    distances = _distances_between(first.centroids, metric, run)
     while (n := int(joined.max()) + 1) > 1:
-        middles, _, own_keys = _merge(first, joined, metric, run)
-        near = search(middles, metric, run.n_threads, run.nodes, keys=own_keys).neighbors.ids
+        level = _merge(first, joined, metric, run)
+        found = search(level.centroids, metric, run.n_threads, run.nodes, keys=level.keys)
+        near = found.neighbors.ids
         pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
         ends = np.array([_facing(distances, joined, a, b) for a, b in pairs.tolist()])
         graph = graph.with_links(heads[ends[:, 0]], heads[ends[:, 1]])
@@ -238,17 +238,13 @@ def _levels_above(
     """
     levels = [leaf]
     for partition in found.partitions:
-        centroids, sizes, keys = _merge(levels[-1], partition.members, metric, run)
-        levels.append(
-            Level(centroids, sizes, partition.members, np.nan, np.nan, keys, partition.agreement)
-        )
+        level = _merge(levels[-1], partition.members, metric, run)
+        levels.append(replace(level, agreement=partition.agreement))
     return tuple(levels)
 
 
-def _merge(
-    level: Level, members: Array, metric: Metric, run: Run
-) -> tuple[Any, Array, Array | None]:
-    """Centroids (or medoids), sizes and keys of groups of the nodes of a level."""
+def _merge(level: Level, members: Array, metric: Metric, run: Run) -> Level:
+    """The level above, of groups of the nodes of a level; distances are measured later."""
     n_nodes = int(members.max()) + 1
     weights = level.sizes.astype(np.float64)
     group = Grouping.of(members, n_nodes)
@@ -260,7 +256,7 @@ def _merge(
         centroids, sizes = merge_items(
             level.centroids, weights, members, n_nodes, level.centroids.dtype, run
         )
-    keys = (
-        None if level.keys is None else np.add.reduceat(level.keys[group.order], group.starts[:-1])
-    )
-    return centroids, sizes.astype(np.int64), keys
+    keys = None
+    if level.keys is not None:
+        keys = np.add.reduceat(level.keys[group.order], group.starts[:-1])
+    return Level(centroids, sizes.astype(np.int64), members, np.nan, np.nan, keys)

@@ -100,13 +100,9 @@ def lay_mosaic(
     top = hierarchy.levels[-1]
     all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
     whole = outline(preliminary.rows.std(axis=0))
+    sizes = top.sizes.astype(np.float64)
     anchors, polygons = kernels.divide_regions(
-        whole,
-        all_in_one,
-        preliminary.nodes[-1],
-        top.sizes.astype(np.float64),
-        LLOYD_ROUNDS,
-        n_threads,
+        whole, all_in_one, preliminary.nodes[-1], sizes, LLOYD_ROUNDS, n_threads
     )
     regions: list[Regions] = []
     for k in reversed(range(hierarchy.n_levels)):
@@ -122,15 +118,15 @@ def lay_mosaic(
                 regions[0], level.grouping, frames.offsets, shares, LLOYD_ROUNDS, n_threads
             )
     leaf = hierarchy.levels[0]
-    factor = 1 / preliminary.unit
     distinct = DistinctRows.of(leaf, first_equal)
     positions = _row_positions(regions[0], leaf, frames, distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
-    regions = [each.scaled(factor) for each in regions]
-    placement = RegionPlacement(regions[0], spreads * factor, *frames.kept())
-    return Mosaic(positions * factor, tuple(regions), placement, arrangement.kind)
+    factor = 1 / preliminary.unit  # back to the units of the rows
+    in_units = tuple(each.scaled(factor) for each in regions)
+    placement = RegionPlacement(in_units[0], spreads * factor, *frames.kept())
+    return Mosaic(positions * factor, in_units, placement, arrangement.kind)
 
 
 def _row_positions(

@@ -184,12 +184,12 @@ def _nearest(places: Array, n_threads: int) -> Array:
 
 def _pieces_of(level: int, spots: _Spots, node: Array, weights: Array, n_rows: Array) -> Pieces:
     """The pieces of one level; `node`: the cluster of each point."""
-    of_point, spot, cluster = _cells(spots, node, len(n_rows))
-    graph = _links(spots, spot, cluster, len(n_rows))
+    cells = _Cells.of(spots, node, len(n_rows))
+    graph = _links(spots, cells, len(n_rows))
     n_pieces, of_cell = connected_components(graph, directed=False)
-    of_point = of_cell[of_point]
+    of_point = of_cell[cells.of_point]
     owner = np.empty(n_pieces, dtype=np.int64)
-    owner[of_cell] = cluster
+    owner[of_cell] = cells.cluster
     rows = np.bincount(of_point, weights, n_pieces).astype(np.int64)
     by_size = np.lexsort((-rows, owner))  # pieces are numbered from left to right
     is_first = np.ones(n_pieces, dtype=bool)
@@ -197,20 +197,28 @@ def _pieces_of(level: int, spots: _Spots, node: Array, weights: Array, n_rows: A
     return Pieces(level, of_point, owner, rows, by_size[is_first], n_rows)
 
 
-def _cells(spots: _Spots, node: Array, n_nodes: int) -> tuple[Array, Array, Array]:
-    """Cells are what one cluster has at one spot.
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Points of one cluster at one position are a cell."""
 
-    That of each point, and the spot and the cluster of each.
-    """
-    own = node[spots.first]
-    if np.array_equal(own[spots.of_point], node):  # equal rows are in one cluster
-        return spots.of_point, np.arange(len(own)), own
-    keys, of_point = np.unique(spots.of_point * n_nodes + node, return_inverse=True)
-    return of_point, keys // n_nodes, keys % n_nodes
+    of_point: Array
+    spot: Array  # of each cell: its position
+    cluster: Array
+
+    @classmethod
+    def of(cls, spots: _Spots, node: Array, n_nodes: int) -> _Cells:
+        """`node`: the cluster of each point, of n_nodes."""
+        own = node[spots.first]
+        if np.array_equal(own[spots.of_point], node):  # equal rows are in one cluster
+            return cls(spots.of_point, np.arange(len(own)), own)
+        keys, of_point = np.unique(spots.of_point * n_nodes + node, return_inverse=True)
+        return cls(of_point, keys // n_nodes, keys % n_nodes)
 
 
-def _links(spots: _Spots, spot: Array, cluster: Array, n_nodes: int) -> sparse.csr_matrix:
+def _links(spots: _Spots, cells: _Cells, n_nodes: int) -> sparse.csr_matrix:
     """Links between cells of one cluster at near spots."""
+    spot = cells.spot
+    cluster = cells.cluster
     near = spots.near[spot]
     if len(spot) == len(spots.near):
         same = cluster[near] == cluster[:, None]
