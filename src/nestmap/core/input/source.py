@@ -192,17 +192,6 @@ def _mapping(X: Any) -> tuple[Any, int] | None:
     return root, int(root.offset + X.ctypes.data - root.ctypes.data + last)
 
 
-def file_of(X: Any) -> tuple[Path, int] | None:
-    """The file behind a memory-mapped array (or a view of one), and its bytes that are needed.
-
-    None for arrays in memory and for scratch arrays, whose files have no name.
-    """
-    found = _mapping(X)
-    if found is None or found[0].filename is None:
-        return None
-    return Path(found[0].filename), found[1]
-
-
 def check_unchanged(X: Any, *, name: str = "X") -> None:
     """Raise if the file behind X has become shorter than X needs.
 

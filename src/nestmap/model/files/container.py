@@ -118,14 +118,6 @@ def read_container(path: Path, kind: str, newest: int, mmap: bool = False) -> St
         raise ModelFileError(f"{path}: {error}") from error.__cause__
 
 
-def read_document(path: Path, kind: str, newest: int) -> dict[str, Any]:
-    """The JSON document alone: a few kilobytes, whatever the file's size; arrays are not read."""
-    try:
-        return _read_header(path, kind, newest)[0]
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error.__cause__
-
-
 @dataclass(frozen=True)
 class _Place:
     """Where an array lies in the file."""
