@@ -162,7 +162,7 @@ def did_you_mean(name: str, options: Iterable[str]) -> str:
 
 
 def refuse_habits(init: Callable[P, None]) -> Callable[P, None]:
-    """An `__init__` whose TypeError says what takes the place of a parameter that it does not have.
+    """Wrap `__init__`: its TypeError for a parameter of another library names the substitute.
 
     The signature stays as it is, so that scikit-learn finds the parameters.
     """

@@ -86,7 +86,7 @@ class RowSource:
         return block
 
     def sample(self, n: int) -> Array:
-        """About n rows (all, if there are no more), in slices from the whole length."""
+        """About n rows (all, if there are no more), in slices spread evenly over the rows."""
         if len(self) <= n:
             return self.block(slice(0, len(self)))
         starts = np.linspace(0, len(self) - n // _SAMPLE_SLICES, _SAMPLE_SLICES).astype(np.int64)
@@ -181,7 +181,7 @@ def _open_npy(path: Path, name: str) -> Any:
 
 
 def _mapping(X: Any) -> tuple[Any, int] | None:
-    """The np.memmap that an array looks into, and the bytes of its file up to the array's end."""
+    """The np.memmap that an array is a view of, and the size of the file up to the array's end."""
     root = X
     while isinstance(root, np.ndarray) and not isinstance(root.base, mmap.mmap):
         root = root.base

@@ -94,7 +94,7 @@ def describe_clusters(
     texts: Sequence[str] | WordCounts | None = None,
     names: Sequence[Any] | None = None,
 ) -> LevelDescription:
-    """Descriptions from labels, the typical rows of each cluster, and what is known of the rows.
+    """Descriptions from labels, the typical rows of each cluster, and metadata of the rows.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def _check_length(what: str, values: Any, n_rows: int) -> None:
 
 
 def _column_traits(columns: Sequence[Column], labels: Array, n_clusters: int) -> list[list[Trait]]:
-    """Categories, those of the most telling column first, then numbers by their shift."""
+    """Categories by score, then numbers by the shift of their mean."""
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
     for column in columns:
         if column.is_identifier:

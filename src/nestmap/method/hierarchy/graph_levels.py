@@ -27,7 +27,7 @@ from .merge import components, link_graph
 from .strengths import Strengths, measure_shares
 from .tree import Grouping, Hierarchy, Level
 
-# that count, of each row: 10 make no better clusters; and of each node
+# nearest neighbours whose links count: of each row, where 10 make no better clusters; of each node
 N_NEIGHBORS = 15
 _N_NODE_NEIGHBORS = 10
 # at most one neighbour for so many items: few items would all be neighbours
@@ -88,7 +88,7 @@ def _with_communities(
 def _measure(
     hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> Strengths:
-    """How sure the cluster of each item of the graph is, on all levels."""
+    """Memberships: the share of each item's links that stay in its cluster, on all levels."""
     level = graph.level if graph is not None and lists is None else -1
     if level < 0:
         labels = [hierarchy.labels(k) for k in range(hierarchy.n_levels)]
@@ -102,7 +102,7 @@ def _measure(
 def _measure_rows(
     labels: list[Array], graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> tuple[Array, int]:
-    """Shares of rows, with their links; equal rows have equal ones."""
+    """Memberships of rows, by their links; equal rows have equal ones."""
     if lists is not None:
         return measure_shares(labels, lists, n_threads)
     if graph is None:  # all rows are equal
@@ -114,7 +114,7 @@ def _measure_rows(
 
 
 def _ranks(hierarchy: Hierarchy) -> Array:
-    """Places of the nodes of the last level in an order: shortest first-neighbour link first.
+    """Ranks of the nodes of the last level: shortest first-neighbour link first.
 
     It depends on neither the order nor the unit of the rows.
     """
@@ -177,9 +177,9 @@ def membership(
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
-    """The graph with single links between its parts.
+    """Connect the components of a graph by single links (Borůvka on centroids).
 
-    Each joins the nearest by its centre, round by round.
+    In each round, each component is linked to the one with the nearest centroid.
 
     Of two parts that join, those of their first parts are linked that are near each other. The
     largest leaf of a part stands for it, of equal ones that with the lowest rank.
@@ -211,7 +211,7 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
 
 
 def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, int]:
-    """A part of a and a part of b that are near each other."""
+    """A nearby pair of components, one of a and one of b, by alternating searches."""
     ours = np.flatnonzero(joined == a)
     theirs = np.flatnonzero(joined == b)
     end = theirs[0]
@@ -222,7 +222,7 @@ def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, i
 
 
 def _distances_between(centres: Any, metric: Metric, run: Run) -> Distances:
-    """Distances of some centres to one of them, or what grows with them."""
+    """A function for the distances of some centroids to one of them, or monotone in them."""
     if not metric.has_kernels:
         return lambda some, one: distances_between(centres, some, np.array([one]), metric)[:, 0]
     points = make_points(centres, metric.name, n_threads=run.n_threads)

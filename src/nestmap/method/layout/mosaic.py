@@ -67,7 +67,7 @@ class Mosaic(Frozen):
     kind: str = "mosaic"
 
     def moved(self, factor: float, shift: Array) -> Mosaic:
-        """The same map in another size, elsewhere."""
+        """Scale and move the layout."""
         regions = tuple(each.scaled(factor).shifted(shift) for each in self.regions)
         leaf = replace(self.leaf, regions=regions[0], spreads=self.leaf.spreads * factor)
         return replace(self, positions=self.positions * factor + shift, regions=regions, leaf=leaf)
@@ -132,10 +132,9 @@ def lay_mosaic(
 def _row_positions(
     regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None, n_threads: int
 ) -> Array:
-    """Rows at the centres of their shares of the leaves; equal rows have one larger share.
+    """Rows at the centres of their cells of the leaves; equal rows share one larger cell.
 
-    They stay where their arrangement puts them: it counts for more than round polygons, which
-    nobody draws.
+    Without Lloyd rounds: nobody draws these cells, so the arrangement counts for more.
     """
     grouping = leaf.grouping
     offsets = frames.offsets
@@ -161,7 +160,7 @@ def outline(spread: Array, n_points: int = 96) -> Regions:
 
 
 def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
-    """How far each region is drawn in: more where its neighbours in the map differ more from it.
+    """The share by which each region shrinks: more where its neighbours in the map differ more.
 
     The distance to the most similar neighbour, relative to the median of the level, from half to
     one and a half times the typical margin.

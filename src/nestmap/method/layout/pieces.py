@@ -1,4 +1,4 @@
-"""How whole clusters are on a map: the pieces that they lie in.
+"""In how many connected pieces the clusters lie on a map.
 
 Rows of a cluster are in one piece if steps between near rows of that cluster connect them; near are
 the eight nearest other spots of the map, in either direction. Rows at one spot count once, with
@@ -72,7 +72,7 @@ class Pieces(Frozen):
 
 
 def piece_unit(n_rows: int, layout: Any = None) -> str:
-    """What pieces are made of: 'rows' or 'leaves', '' where nothing is measured.
+    """The points that pieces consist of: 'rows' or 'leaves', '' where nothing is measured.
 
     No layout: of bare positions.
     """
@@ -142,7 +142,7 @@ def summarize_map(hierarchy: Hierarchy, layout: Any, n_threads: int = 1) -> Hier
 
 
 def _centres(hierarchy: Hierarchy, positions: Array) -> Array:
-    """The mean place of the rows of each leaf, rounded so that the order of a sum does not show."""
+    """Mean position of the rows of each leaf, rounded: the order of the sum has no effect."""
     leaf = hierarchy.levels[0]
     sums = [np.bincount(leaf.members, column, leaf.n_nodes) for column in positions.T]
     return (np.stack(sums, axis=1) / leaf.sizes[:, None]).astype(np.float32).astype(np.float64)
@@ -177,7 +177,7 @@ def _nearest(places: Array, n_threads: int) -> Array:
     tree = cKDTree(places)
     near = np.empty((n, min(N_LINKS + 1, n)), dtype=np.int32)
     for part in blocks(n, 1, values=_ROWS_PER_QUERY):
-        own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
+        own = tree.indices[part]  # in the order of the tree: consecutive queries share the cache
         near[own] = tree.query(places[own], near.shape[1], workers=n_threads)[1]
     return near
 

@@ -1,4 +1,4 @@
-"""Convex polygons, one per node of a level: the countries, states and towns of a map."""
+"""Convex polygons, one per node of a level."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Regions(Frozen):
 
     @cached_property
     def _in_range(self) -> tuple[Array, float]:
-        """The points in a unit that keeps products of them in range, and that unit: mostly 1."""
+        """The points scaled so that products of four coordinates stay in range, and the factor."""
         unit = power_of_two(self.points)
         return (
             (self.points, 1.0)
@@ -166,7 +166,7 @@ class Regions(Frozen):
         return found
 
     def reach(self, ids: Array, steps: Array) -> Array:
-        """How many times each step fits between the centre of polygon ids[k] and its border."""
+        """Distance from the centre of polygon ids[k] to its border along each step, in steps."""
         out = np.full(len(ids), np.inf)
         points, unit = self._in_range
         centres = self.centres[ids] * unit
