@@ -68,6 +68,7 @@ FLOORS = {
     "": ("_version", "errors"),
     "core": (
         "arrays",
+        "nearest",
         "habits",
         "threads",
         "forecast",
