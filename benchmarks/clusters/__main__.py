@@ -20,7 +20,6 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.clusters.pictures import SHOWN, draw
 from nestmap import FINCH, HNNE
 from nestmap.method.layout.similarity import align, spread
 
@@ -234,8 +233,6 @@ def measure_all(names: Sequence[str] | None, say: Say) -> dict[str, Any]:
         found[name] = measure(name, python)
         scores = {key: f"{score['ami']:.3f}" for key, score in found[name]["scores"].items()}
         say(f"{name}: {scores}, {time.monotonic() - start:.0f} s")
-    if set(SHOWN) <= set(found):
-        draw(WORK, ROOT / "docs" / "images" / "clusters.png")
     return found
 
 
