@@ -28,7 +28,10 @@ import numpy as np
 from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
 from nestmap.method.neighbors.metric import EUCLIDEAN
-from nestmap.views.explore import MapStore, SavedNames, Server, write_store
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 _BRANCHING = 4.6  # items per node, as fits of real data have them
 _TOP = 8  # nodes of the top level, about

@@ -16,8 +16,11 @@ import pytest
 from conftest import digits
 
 from nestmap import HNNE
-from nestmap.views.explore import MapStore, SavedNames, Server, write_store
 from nestmap.views.explore.bundle import Page
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 N = 400
 X = digits()[:N]

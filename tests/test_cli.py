@@ -32,8 +32,8 @@ from nestmap.app.cli.options import FIT, MODEL_OPTIONS
 from nestmap.app.cli.parser import make_parser
 from nestmap.app.cli.reference import render
 from nestmap.app.cli.talk import Talk
-from nestmap.app.readers import read_table
 from nestmap.app.runs.folder import RunFolder
+from nestmap.readers import read_table
 
 ROOT = Path(__file__).parent.parent
 X, NEW = digits()[:200], digits()[200:220]

@@ -19,8 +19,8 @@ from conftest import LIMIT, digits
 
 from nestmap.app.cli import main
 from nestmap.app.cli.words import in_options
-from nestmap.app.readers import read_table
 from nestmap.app.runs.folder import RunFolder
+from nestmap.readers import read_table
 
 X = digits()[:60]
 NASTY = [

@@ -12,11 +12,11 @@ import pytest
 from test_cli import here, run, run_here, table
 
 from nestmap import HNNE
-from nestmap.app.readers import read_table
 from nestmap.app.runs.folder import RunFolder
 from nestmap.app.runs.naming import facts_of
 from nestmap.method.describe import Facts
 from nestmap.method.hierarchy.naming import describe_levels, names_for_map
+from nestmap.readers import read_table
 
 pytest.importorskip("matplotlib")
 SUBJECTS = {

@@ -335,7 +335,7 @@ def test_row_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_array_equal(file.mapped(), ROWS)
     some = RNG.permutation(N)[:777]
     assert_array_equal(file.take(some), ROWS[some])
-    monkeypatch.setattr(store, "_GAP", 200)  # between rows that are read by themselves
+    monkeypatch.setattr(store, "_GAP_BYTES", 200)  # between rows that are read by themselves
     assert_array_equal(file.take(some), ROWS[some])
     assert_array_equal(file.take(some[:0]), ROWS[:0])
     with pytest.raises(OSError, match="cut off"):

@@ -200,7 +200,7 @@ def test_workers_that_are_lost_for_good(
     monkeypatch.setattr(level_search, "join_part", _fatal)
     with processes.client() as client, client.as_current():
         client.wait_for_workers(1, timeout=240)
-        monkeypatch.setattr(phases, "_NOBODY", 1.0)
+        monkeypatch.setattr(phases, "_SECONDS_WITHOUT_WORKERS", 1.0)
         with pytest.raises(
             RuntimeError, match=r"phase 'join'.*no workers for 1 seconds.*lost-worker-timeout"
         ):
@@ -214,7 +214,7 @@ def test_a_cluster_without_workers_for_a_while(
     monkeypatch.setattr(
         level_search, "join_part", Deadly(level_search.join_part, tmp_path / "killed")
     )
-    monkeypatch.setattr(phases, "_LOOK", 0.1)
+    monkeypatch.setattr(phases, "_SECONDS_BETWEEN_LOOKS", 0.1)
     nthreads, n_started = distributed.Client.nthreads, [1]
 
     def look(client: Any) -> Any:

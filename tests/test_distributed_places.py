@@ -28,7 +28,7 @@ X = da.from_array(ROWS, chunks=(700, 10))
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Phases]:
     """Some ten runs of leaves and about as many tasks; the phases of each fit."""
-    monkeypatch.setattr(local, "_RUN", 3000)
+    monkeypatch.setattr(local, "_VALUES_PER_RUN", 3000)
     monkeypatch.setattr(leaf_places, "BLOCK_BYTES", 30_000)
     found: list[Phases] = []
 
@@ -72,9 +72,7 @@ def test_places_by_tasks(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{"metric": "cosine", "detail": "leaves"}, {"metric": "correlation"}]
-)
+@pytest.mark.parametrize("options", [{"metric": "cosine"}, {"metric": "correlation"}])
 def test_other_metrics(client: Any, parts: None, told: list[Phases], options: Any) -> None:
     options = {"layout": "descent"} | options
     same(make_hnne(**options).fit(X), make_hnne(**options).fit(ROWS))

@@ -16,7 +16,9 @@ import pytest
 from conftest import run_together
 from serving import ask, given_original, given_page, given_server, given_store  # fixtures
 
-from nestmap.views.explore import MapStore, SavedNames, Server
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
 from nestmap.views.explore.visits import Visits
 
 

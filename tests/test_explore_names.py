@@ -19,8 +19,9 @@ from serving import ask, given_original, given_page, given_server, given_store, 
 
 from nestmap import ModelFileError
 from nestmap.core.work.lock import locked
-from nestmap.views.explore import MapStore, SavedNames, Server
-from nestmap.views.explore.names import tidy
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames, tidy
+from nestmap.views.explore.server import Server
 
 
 def test_names_are_saved_and_shown_from_then_on(server: Server, store: Path) -> None:
@@ -239,7 +240,7 @@ def test_more_names_than_can_be_read_again_are_refused(
 ) -> None:
     saved = SavedNames(tmp_path / "names.json")
     saved.set(0, 1, "a")
-    monkeypatch.setattr("nestmap.views.explore.names._LARGEST", 300)
+    monkeypatch.setattr("nestmap.views.explore.names._MAX_FILE_BYTES", 300)
     with pytest.raises(ValueError, match="would grow beyond 300 bytes"):
         saved.set(0, 2, "b" * 300)
     assert saved.read() == {0: {1: "a"}}

@@ -33,18 +33,13 @@ from serving import (
 )  # fixtures
 
 from nestmap import ModelFileError
-from nestmap.views.explore import (
-    Explorer,
-    MapStore,
-    SavedNames,
-    Server,
-    explore,
-    export,
-    write_site,
-    write_store,
-)
 from nestmap.views.explore.asked import is_loopback
-from nestmap.views.explore.bundle import Page
+from nestmap.views.explore.bundle import Page, write_site
+from nestmap.views.explore.explorer import Explorer, explore, export
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 # -- what it serves
 # -----------------------------------------------------------------------------------------------

@@ -22,10 +22,11 @@ from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
 from nestmap.method.hierarchy.typical import find_extremes, find_typical
 from nestmap.method.neighbors.metric import EUCLIDEAN
-from nestmap.views.explore import MapStore, write_store
 from nestmap.views.explore.content import as_cells, check_content
+from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.order import ROWS, TreeOrder
 from nestmap.views.explore.panels import count_some, feature_columns, named_levels
+from nestmap.views.explore.store import write_store
 from nestmap.views.explore.trust import measure_trust
 
 N = 600
@@ -513,7 +514,7 @@ def test_texts_without_words_name_nothing(tmp_path: Path) -> None:
 def test_words_of_very_many_texts_are_counted_in_some_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("nestmap.views.explore.panels._MOST_COUNTED", 3)
+    monkeypatch.setattr("nestmap.views.explore.panels._MAX_TEXTS_COUNTED", 3)
     counted = count_some([f"word{i}" for i in range(9)], Progress(0))
     assert (
         counted is not None

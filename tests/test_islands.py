@@ -363,10 +363,9 @@ class TestMap:
         assert HNNE().fit(X).layout_.detail == "rows"
 
     def test_auto_goes_down_to_the_rows_where_they_are_few(self) -> None:
-        model = HNNE()
         assert (
-            model._detail(item_graph.MOST_ROWS) == "rows"
-            and model._detail(item_graph.MOST_ROWS + 1) == "leaves"
+            Islands().finest(item_graph.MOST_ROWS) == "rows"
+            and Islands().finest(item_graph.MOST_ROWS + 1) == "leaves"
         )
 
     @pytest.mark.parametrize("detail", ["leaves", "rows"])

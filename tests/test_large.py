@@ -108,7 +108,7 @@ def test_large_batches_of_new_rows_go_in_blocks(
 ) -> None:
     new = digits() + np.float32(0.25)
     whole = reference.transform(new, return_distance=True)
-    monkeypatch.setattr("nestmap.core.input.training._BLOCK", 64 * 100)
+    monkeypatch.setattr("nestmap.core.input.training._VALUES_PER_READ", 64 * 100)
     parts = reference.transform(new, return_distance=True)
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_array_equal(whole[1], parts[1])

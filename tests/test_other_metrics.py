@@ -97,7 +97,7 @@ class TestThreads:
             had.append(n_threads)
             return map_blocks(function, parts, n_threads, progress)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(blocked, "_BLOCK", 1000)
+        monkeypatch.setattr(blocked, "_DISTANCES_PER_BLOCK", 1000)
         monkeypatch.setattr(blocked, "map_blocks", map_and_tell)
         return had
 

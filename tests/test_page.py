@@ -23,10 +23,11 @@ from sklearn.datasets import load_digits
 
 from nestmap import HNNE
 from nestmap.method.neighbors.graph import neighbor_graph
-from nestmap.views.explore import MapStore, write_store
 from nestmap.views.explore.bundle import write_site
+from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.names import SavedNames
 from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 pytestmark = pytest.mark.slow
 N = 500

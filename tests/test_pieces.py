@@ -23,7 +23,7 @@ from nestmap.method.hierarchy import Hierarchy, Level
 from nestmap.method.layout import pieces as module
 from nestmap.method.layout.pieces import find_pieces, piece_unit
 from nestmap.method.neighbors.metric import EUCLIDEAN
-from nestmap.views.explore import write_store
+from nestmap.views.explore.store import write_store
 
 PLACES = np.array([[0.0, 0.0], [100, 0], [0, 100]])  # of the torn cluster
 HERE = np.array([50.0, 50])  # of the whole one

@@ -115,7 +115,7 @@ def test_arrays_of_all_kinds(tmp_path: Path) -> None:
 def test_large_arrays_are_written_in_pieces_without_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_pieces, "_STEP", 1000)
+    monkeypatch.setattr(_pieces, "_BYTES_PER_WRITE", 1000)
     X = np.arange(4000.0).reshape(400, 10)
     pieces = [*_pieces.pieces(X)]
     assert len(pieces) == 32 and all(np.shares_memory(np.asarray(piece), X) for piece in pieces)

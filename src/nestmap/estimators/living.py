@@ -15,8 +15,7 @@ from ..method.run import Run
 from ..model.growth.drift import Drift, measure_drift
 from ..model.growth.forget import forget_rows
 from ..model.growth.places import extend_map
-from ..views.metrics import Distortion
-from ..views.metrics._distortion import row_distortion
+from ..views.metrics._distortion import Distortion, row_distortion
 
 if TYPE_CHECKING:
     from ..model.fitted import FittedMap

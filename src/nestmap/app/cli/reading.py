@@ -12,7 +12,8 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.progress import Progress
-from ..readers import Choice, Table, read_file
+from ..readers.read import read_file
+from ..readers.table import Choice, Table
 from .talk import Talk
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...views.metrics import MapQuality, map_quality
-from ..readers import read_table
+from ...views.metrics._summary import MapQuality, map_quality
+from ..readers.read import read_table
 from ..runs.extras import write_trust
 from ..runs.folder import RunFolder
 from .reading import read_again, read_data

@@ -10,8 +10,3 @@
 | .bin, .vec, GloVe's .txt | words and their vectors; words become names |
 | texts, one per line, or a column | TF-IDF |
 """
-
-from .read import FORMATS, format_of, read_file, read_table
-from .table import Choice, Table
-
-__all__ = ["FORMATS", "Choice", "Table", "format_of", "read_file", "read_table"]

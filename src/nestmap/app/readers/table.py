@@ -15,9 +15,9 @@ from ...core.input.kinds import survives
 from ...core.input.memory import memory_budget
 
 # rows whose texts are looked at; words of a text that is worth mapping
-_LOOKED_AT = 1000
-_PROSE = 4.0
-_SHOWN = 8  # names of columns in a line
+_ROWS_LOOKED_AT = 1000
+_WORDS_OF_PROSE = 4.0
+_NAMES_SHOWN = 8  # names of columns in a line
 # columns that may just count the rows
 _COUNTERS = ("", "id", "index", "row", "unnamed: 0", "rownames")
 
@@ -86,8 +86,10 @@ class Table:
 
 def shorten(names: Sequence[str]) -> str:
     """A few of many names."""
-    shown = ", ".join(map(str, names[:_SHOWN]))
-    return shown if len(names) <= _SHOWN else f"{shown} … and {len(names) - _SHOWN} more"
+    shown = ", ".join(map(str, names[:_NAMES_SHOWN]))
+    return (
+        shown if len(names) <= _NAMES_SHOWN else f"{shown} … and {len(names) - _NAMES_SHOWN} more"
+    )
 
 
 class Growing:
@@ -169,9 +171,11 @@ def prose_of(columns: Mapping[str, Array]) -> list[str]:
     words: dict[str, float] = {}
     for name, values in columns.items():
         if values.dtype.kind in "OUS" and len(values):
-            some = values[:: -(-len(values) // _LOOKED_AT)]
+            some = values[:: -(-len(values) // _ROWS_LOOKED_AT)]
             words[name] = sum(len(str(value).split()) for value in some) / len(some)
-    return sorted((name for name, n in words.items() if n >= _PROSE), key=lambda name: -words[name])
+    return sorted(
+        (name for name, n in words.items() if n >= _WORDS_OF_PROSE), key=lambda name: -words[name]
+    )
 
 
 def assemble(
@@ -229,7 +233,7 @@ def _choose_numbers(
 def _kind_of(values: Array) -> str:
     """What a column that holds no numbers is told as."""
     known = next(
-        (value for value in values[:_LOOKED_AT] if value is not None and value != ""), None
+        (value for value in values[:_ROWS_LOOKED_AT] if value is not None and value != ""), None
     )
     return "dates" if isinstance(known, date | np.datetime64) else "text"
 

@@ -22,7 +22,7 @@ from ...method.layout.pieces import find_pieces, piece_unit
 from ...model.files.container import read_container, write_container
 from ...model.files.values import Part, Reader, Writer
 from ...views.explore.trust import Trust
-from ..readers import Table
+from ..readers.table import Table
 from ..readers.text import Words
 from . import naming
 from .extras import write_images, write_trust

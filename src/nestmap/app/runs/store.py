@@ -14,8 +14,10 @@ import numpy as np
 from ..._version import __version__
 from ...core.progress import Progress
 from ...errors import ModelFileError
-from ...views.explore import MapStore, SavedNames, write_store
-from ..readers import read_table
+from ...views.explore.map_store import MapStore
+from ...views.explore.names import SavedNames
+from ...views.explore.store import write_store
+from ..readers.read import read_table
 from .extras import IMAGES, TRUST, read_images, read_trust
 from .folder import RunFolder
 from .keeping import STORE as FOLDER

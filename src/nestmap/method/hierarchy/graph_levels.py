@@ -29,9 +29,10 @@ from .tree import Grouping, Hierarchy, Level
 
 # that count, of each row: 10 make no better clusters; and of each node
 N_NEIGHBORS = 15
-_OF_NODES = 10
-_FEWER = 10  # at most one neighbour for so many items: else all of a few would be neighbours
-_LEAST = 3
+_N_NODE_NEIGHBORS = 10
+# at most one neighbour for so many items: few items would all be neighbours
+_ITEMS_PER_NEIGHBOR = 10
+_MIN_NEIGHBORS = 3  # however few items there are
 Distances = Callable[[Array, Any], Array]
 
 
@@ -147,8 +148,8 @@ def _links(hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None) -
 
 def _linked(graph: ItemGraph) -> Array:
     """The neighbours that an item has links to."""
-    most = N_NEIGHBORS if graph.level < 0 else _OF_NODES
-    return graph.ids[:, : min(most, max(_LEAST, len(graph.ids) // _FEWER))]
+    most = N_NEIGHBORS if graph.level < 0 else _N_NODE_NEIGHBORS
+    return graph.ids[:, : min(most, max(_MIN_NEIGHBORS, len(graph.ids) // _ITEMS_PER_NEIGHBOR))]
 
 
 def membership(

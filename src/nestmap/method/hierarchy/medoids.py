@@ -22,7 +22,7 @@ from ..neighbors.metric.matrix import MedoidDistances
 if TYPE_CHECKING:
     from .tree import Grouping
 
-_RUN = 256  # groups that are looked at between two reports of progress
+_GROUPS_PER_TASK = 256  # clusters between two reports of progress
 
 
 def find_medoids(
@@ -60,7 +60,7 @@ def find_medoids(
 
     map_blocks(
         find,
-        blocks(n_groups, 1, values=_RUN),
+        blocks(n_groups, 1, values=_GROUPS_PER_TASK),
         n_threads if metric.runs_in_threads else 1,
         progress,
     )

@@ -17,11 +17,11 @@ from ..neighbors.metric import Metric
 if TYPE_CHECKING:
     from .tree import Hierarchy
 
-_SAMPLE = 2000  # leaves that stability is measured on
-_MEASURED = 20_000  # clusters of a level whose stability is measured: more would take seconds
-_SURE = 0.5  # membership from which on a row counts as sure
-_DOUBT = 0.75  # a contrast of n clusters is lowered by the factor exp(-0.75 / sqrt(n))
-_MOST = 5.0  # times the square root of the number of rows: levels with more clusters are not picked
+_SAMPLE_LEAVES = 2000  # that stability is measured on
+_MAX_MEASURED_CLUSTERS = 20_000  # of a level whose stability is measured: more would take seconds
+_SURE_MEMBERSHIP = 0.5  # from which on a row counts as sure
+_SMALL_LEVEL_PENALTY = 0.75  # the contrast of n clusters is multiplied by exp(-0.75 / sqrt(n))
+_CLUSTERS_PER_ROOT = 5.0  # levels with more than 5 sqrt(n_rows) clusters are not picked
 _HEAD = (
     "level",
     "clusters",
@@ -156,7 +156,7 @@ def _with_gaps(hierarchy: Hierarchy, n_threads: int) -> Hierarchy:
     """A copy with the mean centroid distances that the fit did not compute."""
     levels = list(hierarchy.levels)
     for k, level in enumerate(levels):
-        if np.isnan(level.gap) and 1 < level.n_nodes <= _MEASURED:
+        if np.isnan(level.gap) and 1 < level.n_nodes <= _MAX_MEASURED_CLUSTERS:
             near = search(level.centroids, hierarchy.metric, n_threads, keys=level.keys).neighbors
             levels[k] = replace(level, gap=float(np.mean(near.distances)))
         if k and np.isnan(level.link):
@@ -185,7 +185,7 @@ def _share_of_sure(hierarchy: Hierarchy, k: int) -> float:
     """The share of the rows that `labels(k, noise=0.5)` keeps; nan where it is not measured."""
     if hierarchy.strengths is None or k <= hierarchy.strengths.level:
         return float("nan")
-    return float((hierarchy.membership(k) >= _SURE).mean())
+    return float((hierarchy.membership(k) >= _SURE_MEMBERSHIP).mean())
 
 
 def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
@@ -211,7 +211,7 @@ def _options(hierarchy: Hierarchy) -> list[int]:
     """
     if hierarchy.kind == "graph":
         return []
-    most = _MOST * np.sqrt(hierarchy.n_rows)
+    most = _CLUSTERS_PER_ROOT * np.sqrt(hierarchy.n_rows)
     found = [k for k in range(1, hierarchy.n_levels) if hierarchy.levels[k].n_nodes <= most]
     return found or [hierarchy.n_levels - 1]
 
@@ -224,7 +224,7 @@ def _score(hierarchy: Hierarchy, k: int, stability: float) -> float:
     return float(
         (np.sqrt(contrast) if hierarchy.metric.is_squared else contrast)
         * stability
-        * np.exp(-_DOUBT / np.sqrt(level.n_nodes))
+        * np.exp(-_SMALL_LEVEL_PENALTY / np.sqrt(level.n_nodes))
     )
 
 
@@ -238,14 +238,14 @@ def measure_stability(hierarchy: Hierarchy, k: int, n_threads: int = 1) -> float
     n_nodes = hierarchy.levels[k].n_nodes
     if k == 0 or n_nodes == 1:
         return 1.0
-    if n_nodes > _MEASURED:
+    if n_nodes > _MAX_MEASURED_CLUSTERS:
         return float("nan")
     some = np.arange(leaf.n_nodes)
-    if leaf.n_nodes > _SAMPLE:
+    if leaf.n_nodes > _SAMPLE_LEAVES:
         some = (
-            some[:: leaf.n_nodes // _SAMPLE][:_SAMPLE]
+            some[:: leaf.n_nodes // _SAMPLE_LEAVES][:_SAMPLE_LEAVES]
             if leaf.keys is None
-            else np.argsort(leaf.keys)[:_SAMPLE]
+            else np.argsort(leaf.keys)[:_SAMPLE_LEAVES]
         )
     weights = leaf.sizes[some].astype(np.float64)
     with single_threaded_blas():

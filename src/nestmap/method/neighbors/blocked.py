@@ -17,8 +17,8 @@ from .metric import Metric, refuse_bad_distances
 from .metric.matrix import MedoidDistances
 from .report import FirstNeighbors, NeighborReport
 
-_BLOCK = 1_000_000  # distances that a thread has at once
-_PAIRS = 64  # rows whose pairs are taken from a block of all of their distances
+_DISTANCES_PER_BLOCK = 1_000_000  # that a thread computes at a time: 8 MB
+_ROWS_PER_BLOCK = 64  # whose distances to their neighbours are the diagonal of one block
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def _nearest(
         refuse_bad_distances(distances, own, range(rows.shape[0]), metric)
         ids[part], found[part] = _least(distances, own if exclude_self else None, by_key)
 
-    parts = blocks(n, rows.shape[0], values=_BLOCK)
+    parts = blocks(n, rows.shape[0], values=_DISTANCES_PER_BLOCK)
     map_blocks(find, parts, n_threads if metric.runs_in_threads else 1, progress)
     return ids, found
 
@@ -148,7 +148,7 @@ def given_distances(X: Any, metric: Metric, ids: Array, n_threads: int) -> Array
         return points.to_metric(out)
     if metric.takes_distances:
         return np.asarray(X[rows, ids], dtype=np.float64)
-    for part in blocks(n, 1, values=1 if metric.is_function else _PAIRS):
+    for part in blocks(n, 1, values=1 if metric.is_function else _ROWS_PER_BLOCK):
         distances = metric.pairwise(X[part], X[ids[part]])
         refuse_bad_distances(distances, rows[part], ids[part], metric)
         out[part] = distances.diagonal()

@@ -25,10 +25,10 @@ from ..neighbors.metric import EUCLIDEAN
 from ..run import Run
 from . import LinearMap
 
-MOST_LANDMARKS = 2000
-MOST_AXES = 96  # as many as local frames look at
-_NOISE = 1e-6  # of the largest eigenvalue: smaller ones say nothing
-_PIECE = 1_000_000  # distances that a thread reads at once
+MAX_LANDMARKS = 2000  # rows or medoids between which all distances are taken
+MAX_AXES = 96  # as many as local frames look at
+_MIN_EIGENVALUE = 1e-6  # as a share of the largest: axes of smaller ones are noise
+_DISTANCES_PER_READ = 1_000_000  # that a thread reads at once: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class LandmarkMap:
         def see(part: slice) -> None:
             z[part] = self.linear(distances[part][:, self.landmarks].astype(np.float64) ** 2, 1)
 
-        map_blocks(see, blocks(len(z), len(self.landmarks), values=_PIECE), n_threads)
+        map_blocks(see, blocks(len(z), len(self.landmarks), values=_DISTANCES_PER_READ), n_threads)
         return z
 
 
@@ -97,7 +97,9 @@ def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
         values, vectors = np.linalg.eigh(inner)
     values = values[::-1]
     vectors = vectors[:, ::-1]
-    kept = min(MOST_AXES, max(1, int(np.count_nonzero(values > _NOISE * max(0.0, values[0])))))
+    kept = min(
+        MAX_AXES, max(1, int(np.count_nonzero(values > _MIN_EIGENVALUE * max(0.0, values[0]))))
+    )
     axes = vectors[:, :kept] * np.sign(
         vectors[np.abs(vectors[:, :kept]).argmax(axis=0), np.arange(kept)]
     )
@@ -107,13 +109,13 @@ def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
 
 
 def _landmarks(hierarchy: Hierarchy) -> Array:
-    if hierarchy.n_rows <= MOST_LANDMARKS:
+    if hierarchy.n_rows <= MAX_LANDMARKS:
         return np.arange(hierarchy.n_rows)
     for level in hierarchy.levels:
-        if level.n_nodes <= MOST_LANDMARKS:
+        if level.n_nodes <= MAX_LANDMARKS:
             break
     # a single level may have more
-    return np.asarray(level.centroids.rows[:: -(-level.n_nodes // MOST_LANDMARKS)])
+    return np.asarray(level.centroids.rows[:: -(-level.n_nodes // MAX_LANDMARKS)])
 
 
 def seen_in(hierarchy: Hierarchy, rows: Any, run: Run) -> Hierarchy:

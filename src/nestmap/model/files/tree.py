@@ -26,9 +26,9 @@ from .container import same_bytes
 from .metrics import check_centroids, check_rows, metric_record, read_metric
 from .values import Part, Reader, Writer, check_text, number
 
-_MOST_LEVELS = 64  # each has at most half as many nodes as the one below
+_MAX_LEVELS = 64  # each has at most half as many nodes as the one below
 _ROWS = Part(("u1", "i1", "f2", "f4", "f8"), (), -LARGEST, LARGEST)  # types that rows are kept in
-_APART = Part(("f4", "f8"), (), 0, LARGEST)  # distances
+_DISTANCES = Part(("f4", "f8"), (), 0, LARGEST)  # distances
 _AGREEMENT = Part(("f4",), (), -1, 1)  # -1 is unknown
 
 
@@ -149,7 +149,7 @@ def _read_levels(
     n_threads: int,
 ) -> tuple[Level, ...]:
     """Levels from fine to coarse; sizes and keys follow from what is below."""
-    if not 1 <= len(records) <= _MOST_LEVELS or not len(hashes):
+    if not 1 <= len(records) <= _MAX_LEVELS or not len(hashes):
         raise ModelFileError(f"has {len(hashes)} rows and {len(records)} levels")
     levels: list[Level] = []
     keys = hashes
@@ -167,7 +167,7 @@ def _read_levels(
         if metric.takes_distances:
             # those of rows that were forgotten stay
             rows = reader.take_ids(f"{name}/rows", n_nodes, n_features)
-            apart = reader.take_numbers(f"{name}/distances", _APART, (n_nodes, n_nodes))
+            apart = reader.take_numbers(f"{name}/distances", _DISTANCES, (n_nodes, n_nodes))
             centroids: Any = MedoidDistances(rows, apart)
         elif k and not reader.has(name) and not reader.has(f"{name}/data"):
             centroids = _means(levels[-1].centroids, levels[-1].sizes, members, n_nodes, n_threads)
@@ -213,7 +213,7 @@ def _read_links(reader: Reader, record: Any, levels: tuple[Level, ...]) -> tuple
     """First-neighbour links of the rows and of each level, and on above the top."""
     found: list[Links] = []
     n = len(levels[0].members)
-    for k in range(reader.whole(record, "n_links", 0, _MOST_LEVELS)):
+    for k in range(reader.whole(record, "n_links", 0, _MAX_LEVELS)):
         name = f"tree/links{k}"
         ids = reader.take_ids(f"{name}/ids", n, n, ("i4", "i8"))
         ranks = reader.take_ids(f"{name}/ranks", n, n + 1, ("i4", "i8"))

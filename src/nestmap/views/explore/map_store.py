@@ -23,17 +23,17 @@ from .sink import to_json
 from .store_format import CHUNK, FORMAT, VERSION, WIDE_CHUNK, store_id
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(?:/[A-Za-z0-9_]+)*\.(?:json|bin|png)")
-_LARGEST = 200_000_000  # bytes that a file of a store may unpack to
-_MOST_COUNTED = 100_000
-_FIRST_PICTURE = 8192  # nodes, as FIRST_PICTURE of the page
-MOST_HITS = 1000
+_MAX_UNPACKED_BYTES = 200_000_000  # bytes that a file of a store may unpack to
+_MAX_HITS_COUNTED = 100_000
+_MAX_NODES_OF_FIRST_PICTURE = 8192  # nodes, as FIRST_PICTURE of the page
+MAX_HITS_SHOWN = 1000
 
 
 def unpack(packed: bytes, path: Path) -> bytes:
     """The content of a gzip file of a store; raises for one that is damaged."""
     unpacking = zlib.decompressobj(wbits=31)
     try:
-        data = unpacking.decompress(packed, _LARGEST)
+        data = unpacking.decompress(packed, _MAX_UNPACKED_BYTES)
     except zlib.error as error:
         raise ModelFileError(
             f"{path} is damaged ({error}): delete the store to build it anew"
@@ -131,7 +131,7 @@ class MapStore:
             levels = [
                 k
                 for k, level in enumerate(self.meta["levels"])
-                if level["n_nodes"] <= _FIRST_PICTURE
+                if level["n_nodes"] <= _MAX_NODES_OF_FIRST_PICTURE
             ][:1]
             tiles = self.meta["maps"][0]["tiles"]
             return [
@@ -224,7 +224,7 @@ class MapStore:
         if wanted and self.meta.get("searchable"):
             with self._searching:
                 total += self._scan(wanted, most, hits)
-        more = total >= _MOST_COUNTED
+        more = total >= _MAX_HITS_COUNTED
         return {
             "total": total,
             "more": more,
@@ -249,7 +249,7 @@ class MapStore:
             new = [place for place in places if place not in known]
             total += len(new)
             hits += new[: max(0, most - len(hits))]
-            if total >= _MOST_COUNTED:
+            if total >= _MAX_HITS_COUNTED:
                 break
         return total
 

@@ -11,8 +11,8 @@ from ...core.arrays import Array
 
 _RINGS = (0.0, 0.7, 1.4, 2.2, 3.2)  # distances to try, in heights of the text
 _HALVINGS = 3  # of a cluster's rows, to find where most of them are
-_WAYS = 12  # directions to try on each
-_TRIED = 200  # rows of a cluster: which of them lies farthest inland?
+_DIRECTIONS = 12  # directions to try on each
+_MAX_ROWS_TRIED = 200  # rows of a cluster: which of them lies farthest inland?
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def place_boxes(
     centres = anchors.astype(np.float64)
     shown = np.zeros(len(anchors), dtype=bool)
     moved = np.zeros(len(anchors))
-    turn = 2 * np.pi * np.arange(_WAYS) / _WAYS
+    turn = 2 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     for i, (anchor, half) in enumerate(zip(centres.copy(), sizes / 2, strict=True)):
         low = np.array([frame[0], frame[2]]) + half
@@ -123,7 +123,7 @@ def find_inland(
             continue
         most = max(parts, key=len)
         shares[i] = len(most) / len(own)
-        tried = most[:: -(-len(most) // _TRIED)]
+        tried = most[:: -(-len(most) // _MAX_ROWS_TRIED)]
         anchors[i] = tried[np.argmax(np.min([_to_ring(tried, ring) for ring in rings], axis=0))]
     return anchors, shares
 
