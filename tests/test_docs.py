@@ -92,6 +92,16 @@ def test_pages_outside_the_site_link_to_files_that_exist(name: str) -> None:
         assert urlsplit(link).scheme or (ROOT / link).exists(), link
 
 
+def test_files_that_the_architecture_names_exist() -> None:
+    source = ROOT / "src" / "nestmap"
+    homes = (ROOT, source, source / "method", source / "method" / "neighbors", ROOT / "benchmarks")
+    for page in ("ARCHITECTURE.md", "docs/explain/how-it-works.md"):
+        named = re.findall(r"`((?:[\w-]+/)+[\w-]+\.\w+)`", (ROOT / page).read_text())
+        assert len(named) > 20
+        missing = [name for name in named if not any((home / name).exists() for home in homes)]
+        assert not missing, f"{page}: {missing}"
+
+
 @pytest.mark.parametrize("page", evidence.PAGES, ids=lambda page: page.name)
 def test_pages_say_what_the_files_of_results_say(page: Path) -> None:
     """No page is half old: `make pages` writes all tables of one file."""

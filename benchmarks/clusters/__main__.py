@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,6 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.clusters.pictures import SHOWN, draw
 from nestmap import FINCH, HNNE
 from nestmap.method.layout.similarity import align, spread
 
@@ -56,6 +57,7 @@ NAMES = (
 )
 PEERS = ("umap-learn", "leidenalg", "igraph", "evoc", "fast_hdbscan", "genieclust")
 Say = Callable[[str], None]
+PEERS_AT_ONCE = 2  # processes: most of the peers run on one thread, and no time is measured
 NEAR_ON_THE_MAP = 8  # neighbours that connect rows of a cluster on the map
 
 
@@ -159,20 +161,26 @@ def make_data(names: Sequence[str], say: Say) -> dict[str, Path]:
     return paths
 
 
-def peers_of(name: str, metric: str, python: Path) -> dict[str, Any]:
+def metric_of(name: str) -> str:
+    return "cosine" if name in TEXTS else "euclidean"
+
+
+def run_peers(name: str, python: Path, say: Say) -> None:
     """Labels by the other programs, and UMAP's map; kept, since they do not change."""
     data, found = WORK / f"{name}.npz", WORK / f"{name}-peers.npz"
-    if not found.exists():
-        command = [str(python), str(HERE / "peers.py"), str(data), metric, str(found)]
-        subprocess.run(command, check=True)
-    with np.load(found, allow_pickle=False) as arrays:
-        return {key: arrays[key] for key in arrays.files}
+    if found.exists():
+        return
+    start = time.monotonic()
+    command = [str(python), str(HERE / "peers.py"), str(data), metric_of(name), str(found)]
+    subprocess.run(command, check=True)
+    say(f"{name}: peers, {time.monotonic() - start:.0f} s")
 
 
-def measure(name: str, python: Path) -> dict[str, Any]:
+def measure(name: str) -> dict[str, Any]:
     """Of one data set: clusters beside others', without what others leave out, and on maps."""
-    metric = "cosine" if name in TEXTS else "euclidean"
-    others = peers_of(name, metric, python)
+    metric = metric_of(name)
+    with np.load(WORK / f"{name}-peers.npz", allow_pickle=False) as arrays:
+        others = {key: arrays[key] for key in arrays.files}
     umap = others.pop("map")
     with np.load(WORK / f"{name}.npz", allow_pickle=False) as arrays:
         X, y = arrays["X"], arrays["y"]
@@ -228,14 +236,15 @@ def measure_all(names: Sequence[str] | None, say: Say) -> dict[str, Any]:
     if missing and not names:
         say(f"left out, not in {given}: {', '.join(sorted(missing))}")
     python = install()
+    names = list(make_data(names or [name for name in NAMES if name not in missing], say))
+    with ThreadPoolExecutor(PEERS_AT_ONCE) as pool:
+        list(pool.map(partial(run_peers, python=python, say=say), names))
     found = {}
-    for name in make_data(names or [name for name in NAMES if name not in missing], say):
+    for name in names:
         start = time.monotonic()
-        found[name] = measure(name, python)
+        found[name] = measure(name)
         scores = {key: f"{score['ami']:.3f}" for key, score in found[name]["scores"].items()}
         say(f"{name}: {scores}, {time.monotonic() - start:.0f} s")
-    if set(SHOWN) <= set(found):
-        draw(WORK, ROOT / "docs" / "images" / "clusters.png")
     return found
 
 

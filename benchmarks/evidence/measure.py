@@ -50,7 +50,8 @@ def compare_maps(args: Namespace, say: Say) -> Record:
     jobs = _jobs(data, args.methods or COMPARED)
     run_all(jobs, sources, results, FOLDER, limits, again=_ours(args), say=say)
     evaluate_all(results, FOLDER, data, say)
-    draw_pictures(results, data, args.methods or COMPARED, say)
+    if not args.dry:
+        draw_pictures(results, data, args.methods or COMPARED, say)
     return record_of(results, data, args.methods or COMPARED)
 
 
@@ -167,9 +168,13 @@ def draw_pictures(
 
 
 def compare_clusters(args: Namespace, say: Say) -> Record:
-    from benchmarks.clusters.__main__ import PEERS, measure_all
+    from benchmarks.clusters.__main__ import PEERS, WORK, measure_all
+    from benchmarks.clusters.pictures import SHOWN, draw
 
-    return {"packages": list(PEERS), "data": measure_all(args.data, say)}
+    found = measure_all(args.data, say)
+    if not args.dry and set(SHOWN) <= set(found):
+        draw(WORK, ROOT / "docs" / "images" / "clusters.png")
+    return {"packages": list(PEERS), "data": found}
 
 
 def measure_large(args: Namespace, say: Say) -> Record:
