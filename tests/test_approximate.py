@@ -23,6 +23,7 @@ from nestmap.method.neighbors.approximate import Candidates, approximate_neighbo
 from nestmap.method.neighbors.cells import Partition, fine_partition, telling_columns
 from nestmap.method.neighbors.choice import Search, columns_for, decide, predicted_pairs
 from nestmap.method.neighbors.join import join_points, make_cells
+from nestmap.method.neighbors.metric import known_metric
 from nestmap.model.plan import plan_fit
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
@@ -407,7 +408,7 @@ def test_columns_follow_from_what_directions_hold() -> None:
     plans = {
         name: plan_fit(
             X,
-            "cosine",
+            known_metric("cosine"),
             Search("approximate"),
             n_components=2,
             local=True,

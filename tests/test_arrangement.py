@@ -165,7 +165,7 @@ def test_leaves_are_fitted_in_pieces(metric: str, monkeypatch: pytest.MonkeyPatc
     one, three = (HNNE(metric=metric, layout="descent", n_jobs=n_jobs) for n_jobs in (1, 3))
     whole = one.fit_transform(X)
     np.testing.assert_array_equal(three.fit_transform(X), whole)
-    monkeypatch.setattr(local, "_PIECE", 2000)
+    monkeypatch.setattr(local, "_VALUES_PER_TASK", 2000)
     in_pieces = one.fit_transform(X)
     np.testing.assert_allclose(in_pieces, whole, atol=1e-5 * np.ptp(whole))
     np.testing.assert_array_equal(three.fit_transform(X), in_pieces)

@@ -32,8 +32,8 @@ from nestmap.app.cli.options import FIT, MODEL_OPTIONS
 from nestmap.app.cli.parser import make_parser
 from nestmap.app.cli.reference import render
 from nestmap.app.cli.talk import Talk
-from nestmap.app.readers import read_table
-from nestmap.app.runs.folder import Run
+from nestmap.app.runs.folder import RunFolder
+from nestmap.readers import read_table
 
 ROOT = Path(__file__).parent.parent
 X, NEW = digits()[:200], digits()[200:220]
@@ -295,10 +295,10 @@ class TestFormats:
         write_format(path)
         here("fit", path, "-o", tmp_path / "run", "--quiet", "--layout", "descent")
         expected = HNNE(layout="descent").fit(X).embedding_
-        np.testing.assert_array_equal(Run(tmp_path / "run").model().embedding_, expected)
+        np.testing.assert_array_equal(RunFolder(tmp_path / "run").model().embedding_, expected)
         here("transform", tmp_path / "run", path, "-o", tmp_path / "out.npy", "--quiet")
         np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
-        names = Run(tmp_path / "run").rows().names
+        names = RunFolder(tmp_path / "run").rows().names
         assert (names is not None) == (name in ("x.vec", "x.bin", "x.h5ad"))
 
     def test_texts(self, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ class TestFormats:
         )
         here("fit", tmp_path / "t.txt", "-o", tmp_path / "lines", "--text", "--quiet")
         here("fit", tmp_path / "t.csv", "-o", tmp_path / "column", "--text", "what", "--quiet")
-        one, two = (Run(tmp_path / name) for name in ("lines", "column"))
+        one, two = (RunFolder(tmp_path / name) for name in ("lines", "column"))
         np.testing.assert_array_equal(one.model().embedding_, two.model().embedding_)
         assert one.model().metric == "cosine" and two.rows().metadata["n"].tolist() == [*range(40)]
         for name, source in (("lines", "t.txt"), ("column", "t.csv")):
@@ -507,11 +507,11 @@ class TestRuns:
         assert f"going on from {tmp_path / 'run.work'}: " in capsys.readouterr().err
         assert sorted(os.listdir(tmp_path)) == ["run", "x.npy"]
         np.testing.assert_array_equal(
-            Run(tmp_path / "run").model().embedding_, HNNE().fit(X).embedding_
+            RunFolder(tmp_path / "run").model().embedding_, HNNE().fit(X).embedding_
         )
 
     def test_what_a_run_keeps(self, cars: Path) -> None:
-        found = Run(cars / "run")
+        found = RunFolder(cars / "run")
         assert (
             found.record["seconds"].keys() == {"reading", "fit", "naming"}
             and found.record["versions"]["numpy"]
@@ -634,7 +634,7 @@ class TestOptions:
             "2GB",
             "--quiet",
         )
-        found = Run(tmp_path / "run").model().get_params()
+        found = RunFolder(tmp_path / "run").model().get_params()
         assert (
             found["metric"] == "minkowski"
             and found["metric_params"] == {"p": 3}
@@ -653,12 +653,12 @@ class TestOptions:
         said = capsys.readouterr().err
         assert "--arrangement global is for --layout descent, and this is --layout islands" in said
         here("fit", tmp_path / "x.npy", *out, "--dims", "2,3", "--arrangement", "global")
-        layouts = [entry["layout"] for entry in Run(tmp_path / "run").record["maps"]]
+        layouts = [entry["layout"] for entry in RunFolder(tmp_path / "run").record["maps"]]
         assert layouts == ["islands", "descent"]
 
     def test_the_page_is_that_of_the_code(self) -> None:
-        page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-        assert page == render(), "python -m nestmap.app.cli.reference > docs/command-line.md"
+        page = (ROOT / "docs" / "use" / "command-line.md").read_text(encoding="utf-8")
+        assert page == render(), "python -m nestmap.app.cli.reference > docs/use/command-line.md"
 
     def test_the_command_is_installed(self) -> None:
         assert 'nestmap = "nestmap.app.cli:main"' in (ROOT / "pyproject.toml").read_text()

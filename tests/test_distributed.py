@@ -38,7 +38,7 @@ import nestmap
 from nestmap import HNNE, Descent, MemoryBudgetError
 from nestmap.core.points.point_set import make_points
 from nestmap.core.points.reduce import fit_reducer
-from nestmap.distributed import borders, division, fit, pages, results, search, store, tasks
+from nestmap.distributed import best, borders, division, fit, pages, results, search, store, tasks
 from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
@@ -335,7 +335,7 @@ def test_row_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_array_equal(file.mapped(), ROWS)
     some = RNG.permutation(N)[:777]
     assert_array_equal(file.take(some), ROWS[some])
-    monkeypatch.setattr(store, "_GAP", 200)  # between rows that are read by themselves
+    monkeypatch.setattr(store, "_GAP_BYTES", 200)  # between rows that are read by themselves
     assert_array_equal(file.take(some), ROWS[some])
     assert_array_equal(file.take(some[:0]), ROWS[:0])
     with pytest.raises(OSError, match="cut off"):
@@ -414,17 +414,17 @@ def test_guests_have_room() -> None:
 def test_neighbours_in_the_order_of_other_parts() -> None:
     rows, keys = np.arange(50), RNG.integers(0, 9, 50).astype(np.uint64)
     one, two = RNG.permutation(50), RNG.permutation(50)
-    best = search.Best.of(one, keys)
-    best.offer(tasks.Answers(rows[:40], RNG.random(40), RNG.integers(0, 50, 40)))
-    other = best.ordered(two)
+    found = best.Best.of(one, keys)
+    found.offer(tasks.Answers(rows[:40], RNG.random(40), RNG.integers(0, 50, 40)))
+    other = found.ordered(two)
     assert_array_equal(other.keys, keys[two])
     some = one[:40]  # the others have no neighbour yet
-    for found, before in zip(other.by_rows(), best.by_rows(), strict=True):
-        assert_array_equal(found[some], before[some])
+    for now, before in zip(other.by_rows(), found.by_rows(), strict=True):
+        assert_array_equal(now[some], before[some])
     assert (other.ids[other.places(one[40:])] == -1).all()
     again = other.ordered(one)
-    assert_array_equal(again.ids, best.ids)
-    assert_array_equal(again.squared, best.squared)
+    assert_array_equal(again.ids, found.ids)
+    assert_array_equal(again.squared, found.squared)
 
 
 def test_queries_with_limits() -> None:

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 from workers import ROWS, N, client, clusters, parts, same
 
 from nestmap import HNNE, build_hierarchy
-from nestmap.distributed import fit, places, results
+from nestmap.distributed import fit, leaf_places, results
 from nestmap.distributed.phases import Phases
 from nestmap.method.arrangement import local
 from tools.flat import make_hnne
@@ -28,8 +28,8 @@ X = da.from_array(ROWS, chunks=(700, 10))
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Phases]:
     """Some ten runs of leaves and about as many tasks; the phases of each fit."""
-    monkeypatch.setattr(local, "_RUN", 3000)
-    monkeypatch.setattr(places, "BLOCK_BYTES", 30_000)
+    monkeypatch.setattr(local, "_VALUES_PER_RUN", 3000)
+    monkeypatch.setattr(leaf_places, "BLOCK_BYTES", 30_000)
     found: list[Phases] = []
 
     def keep(*arguments: Any) -> Phases:

@@ -236,8 +236,9 @@ def test_one_thread_opens_no_pool(
     with single_threaded_blas():  # which finds out once, in a thread, how BLAS counts its threads
         pass
     monkeypatch.setattr("nestmap.core.threads.ThreadPoolExecutor", refuse)
-    for module in ("layout.regions", "layout.mosaic", "layout.descent", "arrangement.local"):
-        monkeypatch.setattr(f"nestmap.method.{module}._PIECE", 50)
+    monkeypatch.setattr("nestmap.method.layout.regions._VERTICES_PER_TASK", 50)
+    for module in ("layout.mosaic", "layout.descent", "arrangement.local"):
+        monkeypatch.setattr(f"nestmap.method.{module}._VALUES_PER_TASK", 50)
     X = np.random.default_rng(0).normal(size=(300, 30))
     model = HNNE(layout=layout, metric=metric, n_jobs=1).fit(X)
     assert (

@@ -192,7 +192,7 @@ class TestFinch:
 
 
 def test_a_bad_value_in_a_later_block_is_named_by_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.core.input.training._BLOCK", 64 * 100)
+    monkeypatch.setattr("nestmap.core.input.training._VALUES_PER_READ", 64 * 100)
     X = digits().copy()
     model = HNNE().fit(X)
     X[1234, 5] = np.nan

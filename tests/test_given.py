@@ -92,7 +92,7 @@ def test_the_tree_is_that_of_the_lists() -> None:
     strange = np.column_stack([TRUE, strange])
     model = HNNE(neighbors=strange).fit(X)
     assert adjusted_mutual_info_score(model.labels_, fitted("graph").labels_) < 0.5
-    assert nestmap.views.metrics.trustworthiness(X, model.embedding_) > 0.9
+    assert nestmap.metrics.trustworthiness(X, model.embedding_) > 0.9
 
 
 @pytest.mark.parametrize("form", ["lists", "pair", "csr"])

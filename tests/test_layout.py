@@ -177,7 +177,7 @@ def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -
     audit = str(model.audit())
     for name in ("_QUERIES", "_PIECE"):
         monkeypatch.setattr(descent, name, 37)
-    monkeypatch.setattr("nestmap.method.layout.audit._QUERIES", 37)
+    monkeypatch.setattr("nestmap.method.layout.audit._ROWS_PER_QUERY", 37)
     for found, expected in zip(neighbors_in_map(anchors, 2), (nearest, around), strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(HNNE(layout="descent").fit_transform(digits()), positions)

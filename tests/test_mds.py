@@ -26,7 +26,7 @@ RNG = np.random.default_rng(4)
 
 @pytest.fixture
 def few_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mds, "MOST_LANDMARKS", 60)
+    monkeypatch.setattr(mds, "MAX_LANDMARKS", 60)
 
 
 def test_euclidean_distances_come_back() -> None:

@@ -22,7 +22,8 @@ from nestmap.app.runs.record import to_text
 from nestmap.method.hierarchy import Hierarchy, Level
 from nestmap.method.layout import pieces as module
 from nestmap.method.layout.pieces import find_pieces, piece_unit
-from nestmap.views.explore import write_store
+from nestmap.method.neighbors.metric import EUCLIDEAN
+from nestmap.views.explore.store import write_store
 
 PLACES = np.array([[0.0, 0.0], [100, 0], [0, 100]])  # of the torn cluster
 HERE = np.array([50.0, 50])  # of the whole one
@@ -34,7 +35,7 @@ def tree(*members: Any) -> Hierarchy:
     for each in map(np.asarray, members):
         rows = np.bincount(each, rows)
         levels.append(Level(np.zeros((len(rows), 1)), rows.astype(np.int64), each, 1.0, 1.0))
-    return Hierarchy(tuple(levels), "euclidean")
+    return Hierarchy(tuple(levels), EUCLIDEAN)
 
 
 def heap(centre: Any, n: int, d: int = 2, seed: int = 0) -> np.ndarray:

@@ -231,13 +231,13 @@ class TestEigenvectors:
 
     def test_iterations_that_do_not_end_are_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
         matrix = self.matrix(np.linspace(1, 1.001, 300))
-        monkeypatch.setattr(eigen, "_MOST_CYCLES", 1)
+        monkeypatch.setattr(eigen, "_MAX_CYCLES", 1)
         assert eigen._lanczos(matrix.dot, 300, 2, 20) is None
         found = eigen.leading_eigenvectors(matrix.dot, 300, 2)
         np.testing.assert_allclose(
             np.diag(found.T @ matrix @ found), [1.001, 1.001 - 0.001 / 299], rtol=1e-12
         )
-        monkeypatch.setattr(eigen, "_FULL", 299)  # too large: the best there is
+        monkeypatch.setattr(eigen, "_MAX_FALLBACK_ROWS", 299)  # too large: the best there is
         about = eigen.leading_eigenvectors(matrix.dot, 300, 2)
         np.testing.assert_allclose(about.T @ about, np.eye(2), atol=1e-9)
 

@@ -17,10 +17,10 @@ from ..core.points.reduce import Reducer
 from ..method.neighbors.join import join_points
 from .division import MOST_MEMBERS, Division, divide
 
-_SAMPLED = 20_000
-_FEWER = 4  # times fewer rows tell how distances grow
+_N_SAMPLED = 20_000
+_TIMES_FEWER = 4  # times fewer rows tell how distances grow
 # of the largest part, in parts of average size
-_MEMBERS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, MOST_MEMBERS)
+_MEMBERS_TRIED = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, MOST_MEMBERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def divide_for_guests(
     """
     borders = None
     for n_parts in dict.fromkeys(
-        max(2, -int(-most_parts * members // MOST_MEMBERS)) for members in _MEMBERS
+        max(2, -int(-most_parts * members // MOST_MEMBERS)) for members in _MEMBERS_TRIED
     ):
         division = divide(points, n_parts, columns, reducer)
         reducer = division.reducer
@@ -82,15 +82,15 @@ def divide_for_guests(
 def _likely_neighbors(division: Division, points: PointSet) -> tuple[Array, Array]:
     """Leading coordinates of random rows, and where a first neighbour of each may lie."""
     rng = np.random.default_rng(6)
-    rows = rng.choice(points.n, min(points.n, _SAMPLED), replace=False)
+    rows = rng.choice(points.n, min(points.n, _N_SAMPLED), replace=False)
     some, few = (
         make_points(np.asarray(points.data[which]), points.metric, unit=points.unit)
-        for which in (rows, rows[: -(-len(rows) // _FEWER)])
+        for which in (rows, rows[: -(-len(rows) // _TIMES_FEWER)])
     )
     found, sparse = (join_points(each, 1, division.reducer) for each in (some, few))
     far = sparse.squared > 0
     ratio = np.median(found.squared[: few.n][far] / sparse.squared[far]) if far.any() else 1.0
     ratio = ratio if points.norm == "L1" else np.sqrt(ratio)
-    nearer = np.float32(ratio ** (np.log(points.n / some.n) / np.log(_FEWER)))
+    nearer = np.float32(ratio ** (np.log(points.n / some.n) / np.log(_TIMES_FEWER)))
     z = division.short(some)
     return z, z + nearer * (z[found.ids] - z)

@@ -20,7 +20,7 @@ from ..core.points.point_set import power_of_two
 from ..errors import MemoryBudgetError
 from ..method.arrangement import n_columns
 from ..method.neighbors import check_metric
-from ..method.neighbors.row_metric import ROW_METRICS
+from ..method.neighbors.metric import known_metric
 from ..method.run import Run
 from ..model.fit import FitSettings, fit
 from ..model.fitted import FittedMap
@@ -28,9 +28,9 @@ from ..model.growth.like import OldModel
 from ..model.plan import ON_DISK, ClusterPlan, Plan
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
+from .leaf_places import ClusterRows, place_bytes
 from .merge import PER_ITEM, ROUNDS
 from .phases import Phases, chunk_advice
-from .places import ClusterRows, place_bytes
 from .results import Chunks
 from .search import ClusterSearch, is_searched
 from .store import BLOCK_BYTES, NUMBERS_BYTES, Store
@@ -234,11 +234,11 @@ def _per_row(X: Any, method: str) -> int:
 def _check_metric(settings: FitSettings, width: int) -> None:
     """Raise for a metric that cannot be, before the rows are read."""
     metric = settings.metric
-    if isinstance(metric, str) and metric == "precomputed":
+    if known_metric(metric).takes_distances:
         raise ValueError(
             "metric='precomputed': a matrix of distances must be in memory; pass X.compute()"
         )
-    if metric not in ROW_METRICS:  # whose parameters come from the rows
+    if not known_metric(metric).changes_rows:  # whose parameters come from the rows
         check_metric(metric, np.eye(2, width), settings.metric_params)
 
 

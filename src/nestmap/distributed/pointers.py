@@ -22,7 +22,7 @@ from .division import Division, load_division
 from .pages import keeps_pages
 from .store import RowFile, Store
 
-_INSIDE = (
+_JUMPS_INSIDE = (
     6  # jumps of a part's pointers before the first round, each twice as far as the one before
 )
 
@@ -55,7 +55,7 @@ def follow_inside(links: Array, first: int) -> Array:
     """
     to = links.copy()
     lowest = np.arange(first, first + len(links))
-    for _ in range(_INSIDE):
+    for _ in range(_JUMPS_INSIDE):
         inside = np.flatnonzero((to >= first) & (to < first + len(to)))
         next_ = to[inside] - first
         lowest[inside] = np.minimum(lowest[inside], lowest[next_])

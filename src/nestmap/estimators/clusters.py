@@ -23,7 +23,7 @@ from ..method.hierarchy import Grouping
 from ..method.hierarchy.build import merge_items
 from ..method.hierarchy.graph_levels import membership
 from ..method.hierarchy.medoids import find_medoids
-from ..method.neighbors import accepts_sparse, centroid_kind
+from ..method.neighbors import known_metric
 from ..method.neighbors.blocked import BlockedIndex
 from ..method.placement import FittedTree
 from ..method.run import Run
@@ -219,9 +219,10 @@ class TreeClustering(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = accepts_sparse(self.metric)
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
+        metric = known_metric(self.metric)
+        tags.input_tags.sparse = metric.accepts_sparse
+        tags.input_tags.pairwise = metric.takes_distances
+        tags.input_tags.positive_only = metric.needs_nonnegative
         return tags
 
 
@@ -376,9 +377,9 @@ def _centers(X: Any, labels: Array, tree: FittedTree, run: Run) -> tuple[Any, Ar
     metric = tree.hierarchy.metric
     weights = np.ones(len(labels))
     n_clusters = int(labels.max()) + 1
-    if centroid_kind(metric) == "medoid":
+    if metric.centroid_kind == "medoid":
         medoids = find_medoids(
             X, weights, Grouping.of(labels, n_clusters), metric, None, run.n_threads
         )
-        return (None if metric == "precomputed" else X[medoids]), medoids
+        return (None if metric.takes_distances else X[medoids]), medoids
     return merge_items(X, weights, labels, n_clusters, leaf.centroids.dtype, run)[0], None

@@ -20,7 +20,7 @@ from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
 from ..method.hierarchy import HierarchySummary
 from ..method.layout import Audit, audit_layout, summarize_map
-from ..method.neighbors import accepts_sparse
+from ..method.neighbors import known_metric
 from ..method.placement import warn_of_far_rows
 from ..method.run import Run
 from ..model.files.model import SavedModel, read_model, save_model
@@ -472,9 +472,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = accepts_sparse(self.metric)
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
+        metric = known_metric(self.metric)
+        tags.input_tags.sparse = metric.accepts_sparse
+        tags.input_tags.pairwise = metric.takes_distances
+        tags.input_tags.positive_only = metric.needs_nonnegative
         tags.transformer_tags.preserves_dtype = []
         return tags
 

@@ -16,8 +16,7 @@ from ..model.growth.drift import Drift, measure_drift
 from ..model.growth.forget import forget_rows
 from ..model.growth.places import extend_map
 from ..model.placing import new_rows
-from ..views.metrics import Distortion
-from ..views.metrics._distortion import row_distortion
+from ..views.metrics._distortion import Distortion, row_distortion
 from .state import FittedState
 
 

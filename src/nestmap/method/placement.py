@@ -22,8 +22,8 @@ from .neighbors.blocked import BlockedIndex
 from .neighbors.join import Index
 
 RULES = ("centroid", "neighbor")
-_MANY = 0.5  # of the rows of a call: single rows may be far, and leaves of a regular grid are long
-_FAR = 2  # times far_distance: that is told by neighbours, and new rows are compared with centroids
+_FAR_SHARE = 0.5  # of the rows of a call that are far before a warning: single rows may be far
+_FAR_FACTOR = 2  # times far_distance, which is between rows: new rows are compared with centroids
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +109,10 @@ class FittedTree:
 
 def warn_of_far_rows(distances: Array, far_distance: float, stacklevel: int = 3) -> None:
     """Say so, once per call, if more than half of the new rows are far from everything seen."""
-    limit = _FAR * far_distance
+    limit = _FAR_FACTOR * far_distance
     n_far = int(np.count_nonzero(distances > limit))
     # NaN, or 0: nothing to compare with
-    if not far_distance > 0 or n_far <= _MANY * len(distances):
+    if not far_distance > 0 or n_far <= _FAR_SHARE * len(distances):
         return
     warnings.warn(
         f"{n_far} of {len(distances)} rows are farther than {limit:.4g} from all that was "

@@ -13,7 +13,7 @@ from ..core.arrays import Array
 from ..core.input.source import check_unchanged
 from ..core.input.validate import largest_value, work_dtype
 from ..core.points.duplicates import hash_points
-from ..core.points.point_set import NATIVE_METRICS, PointSet, make_points, power_of_two
+from ..core.points.point_set import PointSet, make_points, power_of_two
 from ..core.points.reduce import fit_reducer
 from ..core.progress import part_of
 from ..core.work.directory import WorkDir
@@ -42,18 +42,20 @@ from ..method.layout.descent import Anchored, Placement
 from ..method.layout.islands.leaves import SHORT
 from ..method.layout.similarity import align, fit_scale
 from ..method.neighbors import FirstNeighbors
-from ..method.neighbors.blocked import BlockedIndex, MedoidDistances
+from ..method.neighbors.blocked import BlockedIndex
 from ..method.neighbors.choice import most_columns
 from ..method.neighbors.item_graph import (
     MOST_NODES,
     MOST_ROWS,
+    GraphItems,
     ItemGraph,
     find_node_graph,
     find_row_graph,
     with_nearest,
 )
 from ..method.neighbors.join import Index, build_index
-from ..method.neighbors.row_metric import RowMetric
+from ..method.neighbors.metric import EUCLIDEAN, Metric
+from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import Assigned, FittedTree, RowTable
 from ..method.preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
@@ -135,7 +137,7 @@ class TreeSettings:
 
 def fit_tree(
     X: Any,
-    metric: Any,
+    metric: Metric,
     run: Run,
     settings: TreeSettings | None = None,
     *,
@@ -162,7 +164,7 @@ def fit_tree(
         if kind == "graph" and lists is None and _has_row_graph(X, metric):
             # exact first neighbours are found here
             joins = given is None and find is None and saved is None
-            own, start = _graph_and_start(X, metric, hashes, run, joins)
+            own, start = _graph_and_start(X, metric, hashes, run, joins, saved)
         hierarchy = build_levels(
             X,
             metric,
@@ -173,12 +175,12 @@ def fit_tree(
             saved=saved,
             find=find,
         )
+        if kind == "graph" and own is None and lists is None:
+            own = node_graph(hierarchy, metric, run, saved=saved)
     if kind == "graph":
         if own is not None:
             points = None if start is None or start.shared is None else start.shared.points
             own = _with_first_neighbors(own, hierarchy, X, run.n_threads, points)
-        elif lists is None:
-            own = node_graph(hierarchy, metric, run)
         hierarchy = add_communities(hierarchy, own, run, lists)
     run.progress.note(str(hierarchy))
     is_by_row = settings.new_points == "neighbor"
@@ -189,33 +191,34 @@ def fit_tree(
     return tree, own
 
 
-def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | BlockedIndex:
+def index_rows(X: Any, metric: Metric, hashes: Array, n_threads: int) -> Index | BlockedIndex:
     """An index over the training rows, for new_points="neighbor"."""
-    if metric not in NATIVE_METRICS:
+    if not metric.has_kernels:
         # new rows bring their distances
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        return BlockedIndex(None if is_matrix else X, metric, hashes)
-    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
+        return BlockedIndex(None if metric.takes_distances else X, metric, hashes)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
     return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
 
 
-def _has_row_graph(X: Any, metric: Any) -> bool:
+def _has_row_graph(X: Any, metric: Metric) -> bool:
     """Whether the graph of a fit is that of its rows.
 
     Too many make do with nodes, unless distances are given.
     """
-    return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
+    return X.shape[0] <= MOST_ROWS or metric.takes_distances
 
 
 def _graph_and_start(
-    X: Any, metric: Any, hashes: Array, run: Run, joins: bool
+    X: Any, metric: Metric, hashes: Array, run: Run, joins: bool, saved: Steps | None
 ) -> tuple[ItemGraph | None, Start | None]:
     """The graph of the rows, and what it leaves for their first neighbours.
 
-    `joins`: these are searched after it.
+    `joins`: these are searched after it; `saved`: finished steps of an earlier fit.
     """
     n = X.shape[0]
     shared = None
+    if saved is not None and (graph := saved.load_graph(GraphItems.of_rows(hashes))) is not None:
+        return graph, Start(graph.nearest(n))
     run.progress.begin(f"neighbours of {n} rows")
     if (
         joins
@@ -224,7 +227,11 @@ def _graph_and_start(
     ):
         shared = share_rows(X, metric, hashes, run.n_threads, part_of(run.progress.share, 0, 0.1))
     graph = find_row_graph(X, metric, hashes, run.n_threads, run.progress.share, shared)
-    return graph, None if graph is None else Start(graph.nearest(n), shared)
+    if graph is None:
+        return None, None
+    if saved is not None:
+        saved.save_graph(graph)
+    return graph, Start(graph.nearest(n), shared)
 
 
 def _with_first_neighbors(
@@ -236,17 +243,25 @@ def _with_first_neighbors(
     return with_nearest(graph, hierarchy.links[0].ids, X, hierarchy.metric, n_threads, points)
 
 
-def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> ItemGraph | None:
+def node_graph(
+    hierarchy: Hierarchy, metric: Metric, run: Run, whose: str = "", saved: Steps | None = None
+) -> ItemGraph | None:
     """The neighbour graph of the nodes of the lowest level that has few enough."""
     k = next(
         (k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1
     )
     level = hierarchy.levels[k]
-    keys = np.arange(level.n_nodes, dtype=np.uint64) if level.keys is None else level.keys
-    run.progress.begin(f"{whose}neighbours of {level.n_nodes} nodes of level {k}")
-    return find_node_graph(
+    n = level.n_nodes
+    if saved is not None and (kept := saved.load_graph(GraphItems(n, k, level.sizes))) is not None:
+        return kept
+    keys = np.arange(n, dtype=np.uint64) if level.keys is None else level.keys
+    run.progress.begin(f"{whose}neighbours of {n} nodes of level {k}")
+    graph = find_node_graph(
         k, level.centroids, level.sizes, metric, keys, run.n_threads, run.progress.share
     )
+    if saved is not None and graph is not None:
+        saved.save_graph(graph)
+    return graph
 
 
 class RowWork(Protocol):
@@ -321,10 +336,10 @@ def _graph_of_forces(
     """The graph that forces act along: the tree's, unless it is of nodes and rows are wanted."""
     metric = tree.hierarchy.metric
     rows = settings.detail == "rows"
-    is_native = isinstance(metric, str) and metric in NATIVE_METRICS
+    is_native = metric.has_kernels
     if graph is not None and is_native and (graph.level < 0 or not rows):
         return graph
-    metric = metric if is_native else "euclidean"  # rows as they are
+    metric = metric if is_native else EUCLIDEAN  # rows as they are
     if rows or _has_row_graph(X, metric):
         run.progress.begin(f"islands: neighbours of {X.shape[0]} rows")
         found = find_row_graph(X, metric, tree.table.in_order(), run.n_threads, run.progress.share)
@@ -429,7 +444,7 @@ def _fit_map_through(
     """The same for rows laid out as another map sees them: distances alone, or changed rows."""
     rows = see(X, run.n_threads)
     seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run))
-    same = isinstance(tree.hierarchy.metric, RowMetric)  # of distances alone, the rows are others
+    same = tree.hierarchy.metric.changes_rows  # of distances alone, the rows are others
     fitted = fit_map(rows, seen, settings, run, graph=graph if same else None)
     coordinates = None if fitted.coordinates is None else Through(see, fitted.coordinates)
     return replace(

@@ -18,10 +18,10 @@ _PORT = 8642
 
 def run_explore(options: Namespace) -> None:
     """`nestmap explore`."""
-    from ..runs.folder import Run
+    from ..runs.folder import RunFolder
 
     talk = Talk(options.quiet, options.json)
-    run = Run(options.run)
+    run = RunFolder(options.run)
     store = _open(options, talk, run, options.rebuild)
     try:
         server = _listen(store, options.host, options.port, options.token)
@@ -77,7 +77,7 @@ def _open(options: Namespace, talk: Talk, run: Any, rebuild: bool) -> Any:
 
 def _listen(store: Any, host: str, port: int | None, token: bool) -> Any:
     """A server on the port that was asked for, or the usual one, or, if that is taken, any."""
-    from ...views.explore import Server
+    from ...views.explore.server import Server
 
     if port is not None and not 0 <= port < 65536:
         raise ValueError(f"--port {port}: must be a number from 0 (any free one) to 65535")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..readers import Table
+from ..readers.table import Table
 from ..runs.extras import check_pixels
 from ..runs.folder import RunContent, check_target, write_run
 from ..runs.naming import name_clusters

@@ -19,7 +19,7 @@ from ...views.plots.backend import load_matplotlib
 from ...views.plots.colors import get_theme
 from ...views.plots.map import coarser_level
 from ...views.plots.rows import QUALITIES
-from ..runs.folder import Run
+from ..runs.folder import RunFolder
 from .output import check_output
 from .reading import read_again
 from .talk import Talk
@@ -91,7 +91,7 @@ def check_picture(path: str, force: bool) -> None:
 def run_plot(options: Namespace) -> None:
     """`nestmap plot`."""
     talk = Talk(options.quiet)
-    run = Run(options.run)
+    run = RunFolder(options.run)
     check_picture(options.output, options.force)
     model: Any = run.model(
         options.dims or (2 if any(each["dims"] == 2 for each in run.record["maps"]) else None)
@@ -106,7 +106,7 @@ def run_plot(options: Namespace) -> None:
     talk.note(f"wrote {options.output}")
 
 
-def _picture_of(options: Namespace, run: Run, is_plane: bool) -> Picture:
+def _picture_of(options: Namespace, run: RunFolder, is_plane: bool) -> Picture:
     """What was asked for; coasts only where the map is in the plane."""
     X = _training_rows(options, run)
     known = run.record.get("metadata", ())
@@ -132,7 +132,7 @@ def _picture_of(options: Namespace, run: Run, is_plane: bool) -> Picture:
     )
 
 
-def _training_rows(options: Namespace, run: Run) -> Any:
+def _training_rows(options: Namespace, run: RunFolder) -> Any:
     """The rows that were mapped, where the colour is measured on them."""
     if options.color not in QUALITIES:
         return None

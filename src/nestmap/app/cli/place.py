@@ -8,7 +8,7 @@ from argparse import Namespace
 import numpy as np
 
 from ...errors import FarRowsWarning
-from ..runs.folder import Run
+from ..runs.folder import RunFolder
 from .output import CsvStyle, axes_of, check_output, write_columns
 from .reading import count_texts, read_new, without_words
 from .talk import Talk, tell_written
@@ -19,7 +19,7 @@ _SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".parquet")
 def run_transform(options: Namespace) -> None:
     """`nestmap transform`."""
     talk = Talk(options.quiet)
-    run = Run(options.run)
+    run = RunFolder(options.run)
     check_output(options.output, options.force, _SUFFIXES)
     model = run.model()
     table = read_new(options, run)
@@ -51,7 +51,7 @@ def run_transform(options: Namespace) -> None:
 def run_labels(options: Namespace) -> None:
     """`nestmap labels`."""
     talk = Talk(options.quiet)
-    run = Run(options.run)
+    run = RunFolder(options.run)
     check_output(options.output, options.force, _SUFFIXES)
     model = run.model()
     names = run.rows().names

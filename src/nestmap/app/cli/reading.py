@@ -3,69 +3,72 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
 from ...core.progress import Progress
-from ..readers import Table, read_table
+from ..readers.read import read_file
+from ..readers.table import Choice, Table
 from .talk import Talk
+
+
+def _names(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(given)
 
 
 def read_data(options: Namespace, talk: Talk) -> Table:
     """The rows of the file that was named."""
     progress = Progress(0, talk)
     progress.begin(f"reading {options.data}")
-    table = read_table(
-        options.data,
-        format=options.format,
-        columns=options.columns,
+    choice = Choice(
+        columns=_names(options.columns),
         id=options.id,
         label=options.label,
         text=options.text,
-        key=options.key,
         missing=options.missing,
-        progress=progress,
+        format=options.format,
+        key=options.key,
     )
+    table = read_file(options.data, choice, progress)
     progress.done()
     talk.note(str(table))
     return table
 
 
-def read_again(options: Namespace, run: Any) -> Table:
-    """The rows that a run was made of, from their file."""
+def _as_read_before(options: Namespace, run: Any) -> Choice:
+    """What the run was read with, but for what was asked for now."""
     reading = run.record["reading"]
     rows = run.rows()
-    return read_table(
-        options.data,
+    return Choice(
+        text=reading["text"],
+        missing=options.missing,
+        like=rows.columns if reading["named"] else None,
+        words=rows.words,
         format=options.format,
         key=options.key or reading["key"],
-        missing=options.missing,
-        columns=options.columns,
-        like=rows.columns if reading["named"] else None,
-        label=options.label,
-        text=options.text or reading["text"],
-        words=rows.words,
     )
+
+
+def read_again(options: Namespace, run: Any) -> Table:
+    """The rows that a run was made of, from their file."""
+    before = _as_read_before(options, run)
+    choice = replace(
+        before,
+        columns=_names(options.columns),
+        label=options.label,
+        text=options.text or before.text,
+    )
+    return read_file(options.data, choice)
 
 
 def read_new(options: Namespace, run: Any) -> Table:
     """Rows that are to be placed on the map of a run, with its columns."""
-    reading = run.record["reading"]
-    rows = run.rows()
-    return read_table(
-        options.data,
-        format=options.format,
-        key=options.key or reading["key"],
-        id=options.id or None,
-        like=rows.columns if reading["named"] else None,
-        text=reading["text"],
-        words=rows.words,
-        missing=options.missing,
-    )
+    return read_file(options.data, replace(_as_read_before(options, run), id=options.id or None))
 
 
 def without_words(X: Any) -> Array:

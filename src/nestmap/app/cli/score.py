@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...views.metrics import MapQuality, map_quality
-from ..readers import read_table
+from ...views.metrics._summary import MapQuality, map_quality
+from ..readers.read import read_table
 from ..runs.extras import write_trust
-from ..runs.folder import Run
+from ..runs.folder import RunFolder
 from .reading import read_again, read_data
 from .talk import Talk
 from .trust import measure_with_progress
@@ -22,7 +22,7 @@ def run_score(options: Namespace) -> None:
     """`nestmap score`."""
     talk = Talk(options.quiet, options.json)
     is_run = Path(options.map).is_dir() and not options.map.endswith(".zarr")
-    run = Run(options.map) if is_run else None
+    run = RunFolder(options.map) if is_run else None
     metric = options.metric
     if options.trust and run is None:
         raise ValueError(f"--trust is kept in a run, and {options.map} is none")
@@ -52,7 +52,7 @@ def run_score(options: Namespace) -> None:
     talk.result(str(quality), scores)
 
 
-def _keep_trust(run: Run, talk: Talk, X: Any) -> None:
+def _keep_trust(run: RunFolder, talk: Talk, X: Any) -> None:
     """Measured on the map in the plane, if there is one: that is what the explorer shows."""
     has_plane = any(entry["dims"] == 2 for entry in run.record["maps"])
     write_trust(run.path, measure_with_progress(talk, X, run.model(2 if has_plane else None)))

@@ -22,7 +22,7 @@ from ...method.layout.pieces import find_pieces, piece_unit
 from ...model.files.container import read_container, write_container
 from ...model.files.values import Part, Reader, Writer
 from ...views.explore.trust import Trust
-from ..readers import Table
+from ..readers.table import Table
 from ..readers.text import Words
 from . import naming
 from .extras import write_images, write_trust
@@ -69,7 +69,7 @@ class RunContent:
     image_shape: tuple[int, ...] | None = None
 
 
-class Run:
+class RunFolder:
     """A run on disk; parts are read when they are asked for.
 
     Parameters
@@ -152,18 +152,18 @@ def write_run(
     content: RunContent,
     force: bool,
     tell: Callable[[str], None] = lambda text: None,
-) -> Run:
+) -> RunFolder:
     """Write a run, whole or not at all; `tell` is told what becomes of one that is replaced."""
 
     def spare(old: Path, new: Path) -> Path | None:
         now = next(iter(content.models.values())).hierarchy_
-        return keep_what_people_made(old, new, lambda: Run(old).model().hierarchy_, now, tell)
+        return keep_what_people_made(old, new, lambda: RunFolder(old).model().hierarchy_, now, tell)
 
     with replaced(path, spare) as folder:
         _write_content(folder, content)
         flush_folder(folder)
         check_target(path, force)
-    return Run(path)
+    return RunFolder(path)
 
 
 def _write_content(folder: Path, content: RunContent) -> None:

@@ -17,7 +17,7 @@ from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.naming import describe_levels
 from ...model.files.container import read_container, write_container
 from ...model.files.values import Reader, Writer
-from ..readers import Table
+from ..readers.table import Table
 from .record import VERSION
 
 _LOOKED_AT = 1000  # names of rows

@@ -21,7 +21,8 @@ _FULL = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "a file may not grow that large",
 }
-_MOST_BLOCK_VALUES = 64_000_000  # values of a block that is widened to whole chunks
+# numbers of a block that is widened to whole chunks: 512 MB of float64
+_MAX_BLOCK_VALUES = 64_000_000
 
 
 def scratch_array(
@@ -70,7 +71,7 @@ def row_blocks(source: Any) -> list[slice]:
     parts = blocks(n, width)
     chunks = getattr(source, "chunks", None)
     chunk = chunks[0] if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int) else 1
-    if chunk <= 1 or chunk * width > _MOST_BLOCK_VALUES or len(parts) < 2:
+    if chunk <= 1 or chunk * width > _MAX_BLOCK_VALUES or len(parts) < 2:
         return parts
     step = max(1, parts[0].stop // chunk) * chunk
     return [slice(i, min(n, i + step)) for i in range(0, n, step)]

@@ -20,7 +20,7 @@ from .npy import NpyError, map_npy, read_header
 from .scratch import copy_rows, scratch_array
 from .validate import KEPT, row_dtype
 
-_SLICES = 20  # of a sample of rows
+_SAMPLE_SLICES = 20  # slices that a sample of rows is read in
 
 
 class RowSource:
@@ -89,8 +89,10 @@ class RowSource:
         """About n rows (all, if there are no more), in slices from the whole length."""
         if len(self) <= n:
             return self.block(slice(0, len(self)))
-        starts = np.linspace(0, len(self) - n // _SLICES, _SLICES).astype(np.int64)
-        return np.concatenate([self.block(slice(int(a), int(a) + n // _SLICES)) for a in starts])
+        starts = np.linspace(0, len(self) - n // _SAMPLE_SLICES, _SAMPLE_SLICES).astype(np.int64)
+        return np.concatenate(
+            [self.block(slice(int(a), int(a) + n // _SAMPLE_SLICES)) for a in starts]
+        )
 
 
 def open_rows(X: Any, *, name: str = "X") -> Any:

@@ -22,20 +22,21 @@ from ..progress import Share
 from ..threads import map_blocks
 from .point_set import PointSet
 
-_ENERGY = 0.97  # share of the sample's variance that the kept directions hold
+_VARIANCE_KEPT = 0.97  # share of the variance of the sample that the kept directions hold
 MOST_COLUMNS = 256
 WIDE_COLUMNS = 384  # nearly all neighbours of rows that few directions say little about
 FEW_COLUMNS = 64  # where rows are counted in millions
 ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
-# directions, share of the variance: where they hold less (embeddings), more are taken
-_LEADING = 24
-_LITTLE = 0.6
-# columns that are put in another order at a time: a cache line, or more as long as that is little
+# a PCA spectrum is flat if so many directions hold less than this share of the variance, as of many
+# embeddings: then more columns are kept
+_LEADING_DIRECTIONS = 24
+_FLAT_SHARE = 0.6
+# columns that are reordered at a time: one cache line of float32, or more while they are few values
 MOVED = 16
-_MOVED_VALUES = 8_000_000
-_SAMPLE_VALUES = 4_000_000
-_SAMPLE_ROWS = 2000
-_LEAST_SAMPLE_ROWS = 64
+_VALUES_PER_MOVE = 8_000_000
+_SAMPLE_VALUES = 4_000_000  # numbers in the sample of rows that directions are fitted on, at most
+_SAMPLE_ROWS = 2000  # rows of that sample, for few columns
+_MIN_SAMPLE_ROWS = 64  # rows of that sample, for many columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class ShortRows:
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
         """As `take` of all rows, in the memory of these, which are lost: some columns at a time."""
         n, dims = self.z.shape
-        width = min(dims, max(1, _MOVED_VALUES // (n * MOVED)) * MOVED)
+        width = min(dims, max(1, _VALUES_PER_MOVE // (n * MOVED)) * MOVED)
         before = np.empty((n, width), dtype=np.float32)
         for first in range(0, dims, width):
             columns = self.z[:, first : first + width]
@@ -95,10 +96,10 @@ class ShortRows:
 
     def leading_hold_little(self) -> bool:
         """Whether a few columns tell little, so that a search should look at many (L2)."""
-        if self.z.shape[1] <= _LEADING:
+        if self.z.shape[1] <= _LEADING_DIRECTIONS:
             return False
-        rest = float(np.square(self.tails[:, _LEADING // 8 - 1], dtype=np.float64).sum())
-        return rest > (1 - _LITTLE) * float(self.sizes.sum(dtype=np.float64))
+        rest = float(np.square(self.tails[:, _LEADING_DIRECTIONS // 8 - 1], dtype=np.float64).sum())
+        return rest > (1 - _FLAT_SHARE) * float(self.sizes.sum(dtype=np.float64))
 
 
 def _take(values: Array, order: Array, n_threads: int, out: Array | None = None) -> Array:
@@ -121,7 +122,7 @@ def aligned_empty(n: int, width: int) -> Array:
 
 def sample_size(n: int, n_cols: int) -> int:
     """Rows that directions are fitted on."""
-    return min(n, _SAMPLE_ROWS, max(_LEAST_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
+    return min(n, _SAMPLE_ROWS, max(_MIN_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
 
 
 def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
@@ -155,16 +156,16 @@ def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) 
         return reducer
     x = points.block(_random_rows(points, np.random.default_rng(0)) if rows is None else rows)
     x = x if points.is_sparse else x - reducer.mean
-    held = float(row_squares(_dense(x @ reducer.directions[:, :_LEADING])).sum())
+    held = float(row_squares(_dense(x @ reducer.directions[:, :_LEADING_DIRECTIONS])).sum())
     return (
         reducer
-        if held >= _LITTLE * float(row_squares(x).sum())
+        if held >= _FLAT_SHARE * float(row_squares(x).sum())
         else fit_reducer(points, rows, most)
     )
 
 
 def _principal_directions(sample: Array, rng: np.random.Generator, most: int) -> Array:
-    """About the leading principal directions, exactly orthonormal, as many as hold _ENERGY."""
+    """About the leading principal directions, exactly orthonormal, up to the share of variance."""
     n_cols = sample.shape[1]
     total = float(row_squares(sample).sum())
     if n_cols <= min(ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
@@ -184,7 +185,7 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     scores = sample @ basis
     values, rotation = np.linalg.eigh(scores.T @ scores)
     share = np.cumsum(values[::-1]) / total if total > 0 else np.ones(most)
-    keep = min(most, -(-(int(np.searchsorted(share, _ENERGY)) + 1) // 16) * 16)
+    keep = min(most, -(-(int(np.searchsorted(share, _VARIANCE_KEPT)) + 1) // 16) * 16)
     return with_signs(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
 
 

@@ -11,7 +11,7 @@ from ..hierarchy.tree import Hierarchy
 from .frames import Frames, apply_maps, sum_products
 from .local import LocalArrangement, MetricMap, nearest_orthogonal
 
-_HOPS = 4  # along first-neighbour links, from a row that is new to one that is not
+_MAX_LINKS_FOLLOWED = 4  # first-neighbour links from a new row to one of the old map
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def _guess(hierarchy: Hierarchy, k: int, places: Array, known: Array, around: Ar
         return places
     at = np.arange(len(known))
     if k < len(hierarchy.links):
-        for _ in range(_HOPS):
+        for _ in range(_MAX_LINKS_FOLLOWED):
             at = np.where(known[at], at, hierarchy.links[k].ids[at])
     return np.where(known[at, None], places[at], around)
 

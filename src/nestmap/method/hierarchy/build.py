@@ -27,7 +27,6 @@ from ..neighbors import (
     FirstNeighbors,
     Found,
     NeighborReport,
-    centroid_kind,
     check_metric,
     given_neighbors,
     search,
@@ -36,6 +35,7 @@ from ..neighbors import (
 from ..neighbors.blocked import BlockedIndex, measure_links
 from ..neighbors.choice import Search
 from ..neighbors.join import Index
+from ..neighbors.metric import Metric
 from ..neighbors.shared import Start
 from ..run import Run
 from .medoids import merge_medoids
@@ -115,17 +115,17 @@ def build_hierarchy(
     """
     n_threads = resolve_n_jobs(n_jobs)
     X = as_rows(load_rows(X), n_threads=n_threads)
-    metric = check_metric(metric, X, metric_params)
+    known = check_metric(metric, X, metric_params)
     check_number("min_nodes", min_nodes, 1, np.inf, integer=True)
     given = None if isinstance(neighbors, str) else given_neighbors(neighbors, X.shape[0])
     options = Search("auto" if given else neighbors, target_recall)
     run = Run(n_threads, Progress(verbose), options, options)
-    return build_levels(X, metric, run, KnownRows(given=given), min_nodes=min_nodes)
+    return build_levels(X, known, run, KnownRows(given=given), min_nodes=min_nodes)
 
 
 def build_levels(
     X: Any,
-    metric: Any,
+    metric: Metric,
     run: Run,
     known: KnownRows | None = None,
     *,
@@ -204,7 +204,7 @@ def _next_items(items: _LevelItems, step: LevelStep) -> _LevelItems:
 class _Joiner:
     """Joins the items of a level along their first neighbours."""
 
-    metric: Any
+    metric: Metric
     run: Run
     dtype: np.dtype[Any]  # of centroids
     find: Finder | None
@@ -270,7 +270,7 @@ class _Joiner:
     def _centroids(self, items: _LevelItems, members: Array, n_nodes: int) -> tuple[Any, Array]:
         """Centroids (or medoids) and sizes of the nodes."""
         run = self.run
-        if centroid_kind(self.metric) != "medoid":
+        if self.metric.centroid_kind != "medoid":
             return merge_items(items.values, items.weights, members, n_nodes, self.dtype, run)
         group = Grouping.of(members, n_nodes)
         return merge_medoids(

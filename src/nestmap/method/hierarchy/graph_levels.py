@@ -14,9 +14,10 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.native import kernels
-from ...core.points.point_set import NATIVE_METRICS, make_points
-from ..neighbors import centroid_kind, search
+from ...core.points.point_set import make_points
+from ..neighbors import search
 from ..neighbors.item_graph import ItemGraph
+from ..neighbors.metric import Metric
 from ..run import Run
 from .build import merge_items
 from .community_tree import CommunityLevels, build_communities
@@ -28,9 +29,10 @@ from .tree import Grouping, Hierarchy, Level
 
 # that count, of each row: 10 make no better clusters; and of each node
 N_NEIGHBORS = 15
-_OF_NODES = 10
-_FEWER = 10  # at most one neighbour for so many items: else all of a few would be neighbours
-_LEAST = 3
+_N_NODE_NEIGHBORS = 10
+# at most one neighbour for so many items: few items would all be neighbours
+_ITEMS_PER_NEIGHBOR = 10
+_MIN_NEIGHBORS = 3  # however few items there are
 Distances = Callable[[Array, Any], Array]
 
 
@@ -87,14 +89,19 @@ def _measure(
     hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> Strengths:
     """How sure the cluster of each item of the graph is, on all levels."""
-    level = graph.level if graph is not None and lists is None else -1
-    if level < 0:
+    nodes = _of_nodes(graph, lists)
+    if nodes is None:
         labels = [hierarchy.labels(k) for k in range(hierarchy.n_levels)]
         return Strengths(*_measure_rows(labels, graph, lists, n_threads))
-    assert graph is not None
-    nodes = np.arange(len(graph.ids))
-    labels = [hierarchy.climb(nodes, k, level) for k in range(level + 1, hierarchy.n_levels)]
-    return Strengths(*measure_shares(labels, _linked(graph), n_threads), level)
+    level = nodes.level
+    items = np.arange(len(nodes.ids))
+    labels = [hierarchy.climb(items, k, level) for k in range(level + 1, hierarchy.n_levels)]
+    return Strengths(*measure_shares(labels, _linked(nodes), n_threads), level)
+
+
+def _of_nodes(graph: ItemGraph | None, lists: Array | None) -> ItemGraph | None:
+    """The graph whose links count, if it is one of nodes; None: links of rows count."""
+    return graph if graph is not None and graph.level >= 0 and lists is None else None
 
 
 def _measure_rows(
@@ -141,8 +148,8 @@ def _links(hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None) -
 
 def _linked(graph: ItemGraph) -> Array:
     """The neighbours that an item has links to."""
-    most = N_NEIGHBORS if graph.level < 0 else _OF_NODES
-    return graph.ids[:, : min(most, max(_LEAST, len(graph.ids) // _FEWER))]
+    most = N_NEIGHBORS if graph.level < 0 else _N_NODE_NEIGHBORS
+    return graph.ids[:, : min(most, max(_MIN_NEIGHBORS, len(graph.ids) // _ITEMS_PER_NEIGHBOR))]
 
 
 def membership(
@@ -163,15 +170,17 @@ def membership(
     graph, lists
         As for `add_communities`.
     """
-    if graph is None or graph.level < 0 or lists is not None:
+    nodes = _of_nodes(graph, lists)
+    if nodes is None:
         return Strengths(*_measure_rows([labels], graph, lists, n_threads)).of_rows(0, hierarchy)
-    own = hierarchy.labels(graph.level)
+    own = hierarchy.labels(nodes.level)
     if labels.max() > own.max():  # nodes are split: nothing is measured
         return np.ones(len(labels), dtype=np.float32)
-    of_node = np.empty(len(graph.ids), dtype=labels.dtype)
+    of_node = np.empty(len(nodes.ids), dtype=labels.dtype)
     of_node[own] = labels
-    shares, whole = measure_shares([of_node], _linked(graph), n_threads)
-    return np.asarray(shares[0][own] / np.float32(whole))
+    return Strengths(*measure_shares([of_node], _linked(nodes), n_threads), nodes.level).of_rows(
+        nodes.level + 1, hierarchy
+    )
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
@@ -219,15 +228,17 @@ def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, i
     return int(begin), int(end)
 
 
-def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
+def _distances_between(centres: Any, metric: Metric, run: Run) -> Distances:
     """Distances of some centres to one of them, or what grows with them."""
-    if metric not in NATIVE_METRICS:
+    if not metric.has_kernels:
         return lambda some, one: distances_between(centres, some, np.array([one]), metric)[:, 0]
-    points = make_points(centres, metric, n_threads=run.n_threads)
+    points = make_points(centres, metric.name, n_threads=run.n_threads)
     return lambda some, one: kernels.pair_distances(points, some, np.full(len(some), one))
 
 
-def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
+def _levels_above(
+    leaf: Level, found: CommunityLevels, metric: Metric, run: Run
+) -> tuple[Level, ...]:
     """The level and those above it: centroids, sizes and keys.
 
     How far apart nodes are is measured when asked for.
@@ -241,12 +252,14 @@ def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) ->
     return tuple(levels)
 
 
-def _merge(level: Level, members: Array, metric: Any, run: Run) -> tuple[Any, Array, Array | None]:
+def _merge(
+    level: Level, members: Array, metric: Metric, run: Run
+) -> tuple[Any, Array, Array | None]:
     """Centroids (or medoids), sizes and keys of groups of the nodes of a level."""
     n_nodes = int(members.max()) + 1
     weights = level.sizes.astype(np.float64)
     group = Grouping.of(members, n_nodes)
-    if centroid_kind(metric) == "medoid":
+    if metric.centroid_kind == "medoid":
         centroids, sizes = merge_medoids(
             level.centroids, weights, group, metric, level.keys, run.n_threads
         )

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .tree import Hierarchy
 
 # shares are exact where all links of an item weigh no more, as those to 15 neighbours do
-_MOST = 255
-_BLOCK = 200_000  # links that are looked up at a time
-_SHOWN = 20  # clusters that a repr lists
+_MAX_WHOLE = 255
+_LINKS_PER_BLOCK = 200_000  # that are looked up at a time
+_MAX_LISTED = 20  # clusters in a repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> t
     n, k = ids.shape
     weights = np.arange(k, 0, -1, dtype=np.float32)
     complete = bool((ids >= 0).all())
-    whole = int(weights.sum()) if complete and weights.sum() <= _MOST else _MOST
+    whole = int(weights.sum()) if complete and weights.sum() <= _MAX_WHOLE else _MAX_WHOLE
     known = [_with_none(each) for each in labels]
     shares = np.empty((len(known), n), dtype=np.uint8)
 
@@ -120,10 +120,10 @@ def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> t
                 own[ends] == own[part, None]
             ) @ weights  # whole numbers: the same bits in any order
             shares[level, part] = (
-                inside if complete and whole < _MOST else np.rint(whole * inside / totals)
+                inside if complete and whole < _MAX_WHOLE else np.rint(whole * inside / totals)
             )
 
-    map_blocks(measure, blocks(n, k, values=_BLOCK), n_threads)
+    map_blocks(measure, blocks(n, k, values=_LINKS_PER_BLOCK), n_threads)
     return shares, whole
 
 
@@ -165,7 +165,7 @@ class ClusterTable:
         return self.clusters[cluster]
 
     def __repr__(self) -> str:
-        shown = sorted(self.clusters, key=lambda each: -each.size)[:_SHOWN]
+        shown = sorted(self.clusters, key=lambda each: -each.size)[:_MAX_LISTED]
         lines = ["cluster    size  inside  agreement"]
         lines += [
             f"{c.cluster:>7}  {c.size:>6}  {_share(c.inside):>6}  {_share(c.agreement):>9}"

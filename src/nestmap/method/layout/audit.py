@@ -16,8 +16,8 @@ from .mosaic import MosaicLayout
 from .pieces import find_pieces, piece_unit
 from .regions import Regions
 
-_TOLERANCE = 1e-9
-_QUERIES = 100_000  # at once: in between, Ctrl-C works
+_RELATIVE_TOLERANCE = 1e-9  # rounding errors of positions, which are sums of a few terms
+_ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _audit_descent(
             )
             share[np.isinf(ball[owner])] = 0.0
             n_descendants += len(owner)
-            n_outside += int((share > 1 + _TOLERANCE).sum())
+            n_outside += int((share > 1 + _RELATIVE_TOLERANCE).sum())
             worst = max(worst, float(share.max()))
             if below < 0:
                 n_crossing = _nearer_to_others(
@@ -176,13 +176,15 @@ def _nearer_to_others(
 ) -> int:
     """How many rows lie nearer to another anchor than to their own."""
     # within half the distance to the next anchor nothing else can be nearer
-    doubtful = np.flatnonzero(2 * (away + rounding) >= placement.nearest[owner] * (1 - _TOLERANCE))
+    doubtful = np.flatnonzero(
+        2 * (away + rounding) >= placement.nearest[owner] * (1 - _RELATIVE_TOLERANCE)
+    )
     tree = cKDTree(placement.anchors)
     crossing = 0
-    for part in blocks(len(doubtful), 1, values=_QUERIES):
+    for part in blocks(len(doubtful), 1, values=_ROWS_PER_QUERY):
         rows = doubtful[part]
         nearest = tree.query(positions[rows], workers=n_threads)[0]
-        crossing += int((nearest < away[rows] * (1 - _TOLERANCE) - rounding).sum())
+        crossing += int((nearest < away[rows] * (1 - _RELATIVE_TOLERANCE) - rounding).sum())
     return crossing
 
 
@@ -206,8 +208,8 @@ def _audit_islands(hierarchy: Hierarchy, islands: IslandsLayout, n_threads: int)
         rounding = 4e-16 * max(float(np.abs(rows).max()), 1e-300)
         share = np.maximum(away - rounding, 0) / np.maximum(radii[owner], 1e-300)
         nearest = _distances_to(centres, rows, n_threads)
-        crossing = int((nearest < away * (1 - _TOLERANCE) - rounding).sum())
-        outside = int((share > 1 + _TOLERANCE).sum())
+        crossing = int((nearest < away * (1 - _RELATIVE_TOLERANCE) - rounding).sum())
+        outside = int((share > 1 + _RELATIVE_TOLERANCE).sum())
         worst = float(share.max())
         promised = k == 0 and islands.detail == "leaves"
         found.append(
@@ -225,7 +227,7 @@ def _distances_to(centres: Array, positions: Array, n_threads: int) -> Array:
     """From each position to the nearest of some centres."""
     tree = cKDTree(centres)
     nearest = np.empty(len(positions))
-    for part in blocks(len(positions), 1, values=_QUERIES):
+    for part in blocks(len(positions), 1, values=_ROWS_PER_QUERY):
         nearest[part] = tree.query(positions[part], workers=n_threads)[0]
     return nearest
 
@@ -248,7 +250,7 @@ def _audit_mosaic(hierarchy: Hierarchy, mosaic: MosaicLayout, unit: float, n_thr
                 owner = np.repeat(owner, np.diff(levels[below].starts))
             away = regions.outside(owner, points, n_threads) / width[owner]
             n_descendants += len(owner)
-            n_outside += int((away > _TOLERANCE).sum())
+            n_outside += int((away > _RELATIVE_TOLERANCE).sum())
             worst = max(worst, float(away.max()))
         crossing = _crossing(regions, _owner(hierarchy, -1, k), rows, order, n_threads)
         found.append(
@@ -263,9 +265,9 @@ def _crossing(
     """How often a row lies inside one of the regions nearby that is not its own."""
     tree = cKDTree(regions.centres)
     n_near = min(6, len(regions))
-    limits = -_TOLERANCE * np.sqrt(np.maximum(regions.areas, 1e-300))
+    limits = -_RELATIVE_TOLERANCE * np.sqrt(np.maximum(regions.areas, 1e-300))
     crossing = 0
-    for part in blocks(len(order), 1, values=_QUERIES):
+    for part in blocks(len(order), 1, values=_ROWS_PER_QUERY):
         own = order[part]
         near = tree.query(positions[own], n_near, workers=n_threads)[1].reshape(len(own), n_near)
         row, other = np.nonzero(near != owner[own, None])

@@ -17,17 +17,17 @@ from ...core.arrays import Array, blocks
 from ...core.points.point_set import make_points
 from ...core.progress import Progress
 from ...core.threads import map_blocks
-from ..arrangement import N_AROUND, Arrangement, DistinctRows, Frames, frame_offsets
+from ..arrangement import N_TURN_NEIGHBORS, Arrangement, DistinctRows, Frames, frame_offsets
 from ..hierarchy.tree import Grouping, Hierarchy
 from ..neighbors.join import join_points
 from ..preliminary import Preliminary
 from .frozen import Frozen
 from .regions import Regions, circles
 
-_TREE_COLUMNS = 8  # up to here a k-d tree is fast
-_QUERIES = 100_000  # at once: in between, Ctrl-C works
-_PIECE = 400_000  # values that a thread works on: they stay in its cache
-_LEAST_EXTENT = 1e-150  # of a group that can be scaled to its ball, where the whole map is about 1
+_MAX_TREE_COLUMNS = 8  # components up to which a k-d tree is fast
+_ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
+_VALUES_PER_TASK = 400_000  # float64 values of a thread: 3 MB, which stay in its cache
+_MIN_EXTENT = 1e-150  # of a group that can be scaled to its ball; the whole map has about 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Placement(Frozen):
             shift[outside] *= (radius[outside] / length[outside])[:, None]
             np.add(self.anchors[own], shift, out=out[part])
 
-        map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_PIECE), n_threads)
+        map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_VALUES_PER_TASK), n_threads)
         return out
 
     def scaled(self, factor: float) -> Placement:
@@ -211,7 +211,7 @@ def fit_balls(
     leaves whose rows are all equal.
     """
     extent = grouping.maximum(lengths(frames.offsets))
-    extent[extent < _LEAST_EXTENT] = 0.0
+    extent[extent < _MIN_EXTENT] = 0.0
     if alone is not None:
         extent[alone] = 0.0  # what they are offset by is rounding
     radii = radius * nearest
@@ -237,14 +237,14 @@ def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
     n, d = anchors.shape
     if n == 1:
         return np.full(1, np.inf), np.empty((1, 0), dtype=np.int64)
-    if d > _TREE_COLUMNS:
+    if d > _MAX_TREE_COLUMNS:
         points = make_points(np.ascontiguousarray(anchors), "euclidean", n_threads=n_threads)
         found = join_points(points, n_threads).in_metric(points)
         return found.distances, found.ids[:, None]
     tree = cKDTree(anchors)
     nearest = np.empty(n)
-    around = np.empty((n, min(N_AROUND, n - 1)), dtype=np.int64)
-    for part in blocks(n, 1, values=_QUERIES):
+    around = np.empty((n, min(N_TURN_NEIGHBORS, n - 1)), dtype=np.int64)
+    for part in blocks(n, 1, values=_ROWS_PER_QUERY):
         own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
         distances, ids = tree.query(anchors[own], k=around.shape[1] + 1, workers=n_threads)
         nearest[own] = distances[:, 1]

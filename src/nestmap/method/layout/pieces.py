@@ -28,13 +28,13 @@ from ..hierarchy.summary import summarize_levels
 from ..neighbors.graph import neighbor_graph
 from .frozen import Frozen
 
-NEAR = 8  # spots that each one is connected to
-MOST_ROWS = 1_000_000  # of more, leaves stand for their rows everywhere
-# a place holds at least a 20th of its cluster's rows, and five of them
-PLACE_SHARE = 20
-PLACE_ROWS = 5
-_TREE_COLUMNS = 8  # dimensions up to which a k-d tree is quick
-_QUERIES = 100_000  # at once: in between, Ctrl-C works
+N_LINKS = 8  # nearest other rows (or leaves) of the map that each one is connected to
+MAX_ROWS = 1_000_000  # of more, leaves stand for their rows
+# a piece holds at least one in 20 of the rows of its cluster, and at least five of them
+MIN_PIECE_SHARE = 20
+MIN_PIECE_ROWS = 5
+_MAX_TREE_COLUMNS = 8  # components up to which a k-d tree is fast
+_ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ class Pieces(Frozen):
         A place is a piece that holds at least 5% of the cluster's rows, and five rows unless it is
         the largest.
         """
-        is_place = self.rows * PLACE_SHARE >= self.n_rows[self.owner]
-        small = self.rows < PLACE_ROWS
+        is_place = self.rows * MIN_PIECE_SHARE >= self.n_rows[self.owner]
+        small = self.rows < MIN_PIECE_ROWS
         small[self.largest] = False
         return np.bincount(self.owner[is_place & ~small], minlength=len(self.n_rows))
 
@@ -81,7 +81,7 @@ def piece_unit(n_rows: int, layout: Any = None) -> str:
         return ""
     return (
         "leaves"
-        if n_rows > MOST_ROWS or (kind == "islands" and layout.detail == "leaves")
+        if n_rows > MAX_ROWS or (kind == "islands" and layout.detail == "leaves")
         else "rows"
     )
 
@@ -172,11 +172,11 @@ def _nearest(places: Array, n_threads: int) -> Array:
     n = len(places)
     if n == 1:
         return np.zeros((1, 1), dtype=np.int32)
-    if places.shape[1] > _TREE_COLUMNS:
-        return neighbor_graph(places, min(NEAR, n - 1), n_jobs=n_threads).ids.astype(np.int32)
+    if places.shape[1] > _MAX_TREE_COLUMNS:
+        return neighbor_graph(places, min(N_LINKS, n - 1), n_jobs=n_threads).ids.astype(np.int32)
     tree = cKDTree(places)
-    near = np.empty((n, min(NEAR + 1, n)), dtype=np.int32)
-    for part in blocks(n, 1, values=_QUERIES):
+    near = np.empty((n, min(N_LINKS + 1, n)), dtype=np.int32)
+    for part in blocks(n, 1, values=_ROWS_PER_QUERY):
         own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
         near[own] = tree.query(places[own], near.shape[1], workers=n_threads)[1]
     return near

@@ -14,8 +14,8 @@ from ...core.points.point_set import power_of_two
 from ...core.threads import map_blocks
 from .frozen import Frozen
 
-_PIECE = 400_000  # vertices, about, that a thread works on
-_LARGE = 2.0**200  # coordinates up to here, and down to its inverse, have products of four in range
+_VERTICES_PER_TASK = 400_000  # about, of the polygons of a thread
+_MAX_COORDINATE = 2.0**200  # products of four coordinates from its inverse up to it stay in range
 
 Moments = tuple[Array, Array, Array]  # areas, centres, covariances
 
@@ -58,7 +58,11 @@ class Regions(Frozen):
     def _in_range(self) -> tuple[Array, float]:
         """The points in a unit that keeps products of them in range, and that unit: mostly 1."""
         unit = power_of_two(self.points)
-        return (self.points, 1.0) if 1 / _LARGE < unit < _LARGE else (self.points * unit, unit)
+        return (
+            (self.points, 1.0)
+            if 1 / _MAX_COORDINATE < unit < _MAX_COORDINATE
+            else (self.points * unit, unit)
+        )
 
     def moments(self, n_threads: int = 1) -> Moments:
         """Areas, centres and covariances of a uniform density on each polygon; measured once."""
@@ -73,7 +77,7 @@ class Regions(Frozen):
         def measure(part: slice) -> None:
             areas[part], centres[part], second[part] = self._measure(points, part)
 
-        map_blocks(measure, blocks(len(self), 8, values=_PIECE), n_threads)
+        map_blocks(measure, blocks(len(self), 8, values=_VERTICES_PER_TASK), n_threads)
         if unit != 1:
             with np.errstate(over="ignore", under="ignore"):  # an area may be beyond all numbers
                 areas = areas / unit / unit
@@ -148,7 +152,7 @@ class Regions(Frozen):
     def scaled(self, factor: float) -> Regions:
         """All polygons in another unit."""
         found = Regions(self.starts, self.points * factor)
-        if 1 / _LARGE < factor < _LARGE:
+        if 1 / _MAX_COORDINATE < factor < _MAX_COORDINATE:
             areas, centres, covariances = self.moments()
             found._remember(areas * factor**2, centres * factor, covariances * factor**2)
         return found
@@ -168,7 +172,7 @@ class Regions(Frozen):
         points, unit = self._in_range
         centres = self.centres[ids] * unit
         steps = steps * unit
-        for part in blocks(len(ids), 8, values=_PIECE):
+        for part in blocks(len(ids), 8, values=_VERTICES_PER_TASK):
             row, vertex, after = self._sides(ids[part])
             edge = points[after] - points[vertex]
             to = points[vertex] - centres[part][row]

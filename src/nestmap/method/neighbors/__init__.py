@@ -18,7 +18,7 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows
 from ...core.native import core
 from ...core.points.duplicates import hash_points
-from ...core.points.point_set import NATIVE_METRICS, canonical_metric, make_points
+from ...core.points.point_set import make_points
 from ...core.points.reduce import Reducer
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs
@@ -29,9 +29,8 @@ from .choice import Search, decide, hard_columns, predicted_pairs
 from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
 from .join import Index, join_points
-from .metric import accepts_sparse, centroid_kind, check_metric
+from .metric import EUCLIDEAN, Metric, check_metric, known_metric
 from .report import FirstNeighbors, NeighborReport
-from .row_metric import RowMetric
 from .shared import Start
 
 _COLUMNS = 128  # reduced columns that the approximate search makes use of
@@ -40,12 +39,11 @@ __all__ = [
     "FirstNeighbors",
     "NeighborGraph",
     "NeighborReport",
-    "accepts_sparse",
-    "centroid_kind",
     "check_metric",
     "first_neighbors",
     "given_distances",
     "given_neighbors",
+    "known_metric",
     "neighbor_graph",
 ]
 
@@ -139,7 +137,7 @@ class Found:
 
 def search(
     X: Any,
-    metric: Any,
+    metric: Metric,
     n_threads: int,
     options: Search | None = None,
     reducer: Reducer | None = None,
@@ -154,23 +152,22 @@ def search(
     gives for the rows; they are the keys unless others are given; `start`: what a graph of these
     rows has left.
     """
-    metric = canonical_metric(metric)
     options = options or Search()
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric.takes_distances:
         return Found(nearest_in_matrix(X))
     hashes = hash_points(X, n_threads) if hashes is None else hashes
     keys = hashes if keys is None else keys
-    if isinstance(metric, RowMetric):
+    if metric.changes_rows:
         rows = metric.rows(X, n_threads)
-        found = search(
-            rows, "euclidean", n_threads, options, reducer, progress, hashes, keys, start
-        )
+        found = search(rows, EUCLIDEAN, n_threads, options, reducer, progress, hashes, keys, start)
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
-    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
+    if not metric.has_kernels:
         return Found(*blocked_neighbors(X, metric, keys, n_threads, progress))
-    chosen = decide(X, metric, options)
+    chosen = decide(X, metric.name, options)
     nearest, shared = (None, None) if start is None else (start.nearest, start.shared)
-    points = shared.points if shared else make_points(X, metric, n_threads=n_threads, keys=keys)
+    points = (
+        shared.points if shared else make_points(X, metric.name, n_threads=n_threads, keys=keys)
+    )
     if chosen.method == "exact":
         joined = join_points(
             points, n_threads, reducer, progress, hashes, options.columns, nearest, shared
@@ -184,7 +181,9 @@ def search(
 
     @cache
     def exact_pairs() -> float:
-        return predicted_pairs(X, metric) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
+        return (
+            predicted_pairs(X, metric.name) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
+        )
 
     joined = approximate_neighbors(
         points,

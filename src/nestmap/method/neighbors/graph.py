@@ -15,14 +15,13 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows, check_number, check_option
 from ...core.native import core, kernels
 from ...core.points.duplicates import Copies, hash_points
-from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
+from ...core.points.point_set import PointSet, make_points
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs, single_threaded_blas
 from .approximate import MOST_LISTED, CheaperExact, NearestRows, search_graph
 from .choice import hard_columns
-from .metric import check_metric
+from .metric import EUCLIDEAN, Metric, check_metric
 from .report import Clock, NeighborReport
-from .row_metric import RowMetric
 from .scan import nearest_ids
 from .shared import FEW, Shared, distinct_by_key
 from .spaces import OtherSpace, space_of
@@ -145,7 +144,7 @@ def _warn_of_recall(report: NeighborReport) -> None:
 def build_graph(
     X: Any,
     k: int,
-    metric: Any,
+    metric: Metric,
     n_threads: int,
     *,
     method: str = "auto",
@@ -153,25 +152,23 @@ def build_graph(
     progress: Share | None = None,
 ) -> NeighborGraph:
     """The graph of validated rows under a metric that `check_metric` gave back."""
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
+    if metric.changes_rows:
         rows = metric.rows(X, n_threads)
         graph = build_graph(
             rows,
             k,
-            "euclidean",
+            EUCLIDEAN,
             n_threads,
             method=method,
             target_recall=target_recall,
             progress=progress,
         )
         return replace(graph, distances=graph.distances * metric.factor)
-    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        keys = None if is_matrix else hash_points(X, n_threads)
+    if not metric.has_kernels:
+        keys = None if metric.takes_distances else hash_points(X, n_threads)
         return NeighborGraph(*_all_distances(OtherSpace(X, metric), keys, k, n_threads, progress))
     hashes = hash_points(X, n_threads)
-    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
     ids, distances, report = nearest_points(
         points,
         k,
@@ -182,6 +179,12 @@ def build_graph(
         hashes=hashes,
     )
     return NeighborGraph(ids, points.to_metric(distances), report)
+
+
+_NO_KERNELS = (
+    "without the compiled kernels all distances were computed; with them a few neighbours, and so "
+    "clusters that come from them, may be others"
+)
 
 
 def nearest_points(
@@ -203,7 +206,9 @@ def nearest_points(
     """
     few = points.n <= FEW if method == "auto" else method == "exact" or target_recall >= 1
     if few or core() is None or k + 8 > MOST_LISTED:
-        return _exact(points, k, n_threads, progress)
+        ids, distances, report = _exact(points, k, n_threads, progress)
+        note = "" if few or core() is not None else _NO_KERNELS
+        return ids, distances, replace(report, note=note)
     copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
     found: NearestRows | str
     try:

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.arrays import Array
 from .blocked import BlockedIndex
 from .join import Index
+from .metric import Metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ def grow_index(
     index: Index | BlockedIndex | GrownIndex,
     n_before: int,
     rows: Any,
-    metric: Any,
+    metric: Metric,
     keys: Array | None,
 ) -> GrownIndex:
     """The index with more rows; `rows`, `keys`: of all; it has the first n_before already."""

@@ -16,16 +16,18 @@ from scipy.spatial import cKDTree
 from ...core.arrays import Array
 from ...core.native import kernels
 from ...core.threads import map_blocks, single_threaded_blas
-from .spaces import FEW_COLUMNS, Space, make_space
+from .spaces import MAX_PLAIN_COLUMNS, Space, make_space
 
-# rows whose distances are held at a time, and how many to
-_BATCH = 2048
-_BLOCK = 2048
-# the same where all rows are one block, and threads share the scanned rows instead
-_SMALL_BATCH = 256
-_SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
-_CROWD = 256  # more rows of one block within that bound: ties without end, settled row by row
-_TIED = 1e-13  # distances that agree to this share are equal: normalised rows carry rounding noise
+# rows whose distances to a block are held at a time, and rows of a block: 16 MB of float32
+_SCANNED_ROWS = 2048
+_BLOCK_ROWS = 2048
+# scanned rows of a thread, where all rows are one block and threads share the scanned ones
+_SCANNED_ROWS_PER_THREAD = 256
+_SAMPLE_ROWS = 4096  # whose distances bound that of the k-th neighbour before the pass
+# rows of a block within that bound: more are ties, and settled row by row
+_MAX_NEAR_PER_BLOCK = 256
+# relative difference of distances that count as equal: normalised rows carry rounding errors
+_TIE_TOLERANCE = 1e-13
 
 Report = Callable[[float], None]
 
@@ -49,8 +51,8 @@ def scan(
     """Ranks of candidates[i] among all rows as seen from rows[i]; its n_neighbors nearest rows."""
     ranks = np.empty(candidates.shape)
     neighbors = np.empty((len(rows), n_neighbors), dtype=np.int64)
-    parts = [slice(i, min(space.n, i + _BLOCK)) for i in range(0, space.n, _BLOCK)]
-    size = _BATCH if len(parts) > 1 else _SMALL_BATCH
+    parts = [slice(i, min(space.n, i + _BLOCK_ROWS)) for i in range(0, space.n, _BLOCK_ROWS)]
+    size = _SCANNED_ROWS if len(parts) > 1 else _SCANNED_ROWS_PER_THREAD
     batches = [slice(i, min(len(rows), i + size)) for i in range(0, len(rows), size)]
 
     def look(batch: slice, threads: int = 1) -> None:
@@ -112,7 +114,7 @@ def _count_nearer(
         i, j = np.nonzero((row >= lower[at, which][:, None]) & (row <= upper[at, which][:, None]))
         limit = limits[at[i], which[i]]
         difference = space.exact(rows[at[i]], j + part.start) - limit
-        tied = np.abs(difference) <= _TIED * limit
+        tied = np.abs(difference) <= _TIE_TOLERANCE * limit
         np.add.at(
             counts, (at[i], which[i]), np.where(tied, 0.5, np.where(difference < 0, 1.0, 0.0))
         )
@@ -130,7 +132,7 @@ class _Near:
 
 def _bound_neighbors(space: Space, rows: Array, k: int) -> Array:
     """A distance within which each row has at least k others: that of the k-th in a sample."""
-    sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE, 2 * k + 2)).astype(np.int64))
+    sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE_ROWS, 2 * k + 2)).astype(np.int64))
     rough, error = space.rough(rows, sample)
     rough[rows[:, None] == sample] = np.inf
     return _bound(rough, error, k)
@@ -142,7 +144,7 @@ def _bound(rough: Array, error: Array, k: int) -> Array:
 
 def _pick(rough: Array, first: int, bound: Array) -> _Near:
     within = rough <= bound[:, None]
-    crowded = np.count_nonzero(within, axis=1) > _CROWD
+    crowded = np.count_nonzero(within, axis=1) > _MAX_NEAR_PER_BLOCK
     within[crowded] = False
     i, j = np.nonzero(within)
     return _Near(i, j + first, np.flatnonzero(crowded))
@@ -189,7 +191,7 @@ def nearest_rows(space: Space, rows: Array, k: int, n_threads: int) -> tuple[Arr
 
 def nearest_in_map(Y: Array, rows: Array, k: int, n_threads: int) -> Array:
     """The k nearest other points of some points of a map, nearest first."""
-    if Y.shape[1] > FEW_COLUMNS:
+    if Y.shape[1] > MAX_PLAIN_COLUMNS:
         return nearest_ids(make_space(Y, "euclidean"), rows, k, n_threads)
     _, found = cKDTree(Y).query(Y[rows], k + 1, workers=n_threads)
     own = found == rows[:, None]

@@ -21,7 +21,7 @@ from .maps import LinearMap, RandomMap
 from .pca import column_means, fit_pca
 
 KINDS = ("pca_centroids", "pca", "random_projection", "random")
-FEW_NODES = 1000  # the paper's "~1000 centroids"
+MAX_PCA_NODES = 1000  # the paper's "~1000 centroids"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def pca_source(X: Any, hierarchy: Hierarchy) -> tuple[Any, Array | None]:
     for the paper's tree, for communities the number of their rows. Where these are cut changes with
     a few rows less, and so would directions that count a small piece as much as a large one.
     """
-    large = [level for level in hierarchy.levels if level.n_nodes >= FEW_NODES]
+    large = [level for level in hierarchy.levels if level.n_nodes >= MAX_PCA_NODES]
     if not large:
         return X, None
     return large[-1].centroids, large[-1].sizes.astype(

@@ -12,10 +12,12 @@ from ...core.arrays import Array, blocks
 from ...core.points.point_set import power_of_two
 from ...core.threads import map_blocks, single_threaded_blas
 from .eigen import leading_eigenvectors
-from .maps import BLOCK_VALUES, LinearMap
+from .maps import VALUES_PER_READ, LinearMap
 
-_STRIPES = 4  # running sums over X: as many threads can add …
-_WIDE = 4096  # … up to this many columns, since each may be a covariance matrix
+# running sums over X: so many threads can add at once, up to so many columns, as each sum may be a
+# covariance matrix
+_PARTIAL_SUMS = 4
+_MAX_SHARED_COLUMNS = 4096
 
 
 def fit_pca(
@@ -57,8 +59,8 @@ def fit_pca(
 def _sum_over_rows(X: Array, term: Callable[[slice], Array], n_threads: int) -> Array:
     """The sum of term(rows of a block), in an order that no number of threads changes."""
     n, width = X.shape
-    parts = blocks(n, width, values=max(BLOCK_VALUES, 512 * width))
-    n_stripes = min(len(parts), _STRIPES if width <= _WIDE else 1)
+    parts = blocks(n, width, values=max(VALUES_PER_READ, 512 * width))
+    n_stripes = min(len(parts), _PARTIAL_SUMS if width <= _MAX_SHARED_COLUMNS else 1)
 
     def stripe(first: int) -> Array:
         return np.asarray(sum(term(part) for part in parts[first::n_stripes]))

@@ -27,9 +27,9 @@ from ...core.work.records import bounded_int, refuse_deep
 from ...core.work.replacing import temporary
 from ...errors import ModelFileError
 
-MOST_HEADER = 2_000_000  # bytes: a header names some hundred arrays, whatever the size of the model
-MOST_AXES = 8
-_ALIGNMENT = 64  # of the first array in the file
+MAX_HEADER_BYTES = 2_000_000  # a header names some hundred arrays, whatever the size of the model
+MAX_AXES = 8  # of an array
+_ALIGNMENT = 64  # bytes, of the first array in the file
 TYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -77,9 +77,9 @@ def write_container(
     header["__metadata__"] = {**metadata, "sha256": _digest(header, metadata)}
     data = json.dumps(header, separators=(",", ":")).encode()
     data += b" " * (-(len(data) + 8) % _ALIGNMENT)
-    if len(data) > MOST_HEADER:
+    if len(data) > MAX_HEADER_BYTES:
         raise ValueError(
-            f"{path}: the header would take {len(data)} bytes, more than {MOST_HEADER}"
+            f"{path}: the header would take {len(data)} bytes, more than {MAX_HEADER_BYTES}"
         )
     with temporary(path) as part, part.open("xb") as file:
         file.write(struct.pack("<Q", len(data)) + data)
@@ -164,7 +164,7 @@ def _read_header(path: Path, kind: str, known: int) -> tuple[dict[str, Any], dic
     with path.open("rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= length <= min(MOST_HEADER, found.st_size - 8):
+        if not 2 <= length <= min(MAX_HEADER_BYTES, found.st_size - 8):
             raise ModelFileError(_no_model(start, length, found.st_size))
         header = _parse(file.read(length))
     metadata = header.pop("__metadata__", None)
@@ -182,7 +182,7 @@ def _read_header(path: Path, kind: str, known: int) -> tuple[dict[str, Any], dic
 
 
 def _no_model(start: bytes, length: int, size: int) -> str:
-    if length <= MOST_HEADER and size > 8 and start[7:] == b"\0":
+    if length <= MAX_HEADER_BYTES and size > 8 and start[7:] == b"\0":
         return (
             f"is cut short: its header alone has {length} bytes, and there are {size}. "
             "Copy it again"
@@ -265,9 +265,7 @@ def _check_place(name: str, entry: Any, end: int, base: int) -> tuple[_Place, in
         case {"dtype": str(code), "shape": [*shape], "data_offsets": [int(start), int(stop)]} if (
             code in TYPES
         ):
-            whole = len(shape) <= MOST_AXES and all(
-                type(n) is int and 0 <= n < 2**48 for n in shape
-            )
+            whole = len(shape) <= MAX_AXES and all(type(n) is int and 0 <= n < 2**48 for n in shape)
             dtype = np.dtype(TYPES[code])
             # NumPy multiplies axes beside those of length 0
             few = whole and math.prod(n or 1 for n in shape) < 2**59

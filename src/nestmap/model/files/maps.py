@@ -12,7 +12,6 @@ from ...method.layout import DescentLayout, IslandsLayout, Layout, MosaicLayout,
 from ...method.layout.descent import Placement
 from ...method.layout.islands.leaves import RowPlacement
 from ...method.layout.mosaic import RegionPlacement
-from ...method.neighbors.row_metric import RowMetric
 from ...method.placement import FittedTree
 from ...method.preliminary import LinearMap, RandomMap
 from ...method.preliminary.mds import LandmarkMap, Through
@@ -260,7 +259,7 @@ def _read_coordinates(
             )
     first: Any
     if reader.option(record, "first", ("landmarks", "metric")) == "metric":
-        if not isinstance(hierarchy.metric, RowMetric):
+        if not hierarchy.metric.changes_rows:
             raise ModelFileError("coordinates go through a metric that does not change rows")
         first = hierarchy.metric.rows
         n_changed = n_columns

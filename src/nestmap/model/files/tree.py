@@ -15,8 +15,10 @@ from ...method.hierarchy.build import merge_items
 from ...method.hierarchy.merge import Links, components, link_graph
 from ...method.hierarchy.strengths import Strengths
 from ...method.hierarchy.tree import KINDS, Grouping, Hierarchy, Level
-from ...method.neighbors import NeighborReport, centroid_kind
-from ...method.neighbors.blocked import BlockedIndex, MedoidDistances
+from ...method.neighbors import NeighborReport
+from ...method.neighbors.blocked import BlockedIndex
+from ...method.neighbors.metric import Metric
+from ...method.neighbors.metric.matrix import MedoidDistances
 from ...method.placement import RULES, FittedTree, RowTable
 from ...method.run import Run
 from ..fitted import index_rows
@@ -24,9 +26,9 @@ from .container import same_bytes
 from .metrics import check_centroids, check_rows, metric_record, read_metric
 from .values import Part, Reader, Writer, check_text, number
 
-_MOST_LEVELS = 64  # each has at most half as many nodes as the one below
+_MAX_LEVELS = 64  # each has at most half as many nodes as the one below
 _ROWS = Part(("u1", "i1", "f2", "f4", "f8"), (), -LARGEST, LARGEST)  # types that rows are kept in
-_APART = Part(("f4", "f8"), (), 0, LARGEST)  # distances
+_DISTANCES = Part(("f4", "f8"), (), 0, LARGEST)  # distances
 _AGREEMENT = Part(("f4",), (), -1, 1)  # -1 is unknown
 
 
@@ -75,7 +77,7 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
 
 def _follows(hierarchy: Hierarchy, k: int) -> bool:
     """Whether the centroids of a level are, bit for bit, the means of those of the level below."""
-    if k == 0 or centroid_kind(hierarchy.metric) == "medoid":
+    if k == 0 or hierarchy.metric.centroid_kind == "medoid":
         return False
     below, level = hierarchy.levels[k - 1 : k + 1]
     means = _means(below.centroids, below.sizes, level.members, level.n_nodes, 1)
@@ -126,10 +128,10 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
 
 
 def _index_again(
-    reader: Reader, metric: Any, hashes: Array, n_features: int, is_sparse: bool, n_threads: int
+    reader: Reader, metric: Metric, hashes: Array, n_features: int, is_sparse: bool, n_threads: int
 ) -> Any:
     """The index over the training rows."""
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric.takes_distances:
         if n_features != len(hashes):
             raise ModelFileError(f"new rows have {n_features} distances to {len(hashes)} rows")
         return index_rows(None, metric, hashes, n_threads)
@@ -139,10 +141,15 @@ def _index_again(
 
 
 def _read_levels(
-    reader: Reader, records: list[Any], hashes: Array, metric: Any, n_features: int, n_threads: int
+    reader: Reader,
+    records: list[Any],
+    hashes: Array,
+    metric: Metric,
+    n_features: int,
+    n_threads: int,
 ) -> tuple[Level, ...]:
     """Levels from fine to coarse; sizes and keys follow from what is below."""
-    if not 1 <= len(records) <= _MOST_LEVELS or not len(hashes):
+    if not 1 <= len(records) <= _MAX_LEVELS or not len(hashes):
         raise ModelFileError(f"has {len(hashes)} rows and {len(records)} levels")
     levels: list[Level] = []
     keys = hashes
@@ -157,10 +164,10 @@ def _read_levels(
         keys = np.add.reduceat(keys[group.order], group.starts[:-1])
         weights = sizes.astype(np.float64)
         name = f"tree/level{k}/centroids"
-        if isinstance(metric, str) and metric == "precomputed":
+        if metric.takes_distances:
             # those of rows that were forgotten stay
             rows = reader.take_ids(f"{name}/rows", n_nodes, n_features)
-            apart = reader.take_numbers(f"{name}/distances", _APART, (n_nodes, n_nodes))
+            apart = reader.take_numbers(f"{name}/distances", _DISTANCES, (n_nodes, n_nodes))
             centroids: Any = MedoidDistances(rows, apart)
         elif k and not reader.has(name) and not reader.has(f"{name}/data"):
             centroids = _means(levels[-1].centroids, levels[-1].sizes, members, n_nodes, n_threads)
@@ -206,7 +213,7 @@ def _read_links(reader: Reader, record: Any, levels: tuple[Level, ...]) -> tuple
     """First-neighbour links of the rows and of each level, and on above the top."""
     found: list[Links] = []
     n = len(levels[0].members)
-    for k in range(reader.whole(record, "n_links", 0, _MOST_LEVELS)):
+    for k in range(reader.whole(record, "n_links", 0, _MAX_LEVELS)):
         name = f"tree/links{k}"
         ids = reader.take_ids(f"{name}/ids", n, n, ("i4", "i8"))
         ranks = reader.take_ids(f"{name}/ranks", n, n + 1, ("i4", "i8"))

@@ -18,7 +18,7 @@ from .container import TYPES, Stored, same_bytes
 Sizes = dict[str, int]  # of axes by name
 _FLOATS = ("<f2", "<f4", "<f8")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_LARGEST = sys.float_info.max
+_LARGEST_FLOAT = sys.float_info.max
 
 
 class Part(NamedTuple):
@@ -26,8 +26,8 @@ class Part(NamedTuple):
 
     kinds: tuple[str, ...]
     axes: tuple[str | int, ...] = ()
-    low: float = -_LARGEST  # all values are numbers, and finite
-    high: float = _LARGEST
+    low: float = -_LARGEST_FLOAT  # all values are numbers, and finite
+    high: float = _LARGEST_FLOAT
 
 
 Spec = Mapping[str, Part]  # of arrays by name

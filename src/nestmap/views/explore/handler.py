@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from ..._version import __version__
 from ...errors import ModelFileError
 from .asked import chosen_encoding, host_name, origin_host
-from .reading import MOST_HITS, unpack
+from .map_store import MAX_HITS_SHOWN, unpack
 from .visits import Visit
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Handler(BaseHTTPRequestHandler):
             most = query.get("most", ["100"])[0]
             if not re.fullmatch(r"[0-9]{1,6}", most):
                 raise Refused(HTTPStatus.BAD_REQUEST, "most: a whole number")
-            found = store.search(query.get("q", [""])[0], min(MOST_HITS, int(most)))
+            found = store.search(query.get("q", [""])[0], min(MAX_HITS_SHOWN, int(most)))
             self._check_current()
             self._send(
                 HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"}

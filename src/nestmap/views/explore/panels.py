@@ -16,14 +16,14 @@ from ...method.describe.tables import Column, named_columns
 from ...method.describe.traits import WordCounts
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.typical import find_extremes
-from .content import LONGEST, Content, clean
+from .content import MAX_LETTERS, Content, clean
 
-MOST_NAMED = 20_000  # clusters of a level that has names
-_MOST_COMPARED = 600_000  # clusters times columns: about a minute
-_MOST_FEATURES = 100  # columns of X that clusters are described by
-_MOST_COUNTED = 300_000  # texts whose words are counted: about a minute
-_SHOWN = 6  # typical rows, and as many odd ones
-_TRAITS = 8
+MAX_CLUSTERS_NAMED = 20_000  # clusters of a level that has names
+_MAX_CELLS_COMPARED = 600_000  # clusters times columns: about a minute
+_MAX_FEATURES = 100  # columns of X that clusters are described by
+_MAX_TEXTS_COUNTED = 300_000  # texts whose words are counted: about a minute
+_TYPICAL_ROWS = 6  # typical rows, and as many odd ones
+_MAX_TRAITS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,13 @@ class LevelPanels:
 
 def named_levels(hierarchy: Hierarchy, n_columns: int) -> list[int]:
     """Levels that get names and panels: those of so many clusters that it takes a minute or two."""
-    most = min(MOST_NAMED, _MOST_COMPARED // max(1, n_columns))
+    most = min(MAX_CLUSTERS_NAMED, _MAX_CELLS_COMPARED // max(1, n_columns))
     return [k for k, size in enumerate(hierarchy.level_sizes) if size <= most]
 
 
 def feature_columns(model: Any, X: Any) -> tuple[Column, ...]:
     """The columns of the training rows, if they have names and are not too many."""
-    if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MOST_FEATURES:
+    if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MAX_FEATURES:
         return ()
     known = None if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
     return named_columns(X, known, model.hierarchy_.n_rows)
@@ -78,7 +78,7 @@ def count_some(texts: Sequence[str] | None, progress: Progress) -> WordCounts | 
     if texts is None:
         return None
     progress.begin("words of the texts")
-    step = -(-len(texts) // _MOST_COUNTED)
+    step = -(-len(texts) // _MAX_TEXTS_COUNTED)
     if step > 1:
         progress.note(f"words are counted in every {step}th of {len(texts):,} texts")
     try:
@@ -126,7 +126,7 @@ class ClusterTeller:
         """Names and panels of a level."""
         content = self.content
         labels = self.hierarchy.labels(level)
-        typical, odd = find_extremes(self.hierarchy, level, self.X, _SHOWN)
+        typical, odd = find_extremes(self.hierarchy, level, self.X, _TYPICAL_ROWS)
         if level == 0 and self.X is None:
             # the distances of single rows to their leaf are not known
             odd = [rows[:0] for rows in odd]
@@ -141,7 +141,7 @@ class ClusterTeller:
                 "size": cluster.size,
                 "typical": _labelled(typical[i], content),
                 "odd": _labelled(odd[i], content),
-                "traits": [clean(str(t)) for t in cluster.traits[:_TRAITS]],
+                "traits": [clean(str(t)) for t in cluster.traits[:_MAX_TRAITS]],
             }
             for i, cluster in enumerate(told)
         ]
@@ -164,10 +164,11 @@ def _own_names(
         return _by_column(column, labels, n)
     if callable(cluster_names):
         return [
-            clean(cluster_names(level, i, hierarchy.members(level, i)), LONGEST) for i in range(n)
+            clean(cluster_names(level, i, hierarchy.members(level, i)), MAX_LETTERS)
+            for i in range(n)
         ]
     by_level = {hierarchy.check_level(key): given for key, given in cluster_names.items()}
-    return [clean(name, LONGEST) for name in by_level[level]] if level in by_level else None
+    return [clean(name, MAX_LETTERS) for name in by_level[level]] if level in by_level else None
 
 
 def _by_column(column: Column, labels: Array, n: int) -> list[str]:

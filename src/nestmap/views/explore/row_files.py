@@ -12,7 +12,7 @@ from .images import make_sheet, pixel_range
 from .store_format import CHUNK, WIDE_CHUNK
 from .writing import Writing
 
-_LONGEST_SEARCHED = 1000  # letters of a row that are searched
+_MAX_LETTERS_SEARCHED = 1000  # letters of a row that are searched
 
 
 def write_rows(writing: Writing) -> None:
@@ -53,7 +53,7 @@ def _write_search(writing: Writing) -> None:
     for c, part in enumerate(blocks(len(order) if texts else 0, 1, values=WIDE_CHUNK)):
         writing.progress.share(part.start / len(order))
         rows = order[part].tolist()
-        found = [[clean(each[row], _LONGEST_SEARCHED) for row in rows] for each in texts]
+        found = [[clean(each[row], _MAX_LETTERS_SEARCHED) for row in rows] for each in texts]
         writing.sink.put_json(
             f"search/{c}.json",
             [text.lower() for text in map(" ".join, zip(*found, strict=True))],

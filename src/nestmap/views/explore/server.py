@@ -15,7 +15,7 @@ from typing import Any
 from .asked import is_loopback
 from .bundle import Page
 from .handler import Handler
-from .reading import Store
+from .map_store import MapStore
 from .visits import Visits
 
 _NOTEBOOKS = "'self' http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
@@ -25,12 +25,12 @@ _NOTEBOOKS = "'self' http://localhost:* http://127.0.0.1:* https://localhost:* v
 class Shown:
     """A store, and the page for it: of one version, whatever happens to the folder."""
 
-    store: Store
+    store: MapStore
     index: bytes
     policy: str
 
     @classmethod
-    def of(cls, store: Store, page: Page, framed_by: str) -> Shown:
+    def of(cls, store: MapStore, page: Page, framed_by: str) -> Shown:
         index = page.index("server", store.id, store.first_files())
         return cls(store, index, _policy(index, framed_by))
 
@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
 
     Parameters
     ----------
-    store : Store
+    store : MapStore
     host : str
         With any but loopback there is a token in the address.
     token : bool
@@ -65,7 +65,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(
         self,
-        store: Store,
+        store: MapStore,
         host: str = "127.0.0.1",
         port: int = 0,
         *,
@@ -112,7 +112,7 @@ class Server(ThreadingHTTPServer):
         self.visits.end_all()
 
     @property
-    def store(self) -> Store:
+    def store(self) -> MapStore:
         """What is served."""
         return self.shown.store
 
@@ -121,7 +121,7 @@ class Server(ThreadingHTTPServer):
         with self._showing:
             if not self.store.is_current:
                 self.shown = Shown.of(
-                    Store(self.store.folder, self.store.saved), self.page, self._framed_by
+                    MapStore(self.store.folder, self.store.saved), self.page, self._framed_by
                 )
             return self.shown
 

@@ -23,8 +23,8 @@ from .store_format import CHUNK, FORMAT, VERSION
 from .tiles import Tiles
 from .writing import Writing
 
-_PANELS = 256  # clusters of a chunk of panels/
-_MOST_OUTLINED = 2000  # clusters of a level with outlines
+_PANELS_PER_FILE = 256  # clusters of a chunk of panels/
+_MAX_CLUSTERS_OUTLINED = 2000  # clusters of a level with outlines
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ def _write_all(
     for scale in scales:
         write_colors(writing, scale, tiles[0])
     named = _write_named(writing, teller)
-    outlined = [k for k in named if tree.size(k) <= _MOST_OUTLINED]
+    outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED]
     for number, each in enumerate(maps):
         for level in outlined:
             progress.begin(f"outlines of level {level} in the map {each.name!r}")
@@ -196,5 +196,7 @@ def _write_panels(writing: Writing, level: int, told: LevelPanels) -> None:
     for panel in panels:
         for kind in ("typical", "odd"):
             panel[kind] = [(int(places[row]), label) for row, label in panel[kind]]
-    for c in range(0, len(panels), _PANELS):
-        writing.sink.put_json(f"panels/{level}/{c // _PANELS}.json", panels[c : c + _PANELS])
+    for c in range(0, len(panels), _PANELS_PER_FILE):
+        writing.sink.put_json(
+            f"panels/{level}/{c // _PANELS_PER_FILE}.json", panels[c : c + _PANELS_PER_FILE]
+        )

@@ -11,7 +11,7 @@ from ...core.arrays import Array
 from ...method.layout.pieces import Pieces
 from .order import ROWS, TreeOrder
 
-_SHARE = 0.9  # of a node's rows that its radius covers
+_COVERED_SHARE = 0.9  # of a node's rows that its radius covers
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def radii(starts: Array, positions: Array, middle: Array) -> Array:
     keys = np.repeat(np.arange(len(sizes), dtype=np.uint64) << np.uint64(32), sizes)
     keys |= away.view(np.uint32)
     keys.sort()
-    last = starts[:-1] + np.ceil(_SHARE * sizes).astype(np.int64) - 1
+    last = starts[:-1] + np.ceil(_COVERED_SHARE * sizes).astype(np.int64) - 1
     return np.asarray((keys[last] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32))
 
 
