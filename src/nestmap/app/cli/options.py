@@ -234,8 +234,8 @@ _NEIGHBORS = (
         "--neighbors",
         "first neighbours of the rows: exact, approximate, or auto, which finds the exact ones as "
         "long as that is a matter of seconds (docs/explain/search.md has the rule); or a file of "
-        "yours: .npy with the index of each row's nearest other row, or of its k nearest; .npz with "
-        "indices and distances, or a sparse matrix of distances (docs/use/distances.md)",
+        "yours: .npy with the index of each row's nearest other row, or of its k nearest; .npz "
+        "with indices and distances, or a sparse matrix of distances (docs/use/distances.md)",
         "HOW",
         default="auto",
         parameter="neighbors",
