@@ -14,7 +14,7 @@ from ..core.input.memory import Budget, memory_budget
 from ..core.input.validate import check_number, check_option
 from ..core.progress import Progress
 from ..method.hierarchy.tree import KINDS as HIERARCHIES
-from ..method.layout import IslandsLayout, LayoutSettings
+from ..method.layout import LayoutSettings
 from ..method.neighbors import FirstNeighbors, check_metric, given_neighbors
 from ..method.neighbors.choice import METHODS, Search
 from ..method.neighbors.given import brings_lists, given_lists
@@ -244,7 +244,5 @@ def lay_again(
     settings.check(X.shape[0])
     assert settings.layout is not None
     seed = settings.layout.draw_seed() if is_seeded else fitted.seed
-    start = fitted.layout.first if isinstance(fitted.layout, IslandsLayout) else None
-    start = None if start is None or len(start) == 0 else start
-    own = settings.map(X.shape[0], seed, start)
+    own = settings.map(X.shape[0], seed, fitted.layout.start)
     return fit_map(X, fitted.tree, own, run, graph=fitted.graph)

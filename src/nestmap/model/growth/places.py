@@ -50,9 +50,7 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> Fi
     """
     new = meet_rows(fitted, X, run.n_threads)
     layout = fitted.layout
-    has_room = (
-        isinstance(layout, IslandsLayout) and new.z is not None and layout.leaf.maps.shape[1] == 2
-    )
+    has_room = layout.has_room and new.z is not None and layout.leaf.maps.shape[1] == 2
     grown = extend_tree(fitted.tree, new, run, may_found=has_room)
     positions = _place_joined(fitted, new, grown, run.n_threads)
     if isinstance(layout, IslandsLayout):
