@@ -89,7 +89,17 @@ FLOORS = {
             "placement",
         )
     ),
-    "model": ("costs", "plan", "fitted", "placing", "files", "comparison", "growth", "fit"),
+    "model": (
+        "costs",
+        "plan",
+        "settings",
+        "fitted",
+        "placing",
+        "files",
+        "comparison",
+        "growth",
+        "fit",
+    ),
     "views": ("metrics", "plots", "explore"),
     "distributed": ("inputs", "lazy"),
     "estimators": ("parameters", "state", "shown", "living", "hnne", "clusters", "load"),

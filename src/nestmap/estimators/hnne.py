@@ -23,7 +23,7 @@ from ..method.placement import warn_of_far_rows
 from ..method.run import Run
 from ..model.files.model import SavedModel, read_model
 from ..model.fit import fit, lay_again
-from ..model.fitted import FittedMap, refuse_far_centroids
+from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
 from ..model.placing import leaves_of_new, place_new
 from ..model.plan import Plan
@@ -317,7 +317,6 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
                 "relayout needs the rows, which a model from a file, or one that has grown, does "
                 f"not carry: relayout(X, …) with all {self.hierarchy_.n_rows} of them"
             )
-        refuse_far_centroids(self.hierarchy_, X, run.n_threads)
         settings = other._asked()
         is_seeded = layout is not None and settings.is_seeded
         fitted = lay_again(self._fitted, X, settings, run, is_seeded=is_seeded)
