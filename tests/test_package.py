@@ -90,10 +90,20 @@ FLOORS = {
             "placement",
         )
     ),
-    "model": ("costs", "plan", "fitted", "placing", "files", "comparison", "growth", "fit"),
+    "model": (
+        "costs",
+        "plan",
+        "settings",
+        "fitted",
+        "placing",
+        "files",
+        "comparison",
+        "growth",
+        "fit",
+    ),
     "views": ("metrics", "plots", "explore"),
     "distributed": ("inputs", "lazy"),
-    "estimators": ("parameters", "state", "living", "hnne", "clusters", "load"),
+    "estimators": ("parameters", "state", "shown", "living", "hnne", "clusters", "load"),
     "app": ("readers", "sc", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]

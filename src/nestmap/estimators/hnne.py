@@ -18,19 +18,16 @@ from ..core.progress import Progress
 from ..core.threads import resolve_n_jobs
 from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
-from ..method.hierarchy import HierarchySummary
-from ..method.layout import Audit, audit_layout, summarize_map
 from ..method.neighbors import known_metric
 from ..method.placement import warn_of_far_rows
 from ..method.run import Run
-from ..model.files.model import SavedModel, read_model, save_model
+from ..model.files.model import SavedModel, read_model
 from ..model.fit import fit, lay_again
-from ..model.fitted import FittedMap, refuse_far_centroids
+from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
 from ..model.placing import leaves_of_new, place_new
 from ..model.plan import Plan
 from .living import LivingMap
-from .state import labels_in_chunks
 
 
 class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LivingMap):
@@ -184,37 +181,6 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         """Threads, and where progress is told."""
         return Run(resolve_n_jobs(self.n_jobs), Progress(self.verbose, self.callback))
 
-    def labels(
-        self, level: int | None = None, *, n_clusters: int | None = None, noise: float = 0.0
-    ) -> Any:
-        """Cluster of each row of the fit, as `hierarchy_.labels` tells.
-
-        A dask array if the rows were one.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> model = HNNE().fit(load_digits().data)
-        >>> model.labels(level=-1).shape
-        (1797,)
-        >>> bool(((model.labels(noise=0.5) == -1) == (model.membership() < 0.5)).all())
-        True
-        """
-        check_is_fitted(self)
-        if n_clusters is None and noise == 0:
-            return labels_in_chunks(self.hierarchy_, level, self._chunks)
-        found = self.hierarchy_.labels(level, n_clusters=n_clusters, noise=noise)
-        return found if self._chunks is None else self._chunks.of(found, "labels")
-
-    def membership(self, level: int | None = None) -> Any:
-        """How sure the cluster of each row is on a level (0 to 1): see `hierarchy_.membership`.
-
-        A dask array if the rows were one.
-        """
-        check_is_fitted(self)
-        found = self.hierarchy_.membership(level)
-        return found if self._chunks is None else self._chunks.of(found, "membership")
-
     def plan(self, X: Any) -> Plan:
         """What a fit of X would need: memory, temporary files, time, and how neighbours are found.
 
@@ -351,95 +317,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
                 "relayout needs the rows, which a model from a file, or one that has grown, does "
                 f"not carry: relayout(X, …) with all {self.hierarchy_.n_rows} of them"
             )
-        refuse_far_centroids(self.hierarchy_, X, run.n_threads)
         settings = other._asked()
         is_seeded = layout is not None and settings.is_seeded
         fitted = lay_again(self._fitted, X, settings, run, is_seeded=is_seeded)
         other._assign(fitted, self._features())
         return other
-
-    def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
-        """Show the map in the browser, where zoom is the hierarchy; see docs/explorer.md.
-
-        Parameters
-        ----------
-        X : the training rows, optional
-            Needed only by a model from a file, for typical rows by distance and for trust=True.
-        path : path, optional
-            Write a static folder there instead, which any web server or a double-click can show.
-        **options
-            Of the rows: names, texts, metadata (a DataFrame or a dict of columns), images, quality,
-            neighbors (row numbers of true neighbours), or trust=True, which measures the last two.
-            cluster_names: a column, a function of (level, cluster, rows), or names per level.
-            compare: a dict of other models or positions of the same rows. title; host, port;
-            verbose.
-
-        Returns
-        -------
-        Explorer, or the path
-            An Explorer serves in the background until its `stop()`, has a `url`, and shows itself
-            in notebooks.
-        """
-        check_is_fitted(self)
-        from ..views.explore import explore, export  # a server that few fits need
-
-        X = self._fitted.X if X is None else X
-        return explore(self, X, **options) if path is None else export(path, self, X, **options)
-
-    def audit(self) -> Audit:
-        """Check the promise: every descendant inside its ball (Lemma 1) or region, at every level.
-
-        Islands promise it for leaves only; on all levels the audit measures which share of the rows
-        lies nearest to the centre of its own cluster (`LevelAudit.share_own`), and how whole
-        clusters are (`LevelAudit.whole`, `n_split`; docs/levels.md).
-        """
-        check_is_fitted(self)
-        return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
-
-    def summary(self) -> HierarchySummary:
-        """The table of `hierarchy_.summary()`, and how whole clusters of each level are on the map.
-
-        `whole` is the share of the rows that lie in the largest piece of their cluster, `split` the
-        number of clusters that do not lie in one place (docs/levels.md). Descent and mosaic have
-        balls or regions for that, which `audit` checks: there the table is without these columns.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> table = HNNE().fit(load_digits().data).summary()
-        >>> str(table).splitlines()[0].split()[-3:]
-        ['sure', 'whole', 'split']
-        >>> all(0 < level.whole <= 1 for level in table)
-        True
-        """
-        check_is_fitted(self)
-        return summarize_map(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
-
-    def save(self, path: Any) -> None:
-        """Write the fitted model to one file that `nestmap.load` reads; docs/files.md describes it.
-
-        The file holds no code, and not the training rows (but for new_points='neighbor'). It is
-        written under another name and renamed when it is complete. `callback`, and a `random_state`
-        that is no number, are not kept.
-
-        Raises
-        ------
-        ValueError
-            For a metric that is a function: pickle such a model.
-
-        Examples
-        --------
-        >>> import tempfile, nestmap
-        >>> from sklearn.datasets import load_digits
-        >>> X = load_digits().data
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     HNNE().fit(X).save(f"{folder}/digits.nestmap")
-        ...     model = nestmap.load(f"{folder}/digits.nestmap")
-        >>> model.transform(X[:1]).shape
-        (1, 2)
-        """
-        check_is_fitted(self)
-        save_model(path, self, self._fitted, {"label_level": int(self.label_level_)})
 
     @classmethod
     def _restore(cls, saved: SavedModel) -> HNNE:
@@ -456,19 +338,6 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             raise ModelFileError(f"n_components={model.n_components!r} does not fit the map")
         model._assign(saved.fitted, saved.features, level)
         return model
-
-    def _repr_html_(self) -> str:
-        """In a notebook: a small map, levels and neighbour report; before the fit, parameters."""
-        if not hasattr(self, "hierarchy_"):
-            return str(super()._repr_html_())
-        from ..views.plots.notebook import model_html
-
-        return model_html(self)
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """What notebooks ask for first."""
-        found: dict[str, str] = super()._repr_mimebundle_(**options)
-        return {**found, "text/html": self._repr_html_()} if "text/html" in found else found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,10 +17,10 @@ from ..model.growth.forget import forget_rows
 from ..model.growth.places import extend_map
 from ..model.placing import new_rows
 from ..views.metrics._distortion import Distortion, row_distortion
-from .state import FittedState
+from .shown import ShownMap
 
 
-class LivingMap(FittedState):
+class LivingMap(ShownMap):
     """Methods of estimators with a fitted map (`_fitted`)."""
 
     def extend(self, X: Any) -> Self:

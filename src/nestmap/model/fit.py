@@ -8,22 +8,29 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from ..core.arrays import Array
 from ..core.input.memory import Budget, memory_budget
-from ..core.input.validate import check_number, check_option
+from ..core.input.validate import check_number, check_option, largest_value
 from ..core.progress import Progress
 from ..method.hierarchy.tree import KINDS as HIERARCHIES
-from ..method.layout import IslandsLayout, LayoutSettings
+from ..method.hierarchy.tree import Hierarchy
+from ..method.layout import LayoutSettings
 from ..method.neighbors import FirstNeighbors, check_metric, given_neighbors
 from ..method.neighbors.choice import METHODS, Search
 from ..method.neighbors.given import brings_lists, given_lists
 from ..method.neighbors.item_graph import ItemGraph
+from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.placement import RULES, FittedTree
 from ..method.run import Run
-from .fitted import FittedMap, MapSettings, RowWork, TreeSettings, fit_map, fit_tree
+from .fitted import FittedMap, RowWork, fit_map, fit_tree
 from .growth.like import OldModel, match_old
 from .plan import Plan, expect, make_run, plan_fit
+from .settings import MapSettings, TreeSettings
+
+# times the largest value of the rows: no centroid is there; rows that were forgotten are not so far
+_FARTHER = 1e30
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,10 +248,26 @@ def lay_again(
     fitted: FittedMap, X: Any, settings: FitSettings, run: Run, *, is_seeded: bool = False
 ) -> FittedMap:
     """Another map of the same tree and rows; `is_seeded`: by the seed of the settings."""
+    _refuse_far_centroids(fitted.tree.hierarchy, X, run.n_threads)
     settings.check(X.shape[0])
     assert settings.layout is not None
     seed = settings.layout.draw_seed() if is_seeded else fitted.seed
-    start = fitted.layout.first if isinstance(fitted.layout, IslandsLayout) else None
-    start = None if start is None or len(start) == 0 else start
-    own = settings.map(X.shape[0], seed, start)
+    own = settings.map(X.shape[0], seed, fitted.layout.start)
     return fit_map(X, fitted.tree, own, run, graph=fitted.graph)
+
+
+def _refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:
+    """Raise where centroids of a file cannot be means of the rows.
+
+    A layout, in units of the rows, would overflow.
+    """
+    rows = largest_value(X.data if sparse.issparse(X) else X, n_threads)
+    for level in hierarchy.levels:
+        if isinstance(level.centroids, MedoidDistances):
+            return
+        own = level.centroids.data if sparse.issparse(level.centroids) else level.centroids
+        if (largest := largest_value(own, n_threads)) > _FARTHER * (rows or 1.0):
+            raise ValueError(
+                f"X: its values are up to {rows:g}, but centroids of the model up to "
+                f"{largest:g}: the file of the model was changed; fit a new one"
+            )

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from ..core.arrays import Array
 from ..core.input.source import check_unchanged
-from ..core.input.validate import largest_value, work_dtype
+from ..core.input.validate import work_dtype
 from ..core.points.duplicates import hash_points
 from ..core.points.point_set import PointSet, make_points, power_of_two
 from ..core.points.reduce import fit_reducer
@@ -41,7 +40,6 @@ from ..method.layout import (
 from ..method.layout.descent import Anchored, Placement
 from ..method.layout.islands.leaves import SHORT
 from ..method.layout.similarity import align, fit_scale
-from ..method.neighbors import FirstNeighbors
 from ..method.neighbors.blocked import BlockedIndex
 from ..method.neighbors.choice import most_columns
 from ..method.neighbors.item_graph import (
@@ -55,33 +53,12 @@ from ..method.neighbors.item_graph import (
 )
 from ..method.neighbors.join import Index, build_index
 from ..method.neighbors.metric import EUCLIDEAN, Metric
-from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import Assigned, FittedTree, RowTable
 from ..method.preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
 from ..method.preliminary.mds import Through, rows_to_lay_out, seen_in
 from ..method.run import Run
-
-# times the largest value of the rows: no centroid is there; rows that were forgotten are not so far
-_FARTHER = 1e30
-
-
-@dataclass(frozen=True, eq=False)
-class MapSettings:
-    """What a map of a hierarchy depends on, with every "auto" resolved."""
-
-    n_components: int
-    layout: str
-    radius: float
-    local: bool  # arrangement
-    inflate: bool
-    preliminary: Any  # the name of a kind, or coordinates
-    seed: int
-    detail: str = "leaves"
-    tightness: float = 1.0
-    start: Array | None = None  # positions of the islands' first level, if they are known
-    places: OldPlaces | None = None  # in an older map that the new one is to lie on
-    scale: float | None = None  # of that map to t-SNE's units, where islands can go on from it
+from .settings import MapSettings, TreeSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,18 +98,6 @@ class FittedMap:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "X": None, "graph": None}
-
-
-@dataclass(frozen=True, eq=False)
-class TreeSettings:
-    """What a tree depends on, beside the rows and their metric."""
-
-    kind: str = "first_neighbors"  # of the levels above the leaves
-    min_nodes: int = 3
-    new_points: str = "centroid"
-    given: FirstNeighbors | None = None  # first neighbours that the user has brought
-    lists: Array | None = None  # whole lists of them, for kind="graph"
-    work_dir: Any = None  # where finished levels are kept
 
 
 def fit_tree(
@@ -349,23 +314,6 @@ def _graph_of_forces(
     return node_graph(tree.hierarchy, metric, run, "islands: ")
 
 
-def refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:
-    """Raise where centroids of a file cannot be means of the rows.
-
-    A layout, in units of the rows, would overflow.
-    """
-    rows = largest_value(X.data if sparse.issparse(X) else X, n_threads)
-    for level in hierarchy.levels:
-        if isinstance(level.centroids, MedoidDistances):
-            return
-        own = level.centroids.data if sparse.issparse(level.centroids) else level.centroids
-        if (largest := largest_value(own, n_threads)) > _FARTHER * (rows or 1.0):
-            raise ValueError(
-                f"X: its values are up to {rows:g}, but centroids of the model up to "
-                f"{largest:g}: the file of the model was changed; fit a new one"
-            )
-
-
 def _arrange(
     X: Any, tree: FittedTree, settings: MapSettings, run: Run, work: RowWork | None
 ) -> tuple[Arrangement, Preliminary]:
@@ -384,11 +332,9 @@ def _arrange(
         )
     run.progress.begin("arrangement")
     if not settings.local:
-        begin = preliminary
         if places is not None:
             preliminary = _turned(preliminary, places)
-            begin = _as_preliminary(places) if settings.layout == "islands" else preliminary
-        return GlobalArrangement(preliminary, settings.inflate), begin
+        return GlobalArrangement(preliminary, settings.inflate), preliminary
     n_short = SHORT if settings.layout == "islands" and settings.detail == "rows" else 0
     local = make_local(
         X,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -18,10 +19,10 @@ from ...core.points.point_set import make_points
 from ...core.progress import Progress
 from ...core.threads import map_blocks
 from ..arrangement import N_TURN_NEIGHBORS, Arrangement, DistinctRows, Frames, frame_offsets
-from ..hierarchy.tree import Grouping, Hierarchy
+from ..hierarchy.tree import Grouping, Hierarchy, Level
 from ..neighbors.join import join_points
 from ..preliminary import Preliminary
-from .frozen import Frozen
+from .frozen import Frozen, PerNode
 from .regions import Regions, circles
 
 _MAX_TREE_COLUMNS = 8  # components up to which a k-d tree is fast
@@ -31,7 +32,7 @@ _MIN_EXTENT = 1e-150  # of a group that can be scaled to its ball; the whole map
 
 
 @dataclass(frozen=True, eq=False)
-class Placement(Frozen):
+class Placement(PerNode):
     """Anchors of one level, and how they place what is below them.
 
     A member with coordinates z (of the arrangement) goes to anchor + scale * (map @ z - origin),
@@ -106,6 +107,16 @@ class DescentLayout(Frozen):
     radius: float
     arrangement: str
     kind: str = "descent"
+    has_room: ClassVar[bool] = False  # free places, where new leaves can be founded
+    start: ClassVar[Array | None] = None
+    short_rows: ClassVar[Array | None] = None
+
+    def keep(self, rows: Array, nodes: list[Array], levels: tuple[Level, ...]) -> DescentLayout:
+        """The same without the other rows and nodes (per level); `levels`: what is left of them."""
+        placements = tuple(
+            place.take(own) for place, own in zip(self.placements, nodes, strict=True)
+        )
+        return replace(self, positions=self.positions[rows], placements=placements)
 
     @property
     def leaf(self) -> Placement:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
-from ...core.arrays import brief_repr
+from ...core.arrays import Array, brief_repr
 
 
 class Frozen:
@@ -24,3 +25,13 @@ class Frozen:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
+
+
+class PerNode(Frozen):
+    """Base of those whose arrays have an entry for each node of a level."""
+
+    def take(self, nodes: Array) -> Self:
+        """Some of the nodes."""
+        own = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        arrays = {name: value[nodes] for name, value in own.items()}
+        return replace(self, **arrays)  # type: ignore[type-var]

@@ -9,6 +9,7 @@ on every level, by construction.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ..arrangement import Arrangement, DistinctRows, Frames, apply_maps, frame_o
 from ..hierarchy.tree import Grouping, Hierarchy, Level
 from ..preliminary import Preliminary
 from .descent import lengths, neighbors_in_map
-from .frozen import Frozen
+from .frozen import Frozen, PerNode
 from .regions import Regions
 
 # moves of sites to the centres of their polygons (Lloyd): cells get rounder, and the arrangement
@@ -38,7 +39,7 @@ _MIN_VARIANCE = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class RegionPlacement(Frozen):
+class RegionPlacement(PerNode):
     """Leaf regions that place new rows: centre + spread @ (map @ z - origin), inside the region."""
 
     regions: Regions
@@ -65,6 +66,15 @@ class MosaicLayout(Frozen):
     leaf: RegionPlacement
     arrangement: str
     kind: str = "mosaic"
+    has_room: ClassVar[bool] = False
+    start: ClassVar[Array | None] = None
+    short_rows: ClassVar[Array | None] = None
+
+    def keep(self, rows: Array, nodes: list[Array], levels: tuple[Level, ...]) -> MosaicLayout:
+        """The same without the other rows and nodes (per level); `levels`: what is left of them."""
+        regions = tuple(each.take(own) for each, own in zip(self.regions, nodes, strict=True))
+        leaf = replace(self.leaf.take(nodes[0]), regions=regions[0])
+        return replace(self, positions=self.positions[rows], regions=regions, leaf=leaf)
 
     def moved(self, factor: float, shift: Array) -> MosaicLayout:
         """Scale and move the layout."""

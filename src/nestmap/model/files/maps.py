@@ -64,32 +64,40 @@ def write_map(writer: Writer, fitted: FittedMap) -> dict[str, Any]:
     layout = fitted.layout
     writer.put("map/positions", layout.positions)
     record: dict[str, Any] = {"kind": layout.kind, "arrangement": layout.arrangement}
-    if isinstance(layout, DescentLayout):
-        record["radius"] = number(layout.radius)
-        for k, placement in enumerate(layout.placements):
-            writer.put_all(f"map/level{k}", placement, _PLACEMENT)
-    elif isinstance(layout, IslandsLayout):
-        record |= {
-            "detail": layout.detail,
-            "tightness": number(layout.tightness),
-            "radius": number(layout.radius),
-            "unit": number(layout.unit),
-        }
-        writer.put("map/first", layout.first)
-        writer.put_all(
-            "map/leaf", layout.leaf, _ROW_PLACEMENT if layout.detail == "rows" else _PLACEMENT
-        )
-        if isinstance(layout.leaf, RowPlacement) and layout.leaf.short is not None:
-            writer.put_all("map/leaf", layout.leaf, _SHORT)
-    else:
-        for k, regions in enumerate(layout.regions):
-            _put_regions(writer, f"map/level{k}", regions)
-        writer.put_all("map/leaf", layout.leaf, _REGION_PLACEMENT)
+    write: Any = {"descent": _write_descent, "islands": _write_islands, "mosaic": _write_mosaic}
+    record |= write[layout.kind](writer, layout)
     return {
         **record,
         "seed": int(fitted.seed),
         "coordinates": _coordinates_record(writer, fitted.coordinates),
     }
+
+
+def _write_descent(writer: Writer, layout: DescentLayout) -> dict[str, Any]:
+    for k, placement in enumerate(layout.placements):
+        writer.put_all(f"map/level{k}", placement, _PLACEMENT)
+    return {"radius": number(layout.radius)}
+
+
+def _write_islands(writer: Writer, layout: IslandsLayout) -> dict[str, Any]:
+    writer.put("map/first", layout.first)
+    spec = _ROW_PLACEMENT if layout.detail == "rows" else _PLACEMENT
+    writer.put_all("map/leaf", layout.leaf, spec)
+    if layout.short_rows is not None:
+        writer.put_all("map/leaf", layout.leaf, _SHORT)
+    return {
+        "detail": layout.detail,
+        "tightness": number(layout.tightness),
+        "radius": number(layout.radius),
+        "unit": number(layout.unit),
+    }
+
+
+def _write_mosaic(writer: Writer, layout: MosaicLayout) -> dict[str, Any]:
+    for k, regions in enumerate(layout.regions):
+        _put_regions(writer, f"map/level{k}", regions)
+    writer.put_all("map/leaf", layout.leaf, _REGION_PLACEMENT)
+    return {}
 
 
 def read_map(reader: Reader, record: Any, tree: FittedTree, n_features: int) -> FittedMap:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
 from ...method.hierarchy.merge import Links, components, link_graph
 from ...method.hierarchy.tree import Hierarchy, Level
-from ...method.layout import DescentLayout, IslandsLayout
-from ...method.layout.islands.leaves import RowPlacement
+from ...method.layout import IslandsLayout
 from ...method.placement import FittedTree, RowTable
 from ..fitted import FittedMap
 from .extend import first_places
@@ -35,32 +33,11 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     hierarchy = hierarchy.with_default_level(old.default_level())
     table = RowTable.of(fitted.tree.table.in_order()[kept])
     tree = FittedTree(hierarchy, table, fitted.tree.dtype, fitted.tree.is_sparse)
-    layout: Any = fitted.layout
-    positions = layout.positions[kept]
+    layout = fitted.layout.keep(kept, chosen, levels)
     if isinstance(layout, IslandsLayout):
-        parents = tuple(level.members for level in levels)
-        leaf = _thin_leaf(layout.leaf, kept, chosen[0], levels[0])
-        layout = replace(
-            layout,
-            leaf=leaf,
-            parents=parents,
-            first=first_places(hierarchy, positions, layout.unit),
-        )
-    elif isinstance(layout, DescentLayout):
-        placements = tuple(
-            _take(place, own) for place, own in zip(layout.placements, chosen, strict=True)
-        )
-        layout = replace(layout, placements=placements)
-    else:
-        regions = tuple(
-            region.take(own) for region, own in zip(layout.regions, chosen, strict=True)
-        )
-        layout = replace(
-            layout, regions=regions, leaf=replace(_take(layout.leaf, chosen[0]), regions=regions[0])
-        )
-    return replace(
-        fitted, tree=tree, layout=replace(layout, positions=positions), X=None, graph=None
-    )
+        first = first_places(hierarchy, layout.positions, layout.unit)
+        layout = replace(layout, first=first)
+    return replace(fitted, tree=tree, layout=layout, X=None, graph=None)
 
 
 def _thin_levels(levels: tuple[Level, ...], kept: Array) -> tuple[tuple[Level, ...], list[Array]]:
@@ -131,24 +108,3 @@ def _thin(links: Links, kept: Array, groups: Array) -> Links:
     ranks = np.empty(n, dtype=links.ranks.dtype)
     ranks[np.lexsort((own, links.ranks[kept], lost))] = np.arange(1, n + 1)
     return Links(ids.astype(links.ids.dtype), ranks)
-
-
-def _take(value: Any, own: Array) -> Any:
-    """A frozen dataclass whose arrays have an entry per node, for some nodes."""
-    arrays = {
-        name: array[own] for name, array in vars(value).items() if isinstance(array, np.ndarray)
-    }
-    return replace(value, **arrays)
-
-
-def _thin_leaf(leaf: Any, kept: Array, own: Array, level: Level) -> Any:
-    if not isinstance(leaf, RowPlacement):
-        return _take(leaf, own)
-    per_node = {
-        name: getattr(leaf, name)[own] for name in ("anchors", "radii", "scales", "maps", "origins")
-    }
-    per_row = {name: getattr(leaf, name)[kept] for name in ("positions", "offsets", "reach")}
-    per_row["short"] = None if leaf.short is None else leaf.short[kept]
-    return RowPlacement(
-        **per_node, **per_row, order=level.grouping.order, starts=level.grouping.starts
-    )

@@ -15,7 +15,8 @@ from ...method.hierarchy.tree import Hierarchy, Level
 from ...method.layout import IslandsLayout
 from ...method.placement import FittedTree, RowTable
 from ..comparison.match import match_hashes, match_names, partner_level
-from ..fitted import FittedMap, MapSettings
+from ..fitted import FittedMap
+from ..settings import MapSettings
 
 
 @dataclass(frozen=True, eq=False)

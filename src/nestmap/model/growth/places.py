@@ -18,7 +18,8 @@ from ...method.layout.descent import Placement, lengths
 from ...method.layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ...method.placement import RowTable
 from ...method.run import Run
-from ..fitted import FittedMap, MapSettings, fit_map, fit_tree
+from ..fitted import FittedMap, fit_map, fit_tree
+from ..settings import MapSettings
 from .extend import GrownTree, extend_tree, first_places
 from .rows import NewRows, far_coordinates, meet_rows
 from .taken import TakenPlaces
@@ -50,9 +51,7 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> Fi
     """
     new = meet_rows(fitted, X, run.n_threads)
     layout = fitted.layout
-    has_room = (
-        isinstance(layout, IslandsLayout) and new.z is not None and layout.leaf.maps.shape[1] == 2
-    )
+    has_room = layout.has_room and new.z is not None and layout.leaf.maps.shape[1] == 2
     grown = extend_tree(fitted.tree, new, run, may_found=has_room)
     positions = _place_joined(fitted, new, grown, run.n_threads)
     if isinstance(layout, IslandsLayout):

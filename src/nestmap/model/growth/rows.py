@@ -9,8 +9,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.points.duplicates import hash_points
-from ...method.layout import IslandsLayout
-from ...method.layout.islands.leaves import FARTHEST, RowPlacement, shortened
+from ...method.layout.islands.leaves import FARTHEST, shortened
 from ...method.neighbors.metric import EUCLIDEAN
 from ...method.placement import Assigned
 from ..fitted import FittedMap, index_rows
@@ -45,14 +44,10 @@ def meet_rows(fitted: FittedMap, X: Any, n_threads: int) -> NewRows:
     hashes = hash_points(X, n_threads)
     layout = fitted.layout
     z = None if fitted.coordinates is None else far_coordinates(fitted.coordinates, X, n_threads)
-    if not (
-        isinstance(layout, IslandsLayout)
-        and isinstance(layout.leaf, RowPlacement)
-        and layout.leaf.short is not None
-    ):
+    kept = layout.short_rows
+    if kept is None:
         return NewRows(X, hashes, fitted.tree.assign(X, n_threads, hashes), z)
     assert z is not None
-    kept = layout.leaf.short
     short = shortened(z[:, : kept.shape[1]], kept.dtype).astype(np.float32)  # rounded as the others
     index = index_rows(kept.astype(np.float32), EUCLIDEAN, fitted.tree.table.in_order(), n_threads)
     beside, away = index.query(short, n_threads)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ....core.arrays import Array
+from ...hierarchy.tree import Level
 from ..descent import Placement
 from ..frozen import Frozen
 from .coasts import Coasts, trace_coasts
@@ -28,6 +30,32 @@ class IslandsLayout(Frozen):
     kind: str = "islands"
     # of t-SNE, in the map: other than 1 where the map was scaled onto an older one
     unit: float = 1.0
+
+    has_room: ClassVar[bool] = True  # free places, where new leaves can be founded
+
+    @property
+    def start(self) -> Array | None:
+        """Where the first level lies, if another map of the same tree can go on from there."""
+        return self.first if len(self.first) else None
+
+    @property
+    def short_rows(self) -> Array | None:
+        """Rows along a few directions, where they are kept."""
+        return self.leaf.short if isinstance(self.leaf, RowPlacement) else None
+
+    def keep(self, rows: Array, nodes: list[Array], levels: tuple[Level, ...]) -> IslandsLayout:
+        """The same without the other rows and nodes (per level); `levels`: what is left of them.
+
+        `first` is that of before.
+        """
+        leaf = self.leaf
+        kept = (
+            leaf.keep(rows, nodes[0], levels[0].grouping)
+            if isinstance(leaf, RowPlacement)
+            else leaf.take(nodes[0])
+        )
+        parents = tuple(level.members for level in levels)
+        return replace(self, positions=self.positions[rows], leaf=kept, parents=parents)
 
     def labels(self, level: int) -> Array:
         """Node of each row on a level."""

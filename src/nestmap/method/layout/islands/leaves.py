@@ -50,6 +50,18 @@ class RowPlacement(Frozen):
     # (n_rows, c): rows along their leading directions, for `extend`; None: not kept
     short: Array | None = None
 
+    def keep(self, rows: Array, nodes: Array, grouping: Grouping) -> RowPlacement:
+        """Some rows and leaves; `grouping`: these rows by leaf."""
+        per_node = {
+            name: getattr(self, name)[nodes]
+            for name in ("anchors", "radii", "scales", "maps", "origins")
+        }
+        per_row = {name: getattr(self, name)[rows] for name in ("positions", "offsets", "reach")}
+        short = None if self.short is None else self.short[rows]
+        return RowPlacement(
+            **per_node, **per_row, order=grouping.order, starts=grouping.starts, short=short
+        )
+
     def place(self, parents: Array, z: Array | None) -> Array:
         """Places of new rows at z (None: at centres) below the given leaves; each by itself."""
         offsets = frame_offsets(self.maps, self.origins, parents, z)
