@@ -45,7 +45,7 @@ def small_cells(metric: str, n: int = 500, d: int = 20, size: int = 37):
     reduced = reduced.take(order, 1)
     cells = make_cells(points, reduced, partition, reduced.z.shape[1], 2, with_panels=False)
     x = np.column_stack([reduced.z, reduced.tails[:, -1]]).astype(np.float64)
-    return points, partition, cells, twin.ShortRows(x, starts, points.norm)
+    return points, partition, cells, twin.CellRows(x, starts, points.norm)
 
 
 @pytest.mark.parametrize("d", [20, 150])  # of the latter, short rows leave something out
@@ -113,7 +113,7 @@ def test_near_cells_of_many_at_equal_distances_are_the_lowest_numbers(build: str
             z, nothing, (z**2).sum(axis=1), starts[:-1], starts, 16, 0.0, "L2", True, 2
         )
         core().near_cells(cells, near, 2, None)
-    rows = twin.ShortRows(np.column_stack([z, nothing[:, 0]]).astype(np.float64), starts, "L2")
+    rows = twin.CellRows(np.column_stack([z, nothing[:, 0]]).astype(np.float64), starts, "L2")
     np.testing.assert_array_equal(near, twin.near_cells(rows, m))
 
 
@@ -123,7 +123,7 @@ def test_entries_at_equal_distances_are_those_of_the_lowest_numbers(build: str) 
     z[:, 0] = np.random.default_rng(0).integers(0, 5, 60)
     nothing = np.zeros((60, 2), dtype=np.float32)
     starts = np.array([0, 30, 60])
-    rows = twin.ShortRows(np.column_stack([z, nothing[:, 0]]).astype(np.float64), starts, "L2")
+    rows = twin.CellRows(np.column_stack([z, nothing[:, 0]]).astype(np.float64), starts, "L2")
     near = np.array([[0, 1], [1, 0]], dtype=np.int32)
     lists = Candidates.empty(60, 16)
     with using(build):

@@ -53,9 +53,8 @@ class _BlasLimit:
         self.lock = RLock()  # a signal may come, and fork, at any point
         self.n_inside = 0
         self.own = _Own()
-        self.before: dict[
-            str, tuple[Any, int]
-        ] = {}  # libraries that are limited now, and their numbers, by path
+        # libraries that are limited now, and their numbers of threads before, by path
+        self.before: dict[str, tuple[Any, int]] = {}
         self.libraries: list[Any] = []
         self.n_modules = -1
         self.per_thread: dict[str, bool] = {}

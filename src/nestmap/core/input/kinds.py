@@ -174,9 +174,8 @@ def _check_frame(X: Any, name: str) -> None:
         and isinstance(dtypes[0], np.dtype)
         and dtypes[0].kind != "O"
     )
-    wrong: dict[
-        Any, tuple[str, str]
-    ] = {}  # columns without numbers: what they hold, and the way out
+    # columns without numbers: what they hold, and what to do about it
+    wrong: dict[Any, tuple[str, str]] = {}
     for j, (column, dtype) in enumerate(zip(X.columns, dtypes, strict=True)):
         kind = getattr(dtype, "kind", "O")
         if kind in _ADVICE:

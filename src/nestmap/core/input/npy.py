@@ -59,9 +59,8 @@ def read_header(path: Path) -> Header:
             header.check()
         except NpyError:
             raise
-        except (
-            Exception
-        ) as error:  # NumPy reads headers with Python's parser, which raises many kinds
+        # NumPy reads headers with Python's parser, which raises many kinds
+        except Exception as error:
             reason = " ".join(str(error).split())[:200]
             raise NpyError(f"has a damaged header ({reason}); copy or write it again") from error
     size = path.stat().st_size

@@ -1,6 +1,6 @@
 """What the kernels of the approximate search compute, in plain NumPy: the oracle of the tests.
 
-Rows are `ShortRows` in cell order: cell c holds the positions starts[c] to starts[c + 1]. A list
+Rows are `CellRows` in cell order: cell c holds the positions starts[c] to starts[c + 1]. A list
 holds, for each row, positions of promising rows (-1: none) and their estimated distances (inf:
 none), ascending; squared for L2.
 """
@@ -15,8 +15,8 @@ from ..arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class ShortRows:
-    """Short rows with the norm of what they leave out as a last column."""
+class CellRows:
+    """Reduced rows in cell order, with the norm of the residual as a last column."""
 
     x: Array  # (n, columns + 1) float64
     starts: Array
@@ -40,12 +40,12 @@ class ShortRows:
     def estimates(self, a: Array, b: Array) -> Array:
         """The same for L1.
 
-        For L2 more than that, as if what two rows leave out made an angle of 60 degrees.
+        For L2 more than that, as if the residuals of two rows made an angle of 60 degrees.
         """
         return self.distances(a, b) + (0 if self.norm == "L1" else np.outer(a[:, -1], b[:, -1]))
 
 
-def near_cells(rows: ShortRows, m: int) -> Array:
+def near_cells(rows: CellRows, m: int) -> Array:
     """The m cells nearest to each cell by their centres, itself first."""
     away = rows.distances(rows.centres, rows.centres)
     np.fill_diagonal(away, -1)
@@ -53,7 +53,7 @@ def near_cells(rows: ShortRows, m: int) -> Array:
 
 
 def probe(
-    rows: ShortRows, near: Array, first: int, last: int, ids: Array, estimates: Array
+    rows: CellRows, near: Array, first: int, last: int, ids: Array, estimates: Array
 ) -> tuple[Array, Array]:
     """Lists after each row has met the cells that rank `first` to `last` for it, of those listed.
 
@@ -76,7 +76,7 @@ def probe(
 class Graph:
     """Lists that are improved in rounds: who is near my neighbours may be near me."""
 
-    def __init__(self, rows: ShortRows, ids: Array, estimates: Array, most: int) -> None:
+    def __init__(self, rows: CellRows, ids: Array, estimates: Array, most: int) -> None:
         self.rows = rows
         self.ids = ids.copy()
         self.estimates = estimates.copy()
@@ -137,7 +137,7 @@ def lot(a: int, b: int, round: int) -> int:
     return x >> 32
 
 
-def _improve(rows: ShortRows, i: int, met: Array, ids: Array, estimates: Array) -> None:
+def _improve(rows: CellRows, i: int, met: Array, ids: Array, estimates: Array) -> None:
     """The best of a row's list and of the rows that it has met."""
     pool = np.unique(np.concatenate([met, ids[i][ids[i] >= 0]]))
     pool = pool[pool != i]

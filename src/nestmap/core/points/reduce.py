@@ -1,4 +1,4 @@
-"""Fewer columns whose distances never exceed the true ones.
+"""Dimension reduction with distances that are lower bounds of the true ones.
 
 For euclidean distances: coordinates along p orthonormal directions, plus the norm of what they
 leave out. By the triangle inequality (Cauchy-Schwarz) the distance between two such short rows is

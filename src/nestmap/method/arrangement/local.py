@@ -22,9 +22,8 @@ from .frames import DistinctRows, Frames, apply_maps
 N_COLUMNS = 96
 N_COLUMNS_OF_MANY = 48
 MANY_ROWS = 1_000_000
-_IDENTITY_WEIGHT = (
-    1e-6  # of the identity, relative to a matrix: decides rotations that the matrix leaves open
-)
+# of the identity, relative to the matrix: decides rotations that the matrix leaves open
+_IDENTITY_WEIGHT = 1e-6
 N_TURN_NEIGHBORS = 6  # that a local frame is turned by
 _VALUES_PER_TASK = 400_000  # float64 values of the rows of a thread: 3 MB, which stay in its cache
 # coordinates of the rows of a run of leaves: with shorter runs, a worker reads fewer rows of

@@ -72,6 +72,11 @@ class LevelStep:
     reducer: Reducer | None = None
     index: Index | BlockedIndex | None = None
 
+    def level(self, keys: Array) -> Level:
+        """The level of these nodes; the distance between them is known after the next step."""
+        assert self.sizes is not None
+        return Level(self.centroids, self.sizes, self.members, self.link, np.nan, keys)
+
 
 class SavedSteps(Protocol):
     """Keeps finished steps, so that an interrupted fit can resume."""
@@ -160,9 +165,7 @@ def build_levels(
         items = _next_items(items, step)
         # steps above the top only tell how its nodes merge
         if items.k == 1 or len(step.sizes) >= min_nodes:
-            levels.append(
-                Level(step.centroids, step.sizes, step.members, step.link, np.nan, items.keys)
-            )
+            levels.append(step.level(items.keys))
         if len(step.sizes) <= max_nodes:
             break
     index = steps[1].index if len(steps) > 1 else None  # of the nodes of level 0

@@ -43,7 +43,7 @@ _MIN_RATIO = 2.0  # of the numbers of nodes of two consecutive levels
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
+class LevelPartition:
     """The nodes of a level."""
 
     members: Array  # node of each item of the level below
@@ -57,7 +57,7 @@ class Partition:
 class CommunityLevels:
     """Partitions from the first level above the leaves to the top."""
 
-    partitions: tuple[Partition, ...]
+    partitions: tuple[LevelPartition, ...]
     above: Links | None  # the dendrogram of the top nodes; None for a single node
     default: int  # level of `labels_`, where 0 are the leaves
 
@@ -89,11 +89,11 @@ def build_communities(graph: LinkGraph, ranks: Array, n_threads: int = 1) -> Com
     for k, labels in enumerate(scales.labels, start=1):
         members = _between(below, labels)
         agreement = scales.agreements[k - default] if k >= default else None
-        partitions.append(Partition(members, merge_links(current, members), agreement))
+        partitions.append(LevelPartition(members, merge_links(current, members), agreement))
         current = current.contract(members, int(members.max()) + 1)
         below = labels
     whole = np.zeros(current.n, dtype=np.int64)
-    partitions.append(Partition(whole, merge_links(current, whole)))
+    partitions.append(LevelPartition(whole, merge_links(current, whole)))
     *found, last = _renumbered(partitions, ranks)
     return CommunityLevels(tuple(found), last.links if current.n > 1 else None, default)
 
@@ -222,7 +222,7 @@ def _between(below: Array, labels: Array) -> Array:
     return members
 
 
-def _renumbered(partitions: list[Partition], ranks: Array) -> list[Partition]:
+def _renumbered(partitions: list[LevelPartition], ranks: Array) -> list[LevelPartition]:
     """Undo the order by ranks; nodes are numbered by their lowest leaf."""
     place = ranks  # of each item of the level below, in the order of ranks
     found = []
@@ -237,5 +237,7 @@ def _renumbered(partitions: list[Partition], ranks: Array) -> list[Partition]:
         number[seen[np.argsort(first)]] = np.arange(len(seen))
         moved = Links(back[links.ids[place]].astype(np.int32), links.ranks[place])
         place = np.argsort(number)
-        found.append(Partition(number[own], moved, None if agreement is None else agreement[place]))
+        found.append(
+            LevelPartition(number[own], moved, None if agreement is None else agreement[place])
+        )
     return found

@@ -34,18 +34,24 @@ def find_extremes(
                 f"X: needs the rows of the fit, {hierarchy.n_rows} x {n_columns}, got "
                 f"{X.shape[0]} x {X.shape[1]}"
             )
-        return _ends(hierarchy.labels(level), _to_centroids(X, hierarchy, level, False), most)
+        return _nearest_and_farthest(
+            hierarchy.labels(level), _to_centroids(X, hierarchy, level, False), most
+        )
     leaf = hierarchy.levels[0]
     own = hierarchy.climb(np.arange(leaf.n_nodes), level)
-    near, far = _ends(own, _to_centroids(leaf.centroids, hierarchy, level, True), most)
+    near, far = _nearest_and_farthest(
+        own, _to_centroids(leaf.centroids, hierarchy, level, True), most
+    )
     rows = leaf.grouping.items_of
     return [rows(some)[:most] for some in near], [rows(some)[:most] for some in far]
 
 
-def _ends(own: Array, distances: Array, most: int) -> tuple[list[Array], list[Array]]:
-    """The items of each cluster with the smallest distances, of equal ones the first.
+def _nearest_and_farthest(
+    own: Array, distances: Array, most: int
+) -> tuple[list[Array], list[Array]]:
+    """The items of each cluster with the smallest distances, and those with the largest.
 
-    And those with the largest.
+    Of equal ones the first.
     """
     order = np.lexsort((distances, own))
     starts = np.searchsorted(own[order], np.arange(int(own.max()) + 2))

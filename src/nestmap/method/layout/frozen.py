@@ -14,7 +14,7 @@ class Frozen:
     """Base of frozen dataclasses: marks their arrays as read-only, also after unpickling."""
 
     def __init_subclass__(cls) -> None:
-        cls.__repr__ = brief_repr  # type: ignore[method-assign]  # dataclasses leave it alone then
+        type.__setattr__(cls, "__repr__", brief_repr)  # dataclasses keep one that is there
 
     def __post_init__(self) -> None:
         for value in vars(self).values():

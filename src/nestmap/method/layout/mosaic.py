@@ -130,8 +130,7 @@ def lay_mosaic(
     leaf = hierarchy.levels[0]
     distinct = DistinctRows.of(leaf, first_equal)
     positions = _row_positions(regions[0], leaf, frames, distinct, n_threads)
-    if first_equal is not None:
-        positions = positions[first_equal]
+    positions = positions if first_equal is None else positions[first_equal]
     spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
     factor = 1 / preliminary.unit  # back to the units of the rows
     in_units = tuple(each.scaled(factor) for each in regions)

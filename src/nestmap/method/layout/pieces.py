@@ -30,9 +30,9 @@ from .frozen import Frozen
 
 N_LINKS = 8  # nearest other rows (or leaves) of the map that each one is connected to
 MAX_ROWS = 1_000_000  # of more, leaves stand for their rows
-# a piece holds at least one in 20 of the rows of its cluster, and at least five of them
-MIN_PIECE_SHARE = 20
-MIN_PIECE_ROWS = 5
+# a place is a piece with at least one in 20 of the rows of its cluster, and at least five rows
+CLUSTER_ROWS_PER_PLACE_ROW = 20
+MIN_PLACE_ROWS = 5
 _MAX_TREE_COLUMNS = 8  # components up to which a k-d tree is fast
 _ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
 
@@ -60,8 +60,8 @@ class Pieces(Frozen):
         A place is a piece that holds at least 5% of the cluster's rows, and five rows unless it is
         the largest.
         """
-        is_place = self.rows * MIN_PIECE_SHARE >= self.n_rows[self.owner]
-        small = self.rows < MIN_PIECE_ROWS
+        is_place = self.rows * CLUSTER_ROWS_PER_PLACE_ROW >= self.n_rows[self.owner]
+        small = self.rows < MIN_PLACE_ROWS
         small[self.largest] = False
         return np.bincount(self.owner[is_place & ~small], minlength=len(self.n_rows))
 

@@ -8,8 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arrays import Array
+from ...core.nearest import nearest_of_each
 from .report import FirstNeighbors, NeighborReport
 
+_WEIGHT_TOLERANCE = 1e-6  # rounding error, in float32, of the largest weight of a row, 1
 FORMS = (
     "an array with the index of each row's nearest other row, an (n, k) array of indices with "
     "the nearest first, a pair (indices, distances) of such arrays, or a sparse (n, n) matrix of "
@@ -44,12 +46,7 @@ def given_neighbors(given: Any, n: int) -> FirstNeighbors:
         distances = given.distances
     elif sparse.issparse(given):
         ids, note = _from_matrix(given, n)
-    elif (
-        isinstance(given, tuple | list)
-        and len(given) in (2, 3)
-        and getattr(given[0], "ndim", 0) == 2
-    ):
-        # UMAP adds its search index
+    elif _is_pair(given):
         ids, note = _from_lists(_indices(given[0], n), _distances(given[1], n))
     else:
         ids = _indices(given, n)
@@ -88,11 +85,7 @@ def given_lists(given: Any, n: int) -> Array | None:
         ids = graph.col
         order = graph.data.astype(np.float64)
     else:
-        is_pair = (
-            isinstance(given, tuple | list)
-            and len(given) in (2, 3)
-            and getattr(given[0], "ndim", 0) == 2
-        )
+        is_pair = _is_pair(given)
         lists = np.asarray(given[0] if is_pair else given)
         if lists.ndim != 2:
             return None
@@ -111,6 +104,13 @@ def given_lists(given: Any, n: int) -> Array | None:
     found = np.full((n, int(place.max(initial=-1)) + 1), -1, dtype=np.int64)
     found[rows, place] = ids
     return found if found.shape[1] > 1 else None
+
+
+def _is_pair(given: Any) -> bool:
+    """Whether these are lists of indices and of distances; UMAP adds its search index."""
+    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+        return False
+    return getattr(given[0], "ndim", 0) == 2
 
 
 def _indices(given: Any, n: int) -> Array:
@@ -172,22 +172,19 @@ def _from_matrix(graph: Any, n: int) -> tuple[Array, str]:
     values = graph.data[other]
     _refuse(values[values < 0], "negative")
     _refuse_lonely(np.bincount(rows, minlength=n) > 0)
-    most = np.zeros(n)
-    np.maximum.at(most, rows, values)
-    if (
-        np.abs(most - 1) < 1e-6
-    ).all():  # so are the weights of UMAP and of scanpy, and those of unweighted graphs
+    largest = np.zeros(n)
+    np.maximum.at(largest, rows, values)
+    # so are the weights of UMAP and of scanpy, and those of unweighted graphs
+    if (np.abs(largest - 1) < _WEIGHT_TOLERANCE).all():
         raise ValueError(
             "neighbors: the largest value of every row is 1, as in a graph of weights, where the "
             "nearest have the largest; give distances: kneighbors_graph(mode='distance'), "
             "adata.obsp['distances']"
         )
-    order = np.lexsort((columns, values, rows))
-    first = np.searchsorted(rows[order], np.arange(n))
+    nearest = nearest_of_each(rows, values, columns, None)
     count = np.diff(graph.indptr)
-    return columns[order][
-        first
-    ], f"the nearest of {count.min()} to {count.max()} of a graph for each row"
+    note = f"the nearest of {count.min()} to {count.max()} of a graph for each row"
+    return columns[nearest], note
 
 
 def _refuse(wrong: Array, what: str) -> None:

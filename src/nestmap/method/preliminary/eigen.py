@@ -19,6 +19,7 @@ _MAX_RESIDUAL = 1e-12  # of a good eigenvector, as a share of the largest eigenv
 _MAX_GAIN = 1e-10
 _MAX_CYCLES = 300  # Lanczos restarts
 _MAX_FALLBACK_ROWS = 2000  # of a matrix that is decomposed at once where iterations do not end
+_EXHAUSTED = 1e-13  # norm of the next direction, as a share of the largest entry: it is rounding
 _ZERO_EIGENVALUE = 1e-14  # as a share of the largest: smaller ones are rounding errors
 
 Apply = Callable[[Array], Array]  # v -> A v
@@ -96,7 +97,8 @@ def _extend(
     """Fill the basis from row n_kept on; the next direction, and how much of it there is."""
     rest = 0.0
     for j in range(n_kept, len(basis)):
-        basis[j], so_far = start, basis[: j + 1]
+        basis[j] = start
+        so_far = basis[: j + 1]
         image = apply(start)
         shares = so_far @ image
         image = image - shares @ so_far
@@ -104,9 +106,8 @@ def _extend(
         image -= again @ so_far
         small[j, : j + 1] = small[: j + 1, j] = shares + again
         rest = float(np.sqrt(image @ image))
-        if (
-            rest <= 1e-13 * np.abs(small).max()
-        ):  # the Krylov space is exhausted: go on in another direction
+        # the Krylov space is exhausted: go on in another direction
+        if rest <= _EXHAUSTED * np.abs(small).max():
             start = _new_direction(random, so_far)
             rest = 0.0
         else:

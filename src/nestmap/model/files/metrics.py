@@ -96,9 +96,8 @@ def check_rows(metric: Metric, rows: Any, is_sparse: bool) -> None:
         _check_changed(metric, rows)
     try:
         distances = metric.pairwise(rows[:2], rows[:2])
-    except (
-        Exception
-    ) as error:  # of SciPy or scikit-learn: there is no such metric, or not with such parameters
+    # SciPy or scikit-learn has no such metric, or not with such parameters
+    except Exception as error:
         told = " ".join(str(error).split())[:200]
         raise ModelFileError(
             f"rows cannot be compared by the metric {repr(metric)[:80]} ({told})"

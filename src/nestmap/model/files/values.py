@@ -38,9 +38,8 @@ class Writer:
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
-        self.names: dict[
-            str, list[str]
-        ] = {}  # of each array, where it is kept, and its type in memory
+        # of each array, the name under which it is kept, and its type in memory
+        self.names: dict[str, list[str]] = {}
 
     def put(self, name: str, array: Array) -> None:
         """Keep an array in the narrowest type that holds all of its values, bit for bit."""

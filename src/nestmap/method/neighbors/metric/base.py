@@ -18,7 +18,8 @@ from ....core.arrays import Array
 
 CentroidKind = Literal["mean", "majority", "medoid"]
 Record = Literal["name", "rows", "parameters"]
-_ROUNDING_BELOW_ZERO = 1e-12  # share of the largest distance: negative ones up to it are rounding
+# share of the largest distance: a negative one of at most this size is a rounding error
+_ROUNDING_BELOW_ZERO = 1e-12
 
 _known: dict[str, Metric] = {}
 
