@@ -14,6 +14,7 @@ from scipy import sparse
 from nestmap import FINCH, HNNE, ProgressEvent
 from nestmap.core.input import memory
 from nestmap.method.neighbors import choice
+from nestmap.method.neighbors.effort import TABLE
 
 
 class Stop(Exception):
@@ -131,8 +132,8 @@ class TestPlanDecides:
     def test_the_method_is_predicted_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[int] = []
         predict = choice.predicted_pairs
-        monkeypatch.setattr(choice, "SURE", 100)
-        monkeypatch.setattr(choice, "_FEW", 100)
+        monkeypatch.setattr(choice, "all_pairs_rows", lambda: 100)
+        monkeypatch.setitem(vars(TABLE), "sure_rows", 100)
         monkeypatch.setattr(
             choice, "predicted_pairs", lambda *a, **k: calls.append(1) or predict(*a, **k)
         )

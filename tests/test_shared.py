@@ -12,7 +12,7 @@ from nestmap.core.points.point_set import make_points
 from nestmap.method.neighbors.graph import neighbor_graph
 from nestmap.method.neighbors.item_graph import ItemGraph, find_row_graph
 from nestmap.method.neighbors.join import join_points
-from nestmap.method.neighbors.shared import FEW, Shared, share_rows, shares_rows
+from nestmap.method.neighbors.shared import ALL_DISTANCES_ROWS, Shared, share_rows, shares_rows
 
 pytestmark = pytest.mark.skipif(not builds(), reason="there is no compiled module")
 COPIES = 400
@@ -85,9 +85,13 @@ def test_sparse_rows_share_theirs() -> None:
 
 
 def test_who_shares() -> None:
-    assert shares_rows(FEW + 1, 784, "euclidean", 256) and shares_rows(FEW + 1, 20, "l2", 32)
-    assert not shares_rows(FEW, 784, "euclidean", 256)
-    assert not shares_rows(FEW + 1, 784, "euclidean", 128)  # memory is short: one after the other
-    assert not shares_rows(FEW + 1, 784, "manhattan", 256)
+    assert shares_rows(ALL_DISTANCES_ROWS + 1, 784, "euclidean", 256) and shares_rows(
+        ALL_DISTANCES_ROWS + 1, 20, "l2", 32
+    )
+    assert not shares_rows(ALL_DISTANCES_ROWS, 784, "euclidean", 256)
+    assert not shares_rows(
+        ALL_DISTANCES_ROWS + 1, 784, "euclidean", 128
+    )  # memory is short: one after the other
+    assert not shares_rows(ALL_DISTANCES_ROWS + 1, 784, "manhattan", 256)
     X = np.repeat(some_rows()[:100], 60, axis=0)
     assert share_rows(X, "euclidean", hash_points(X, 1), 1) is None  # few distinct rows

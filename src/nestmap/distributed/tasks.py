@@ -21,6 +21,7 @@ from ..core.points.duplicates import Copies, hash_points
 from ..method.neighbors.approximate import approximate_neighbors
 from ..method.neighbors.choice import Search
 from ..method.neighbors.join import Joined, build_index, join_points
+from ..method.neighbors.prepared import GraphJob
 from ..method.neighbors.report import NeighborReport
 from .division import Division, boxes, load_division
 from .pages import keeps_pages
@@ -149,17 +150,14 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
         joined = join_points(points, 1, division.reducer, None, hashes, search.columns)
         asks = _asks(division, points, joined, p)
     else:
-        joined = approximate_neighbors(
+        job = GraphJob(
             points,
-            1,
             search.target_recall,
-            division.reducer,
-            None,
-            hashes,
-            search.columns,
-            search.n_listed,
-            n_sampled=_SAMPLED,
+            allowance=search.allowance,
+            reducer=division.reducer,
+            sampled=_SAMPLED,
         )
+        joined = approximate_neighbors(job, hashes)
         truth = _true_distances(store, division, joined, places)
     ids = np.where(joined.ids >= 0, places[joined.ids], -1)
     return PartNeighbors(Answers(places, joined.squared, ids), joined.report, asks, truth)

@@ -29,13 +29,22 @@ from ..method.hierarchy.build import Finder, KnownRows, build_levels
 from ..method.hierarchy.graph_levels import add_communities
 from ..method.hierarchy.resume import Steps, identity
 from ..method.hierarchy.tree import Hierarchy
-from ..method.layout import Descent, Layout, Mosaic, descend, lay_alike, lay_islands, lay_mosaic
+from ..method.layout import (
+    Descent,
+    IslandsInput,
+    Layout,
+    Mosaic,
+    descend,
+    lay_alike,
+    lay_islands,
+    lay_mosaic,
+)
 from ..method.layout.descent import Anchored, Placement
 from ..method.layout.islands.leaves import SHORT
 from ..method.layout.similarity import align, fit_scale
 from ..method.neighbors import FirstNeighbors
 from ..method.neighbors.blocked import BlockedIndex, MedoidDistances
-from ..method.neighbors.choice import most_columns
+from ..method.neighbors.effort import exact_columns
 from ..method.neighbors.item_graph import (
     MOST_NODES,
     MOST_ROWS,
@@ -178,7 +187,7 @@ def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | Bl
         is_matrix = isinstance(metric, str) and metric == "precomputed"
         return BlockedIndex(None if is_matrix else X, metric, hashes)
     points = make_points(X, metric, n_threads=n_threads, keys=hashes)
-    return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
+    return build_index(points, n_threads, fit_reducer(points, most=exact_columns(points.n)))
 
 
 def _has_row_graph(X: Any, metric: Any) -> bool:
@@ -272,19 +281,12 @@ def fit_map(
         options |= dict(row_keys=tree.table.in_order(), radius=settings.radius)
         options |= dict(detail=settings.detail, tightness=settings.tightness)
         graph = _graph_of_forces(X, tree, settings, run, graph)
+        given = IslandsInput(tree.hierarchy, arrangement, preliminary, graph, **options)
         if places is not None and settings.scale is not None:
-            layout = lay_alike(
-                tree.hierarchy,
-                arrangement,
-                preliminary,
-                graph,
-                places,
-                scale=settings.scale,
-                **options,
-            )
+            layout = lay_alike(given, places, settings.scale)
         else:
-            options |= dict(start=settings.start, places=places, place=work and work.place)
-            layout = lay_islands(tree.hierarchy, arrangement, preliminary, graph, **options)
+            place = work.place if work else None
+            layout = lay_islands(given, start=settings.start, places=places, place=place)
     elif settings.layout == "mosaic":
         layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
     else:

@@ -22,20 +22,19 @@ from ..progress import Share
 from ..threads import map_blocks
 from .point_set import PointSet
 
-_ENERGY = 0.97  # share of the sample's variance that the kept directions hold
+# share of the sample's variance that the kept directions hold
+_ENERGY = 0.97
+# columns of a short row at most: 1.2 kB with tails
 MOST_COLUMNS = 256
-WIDE_COLUMNS = 384  # nearly all neighbours of rows that few directions say little about
-FEW_COLUMNS = 64  # where rows are counted in millions
-ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
-# directions, share of the variance: where they hold less (embeddings), more are taken
-_LEADING = 24
-_LITTLE = 0.6
-# columns that are put in another order at a time: a cache line, or more as long as that is little
+# columns of X up to which all directions are kept: bounds become distances
+ALL_COLUMNS = 128
+# columns that are put in another order at a time: a cache line, more where these are few values
 MOVED = 16
-_MOVED_VALUES = 8_000_000
+_MOVED_VALUES = 8_000_000  # values copied at a time, 32 MB
+# of the sample that directions are fitted on: values at most (32 MB), and rows
 _SAMPLE_VALUES = 4_000_000
-_SAMPLE_ROWS = 2000
-_LEAST_SAMPLE_ROWS = 64
+_MAX_SAMPLE_ROWS = 2000
+_MIN_SAMPLE_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +92,12 @@ class ShortRows:
         map_blocks(copy, blocks(len(z), columns, values=800_000), n_threads)
         return ShortRows(z, np.ascontiguousarray(self.tails[:, : columns // 8]), self.sizes)
 
-    def leading_hold_little(self) -> bool:
-        """Whether a few columns tell little, so that a search should look at many (L2)."""
-        if self.z.shape[1] <= _LEADING:
+    def is_flat(self, leading: int, share: float) -> bool:
+        """Whether the leading columns hold less than a share of the squares (L2)."""
+        if self.z.shape[1] <= leading:
             return False
-        rest = float(np.square(self.tails[:, _LEADING // 8 - 1], dtype=np.float64).sum())
-        return rest > (1 - _LITTLE) * float(self.sizes.sum(dtype=np.float64))
+        rest = float(np.square(self.tails[:, leading // 8 - 1], dtype=np.float64).sum())
+        return rest > (1 - share) * float(self.sizes.sum(dtype=np.float64))
 
 
 def _take(values: Array, order: Array, n_threads: int, out: Array | None = None) -> Array:
@@ -121,7 +120,7 @@ def aligned_empty(n: int, width: int) -> Array:
 
 def sample_size(n: int, n_cols: int) -> int:
     """Rows that directions are fitted on."""
-    return min(n, _SAMPLE_ROWS, max(_LEAST_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
+    return min(n, _MAX_SAMPLE_ROWS, max(_MIN_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
 
 
 def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
@@ -145,22 +144,13 @@ def _random_rows(points: PointSet, rng: np.random.Generator) -> Array:
     )
 
 
-def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) -> Reducer:
-    """As many directions as usual, or the most if the leading ones hold little of a sample.
-
-    The sample is of rows (None: a random one).
-    """
-    reducer = fit_reducer(points, rows, usual)
-    if most <= usual or reducer.norm == "L1":
-        return reducer
+def share_held(points: PointSet, rows: Array | None, reducer: Reducer, leading: int) -> float:
+    """Share of the variance of sampled rows (None: random ones) along the leading directions."""
     x = points.block(_random_rows(points, np.random.default_rng(0)) if rows is None else rows)
     x = x if points.is_sparse else x - reducer.mean
-    held = float(row_squares(_dense(x @ reducer.directions[:, :_LEADING])).sum())
-    return (
-        reducer
-        if held >= _LITTLE * float(row_squares(x).sum())
-        else fit_reducer(points, rows, most)
-    )
+    held = float(row_squares(_dense(x @ reducer.directions[:, :leading])).sum())
+    total = float(row_squares(x).sum())
+    return held / total if total > 0 else 1.0
 
 
 def _principal_directions(sample: Array, rng: np.random.Generator, most: int) -> Array:

@@ -2,7 +2,7 @@
 
 from .audit import Audit, LevelAudit, audit_layout
 from .descent import Descent, descend
-from .islands import DETAILS, Coasts, Islands, lay_alike, lay_islands
+from .islands import DETAILS, Coasts, Islands, IslandsInput, lay_alike, lay_islands
 from .mosaic import Mosaic, lay_mosaic
 from .pieces import summarize_map
 from .regions import Regions
@@ -17,6 +17,7 @@ __all__ = [
     "Coasts",
     "Descent",
     "Islands",
+    "IslandsInput",
     "Layout",
     "LevelAudit",
     "Mosaic",

@@ -25,16 +25,15 @@ from ...core.threads import resolve_n_jobs
 from ...errors import NativeMissingWarning, RecallWarning
 from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
-from .choice import Search, decide, hard_columns, predicted_pairs
+from .choice import Search, decide, predicted_pairs
 from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
 from .join import Index, join_points
 from .metric import accepts_sparse, centroid_kind, check_metric
+from .prepared import GraphJob
 from .report import FirstNeighbors, NeighborReport
 from .row_metric import RowMetric
 from .shared import Start
-
-_COLUMNS = 128  # reduced columns that the approximate search makes use of
 
 __all__ = [
     "FirstNeighbors",
@@ -186,18 +185,16 @@ def search(
     def exact_pairs() -> float:
         return predicted_pairs(X, metric) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
 
-    joined = approximate_neighbors(
+    job = GraphJob(
         points,
-        n_threads,
         options.target_recall,
-        reducer,
-        progress,
-        hashes,
-        columns=min(options.columns, _COLUMNS),
-        longest=options.n_listed,
+        allowance=options.allowance,
+        reducer=reducer,
         exact_pairs=exact_pairs,
-        most_columns=min(options.columns, hard_columns(options.target_recall, points.n)),
+        n_threads=n_threads,
+        progress=progress,
     )
+    joined = approximate_neighbors(job, hashes)
     return Found(
         _with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer
     )

@@ -18,20 +18,22 @@ from ...core.points.duplicates import Copies, hash_points
 from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs, single_threaded_blas
-from .approximate import MOST_LISTED, CheaperExact, NearestRows, search_graph
-from .choice import hard_columns
+from .approximate import NearestRows, search_graph
+from .choice import METHODS
+from .effort import LANES, TABLE
 from .metric import check_metric
+from .nn_descent import CheaperExact
+from .prepared import GraphJob
 from .report import Clock, NeighborReport
 from .row_metric import RowMetric
 from .scan import nearest_ids
-from .shared import FEW, Shared, distinct_by_key
+from .shared import ALL_DISTANCES_ROWS, Shared, distinct_by_key
 from .spaces import OtherSpace, space_of
 
-METHODS = ("auto", "exact", "approximate")
-_TIED = 8  # equal distances that are told apart by keys at once
-# distances that are measured for rows with longer runs of equal ones: some seconds
-_MOST_TIED = 20_000_000
-_COLUMNS = 112  # reduced columns that the search makes use of: more cost more than they find
+# neighbours beyond k that are looked at, so that keys decide between equal distances
+_TIE_ROOM = 8
+# distances that are computed for rows with longer runs of equal ones, at most: some seconds
+_TIE_DISTANCES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,15 +203,25 @@ def nearest_points(
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that
     the order of the rows makes no difference.
     """
-    few = points.n <= FEW if method == "auto" else method == "exact" or target_recall >= 1
-    if few or core() is None or k + 8 > MOST_LISTED:
+    few = (
+        points.n <= ALL_DISTANCES_ROWS
+        if method == "auto"
+        else method == "exact" or target_recall >= 1
+    )
+    if few or core() is None or k + LANES > TABLE.longest_list:
         return _exact(points, k, n_threads, progress)
     copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
+    job = GraphJob(
+        points,
+        target_recall,
+        k,
+        distinct_by_key(points, copies),
+        n_threads=n_threads,
+        progress=progress,
+    )
     found: NearestRows | str
     try:
-        found = _search(
-            points, distinct_by_key(points, copies), k, n_threads, target_recall, progress
-        )
+        found = _search(job)
     except CheaperExact as reason:
         found = str(reason)  # the exception itself would keep all that the search holds
     if isinstance(found, str):
@@ -228,7 +240,17 @@ def nearest_distinct(
     shared: Shared, k: int, n_threads: int, target_recall: float, progress: Share | None = None
 ) -> tuple[Array, Array, NeighborReport]:
     """The same among the distinct rows alone: rows and ids are their places in ascending order."""
-    found = _search(shared.points, shared.rows, k, n_threads, target_recall, progress, shared)
+    found = _search(
+        GraphJob(
+            shared.points,
+            target_recall,
+            k,
+            shared.rows,
+            shared=shared,
+            n_threads=n_threads,
+            progress=progress,
+        )
+    )
     place = np.zeros(shared.points.n, dtype=np.int64)
     place[np.sort(shared.rows)] = np.arange(len(shared.rows))
     ids = np.empty_like(found.ids)
@@ -238,28 +260,10 @@ def nearest_distinct(
     return ids, distances, found.report
 
 
-def _search(
-    points: PointSet,
-    distinct: Array,
-    k: int,
-    n_threads: int,
-    target: float,
-    progress: Share | None,
-    shared: Shared | None = None,
-) -> NearestRows:
+def _search(job: GraphJob) -> NearestRows:
+    """The approximate search, without an index."""
     with single_threaded_blas():
-        found = search_graph(
-            points,
-            distinct,
-            k,
-            n_threads,
-            target,
-            progress=progress,
-            columns=_COLUMNS,
-            most_columns=hard_columns(target, points.n),
-            shared=shared,
-        )
-    return replace(found, index=None)
+        return replace(search_graph(job), index=None)
 
 
 def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Array]:
@@ -335,14 +339,14 @@ def _nearest(
     """The k nearest of all rows, and distances by `measure`; of equal ones, lowest keys first."""
     n = space.n
     rows = np.arange(space.n)
-    wanted = min(n - 1, k + _TIED)
+    wanted = min(n - 1, k + _TIE_ROOM)
     ids = nearest_ids(space, rows, wanted, n_threads, progress)
     distances = measure(np.repeat(rows, wanted), ids.ravel()).reshape(ids.shape)
     order = np.lexsort((ids if keys is None else keys[ids], distances), axis=1)
     ids = np.take_along_axis(ids, order, axis=1)
     distances = np.take_along_axis(distances, order, axis=1)
     if wanted < n - 1:  # a run of equal distances that goes on beyond what was looked at
-        for row in np.flatnonzero(distances[:, k - 1] == distances[:, -1])[: _MOST_TIED // n]:
+        for row in np.flatnonzero(distances[:, k - 1] == distances[:, -1])[: _TIE_DISTANCES // n]:
             others = np.delete(rows, row)
             away = measure(np.full(n - 1, row), others)
             best = np.lexsort((others if keys is None else keys[others], away))[:k]

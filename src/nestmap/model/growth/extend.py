@@ -18,7 +18,7 @@ from ...method.hierarchy.build import merge_items
 from ...method.hierarchy.medoids import merge_medoids
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Level
-from ...method.layout.islands.lay import first_level
+from ...method.layout.islands.ground import first_level
 from ...method.neighbors import FirstNeighbors, centroid_kind, search
 from ...method.neighbors.blocked import BlockedIndex
 from ...method.neighbors.grown import grow_index

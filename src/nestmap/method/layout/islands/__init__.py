@@ -7,7 +7,8 @@ parents, nearly right, so that a few steps do.
 
 from .alike import lay_alike
 from .coasts import Coasts
+from .ground import IslandsInput
 from .lay import DETAILS, lay_islands
 from .layout import Islands
 
-__all__ = ["DETAILS", "Coasts", "Islands", "lay_alike", "lay_islands"]
+__all__ = ["DETAILS", "Coasts", "Islands", "IslandsInput", "lay_alike", "lay_islands"]
