@@ -42,7 +42,7 @@ from nestmap.distributed import borders, division, fit, pages, results, search, 
 from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
-from nestmap.method.neighbors.join import build_index
+from nestmap.method.neighbors.index import build_index
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")

@@ -20,7 +20,8 @@ from ..core.input.validate import cast_rows, largest_value
 from ..core.points.duplicates import Copies, hash_points
 from ..method.neighbors.approximate import approximate_neighbors
 from ..method.neighbors.choice import Search
-from ..method.neighbors.join import Joined, build_index, join_points
+from ..method.neighbors.index import build_index
+from ..method.neighbors.join import Joined, join_points
 from ..method.neighbors.prepared import GraphJob
 from ..method.neighbors.report import NeighborReport
 from .division import Division, boxes, load_division

@@ -19,7 +19,7 @@ from ..core.points.duplicates import first_equal, hash_points
 from ..errors import FarRowsWarning
 from .hierarchy import Hierarchy
 from .neighbors.blocked import BlockedIndex
-from .neighbors.join import Index
+from .neighbors.index import Index
 
 RULES = ("centroid", "neighbor")
 _MANY = 0.5  # of the rows of a call: single rows may be far, and leaves of a regular grid are long

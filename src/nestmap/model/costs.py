@@ -143,14 +143,9 @@ def _island_costs(job: Job) -> dict[str, float]:
     if job.detail == "rows" and job.n <= FEW_ROWS:
         return {**costs, "rows": 0.1 + 1.3e-4 * job.n}
     # leaves that are too many, or that rows follow, are passed over: the level above is optimised
-    nodes = (
-        leaves
-        if SCHEDULE.first_nodes < leaves <= MOST_NODES and job.detail == "leaves"
-        else leaves / 6
-    )
-    costs["nodes"] = (
-        0.05 + 9e-5 * min(float(SCHEDULE.first_nodes), leaves) + 4e-5 * nodes + 1e-6 * job.n
-    )
+    first = float(SCHEDULE.first_nodes)
+    nodes = leaves if first < leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
+    costs["nodes"] = 0.05 + 9e-5 * min(first, leaves) + 4e-5 * nodes + 1e-6 * job.n
     if job.detail == "rows":
         costs["rows"] = 0.1 + 2.2e-7 * SCHEDULE.row_steps * job.n
     return costs

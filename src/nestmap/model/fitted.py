@@ -45,6 +45,7 @@ from ..method.layout.similarity import align, fit_scale
 from ..method.neighbors import FirstNeighbors
 from ..method.neighbors.blocked import BlockedIndex, MedoidDistances
 from ..method.neighbors.effort import exact_columns
+from ..method.neighbors.index import Index, build_index
 from ..method.neighbors.item_graph import (
     MOST_NODES,
     MOST_ROWS,
@@ -53,7 +54,6 @@ from ..method.neighbors.item_graph import (
     find_row_graph,
     with_nearest,
 )
-from ..method.neighbors.join import Index, build_index
 from ..method.neighbors.row_metric import RowMetric
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import Assigned, FittedTree, RowTable

@@ -15,7 +15,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.native import kernels
 from ...core.points.point_set import NATIVE_METRICS, make_points
-from ..neighbors import centroid_kind, search
+from ..neighbors import KnownItems, centroid_kind, search
 from ..neighbors.item_graph import ItemGraph
 from ..run import Run
 from .build import merge_items
@@ -200,7 +200,8 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     distances = _distances_between(centres, metric, run)
     while (n := int(joined.max()) + 1) > 1:
         middles, _, own_keys = _merge(first, joined, metric, run)
-        near = search(middles, metric, run.n_threads, run.nodes, keys=own_keys).neighbors.ids
+        known = KnownItems(keys=own_keys)
+        near = search(middles, metric, run.n_threads, run.nodes, known).neighbors.ids
         pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
         ends = np.array([_facing(distances, joined, a, b) for a, b in pairs.tolist()])
         graph = graph.with_links(heads[ends[:, 0]], heads[ends[:, 1]])

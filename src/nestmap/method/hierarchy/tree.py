@@ -18,7 +18,7 @@ from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.effort import exact_columns
 from ..neighbors.grown import GrownIndex
-from ..neighbors.join import Index, build_index
+from ..neighbors.index import Index, build_index
 from .level import Grouping, Level, read_only
 from .level_tree import LevelTree
 from .merge import Links, join_shortest

@@ -18,7 +18,7 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows
 from ...core.native import core
 from ...core.points.duplicates import hash_points
-from ...core.points.point_set import NATIVE_METRICS, canonical_metric, make_points
+from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
 from ...core.points.reduce import Reducer
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs
@@ -28,7 +28,8 @@ from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_i
 from .choice import Search, decide, predicted_pairs
 from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
-from .join import Index, join_points
+from .index import Index
+from .join import join_points
 from .metric import accepts_sparse, centroid_kind, check_metric
 from .prepared import GraphJob
 from .report import FirstNeighbors, NeighborReport
@@ -136,50 +137,57 @@ class Found:
     merge: Callable[[Array, Any], Merged] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class KnownItems:
+    """What a caller knows of the items of a search.
+
+    `hashes`: what `hash_points` gives for them; they are the keys, which decide between equal
+    distances, unless `keys` are given. `reducer`: directions of finer items. `start`: what a graph
+    of these rows has left.
+    """
+
+    hashes: Array | None = None
+    keys: Array | None = None
+    reducer: Reducer | None = None
+    start: Start | None = None
+
+    def complete(self, X: Any, n_threads: int) -> KnownItems:
+        """The same with hashes and keys."""
+        hashes = hash_points(X, n_threads) if self.hashes is None else self.hashes
+        return replace(self, hashes=hashes, keys=hashes if self.keys is None else self.keys)
+
+
 def search(
     X: Any,
     metric: Any,
     n_threads: int,
     options: Search | None = None,
-    reducer: Reducer | None = None,
+    known: KnownItems | None = None,
     progress: Share | None = None,
-    hashes: Array | None = None,
-    keys: Array | None = None,
-    start: Start | None = None,
 ) -> Found:
     """First neighbours of validated rows (or centroids) under a metric from `check_metric`.
 
-    Of rows at the same distance the one with the lowest key is taken. `hashes`: what `hash_points`
-    gives for the rows; they are the keys unless others are given; `start`: what a graph of these
-    rows has left.
+    Of rows at the same distance the one with the lowest key is taken.
     """
     metric = canonical_metric(metric)
     options = options or Search()
     if isinstance(metric, str) and metric == "precomputed":
         return Found(nearest_in_matrix(X))
-    hashes = hash_points(X, n_threads) if hashes is None else hashes
-    keys = hashes if keys is None else keys
+    known = (known or KnownItems()).complete(X, n_threads)
     if isinstance(metric, RowMetric):
         rows = metric.rows(X, n_threads)
-        found = search(
-            rows, "euclidean", n_threads, options, reducer, progress, hashes, keys, start
-        )
+        found = search(rows, "euclidean", n_threads, options, known, progress)
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
-        return Found(*blocked_neighbors(X, metric, keys, n_threads, progress))
+        return Found(*blocked_neighbors(X, metric, known.keys, n_threads, progress))
     chosen = decide(X, metric, options)
-    nearest, shared = (None, None) if start is None else (start.nearest, start.shared)
-    points = shared.points if shared else make_points(X, metric, n_threads=n_threads, keys=keys)
+    shared = known.start.shared if known.start else None
+    if shared is not None:
+        points = shared.points
+    else:
+        points = make_points(X, metric, n_threads=n_threads, keys=known.keys)
     if chosen.method == "exact":
-        joined = join_points(
-            points, n_threads, reducer, progress, hashes, options.columns, nearest, shared
-        )
-        neighbors = joined.in_metric(points)
-        if core() is None and options.method == "approximate":
-            neighbors = replace(
-                neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact())
-            )
-        return Found(_with_prediction(neighbors, chosen.exact_pairs), joined.index, joined.reducer)
+        return _search_exactly(points, n_threads, chosen, options.method, known, progress)
 
     @cache
     def exact_pairs() -> float:
@@ -189,15 +197,41 @@ def search(
         points,
         options.target_recall,
         allowance=options.allowance,
-        reducer=reducer,
+        reducer=known.reducer,
         exact_pairs=exact_pairs,
         n_threads=n_threads,
         progress=progress,
     )
-    joined = approximate_neighbors(job, hashes)
+    joined = approximate_neighbors(job, known.hashes)
     return Found(
         _with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer
     )
+
+
+def _search_exactly(
+    points: PointSet,
+    n_threads: int,
+    chosen: Search,
+    asked: str,
+    known: KnownItems,
+    progress: Share | None,
+) -> Found:
+    """By the exact join; with a note if the approximate search was asked for but has no kernels."""
+    joined = join_points(
+        points,
+        n_threads,
+        known.reducer,
+        progress,
+        known.hashes,
+        chosen.columns,
+        known.start.nearest if known.start else None,
+        known.start.shared if known.start else None,
+    )
+    neighbors = joined.in_metric(points)
+    if core() is None and asked == "approximate":
+        note = _warn_that_search_is_exact()
+        neighbors = replace(neighbors, report=replace(neighbors.report, note=note))
+    return Found(_with_prediction(neighbors, chosen.exact_pairs), joined.index, joined.reducer)
 
 
 def _with_prediction(neighbors: FirstNeighbors, pairs: float) -> FirstNeighbors:

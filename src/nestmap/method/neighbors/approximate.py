@@ -27,7 +27,8 @@ from ...core.points.reduce import Reducer
 from ...core.progress import part_of
 from ...core.threads import single_threaded_blas
 from .effort import TABLE
-from .join import Index, Joined, join_points
+from .index import Index
+from .join import Joined, join_points
 from .nn_descent import CheaperExact, NNDescent
 from .prepared import GraphJob, PreparedRows, prepare_rows
 from .report import Clock, NeighborReport

@@ -105,15 +105,16 @@ class Table:
     low_target: float = _number(
         0.9,
         "recall",
-        "a lower one, for k = 1: lists of 8; few columns, if the spectrum is not flat",
-        "images at .8 take a third less time",
+        "a lower one, for k = 1: half of the probes, lists of 8 less, few columns if not flat",
+        "images at .5 and .8 take a quarter less time",
     )
     listed: int = _number(
-        16, "rows", "listed at first, for k = 1", "with 24, rounds of images take a fifth longer"
+        16,
+        "rows",
+        "listed at first, for k = 1; 8 more for a flat spectrum",
+        "with 24, rounds of images take a fifth longer",
     )
-    spare: int = _number(
-        17, "rows", "listed beyond k, for k > 1 or a flat spectrum", "estimates rank unsurely there"
-    )
+    spare: int = _number(17, "rows", "listed beyond k, for k > 1", "estimates do not rank for sure")
     longest_list: int = _number(64, "rows", "per list, at most", "bits of a mask (cpp/graph.hpp)")
     list_entries: int = _number(
         128_000_000, "entries", "of all lists, at most", "memory: 12 bytes each, 1.5 GB"
@@ -204,17 +205,14 @@ def decide_effort(
         columns = max(columns, min(TABLE.columns, TABLE.short_values // n // PADDED * PADDED))
     columns = min(allowance.columns, columns)
     longest = min(longest_list(n), allowance.listed)
-    listed = round_up(k + TABLE.spare, LANES)
-    if k > 1:  # these need a list of k, whatever memory allows
-        listed = min(TABLE.longest_list, listed)
+    if k > 1:
+        # these need a list of k, whatever memory allows
+        listed = min(TABLE.longest_list, round_up(k + TABLE.spare, LANES))
         probes = TABLE.probes_lists
         return Effort(columns, probes, listed, longest, TABLE.candidates_lists, TABLE.sampled_lists)
-    if not is_flat:
-        listed = LANES if is_low else TABLE.listed
-    elif is_low:
-        listed = LANES
-    listed = min(longest, listed)
-    return Effort(columns, TABLE.probes, listed, longest, TABLE.candidates, TABLE.sampled)
+    listed = min(longest, TABLE.listed + LANES * (is_flat - is_low))
+    probes = TABLE.probes // 2 if is_low else TABLE.probes
+    return Effort(columns, probes, listed, longest, TABLE.candidates, TABLE.sampled)
 
 
 def exact_columns(n: int) -> int:

@@ -171,93 +171,79 @@ def build_graph(
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         is_matrix = isinstance(metric, str) and metric == "precomputed"
         keys = None if is_matrix else hash_points(X, n_threads)
-        return NeighborGraph(*_all_distances(OtherSpace(X, metric), keys, k, n_threads, progress))
+        found = _all_distances(OtherSpace(X, metric), keys, k, n_threads, progress)
+        return NeighborGraph(found.ids, found.distances, found.report)
     hashes = hash_points(X, n_threads)
     points = make_points(X, metric, n_threads=n_threads, keys=hashes)
-    ids, distances, report = nearest_points(
-        points,
-        k,
-        n_threads,
-        method=method,
-        target_recall=target_recall,
-        progress=progress,
-        hashes=hashes,
-    )
-    return NeighborGraph(ids, points.to_metric(distances), report)
+    is_exact = method == "exact" or target_recall >= 1
+    if core() is None or (points.n <= ALL_DISTANCES_ROWS if method == "auto" else is_exact):
+        found = _exact(points, k, n_threads, progress)
+    else:
+        job = GraphJob(points, target_recall, k, n_threads=n_threads, progress=progress)
+        found = _nearest_by_search(job, hashes)
+    return NeighborGraph(found.ids, points.to_metric(found.distances), found.report)
 
 
-def nearest_points(
-    points: PointSet,
-    k: int,
-    n_threads: int,
-    *,
-    method: str = "auto",
-    target_recall: float = 0.95,
-    progress: Share | None = None,
-    hashes: Array | None = None,
-) -> tuple[Array, Array, NeighborReport]:
-    """The k nearest others of points with keys: ids, distances and a report.
+@dataclass(frozen=True, eq=False)
+class NearestLists:
+    """The k nearest others of each row, nearest first; distances as kernels give them."""
 
-    Distances are as kernels give them (squared for L2).
+    ids: Array  # int64
+    distances: Array  # float64, squared for L2
+    report: NeighborReport
+
+
+def nearest_points(job: GraphJob, hashes: Array | None = None) -> NearestLists:
+    """The k nearest others of points with keys.
 
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that
     the order of the rows makes no difference.
     """
-    few = (
-        points.n <= ALL_DISTANCES_ROWS
-        if method == "auto"
-        else method == "exact" or target_recall >= 1
-    )
-    if few or core() is None or k + LANES > TABLE.longest_list:
-        return _exact(points, k, n_threads, progress)
+    if job.points.n <= ALL_DISTANCES_ROWS or core() is None:
+        return _exact(job.points, job.k, job.n_threads, job.progress)
+    return _nearest_by_search(job, hashes)
+
+
+def _nearest_by_search(job: GraphJob, hashes: Array | None) -> NearestLists:
+    """By the approximate search, unless k is beyond it."""
+    points = job.points
+    n_threads = job.n_threads
+    if job.k + LANES > TABLE.longest_list:
+        return _exact(points, job.k, n_threads, job.progress)
     copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
-    job = GraphJob(
-        points,
-        target_recall,
-        k,
-        distinct_by_key(points, copies),
-        n_threads=n_threads,
-        progress=progress,
-    )
     found: NearestRows | str
     try:
-        found = _search(job)
+        found = _search(replace(job, distinct=distinct_by_key(points, copies)))
     except CheaperExact as reason:
         found = str(reason)  # the exception itself would keep all that the search holds
     if isinstance(found, str):
-        ids, distances, report = _exact(points, k, n_threads, progress)
-        return ids, distances, replace(report, note=found)
-    ids = np.empty((points.n, k), dtype=np.int64)
-    distances = np.empty((points.n, k))
+        exact = _exact(points, job.k, n_threads, job.progress)
+        return replace(exact, report=replace(exact.report, note=found))
+    ids = np.empty((points.n, job.k), dtype=np.int64)
+    distances = np.empty((points.n, job.k))
     ids[found.order] = found.ids
     distances[found.order] = found.distances
     if copies.distinct is not None:
         ids, distances = _with_copies(ids, distances, copies.first)
-    return ids, distances, found.report
+    return NearestLists(ids, distances, found.report)
 
 
 def nearest_distinct(
     shared: Shared, k: int, n_threads: int, target_recall: float, progress: Share | None = None
-) -> tuple[Array, Array, NeighborReport]:
+) -> NearestLists:
     """The same among the distinct rows alone: rows and ids are their places in ascending order."""
-    found = _search(
-        GraphJob(
-            shared.points,
-            target_recall,
-            k,
-            shared.rows,
-            shared=shared,
-            n_threads=n_threads,
-            progress=progress,
-        )
+    points = shared.points
+    job = GraphJob(
+        points, target_recall, k, shared.rows, shared=shared, n_threads=n_threads, progress=progress
     )
-    place = np.zeros(shared.points.n, dtype=np.int64)
+    found = _search(job)
+    place = np.zeros(points.n, dtype=np.int64)
     place[np.sort(shared.rows)] = np.arange(len(shared.rows))
     ids = np.empty_like(found.ids)
     distances = np.empty_like(found.distances)
     ids[place[found.order]] = place[found.ids]
     distances[place[found.order]] = found.distances
-    return ids, distances, found.report
+    return NearestLists(ids, distances, found.report)
 
 
 def _search(job: GraphJob) -> NearestRows:
@@ -304,28 +290,20 @@ def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Arr
     return out, away
 
 
-def _exact(
-    points: PointSet, k: int, n_threads: int, progress: Share | None
-) -> tuple[Array, Array, NeighborReport]:
+def _exact(points: PointSet, k: int, n_threads: int, progress: Share | None) -> NearestLists:
     """By all distances, as kernels give them."""
     clock = Clock()
-    ids, distances = _nearest(
-        space_of(points),
-        partial(kernels.pair_distances, points),
-        points.keys,
-        k,
-        n_threads,
-        progress,
-    )
-    return ids, distances, _report_exact(points.n, clock)
+    measure = partial(kernels.pair_distances, points)
+    ids, distances = _nearest(space_of(points), measure, points.keys, k, n_threads, progress)
+    return NearestLists(ids, distances, _report_exact(points.n, clock))
 
 
 def _all_distances(
     space: Any, keys: Array | None, k: int, n_threads: int, progress: Share | None
-) -> tuple[Array, Array, NeighborReport]:
+) -> NearestLists:
     clock = Clock()
     ids, distances = _nearest(space, space.exact, keys, k, n_threads, progress)
-    return ids, distances, _report_exact(space.n, clock)
+    return NearestLists(ids, distances, _report_exact(space.n, clock))
 
 
 def _nearest(

@@ -16,17 +16,21 @@ from ...core.native import kernels
 from ...core.points.duplicates import first_equal
 from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
 from ...core.progress import Share
-from .graph import build_graph, nearest_distinct, nearest_points
+from .graph import NearestLists, build_graph, nearest_distinct, nearest_points
+from .prepared import GraphJob
 from .report import NeighborReport
 from .row_metric import RowMetric
 from .shared import Shared
 
-MOST_ROWS = 100_000  # of a graph of rows: of 200,000 words, leaves made the better map
-MOST_NODES = 600_000  # of a graph of nodes
-FEW_ROWS = 20_000  # get 30 neighbours, others 16: what forces act along. The tree takes 15 of them
+# rows of a graph of rows, at most: of 200,000 words, leaves made the better map
+MOST_ROWS = 100_000
+# nodes of a graph of nodes, at most: 96 MB of ids and distances
+MOST_NODES = 600_000
+FEW_ROWS = 20_000  # up to so many rows get the wider graph, which forces act along
+# neighbours per row of few and of many rows (the tree takes 15 of them), and per node
 _WIDTHS = (30, 16)
 _NODE_WIDTH = 20
-# of all neighbours, at least, of a few rows and of many: forces are sums
+# share of all neighbours that is to be found, of few and of many rows, and of nodes
 RECALLS = (0.95, 0.9)
 _NODE_RECALL = 0.9
 
@@ -92,15 +96,15 @@ def find_row_graph(
     recall = RECALLS[many]
     if shared is not None and len(shared.rows) == n:
         found = _as_kept(
-            *nearest_distinct(shared, k, n_threads, recall, progress), shared.points.norm
+            nearest_distinct(shared, k, n_threads, recall, progress), shared.points.norm
         )
-        return ItemGraph(*found, counts=counts, rows=rows, first=first)
+        return replace(found, counts=counts, rows=rows, first=first)
     if rows is not None:
         is_matrix = isinstance(metric, str) and metric == "precomputed"
         X = X[np.ix_(rows, rows)] if is_matrix else X[rows]
         hashes = hashes[rows]
     found = _nearest(X, metric, k, hashes, recall, n_threads, progress, hashes)
-    return ItemGraph(*found, counts=counts, rows=rows, first=first)
+    return replace(found, counts=counts, rows=rows, first=first)
 
 
 def with_nearest(
@@ -158,7 +162,7 @@ def find_node_graph(
     found = _nearest(
         centroids, metric, min(_NODE_WIDTH, n - 1), keys, _NODE_RECALL, n_threads, progress
     )
-    return ItemGraph(*found, level=level, counts=sizes)
+    return replace(found, level=level, counts=sizes)
 
 
 def _nearest(
@@ -170,29 +174,22 @@ def _nearest(
     n_threads: int,
     progress: Share | None,
     hashes: Array | None = None,
-) -> tuple[Array, Array, NeighborReport]:
-    """Ids and distances of the k nearest others, and a report.
-
-    Of equal distances that of the lowest key is first.
-    """
+) -> ItemGraph:
+    """The k nearest others of the items; of equal distances that of the lowest key is first."""
     metric = canonical_metric(metric)
     if isinstance(metric, RowMetric):
         X = metric.rows(X, n_threads)
         metric = "euclidean"
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         graph = build_graph(X, k, metric, n_threads, target_recall=target_recall, progress=progress)
-        return graph.ids.astype(np.int32), np.zeros(graph.ids.shape, dtype=np.float32), graph.report
+        nothing = np.zeros(graph.ids.shape, dtype=np.float32)
+        return ItemGraph(graph.ids.astype(np.int32), nothing, graph.report)
     points = make_points(X, metric, n_threads=n_threads, keys=keys)
-    found = nearest_points(
-        points, k, n_threads, target_recall=target_recall, progress=progress, hashes=hashes
-    )
-    return _as_kept(*found, points.norm)
+    job = GraphJob(points, target_recall, k, n_threads=n_threads, progress=progress)
+    return _as_kept(nearest_points(job, hashes), points.norm)
 
 
-def _as_kept(
-    ids: Array, distances: Array, report: NeighborReport, norm: str
-) -> tuple[Array, Array, NeighborReport]:
+def _as_kept(found: NearestLists, norm: str) -> ItemGraph:
     """What kernels give, as a graph keeps it."""
-    if norm != "L1":
-        np.sqrt(distances, out=distances)
-    return ids.astype(np.int32), distances.astype(np.float32), report
+    distances = found.distances if norm == "L1" else np.sqrt(found.distances)
+    return ItemGraph(found.ids.astype(np.int32), distances.astype(np.float32), found.report)

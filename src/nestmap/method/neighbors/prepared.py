@@ -23,7 +23,7 @@ from ...core.points.reduce import (
 from ...core.progress import Share, part_of
 from .cells import Partition, fine_partition
 from .effort import TABLE, Allowance, Effort, decide_effort
-from .join import make_cells
+from .index import make_cells
 from .report import Clock
 from .shared import Shared, sample_of
 
@@ -170,9 +170,8 @@ class GraphJob:
             part_of(self.progress, 0, 0.1),
             single=single is not None,
         )
-        return FittedRows(
-            single or reducer, reduced, flat if reducer.n_dims > usual.columns else usual
-        )
+        is_flat = reducer.norm == "L2" and reduced.is_flat(TABLE.leading, TABLE.flat_share)
+        return FittedRows(single or reducer, reduced, flat if is_flat else usual)
 
 
 def fit_directions(points: PointSet, rows: Array | None, usual: int, flat: int) -> Reducer:

@@ -11,7 +11,8 @@ from ....core.arrays import Array
 from ....core.native import kernels
 from .schedule import SCHEDULE
 
-REACH = 1.6  # neighbours of a node, in perplexities, at least
+# neighbours of a node per perplexity, at least: of fewer neighbours the perplexity is lower
+REACH = 1.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +90,8 @@ def contract(attraction: Attraction, masses: Array, labels: Array, n_nodes: int)
 def part_clusters(attraction: Attraction, clusters: Array) -> Attraction:
     """The same with weaker links between nodes of different clusters."""
     apart = np.repeat(clusters, np.diff(attraction.starts)) != clusters[attraction.ids]
-    return replace(
-        attraction,
-        weights=np.where(
-            apart, np.float32(SCHEDULE.between) * attraction.weights, attraction.weights
-        ),
-    )
+    weaker = np.float32(SCHEDULE.between) * attraction.weights
+    return replace(attraction, weights=np.where(apart, weaker, attraction.weights))
 
 
 def smooth(attraction: Attraction, positions: Array) -> Array:
@@ -108,9 +105,8 @@ def smooth(attraction: Attraction, positions: Array) -> Array:
     shares = np.divide(1 - SCHEDULE.smoothing_kept, pulls, out=np.zeros(n), where=pulls > 0)
     weights *= np.repeat(shares, np.diff(attraction.starts))
     step = sparse.csr_matrix((weights, attraction.ids, attraction.starts), shape=(n, n))
-    kept = np.where(pulls > 0, SCHEDULE.smoothing_kept, 1.0)[
-        :, None
-    ]  # a node that nothing attracts stays
+    # a node that nothing attracts stays
+    kept = np.where(pulls > 0, SCHEDULE.smoothing_kept, 1.0)[:, None]
     for _ in range(SCHEDULE.smoothing_rounds):
         positions = kept * positions + step @ positions
     return np.asarray(positions)
