@@ -27,11 +27,13 @@ private:
     std::atomic<uint8_t>& held_;
 };
 
-// Reverse neighbours: for each row of a part up to `max_candidates` rows that have it on their lists. Of more, a sample:
-// those of the lowest priorities, which are hashes of a pair and a round, so that the order of insertion is irrelevant.
+// Reverse neighbours: for each row of a part up to `max_candidates` rows that have it on their lists. Of more, a
+// sample: those of the lowest priorities, which are hashes of a pair and a round, so that the order of insertion is
+// irrelevant.
 class ReverseLists {
 public:
-    ReverseLists(int64_t n, int max_candidates) : max_candidates_(max_candidates), ids_(n * max_candidates), state_(n) {}
+    ReverseLists(int64_t n, int max_candidates)
+        : max_candidates_(max_candidates), ids_(n * max_candidates), state_(n) {}
     void clear(uint32_t round, int64_t first);  // for the part that begins with row `first`
     void add(int64_t row, int32_t id);
     void prefetch(int64_t row) const;
@@ -101,11 +103,11 @@ private:
     uint32_t round_ = 0;
     ConcurrentLists updated_;
     ReverseLists reverse_new_, reverse_old_;  // of one part
-    std::vector<int32_t> ids_;          // the lists as they were when the round began
+    std::vector<int32_t> ids_;           // the lists as they were when the round began
     std::vector<uint64_t> sampled_new_;  // masks of the entries that take part in the join as new neighbours
     std::vector<uint64_t> sampled_old_;  // and as old ones
-    std::vector<uint16_t> parts_;       // bit p: some entries are rows of part p
-    std::vector<uint8_t> has_join_;     // rows with a new neighbour or a new reverse neighbour
+    std::vector<uint16_t> parts_;        // bit p: some entries are rows of part p
+    std::vector<uint8_t> has_join_;      // rows with a new neighbour or a new reverse neighbour
     std::vector<float> tails_;
 
     void sample(int64_t row);

@@ -330,7 +330,7 @@ class TestLeaps:
         y, counts = rng.normal(size=(50, 2)), np.ones(50, dtype=bool)
         with using("off"):
             whole = better_places(Neighbors.of(attraction), y, counts)
-            monkeypatch.setattr(forces, "_BLOCK", 7)
+            monkeypatch.setattr(forces, "_NODES_PER_BLOCK", 7)
             np.testing.assert_array_equal(
                 better_places(Neighbors.of(attraction), y, counts).places, whole.places
             )

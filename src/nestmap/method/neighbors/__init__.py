@@ -181,11 +181,7 @@ def search(
     if not isinstance(metric, str) or metric not in NATIVE_METRICS:
         return Found(*blocked_neighbors(X, metric, known.keys, n_threads, progress))
     chosen = decide(X, metric, options)
-    shared = known.start.shared if known.start else None
-    if shared is not None:
-        points = shared.points
-    else:
-        points = make_points(X, metric, n_threads=n_threads, keys=known.keys)
+    points = _points_of(X, metric, known, n_threads)
     if chosen.method == "exact":
         return _search_exactly(points, n_threads, chosen, options.method, known, progress)
 
@@ -203,9 +199,21 @@ def search(
         progress=progress,
     )
     joined = approximate_neighbors(job, known.hashes)
-    return Found(
-        _with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer
-    )
+    return _found(joined.in_metric(points), chosen, None, joined.reducer)
+
+
+def _points_of(X: Any, metric: str, known: KnownItems, n_threads: int) -> PointSet:
+    if known.start and known.start.shared:
+        return known.start.shared.points
+    return make_points(X, metric, n_threads=n_threads, keys=known.keys)
+
+
+def _found(
+    neighbors: FirstNeighbors, chosen: Search, index: Index | None, reducer: Reducer | None
+) -> Found:
+    """With the prediction that has decided, if one was asked for, in the report."""
+    report = replace(neighbors.report, n_pairs_predicted=chosen.exact_pairs)
+    return Found(replace(neighbors, report=report), index, reducer)
 
 
 def _search_exactly(
@@ -231,11 +239,7 @@ def _search_exactly(
     if core() is None and asked == "approximate":
         note = _warn_that_search_is_exact()
         neighbors = replace(neighbors, report=replace(neighbors.report, note=note))
-    return Found(_with_prediction(neighbors, chosen.exact_pairs), joined.index, joined.reducer)
-
-
-def _with_prediction(neighbors: FirstNeighbors, pairs: float) -> FirstNeighbors:
-    return replace(neighbors, report=replace(neighbors.report, n_pairs_predicted=pairs))
+    return _found(neighbors, chosen, joined.index, joined.reducer)
 
 
 @cache
