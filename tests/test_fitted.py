@@ -152,7 +152,7 @@ class TestPlanDecides:
         for available in (4_000_000_000, 40_000_000_000):
             monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
             columns.add(HNNE(neighbors="approximate").plan(X).columns)
-        assert columns == {128}
+        assert columns == {112}
         assert (
             HNNE(layout="descent", neighbors="approximate", max_memory="420MB").plan(X).columns
             < 128
