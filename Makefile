@@ -8,7 +8,7 @@ EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
 # Two processes; a file's tests in one of them (tests/conftest.py), where they share what takes long to make.
 IN_TWO := -n 2 --dist loadgroup
 
-.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz fuzz-files sanitize lint bench bench-clusters docs pictures clean
+.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz fuzz-files sanitize lint bench evidence pages docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -68,21 +68,27 @@ lint: .venv/installed
 sanitize: .venv/installed
 	$(BIN)/python tools/sanitize.py
 
-# The paper's comparison on the data at hand, each method in an environment of its own under .venv-bench;
-# the report goes to docs/. NESTMAP_DATA names a directory of data; ARGS go to `python -m benchmarks`.
-bench: .venv/installed
-	$(BIN)/python -m benchmarks --out docs $(ARGS)
+# All figures of README.md and docs/evidence: the comparison of maps and of clusters, peers in
+# environments of their own under .venv-bench. NESTMAP_DATA names a directory of data.
+# ARGS=--large adds what takes hours: millions of rows, living maps, dask.
+evidence: .venv/installed
+	$(BIN)/python -m benchmarks.evidence $(ARGS)
 
-# Clusters beside those of Leiden, EVoC, HDBSCAN and others: docs/clusters.md. NESTMAP_DATA as above.
-bench-clusters: .venv/installed
-	$(BIN)/python -m benchmarks.clusters $(ARGS)
+# Only the tables of the pages, from docs/evidence/*.json.
+pages: .venv/installed
+	$(BIN)/python -m benchmarks.evidence --pages
+
+# The paper's comparison in full (new rows, more dimensions, ablations, all peers): a report under
+# .bench/report. ARGS go to `python -m benchmarks`.
+bench: .venv/installed
+	$(BIN)/python -m benchmarks $(ARGS)
 
 # The site, in docs/_build/html; `make test` builds it too.
 docs: .venv/installed
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-# Run the code of pages and keep the pictures that it draws. ARGS="docs/parameters.md" for one page.
+# Run the code of pages and keep the pictures that it draws. ARGS="docs/use/parameters.md" for one page.
 pictures: .venv/installed
 	$(BIN)/python -m tools.pages $(ARGS)
 

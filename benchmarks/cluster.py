@@ -7,7 +7,8 @@ makes the data (sets of benchmarks.large, or `sensors` and `discs` of benchmarks
 whose exact neighbours can be found at full size), fits each set on this machine with 2 threads and
 on 2 worker processes with 1 thread and 1.5 GB each, every fit in a process of its own, and appends
 a record per fit to the file. `--model RUNS.json` fits the cost model to the records, checks it on
-the runs named by `--unseen`, and prints its predictions (docs/cluster.md).
+the runs named by `--unseen`, and prints its predictions. `fits_of` makes docs/evidence/distributed.json
+of the file.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# sets of the evidence, by how their neighbours are found
+SETS = {
+    "auto": ("higgs:4000000", "deformed:2000000"),
+    "exact": ("sensors:4000000", "discs:2000000"),
+}
 
 
 class Peaks:
@@ -191,6 +198,32 @@ def _pid() -> int:
 
 def _checksum(values: Any) -> str:
     return hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=8).hexdigest()
+
+
+def fits_of(path: Path) -> dict[str, Any]:
+    """What docs/evidence/distributed.json holds: each fit on workers beside that of one machine."""
+    runs = json.loads(path.read_text())
+    alone = {(run["data"], run["method"]): run for run in runs if not run["workers"]}
+    found = {(run["data"], run["method"]): run for run in runs if run["workers"]}
+    fits = []
+    for key, run in found.items():
+        own = alone[key]
+        fits.append(
+            {
+                "data": run["data"].rpartition("-")[0],
+                "rows": run["n_rows"],
+                "columns": run["n_columns"],
+                "neighbors": run["method"],
+                "alone": own["seconds"],
+                "workers": run["seconds"],
+                "worker_gigabytes": max(run["peaks"].values()) / 1e9,
+                "client_gigabytes": run["client_peak"] / 1e9,
+                "shuffled": run.get("shuffled", {}).get("times_reduced_rows"),
+                "recall": [own["recall"], run["recall"]],
+                "is_same": all(run[name] == own[name] for name in ("tree", "map")),
+            }
+        )
+    return {"note": "Two workers of one thread, beside one machine with two threads.", "fits": fits}
 
 
 def append(path: Path, record: dict[str, Any]) -> None:

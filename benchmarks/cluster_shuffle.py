@@ -5,7 +5,7 @@ which one is better?
 
 reads each set on 2 workers with 1 thread and 1.5 GB each, finds the part of each row by the same
 cells, brings the rows of a part together and reads them once. Each way in a process of its own;
-docs/cluster.md has the numbers.
+Prints a line per run.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def by_folder(client: Any, X: Any, division: Any, folder: str) -> int:
     from nestmap.core.input.validate import row_dtype
     from nestmap.core.progress import Progress
     from nestmap.distributed.fit import _load
+    from nestmap.distributed.level_search import LevelSearch
     from nestmap.distributed.phases import Phases
-    from nestmap.distributed.search import _Level
     from nestmap.distributed.store import Store
     from nestmap.method.neighbors.choice import Search
 
     phases, store = Phases(client, Progress(0)), Store(folder, *X.shape, str(row_dtype(X.dtype)))
     _, hashes, _ = _load(X, phases, store)
-    found, _ = _Level(phases, store, "rows", Search("exact"), False)._spread(
+    found, _ = LevelSearch(phases, store, "rows", Search("exact"), False)._spread(
         division, hashes, hashes
     )
     ends = zip(found.begins[:-1].tolist(), found.begins[1:].tolist(), strict=True)

@@ -27,7 +27,11 @@ import numpy as np
 
 from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
-from nestmap.views.explore import SavedNames, Server, Store, write_store
+from nestmap.method.neighbors.metric import EUCLIDEAN
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 _BRANCHING = 4.6  # items per node, as fits of real data have them
 _TOP = 8  # nodes of the top level, about
@@ -74,7 +78,7 @@ def make_model(n_rows: int, seed: int = 0) -> Any:
         levels.append(Level(centre, below, own, 1.0, 1.0))
     label = next(k for k, level in enumerate(levels) if level.n_nodes <= 200)
     return SimpleNamespace(
-        hierarchy_=Hierarchy(tuple(levels), "euclidean"),
+        hierarchy_=Hierarchy(tuple(levels), EUCLIDEAN),
         embedding_=places,
         label_level_=label,
         layout_=SimpleNamespace(kind="islands"),
@@ -119,7 +123,7 @@ def build(n_rows: int, out: Path) -> None:
 
 def serve(folder: Path) -> None:
     """What `nestmap explore` runs, without a run."""
-    server = Server(Store(folder, SavedNames()))
+    server = Server(MapStore(folder, SavedNames()))
     print(server.url, flush=True)
     server.serve_forever()
 
@@ -164,7 +168,7 @@ class Visit:
         return float(self.page.evaluate("window.firstPicture")) / 1000
 
 
-def places(store: Store, n: int, seed: int = 0) -> np.ndarray:
+def places(store: MapStore, n: int, seed: int = 0) -> np.ndarray:
     """Where some random rows lie: more often where there are many."""
     tiles = store.meta["maps"][0]["tiles"]["rows"]
     found = []
@@ -177,7 +181,7 @@ def places(store: Store, n: int, seed: int = 0) -> np.ndarray:
     return np.array(found)
 
 
-def visit(browser: Any, url: str, store: Store) -> None:
+def visit(browser: Any, url: str, store: MapStore) -> None:
     """The first picture, then views at random rows, closer and closer, each with an empty cache."""
     first = Visit(browser, url)
     print(
@@ -230,7 +234,7 @@ def measure(out: Path) -> None:
 
                 with sync_playwright() as playwright:
                     browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
-                    visit(browser, url, Store(out))
+                    visit(browser, url, MapStore(out))
                     browser.close()
             search(url)
             print(

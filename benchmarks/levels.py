@@ -1,5 +1,5 @@
 """Which level does `labels_` take, and what would the others have given? The measurement behind
-docs/levels.md.
+docs/explain/tree.md.
 
 python -m benchmarks.levels [name …]     # names of benchmarks.datasets; NESTMAP_DATA: a directory of
 .npz files A name may end in ":cosine" or another metric, and in ":standardized".

@@ -1,11 +1,10 @@
-"""Maps that live: `python -m benchmarks.living [name …] [--data DIR] [--peer-python PYTHON]
-[--docs]`.
+"""Living maps: `python -m benchmarks.living [name …] [--data DIR] [--peer-python PYTHON]`.
 
 Per data set (digits, pendigits, usps, fashion_mnist, texture; .npz files with X and y in DIR):
 
 - extend: 80% of the rows are fitted, 20% come later, by `extend` or by the peers' `transform`;
 - class: one class is left out of the fit and comes later;
-- refit: a tenth of the rows is replaced, and the new map follows the old one: `HNNE(like=old)`,
+- refit: a tenth of the rows is replaced, and the new map follows the old one: `fit(X, like=old)`,
 AlignedUMAP, openTSNE
   started from the old map;
 - draws: the same with five other draws of the rows, with `like` and without it: means and their
@@ -14,8 +13,8 @@ standard errors;
 
 Each (data, part, method) runs in a process of its own and appends a line to WORK/living.jsonl: a
 run that was stopped goes on where it was. Peers need an interpreter with umap-learn and openTSNE;
-without it only nestmap is measured. `--docs` writes the tables of docs/living.md from all lines
-that are there.
+without it only nestmap is measured. `make evidence ARGS=--large` makes docs/evidence/growth.json of
+all lines that are there.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ METHODS = {
 }
 TITLES = {"nestmap": "nestmap", "fresh": "a fresh fit", "umap": "UMAP", "opentsne": "openTSNE"}
 NAMES = {name: name for name in DATA} | {"usps": "USPS", "fashion_mnist": "Fashion-MNIST"}
-PAGE = Path(__file__).parent.parent / "docs" / "living.md"
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
 _SAMPLE = 5000  # rows of large data that are scored
 _DRAWS = 5  # other orders of the rows: with and without `like`
 
@@ -176,7 +175,8 @@ def measure_refit(X: Any, y: Any, method: str, python: str | None) -> dict[str, 
     if method in ("nestmap", "fresh"):
         old = HNNE().fit(A)
         start = time.perf_counter()
-        P, Q = old.embedding_, HNNE(like=old if method == "nestmap" else None).fit(B).embedding_
+        fresh = HNNE().fit(B, like=old if method == "nestmap" else None)
+        P, Q = old.embedding_, fresh.embedding_
         seconds = time.perf_counter() - start
     else:
         P, Q, seconds = by_peer(str(python), FOLLOW[method], dict(A=A, B=B, a=a, b=b))
@@ -208,7 +208,7 @@ def measure_draw(X: Any, y: Any, seed: int) -> dict[str, float]:
     first, then = (order[some] for some in parts_of(X, y, "refit"))
     _, a, b = np.intersect1d(first, then, return_indices=True)
     old, fresh = HNNE().fit(X[first]), HNNE().fit(X[then])
-    after = HNNE(like=old).fit(X[then])
+    after = HNNE().fit(X[then], like=old)
     ours, theirs = (quality(X[then], model.embedding_, y[then]) for model in (after, fresh))
     line = {key: ours[key] - theirs[key] for key in ours} | moves(
         old.embedding_[a], after.embedding_[b]
@@ -260,89 +260,42 @@ def read(path: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {(r["data"], r["part"], r["method"]): r for r in map(json.loads, lines)}
 
 
-def tables(
-    results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[str] = DATA
-) -> dict[str, str]:
-    """The tables of docs/living.md by their names."""
-    names = [name for name in DATA if name in names and any(key[0] == name for key in results)]
-    columns = {
-        "extend": ("trustworthiness", "10-NN recall", "1-NN accuracy"),
-        "refit": ("median move", "95% below", "trustworthiness", "10-NN recall", "1-NN accuracy"),
-        "class": (
-            "share beside their own",
-            "share in clusters of their own, per level",
-            "purity of these",
-        ),
-    }
-    keys = {
-        "extend": ("trust", "recall", "accuracy"),
-        "refit": ("median", "p95", "trust", "recall", "accuracy"),
-    }
-    found = {}
-    for part, heads in columns.items():
-        lines = ["| data | method | " + " | ".join(heads) + " |", "|---" * (2 + len(heads)) + "|"]
-        for name in names:
-            for method in METHODS[part]:
-                if (r := results.get((name, part, method))) is None:
-                    continue
-                if part == "class":
-                    lists = (
-                        " ".join(map(short, r.get(key, []))) or "–"
-                        for key in ("shares", "purities")
-                    )
-                    cells = [short(r["beside"]), *lists]
-                else:
-                    cells = [short(r[key], 4) for key in keys[part]]
-                title = "AlignedUMAP" if (part, method) == ("refit", "umap") else TITLES[method]
-                lines.append(f"| {NAMES[name]} | {title} | " + " | ".join(cells) + " |")
-        found[part] = "\n".join(lines)
-    found["draws"] = draws_table(results, names)
-    if (r := results.get(("generated", "speed", "nestmap"))) is not None:
-        found["speed"] = (
-            f"1,000,000 generated rows of 28 columns: the fit took {r['fit']:.1f} s, 1,000 rows "
-            "more "
-            f"{r['1000']:.2f} s, 10,000 rows more {r['10000']:.2f} s: "
-            f"1/{r['fit'] / r['10000']:.0f} of the fit."
-        )
-    return found
+def summary(results: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, Any]:
+    """What docs/evidence/growth.json holds, from all lines at hand."""
+    found: dict[str, Any] = {part: [] for part in ("extend", "class", "refit", "draws")}
+    for part, methods in METHODS.items():
+        for name in DATA if part != "speed" else ():
+            for method in methods:
+                if (r := results.get((name, part, method))) is not None:
+                    found[part].append({"data": NAMES[name], **_line(part, method, r)})
+    speed = results.get(("generated", "speed", "nestmap"))
+    return found | ({"speed": speed} if speed is not None else {})
 
 
-def draws_table(results: dict[tuple[str, str, str], dict[str, Any]], names: Iterable[str]) -> str:
-    """Means over the draws, with their standard errors."""
-    heads = ("median move", "of a fresh fit", "trustworthiness", "10-NN recall", "1-NN accuracy")
-    lines = ["| data | " + " | ".join(heads) + " |", "|---" * (1 + len(heads)) + "|"]
-    for name in names:
-        if (r := results.get((name, "draws", "nestmap"))) is not None:
-            cells = []
-            for key in ("median", "fresh median", "trust", "recall", "accuracy"):
-                mean, error = np.mean(r[key]), np.std(r[key], ddof=1) / len(r[key]) ** 0.5
-                sign = ("-" if mean < 0 else "+") if key in ("trust", "recall", "accuracy") else ""
-                cells.append(f"{sign}{short(abs(mean), 4)} ± {short(error, 4)}")
-            lines.append(f"| {NAMES[name]} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def _line(part: str, method: str, r: dict[str, Any]) -> dict[str, Any]:
+    """One line of a table."""
+    if part == "draws":
+        keys = {"median": "median", "fresh": "fresh median"}
+        keys |= {key: key for key in ("trust", "recall", "accuracy")}
+        return {key: _mean_and_error(r[name]) for key, name in keys.items()}
+    title = "AlignedUMAP" if (part, method) == ("refit", "umap") else TITLES[method]
+    if part == "class":
+        lists = {key: r.get(key, []) for key in ("shares", "purities")}
+        return {"method": title, "beside": r["beside"], **lists}
+    keys = ("median", "p95", "trust", "recall", "accuracy") if part == "refit" else _QUALITY
+    return {"method": title, **{key: r[key] for key in keys}}
 
 
-def short(value: float | None, digits: int = 3) -> str:
-    return (
-        "–"
-        if value is None
-        else f"{value:.{digits}f}".replace("0.", ".", 1)
-        if value < 1
-        else f"{value:.{digits}f}"
-    )
+def _mean_and_error(values: list[float]) -> list[float]:
+    """The mean, and its standard error."""
+    return [float(np.mean(values)), float(np.std(values, ddof=1) / len(values) ** 0.5)]
 
 
-def write_page(found: dict[str, str]) -> None:
-    text = PAGE.read_text()
-    for name, table in found.items():
-        begin, end = f"<!-- measured: {name} -->\n", f"<!-- end: {name} -->"
-        head, _, rest = text.partition(begin)
-        text = head + begin + "\n" + table + "\n\n" + end + rest.partition(end)[2]
-    PAGE.write_text(text)
+_QUALITY = ("trust", "recall", "accuracy")
 
 
 def draw(args: argparse.Namespace) -> None:
-    """Pictures of docs/living.md: an old map and two new ones; a class that comes later."""
+    """Pictures of docs/evidence/growth.md: an old map and two new ones; a class that comes later."""
     import matplotlib.pyplot as plt
 
     import nestmap
@@ -352,7 +305,7 @@ def draw(args: argparse.Namespace) -> None:
     old = nestmap.HNNE().fit(X[a])
     models = {
         "old": (old, y[a]),
-        "a tenth replaced, like=old": (nestmap.HNNE(like=old).fit(X[b]), y[b]),
+        "a tenth replaced, like=old": (nestmap.HNNE().fit(X[b], like=old), y[b]),
         "a tenth replaced, a fresh fit": (nestmap.HNNE().fit(X[b]), y[b]),
     }
     _draw_maps(models, "living_like.png")
@@ -386,7 +339,7 @@ def _draw_maps(models: dict[str, tuple[Any, Any]], name: str, dark: Any = None) 
             xlim=(places[:, 0].min(), places[:, 0].max()),
             ylim=(places[:, 1].min(), places[:, 1].max()),
         )
-    figure.savefig(PAGE.parent / "images" / name, dpi=72)
+    figure.savefig(IMAGES / name, dpi=72)
 
 
 def main() -> None:
@@ -400,9 +353,8 @@ def main() -> None:
         "--peer-python", metavar="PYTHON", help="an interpreter with umap-learn and openTSNE"
     )
     parser.add_argument("--parts", nargs="*", choices=METHODS, default=[*METHODS])
-    parser.add_argument("--docs", action="store_true", help="write the tables of docs/living.md")
     parser.add_argument(
-        "--pictures", action="store_true", help="draw those of docs/living.md, of USPS"
+        "--pictures", action="store_true", help="draw those of docs/evidence/growth.md, of USPS"
     )
     parser.add_argument(
         "--one", nargs=3, metavar=("DATA", "PART", "METHOD"), help="measure this here, and print it"
@@ -429,8 +381,6 @@ def main() -> None:
                 print(f"{' '.join(job)} failed", file=sys.stderr)
     if args.pictures:
         draw(args)
-    if args.docs:
-        write_page(tables(read(path), args.names))
 
 
 if __name__ == "__main__":

@@ -29,22 +29,24 @@ class Method:
     package: str = ""
 
 
-def _nestmap(**defaults: Any) -> Callable[[], Factory]:
-    def make() -> Factory:
-        from nestmap import HNNE
+def _nestmap(layout: str = "auto", **settings: Any) -> Callable[[], Factory]:
+    """HNNE with a layout; options of a job are settings of the layout, or "layout" itself."""
 
-        return lambda d, metric, options: HNNE(
-            n_components=d, metric=metric, **{"random_state": 0, **defaults, **options}
-        )
+    def make() -> Factory:
+        from nestmap import HNNE, Descent, Islands, Mosaic
+
+        kinds = {"islands": Islands, "descent": Descent, "mosaic": Mosaic}
+
+        def model(d: int, metric: str, options: dict[str, Any]) -> Any:
+            given = {**settings, **options}
+            name = given.pop("layout", layout)
+            if name == "auto":
+                name = "islands" if d == 2 else "descent"
+            return HNNE(d, metric=metric, layout=kinds[name](**given))
+
+        return model
 
     return make
-
-
-_leaves, _descent, _mosaic = (
-    _nestmap(detail="leaves"),
-    _nestmap(layout="descent"),
-    _nestmap(layout="mosaic"),
-)
 
 
 def _hnne(version: str) -> Callable[[], Factory]:
@@ -150,7 +152,7 @@ METHODS = {
             "nestmap-leaves",
             "nestmap leaves",
             "nestmap",
-            _leaves,
+            _nestmap("islands", detail="leaves"),
             transforms=True,
             package="nestmap",
         ),
@@ -158,7 +160,7 @@ METHODS = {
             "nestmap-descent",
             "nestmap descent",
             "nestmap",
-            _descent,
+            _nestmap("descent"),
             transforms=True,
             package="nestmap",
         ),
@@ -166,7 +168,7 @@ METHODS = {
             "nestmap-mosaic",
             "nestmap mosaic",
             "nestmap",
-            _mosaic,
+            _nestmap("mosaic"),
             transforms=True,
             package="nestmap",
         ),

@@ -104,20 +104,11 @@ def install(environment: str, say: Callable[[str], None]) -> str | None:
         return None
     say(f"installing {requirement} into {folder}")
     target = str(HERE.parent) if requirement == "." else requirement
-    for command in (
-        [sys.executable, "-m", "venv", str(folder)],
-        [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", target],
-        [
-            str(folder / "bin" / "python"),
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--force-reinstall",
-            "--no-deps",
-            target,
-        ],
-    ):
+    pip = [str(folder / "bin" / "python"), "-m", "pip"]
+    commands = [[sys.executable, "-m", "venv", str(folder)]]
+    if requirement == ".":  # the same version may be other code; built once, it takes minutes
+        commands.append([*pip, "uninstall", "--quiet", "--yes", "nestmap"])
+    for command in (*commands, [*pip, "install", "--quiet", target]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             return f"not installed: {last_line(done.stderr)}"

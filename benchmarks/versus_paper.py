@@ -73,16 +73,15 @@ def authors_maps(folder: Path) -> None:
 
 def compare(name: str, X: Any, metric: str, python: str) -> None:
     """The largest difference between two coordinates of a row, for each case."""
-    from nestmap import HNNE
+    from sklearn.base import clone
+    from sklearn.preprocessing import StandardScaler
 
-    # the authors' settings: full PCA of standardized columns
-    settings = {
-        "layout": "descent",
-        "arrangement": "global",
-        "preliminary": "pca",
-        "standardize": True,
-    }
-    model = HNNE(metric=metric, radius=RADIUS, **settings).fit(X)
+    from nestmap import HNNE, Descent
+
+    # the authors' settings: full PCA of standardized columns; of these, the tree is made, too
+    X = StandardScaler().fit_transform(X)
+    layout = Descent(RADIUS, arrangement="global", preliminary="pca")
+    model = HNNE(metric=metric, layout=layout).fit(X)
     tree = model.hierarchy_
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -93,7 +92,9 @@ def compare(name: str, X: Any, metric: str, python: str) -> None:
         same = json.loads((folder / "same.json").read_text())
         for i, (case, d, inflate, _) in enumerate(CASES):
             ours, theirs = (
-                model.relayout(n_components=d, inflate=inflate).embedding_,
+                model.relayout(
+                    n_components=d, layout=clone(layout).set_params(inflate=inflate)
+                ).embedding_,
                 np.load(folder / f"map{i}.npy"),
             )
             cells = (

@@ -3,6 +3,7 @@ errors.
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
 from nestmap import __version__
@@ -37,11 +38,21 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
 
+RENAMED = {"cluster": "dask", "arrangement": "descent", "defaults": "descent"}
+PAGES = {path.stem: path for path in Path(__file__).parent.rglob("*.md")}
+
+
 def link_pages(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings say docs/scale.md, which everybody finds in the repository; on the site it is a
-    link.
-    """
-    lines[:] = [re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`docs/\1.md </\1>`", line) for line in lines]
+    """Docstrings name pages as docs/use/scale.md, or docs/scale.md for short: links on the site."""
+    lines[:] = [re.sub(r"\bdocs/(?:[\w-]+/)*([\w-]+)\.md", _link, line) for line in lines]
+
+
+def _link(found: re.Match[str]) -> str:
+    page = PAGES.get(RENAMED.get(found[1], found[1]))
+    if page is None:
+        raise ValueError(f"a docstring names {found[0]}, which is no page")
+    target = page.relative_to(Path(__file__).parent).with_suffix("").as_posix()
+    return f":doc:`{found[0]} </{target}>`"
 
 
 def setup(app: Any) -> None:

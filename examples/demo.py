@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from nestmap import HNNE, plot_layouts
+from nestmap import HNNE, Descent, plot_layouts
 from nestmap.metrics import map_quality
 
 
@@ -36,7 +36,7 @@ def main() -> None:
     for stage, seconds in model.neighbor_report_.seconds.items():
         print(f"  {stage}: {1e3 * seconds:.0f} ms")
     print(f"neighbours: {model.neighbor_report_}")
-    print(model.relayout(layout="descent", radius=0.2).audit())
+    print(model.relayout(layout=Descent(radius=0.2)).audit())
     mosaic = model.relayout(layout="mosaic")
     for name, each in (("islands", model), ("mosaic", mosaic)):
         print(f"\n{name}\n{map_quality(X, each.embedding_, y)}")

@@ -1,7 +1,6 @@
-"""Write the model files that later versions must load: `PYTHONPATH=src python
-tests/make_models.py`.
+"""Write the model files that nestmap must load: `PYTHONPATH=src python tests/make_models.py`.
 
-Only for a new version of the format: files of earlier versions stay as they are.
+Only for a new version of the format.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
-from nestmap import FINCH, HNNE, Communities
+from nestmap import FINCH, HNNE, Communities, Descent, Islands
 from nestmap.model.files.model import VERSION
 
 FOLDER = Path(__file__).parent / "models"
 ROWS, NEW = load_iris().data[::3].astype(np.float32), load_iris().data[1::9].astype(np.float32)
 MODELS: dict[str, tuple[Any, Any, Any]] = {
     "islands-rows": (HNNE(), ROWS, NEW),
-    "islands-leaves-cosine": (HNNE(detail="leaves", metric="cosine"), ROWS, NEW),
+    "islands-leaves-cosine": (HNNE(layout=Islands(detail="leaves"), metric="cosine"), ROWS, NEW),
     "descent-3d": (HNNE(3, layout="descent"), ROWS, NEW),
     "mosaic-mahalanobis": (HNNE(layout="mosaic", metric="mahalanobis"), ROWS, NEW),
     "global-sparse": (
-        HNNE(layout="descent", arrangement="global", metric="manhattan"),
+        HNNE(layout=Descent(arrangement="global"), metric="manhattan"),
         sparse.csr_matrix(ROWS),
         NEW,
     ),
@@ -35,7 +34,6 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "first-neighbors": (HNNE(hierarchy="first_neighbors"), ROWS, NEW),
     "communities": (Communities(noise=0.6), ROWS, NEW),
 }
-SINCE = {"first-neighbors": 2, "communities": 2}  # versions of the format
 
 
 def main() -> None:

@@ -16,8 +16,11 @@ import pytest
 from conftest import digits
 
 from nestmap import HNNE
-from nestmap.views.explore import SavedNames, Server, Store, write_store
 from nestmap.views.explore.bundle import Page
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 N = 400
 X = digits()[:N]
@@ -56,7 +59,7 @@ def given_store(tmp_path: Path, original: Path) -> Path:
 
 @pytest.fixture(name="server")
 def given_server(store: Path) -> Iterator[Server]:
-    with_names = Server(Store(store, SavedNames(store.parent / "names.json")))
+    with_names = Server(MapStore(store, SavedNames(store.parent / "names.json")))
     with_names.start()
     yield with_names
     with_names.stop()

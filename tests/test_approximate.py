@@ -25,6 +25,7 @@ from nestmap.method.neighbors.choice import Search, columns_for, decide, predict
 from nestmap.method.neighbors.effort import TABLE, Allowance, decide_effort
 from nestmap.method.neighbors.index import make_cells
 from nestmap.method.neighbors.join import Joined, join_points
+from nestmap.method.neighbors.metric import known_metric
 from nestmap.method.neighbors.prepared import GraphJob, NeighborLists
 from nestmap.model.plan import plan_fit
 
@@ -419,7 +420,7 @@ def test_columns_follow_from_what_directions_hold() -> None:
     plans = {
         name: plan_fit(
             X,
-            "cosine",
+            known_metric("cosine"),
             Search("approximate"),
             n_components=2,
             local=True,

@@ -8,7 +8,7 @@ from conftest import BACKENDS, builds, digits, using
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from nestmap import HNNE, build_hierarchy
+from nestmap import HNNE, Descent, build_hierarchy
 from nestmap.core.arrays import blocks, runs
 from nestmap.core.native import kernels
 from nestmap.method.arrangement import local
@@ -165,7 +165,7 @@ def test_leaves_are_fitted_in_pieces(metric: str, monkeypatch: pytest.MonkeyPatc
     one, three = (HNNE(metric=metric, layout="descent", n_jobs=n_jobs) for n_jobs in (1, 3))
     whole = one.fit_transform(X)
     np.testing.assert_array_equal(three.fit_transform(X), whole)
-    monkeypatch.setattr(local, "_PIECE", 2000)
+    monkeypatch.setattr(local, "_VALUES_PER_TASK", 2000)
     in_pieces = one.fit_transform(X)
     np.testing.assert_allclose(in_pieces, whole, atol=1e-5 * np.ptp(whole))
     np.testing.assert_array_equal(three.fit_transform(X), in_pieces)
@@ -191,7 +191,7 @@ def test_many_rows_have_fewer_directions(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_local_maps_are_more_faithful() -> None:
     X, y = load_digits(return_X_y=True)
     local = HNNE(layout="descent").fit(X)
-    paper = local.relayout(arrangement="global")
+    paper = local.relayout(layout=Descent(arrangement="global"))
     assert trustworthiness(X, local.embedding_) > trustworthiness(X, paper.embedding_) + 0.003
     assert (
         neighborhood_recall(X, local.embedding_) > neighborhood_recall(X, paper.embedding_) + 0.03
@@ -201,12 +201,14 @@ def test_local_maps_are_more_faithful() -> None:
 
 @pytest.mark.parametrize("d", [1, 2, 3, 12])
 def test_relayout_switches_the_arrangement(d: int) -> None:
-    model = HNNE(d, arrangement="local").fit(digits())
-    other = model.relayout(arrangement="global")
+    model = HNNE(d, layout=Descent(arrangement="local")).fit(digits())
+    other = model.relayout(layout=Descent(arrangement="global"))
     np.testing.assert_array_equal(
-        other.embedding_, HNNE(d, arrangement="global").fit_transform(digits())
+        other.embedding_, HNNE(d, layout=Descent(arrangement="global")).fit_transform(digits())
     )
-    np.testing.assert_array_equal(other.relayout(arrangement="local").embedding_, model.embedding_)
+    np.testing.assert_array_equal(
+        other.relayout(layout=Descent(arrangement="local")).embedding_, model.embedding_
+    )
     assert (model.layout_.arrangement, other.layout_.arrangement) == ("local", "global")
 
 

@@ -21,6 +21,8 @@ from benchmarks import living, paper, runner, tables
 from benchmarks.clusters.__main__ import at_coverage, best_where_it_is_sure, most_sure
 from benchmarks.datasets import Dataset
 from benchmarks.evaluate import evaluate_all
+from benchmarks.evidence import comparison, growth, large, pages, records
+from benchmarks.evidence.measure import record_of
 from benchmarks.large import truth
 from benchmarks.large.blocks import write_rows
 from benchmarks.large.curves import Point, seconds_at
@@ -28,6 +30,7 @@ from benchmarks.large.generate import generate
 from benchmarks.large.images import deformation, deformed_blocks, patch_blocks
 from benchmarks.large.plan import METRICS, PACKAGES, TASKS, jobs_of
 from benchmarks.large.plan import Job as LargeJob
+from benchmarks.large.record import record_of as record_of_large
 from benchmarks.large.report import bars as large_bars
 from benchmarks.large.report import write_report as write_large_report
 from benchmarks.large.run import Setup, interpreters, run_jobs
@@ -565,36 +568,32 @@ def test_the_large_report_of_nothing_says_so(tmp_path):
 def test_tables_of_living_maps() -> None:
     line = {"data": "usps", "part": "refit", "method": "umap"}
     scores = {"median": 0.25, "p95": 0.5, "trust": 0.99, "recall": 0.4, "accuracy": 1.0}
-    found = living.tables({("usps", "refit", "umap"): {**line, **scores}})
-    assert "| USPS | AlignedUMAP | .2500 | .5000 | .9900 | .4000 | 1.0000 |" in found["refit"]
+    found = living.summary({("usps", "refit", "umap"): {**line, **scores}})
+    assert "| USPS | AlignedUMAP | 0.2500 | 0.5000 | 0.9900 | 0.4000 | 1.0000 |" in growth.refit(
+        found
+    )
     labels, own = np.array([0, 0, 0, 1, 1]), np.array([True, True, False, True, False])
     assert living.own_clusters(labels, own) == pytest.approx((2 / 3, 2 / 3))
-    assert living.own_clusters(labels[3:] - 1, own[3:]) == (
-        0,
-        None,
-    )  # half of a cluster is not most of it
+    # half of a cluster is not most of it
+    assert living.own_clusters(labels[3:] - 1, own[3:]) == (0, None)
     scores = {"beside": 0.5, "shares": [1.0, 0.0], "purities": [0.25, None]}
-    found = living.tables(
+    found = living.summary(
         {("usps", "class", "nestmap"): scores, ("usps", "class", "umap"): {"beside": 0.125}}
     )
-    assert "| USPS | nestmap | .500 | 1.000 .000 | .250 – |" in found["class"]
-    assert "| USPS | UMAP | .125 | – | – |" in found["class"]
+    assert "| USPS | nestmap | 0.500 | 1.000 0.000 | 0.250 – |" in growth.new_class(found)
+    assert "| USPS | UMAP | 0.125 | – | – |" in growth.new_class(found)
     draws = {
         "median": [0.01, 0.03],
         "fresh median": [0.25, 0.25],
         "trust": [0.0, -0.002],
         "recall": [0.001, 0.001],
+        "accuracy": [0.0, 0.0],
     }
-    results = {
-        ("usps", "draws", "nestmap"): {**draws, "accuracy": [0.0, 0.0]},
-        ("digits", "refit", "umap"): {},
-    }
-    found = living.tables(results, ["usps"])
+    text = growth.draws(living.summary({("usps", "draws", "nestmap"): draws}))
     assert (
-        "| USPS | .0200 ± .0100 | .2500 ± .0000 | -.0010 ± .0010 | +.0010 ± .0000 | +.0000 ± "
-        ".0000 |" in found["draws"]
+        "| USPS | 0.0200 ± 0.0100 | 0.2500 ± 0.0000 | -0.0010 ± 0.0010 | +0.0010 ± 0.0000 "
+        "| +0.0000 ± 0.0000 |" in text
     )
-    assert "digits" not in found["refit"]
     X, y = np.arange(44)[:, None], np.arange(44) % 4
     first, then = living.parts_of(X, y, "refit")
     assert len(first) == len(then) == 40 and len(np.intersect1d(first, then)) == 36
@@ -608,7 +607,67 @@ def test_clusters_are_compared_at_the_coverage_of_others() -> None:
     left = np.setdiff1d(np.arange(len(X)), rows)
     assert model.membership()[rows].min() >= model.membership()[left].max()
     labels = np.where(np.arange(len(X)) < 898, y, -1)  # right about half of the rows
-    cells = at_coverage(y, labels, model).split(" | ")
-    assert cells[:2] == ["50.0%", "1.000"] and 0.9 < float(cells[2]) <= float(cells[3]) <= 1
-    assert at_coverage(y, np.full(len(X), -1), model) == "0.0% | – | – | –"
+    found = at_coverage(y, labels, model)
+    assert found["kept"] == pytest.approx(0.5, abs=0.001) and found["theirs"] == 1
+    assert 0.9 < found["labels"] <= found["best"] <= 1
+    nothing = at_coverage(y, np.full(len(X), -1), model)
+    assert nothing == {"kept": 0.0, "theirs": None, "labels": None, "best": None}
     assert best_where_it_is_sure(y, [np.zeros(len(X), dtype=int), labels]) is labels
+
+
+def a_map(method: str, **more) -> dict:
+    return {"data": "digits", "method": method, "start_to_map": 2.0, **more}
+
+
+def test_losses_name_who_is_ahead_and_the_best_is_bold() -> None:
+    rows = [
+        a_map("nestmap", trustworthiness=0.98, nmi=0.5),
+        a_map("nestmap-descent", start_to_map=1.0, trustworthiness=0.99),
+        a_map("umap", start_to_map=1.5, trustworthiness=0.985, nmi=0.4),
+        {"data": "digits", "method": "pacmap", "why": "timeout: stopped after 9 s"},
+    ]
+    record = {"data": {"digits": {}}, "original": {}, "maps": rows}
+    said = comparison.losses(record).splitlines()[2:]
+    assert said == [
+        "| start to map | digits | 2.0 | UMAP 1.5 |",  # our own layouts do less
+        "| trustworthiness | digits | 0.9800 | nestmap descent 0.9900, UMAP 0.9850 |",
+    ]
+    lines = comparison.table(record).splitlines()
+    assert lines[2].startswith("| digits | nestmap | 2.0 s | – | – | 0.9800 |")
+    assert "**0.9900**" in lines[3] and lines[5].count("–") == 10
+
+
+def test_a_record_is_written_whole_with_where_it_was_measured(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    records.write("growth", "make evidence", {"speed": {"fit": 1 / 3}, "draws": []})
+    found = records.read("growth")
+    assert found["speed"] == {"fit": 0.3333} and found["machine"] and found["commit"]
+    assert [path.name for path in tmp_path.iterdir()] == ["growth.json"]
+    said = pages.run({**found, "packages": ["a==1"], "note": "On a hill."})
+    assert said.endswith("by `make evidence`. Peers: a==1. On a hill.")
+
+
+@pytest.mark.slow
+def test_the_comparison_becomes_a_record(bench, iris):
+    results = Results(bench / "results.jsonl")
+    jobs = [Job("iris", "nestmap"), Job("iris", "pca"), Job("iris", "nestmap", task="part")]
+    run_all(jobs, {"iris": source(bench, iris)}, results, bench, LIMITS, say=lambda text: None)
+    evaluate_all(results, bench, {"iris": iris}, say=lambda text: None)
+    found = record_of(results, {"iris": iris}, ["nestmap", "pca"])
+    ours, theirs = found["maps"]
+    assert ours["accuracy"] > 0.9 and ours["moves"] >= 0 and "moves" not in theirs
+    assert found["original"]["iris"]["accuracy"] > 0.9
+    assert comparison.table(found).count("\n| iris |") == 3
+
+
+def test_large_measurements_become_a_record() -> None:
+    rows = [
+        large_fit("higgs", "nestmap", 7.0, recall=0.7, recall_rows=1000),
+        large_search("nestmap", "0.5", 1, 0.5),
+        large_search("nestmap", "0.9", 4, 0.9),
+        large_search("pynndescent", "2", 3, 0.7),
+    ]
+    found = record_of_large({row["key"]: row for row in rows})
+    assert found["fits"][0]["seconds"] == 7.0 and found["maps"] == []
+    assert found["curves"][0]["nestmap"] == pytest.approx(2.0)
+    assert "| patches | 2 | 0.700 | 3.00 s | 2.00 s | 0.67 |" in large.curves(found)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -25,11 +27,13 @@ from scipy.io import savemat
 import nestmap
 from nestmap import HNNE, ProgressEvent
 from nestmap.app.cli import main
-from nestmap.app.cli.options import LEFT_OUT, estimator_parameters, make_parser
+from nestmap.app.cli.commands import COMMANDS
+from nestmap.app.cli.options import FIT, MODEL_OPTIONS
+from nestmap.app.cli.parser import make_parser
 from nestmap.app.cli.reference import render
 from nestmap.app.cli.talk import Talk
-from nestmap.app.readers import read_table
-from nestmap.app.runs.folder import Run
+from nestmap.app.runs.folder import RunFolder
+from nestmap.readers import read_table
 
 ROOT = Path(__file__).parent.parent
 X, NEW = digits()[:200], digits()[200:220]
@@ -291,10 +295,10 @@ class TestFormats:
         write_format(path)
         here("fit", path, "-o", tmp_path / "run", "--quiet", "--layout", "descent")
         expected = HNNE(layout="descent").fit(X).embedding_
-        np.testing.assert_array_equal(Run(tmp_path / "run").model().embedding_, expected)
+        np.testing.assert_array_equal(RunFolder(tmp_path / "run").model().embedding_, expected)
         here("transform", tmp_path / "run", path, "-o", tmp_path / "out.npy", "--quiet")
         np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
-        names = Run(tmp_path / "run").rows().names
+        names = RunFolder(tmp_path / "run").rows().names
         assert (names is not None) == (name in ("x.vec", "x.bin", "x.h5ad"))
 
     def test_texts(self, tmp_path: Path) -> None:
@@ -312,7 +316,7 @@ class TestFormats:
         )
         here("fit", tmp_path / "t.txt", "-o", tmp_path / "lines", "--text", "--quiet")
         here("fit", tmp_path / "t.csv", "-o", tmp_path / "column", "--text", "what", "--quiet")
-        one, two = (Run(tmp_path / name) for name in ("lines", "column"))
+        one, two = (RunFolder(tmp_path / name) for name in ("lines", "column"))
         np.testing.assert_array_equal(one.model().embedding_, two.model().embedding_)
         assert one.model().metric == "cosine" and two.rows().metadata["n"].tolist() == [*range(40)]
         for name, source in (("lines", "t.txt"), ("column", "t.csv")):
@@ -503,11 +507,11 @@ class TestRuns:
         assert f"going on from {tmp_path / 'run.work'}: " in capsys.readouterr().err
         assert sorted(os.listdir(tmp_path)) == ["run", "x.npy"]
         np.testing.assert_array_equal(
-            Run(tmp_path / "run").model().embedding_, HNNE().fit(X).embedding_
+            RunFolder(tmp_path / "run").model().embedding_, HNNE().fit(X).embedding_
         )
 
     def test_what_a_run_keeps(self, cars: Path) -> None:
-        found = Run(cars / "run")
+        found = RunFolder(cars / "run")
         assert (
             found.record["seconds"].keys() == {"reading", "fit", "naming"}
             and found.record["versions"]["numpy"]
@@ -562,13 +566,42 @@ class TestTalk:
 
 
 class TestOptions:
-    def test_every_parameter_of_the_estimator_is_an_option(self) -> None:
-        found = {parameter.name: parameter for parameter in estimator_parameters()}
-        expected = signature(HNNE).parameters
-        assert [*found] == [*expected]
-        assert all(found[name].default == each.default for name, each in expected.items())
+    def test_every_parameter_is_an_option_with_its_default(self) -> None:
+        """Of HNNE and, where they have names of their own, of the settings of its layouts."""
+        found = {"like": None}
+        for home in (HNNE, nestmap.Islands, nestmap.Descent, nestmap.Mosaic):
+            for name, each in signature(home).parameters.items():
+                assert found.setdefault(name, each.default) == each.default, name
+        for name in ("callback", "verbose", "work_dir", "n_jobs"):  # set in another way
+            found.pop(name)
+        assert [found.pop("n_components")] == next(o.default for o in FIT if o.flag == "--dims")
+        assert found == {name: option.default for name, option in MODEL_OPTIONS.items()}
         options = make_parser().parse_args(["fit", "x", "-o", "y"])
-        assert all(hasattr(options, name) for name in expected if name not in LEFT_OUT)
+        assert all(getattr(options, option.dest) is None for option in MODEL_OPTIONS.values())
+
+    def test_help_is_grouped_and_hides_what_experts_need(self) -> None:
+        short = run_here("fit", "--help", folder=ROOT).stdout
+        long = run_here("fit", "--help-all", folder=ROOT).stdout
+        headings = ("data:", "map:", "layout:", "neighbours:", "resources:", "output:")
+        for text in (short, long):
+            found = [line for line in text.splitlines() if line in headings]
+            assert found == [*headings]
+        listed = [
+            {*re.findall(r"^  (?:-o \w+, )?(--[\w-]+)", text, re.MULTILINE)} - {"--help-all"}
+            for text in (short, long)
+        ]
+        options = [option for option in FIT if option.flag.startswith("--")]
+        assert listed[0] == {option.flag for option in options if not option.is_expert}
+        assert listed[1] == {option.flag for option in options}
+        assert len(short.splitlines()) < 0.75 * len(long.splitlines())
+        assert "--help-all" in short and "--help-all" not in long
+
+    def test_every_option_is_explained_and_every_command_has_its_function(self) -> None:
+        for command in COMMANDS.values():
+            home = import_module(f"nestmap.app.cli.{command.module}")
+            assert callable(getattr(home, f"run_{command.name}"))
+            assert all(option.help for option in command.options), command.name
+            assert len({option.dest for option in command.options}) == len(command.options)
 
     def test_options_reach_the_estimator(self, tmp_path: Path) -> None:
         np.save(tmp_path / "x.npy", X)
@@ -601,18 +634,31 @@ class TestOptions:
             "2GB",
             "--quiet",
         )
-        found = Run(tmp_path / "run").model().get_params()
+        found = RunFolder(tmp_path / "run").model().get_params()
         assert (
             found["metric"] == "minkowski"
             and found["metric_params"] == {"p": 3}
-            and found["radius"] == 0.25
+            and found["layout__radius"] == 0.25
         )
-        assert found["inflate"] is True and found["random_state"] == 5 and found["n_jobs"] == 1
-        np.testing.assert_array_equal(found["preliminary"], X[:, 20:22])
+        assert found["layout__inflate"] is True and found["layout__random_state"] == 5
+        assert found["n_jobs"] == 1
+        np.testing.assert_array_equal(found["layout__preliminary"], X[:, 20:22])
+
+    def test_options_of_layouts_that_are_not_laid_out_are_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        np.save(tmp_path / "x.npy", X)
+        out = ("-o", tmp_path / "run", "--quiet")
+        here("fit", tmp_path / "x.npy", *out, "--arrangement", "global", code=2)
+        said = capsys.readouterr().err
+        assert "--arrangement global is for --layout descent, and this is --layout islands" in said
+        here("fit", tmp_path / "x.npy", *out, "--dims", "2,3", "--arrangement", "global")
+        layouts = [entry["layout"] for entry in RunFolder(tmp_path / "run").record["maps"]]
+        assert layouts == ["islands", "descent"]
 
     def test_the_page_is_that_of_the_code(self) -> None:
-        page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-        assert page == render(), "python -m nestmap.app.cli.reference > docs/command-line.md"
+        page = (ROOT / "docs" / "use" / "command-line.md").read_text(encoding="utf-8")
+        assert page == render(), "python -m nestmap.app.cli.reference > docs/use/command-line.md"
 
     def test_the_command_is_installed(self) -> None:
         assert 'nestmap = "nestmap.app.cli:main"' in (ROOT / "pyproject.toml").read_text()

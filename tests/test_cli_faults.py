@@ -19,8 +19,8 @@ from conftest import LIMIT, digits
 
 from nestmap.app.cli import main
 from nestmap.app.cli.words import in_options
-from nestmap.app.readers import read_table
-from nestmap.app.runs.folder import Run
+from nestmap.app.runs.folder import RunFolder
+from nestmap.readers import read_table
 
 X = digits()[:60]
 NASTY = [
@@ -142,7 +142,7 @@ def test_no_column_is_lost(
 ) -> None:
     here("export", folder / "run", "-o", tmp_path / name)
     said = capsys.readouterr().err
-    given = Run(folder / "run").rows().metadata
+    given = RunFolder(folder / "run").rows().metadata
     found = exported(tmp_path / name)
     for column, values in given.items():
         homes = [other for other, kept in found.items() if kept == [str(value) for value in values]]
@@ -181,7 +181,7 @@ def exported(path: Path) -> dict[str, list[str]]:
 def test_texts_come_back_as_they_were(suffix: str, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / f"out.{suffix}"
     here("export", folder / "run", "-o", path, "--quiet")
-    kept = Run(folder / "run").rows().metadata["text"].tolist()
+    kept = RunFolder(folder / "run").rows().metadata["text"].tolist()
     assert exported(path)["text"] == kept and {*kept} == {*NASTY}
     assert read_table(path, label="text").metadata["text"].tolist() == kept  # 60 rows, not 72
 
@@ -207,7 +207,7 @@ def test_formulas_are_told_and_made_harmless_on_request(
 def named(folder: Path, tmp_path: Path) -> Path:
     """A copy of the run in which somebody has named two clusters."""
     run = shutil.copytree(folder / "run", tmp_path / "run")
-    top = len(Run(run).record["levels"]) - 1
+    top = len(RunFolder(run).record["levels"]) - 1
     (run / "names.json").write_text(json.dumps({"0": {"1": "mine"}, str(top): {"0": "the first"}}))
     return run
 
@@ -254,7 +254,7 @@ def test_a_run_behind_a_link_is_replaced_there(folder: Path, tmp_path: Path) -> 
     (tmp_path / "run").symlink_to("there")
     here("fit", folder / "rows.csv", "-o", tmp_path / "run", "--force", "--quiet")
     assert (tmp_path / "run").is_symlink() and sorted(os.listdir(tmp_path)) == ["run", "there"]
-    assert Run(tmp_path / "there").rows().names is None
+    assert RunFolder(tmp_path / "there").rows().names is None
 
 
 # -- texts and words

@@ -12,11 +12,11 @@ import pytest
 from test_cli import here, run, run_here, table
 
 from nestmap import HNNE
-from nestmap.app.readers import read_table
-from nestmap.app.runs.folder import Run
+from nestmap.app.runs.folder import RunFolder
 from nestmap.app.runs.naming import facts_of
 from nestmap.method.describe import Facts
 from nestmap.method.hierarchy.naming import describe_levels, names_for_map
+from nestmap.readers import read_table
 
 pytest.importorskip("matplotlib")
 SUBJECTS = {
@@ -70,7 +70,7 @@ def test_one_command_from_a_csv_to_a_named_picture(tmp_path: Path) -> None:
     write_texts(tmp_path / "t.csv")
     done = run("fit", "t.csv", "-o", "run", "--text", "text", "--plot", "map.png", folder=tmp_path)
     assert is_png(tmp_path / "map.png") and "wrote map.png" in done.stderr
-    names = Run(tmp_path / "run").names()
+    names = RunFolder(tmp_path / "run").names()
     top = names[max(names)]
     assert any("cat" in name or "whiskers" in name for name in top), top
     assert (
@@ -149,7 +149,7 @@ def test_pictures_of_a_run(texts: Path, tmp_path: Path) -> None:
 
 
 def test_names_are_those_of_describe_and_reach_the_export(texts: Path, tmp_path: Path) -> None:
-    found = Run(texts / "run")
+    found = RunFolder(texts / "run")
     model, names, known = (
         found.model(),
         found.names(),
@@ -173,7 +173,10 @@ def test_names_are_those_of_describe_and_reach_the_export(texts: Path, tmp_path:
 def test_a_run_without_names_still_plots(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(60, 3)))
     here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--quiet")
-    assert Run(tmp_path / "run").names() == {} and not (tmp_path / "run" / "names.nestmap").exists()
+    assert (
+        RunFolder(tmp_path / "run").names() == {}
+        and not (tmp_path / "run" / "names.nestmap").exists()
+    )
     here("plot", tmp_path / "run", "-o", tmp_path / "map.png", "--quiet")
     assert is_png(tmp_path / "map.png")
     here("export", tmp_path / "run", "-o", tmp_path / "all.csv", "--quiet")
@@ -198,7 +201,7 @@ def test_few_mapped_columns_give_names(tmp_path: Path) -> None:
     known = read_table(tmp_path / "x.csv")
     assert [column.name for column in facts_of(known).columns] == ["size", "noise"]
     here("fit", tmp_path / "x.csv", "-o", tmp_path / "run", "--quiet")
-    names = Run(tmp_path / "run").names()
+    names = RunFolder(tmp_path / "run").names()
     assert all("size" in name.split(",")[0] for name in names[max(names)])
     record: dict[str, Any] = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["largest"][0]["name"] and record["tree"][0]["name"]
@@ -257,7 +260,7 @@ def test_texts_without_words_to_name_clusters_by(tmp_path: Path) -> None:
         "--plot",
         tmp_path / "map.png",
     )
-    assert Run(tmp_path / "run").names() == {} and is_png(tmp_path / "map.png")
+    assert RunFolder(tmp_path / "run").names() == {} and is_png(tmp_path / "map.png")
 
 
 def test_codes_are_no_names(tmp_path: Path) -> None:

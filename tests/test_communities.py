@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, pairwise_distances
 
 import nestmap
-from nestmap import HNNE, Communities
+from nestmap import HNNE, Communities, Descent
 from nestmap.core.native import kernels, using
 from nestmap.method.hierarchy.coarsen import join_smallest, merge_links
 from nestmap.method.hierarchy.community_tree import build_communities
@@ -308,7 +308,7 @@ def test_maps_grow_and_shrink_on_it(model: HNNE) -> None:
     fewer = more.forget(np.arange(30))
     assert len(fewer.labels_) == len(digits()) + 10
     assert (model.predict(digits()[:5] + 0.25) == model.labels_[:5]).all()
-    assert model.relayout(layout="descent", radius=0.2).audit().ok
+    assert model.relayout(layout=Descent(radius=0.2)).audit().ok
     assert model.relayout(layout="mosaic").audit().ok
 
 

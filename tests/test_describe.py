@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from nestmap import HNNE, build_hierarchy
 from nestmap.method.describe import describe_clusters
-from nestmap.method.describe.names import LONGEST, make_unique
+from nestmap.method.describe.names import MAX_LETTERS, make_unique
 from nestmap.method.describe.tables import read_columns
 from nestmap.method.describe.traits import WordCounts, find_word_traits
 
@@ -165,7 +165,7 @@ def test_columns_of_all_kinds() -> None:
 def test_names_are_short_and_differ() -> None:
     parts = [["x" * 80], ["a b " * 30], ["bag"], ["bag"], ["bag (2)"], ["bag"], [], ["cluster 6"]]
     names = make_unique(parts, [1, 2, 9, 8, 7, 6, 5, 4])
-    assert len(set(names)) == len(names) and all(len(name) <= LONGEST + 5 for name in names)
+    assert len(set(names)) == len(names) and all(len(name) <= MAX_LETTERS + 5 for name in names)
     assert names[2:4] == ["bag", "bag (3)"]
 
 

@@ -35,14 +35,15 @@ from workers import (
 )
 
 import nestmap
-from nestmap import HNNE, MemoryBudgetError
+from nestmap import HNNE, Descent, MemoryBudgetError
 from nestmap.core.points.point_set import make_points
 from nestmap.core.points.reduce import fit_reducer
-from nestmap.distributed import borders, division, fit, pages, results, search, store, tasks
+from nestmap.distributed import best, borders, division, fit, pages, results, search, store, tasks
 from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
 from nestmap.method.neighbors.index import build_index
+from tools.flat import make_hnne
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -57,8 +58,8 @@ def test_the_bits_of_one_machine(
     clusters: Any, parts: None, alone: HNNE, alone_as_paper: HNNE, n_workers: int, chunks: Any
 ) -> None:
     with clusters(n_workers).as_current():
-        model = HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=chunks))
-        paper = HNNE(**PAPER).fit(da.from_array(ROWS, chunks=chunks))
+        model = make_hnne(**OPTIONS).fit(da.from_array(ROWS, chunks=chunks))
+        paper = make_hnne(**PAPER).fit(da.from_array(ROWS, chunks=chunks))
     for each in (model, paper):
         assert "parts on a cluster" in each.neighbor_report_.note and each.neighbor_report_.exact
         assert int(each.neighbor_report_.note.split()[0]) > 4
@@ -72,13 +73,13 @@ def test_the_bits_of_one_machine(
 def test_communities_of_very_many_rows(client: Any, parts: None, many: None) -> None:
     """Levels of first neighbours, until a level has few enough nodes for a graph."""
     for options in (OPTIONS, {"detail": "leaves"}):
-        model = HNNE(**options).fit(da.from_array(ROWS, chunks=(500, 10)))
+        model = make_hnne(**options).fit(da.from_array(ROWS, chunks=(500, 10)))
         assert (
             "parts on a cluster" in model.hierarchy_.reports[1].note
             and model.hierarchy_.kind == "graph"
         )
         assert model.hierarchy_.reports[-1].n_rows <= 100 < model.hierarchy_.level_sizes[1]
-        same(model, HNNE(**options).fit(ROWS))
+        same(model, make_hnne(**options).fit(ROWS))
 
 
 @pytest.mark.slow
@@ -89,7 +90,7 @@ def test_components_and_centroids_by_tasks(
     stages = []
     with clusters(n_workers).as_current():
         X = da.from_array(ROWS, chunks=(chunks, 10))
-        model = HNNE(callback=lambda event: stages.append(event.stage), **PAPER).fit(X)
+        model = make_hnne(callback=lambda event: stages.append(event.stage), **PAPER).fit(X)
     same(model, alone_as_paper)
     assert [stage for stage in stages if stage == f"level 0: pointers of {N} items, round 2"]
     assert [
@@ -101,18 +102,18 @@ def test_components_and_centroids_by_tasks(
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["cosine", "manhattan", "correlation"])
 def test_metrics(client: Any, parts: None, metric: str) -> None:
-    model = HNNE(metric=metric, **OPTIONS).fit(da.from_array(ROWS, chunks=(900, 10)))
+    model = make_hnne(metric=metric, **OPTIONS).fit(da.from_array(ROWS, chunks=(900, 10)))
     assert "parts on a cluster" in model.neighbor_report_.note
-    same(model, HNNE(metric=metric, **OPTIONS).fit(ROWS))
+    same(model, make_hnne(metric=metric, **OPTIONS).fit(ROWS))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "float64", "int32"])
 def test_types(client: Any, parts: None, dtype: str) -> None:
     X = (8 * ROWS + 60).clip(0, 255).astype(dtype)
-    model = HNNE(**OPTIONS).fit(da.from_array(X, chunks=(900, 10)))
+    model = make_hnne(**OPTIONS).fit(da.from_array(X, chunks=(900, 10)))
     assert "parts on a cluster" in model.neighbor_report_.note
-    same(model, HNNE(**OPTIONS).fit(X))
+    same(model, make_hnne(**OPTIONS).fit(X))
 
 
 @pytest.mark.slow
@@ -121,15 +122,15 @@ def test_types(client: Any, parts: None, dtype: str) -> None:
 )
 def test_layouts(client: Any, parts: None, options: dict[str, Any]) -> None:
     X = ROWS[:1500]
-    same(HNNE(**options).fit(da.from_array(X, chunks=(400, 10))), HNNE(**options).fit(X))
+    same(make_hnne(**options).fit(da.from_array(X, chunks=(400, 10))), make_hnne(**options).fit(X))
 
 
 @pytest.mark.slow
 def test_small_data_are_fitted_by_the_client(client: Any, alone: HNNE) -> None:
-    model = HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
+    model = make_hnne(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
     same(model, alone)
     assert model.neighbor_report_.note == ""
-    again = model.relayout(radius=0.2)  # the rows are still there
+    again = model.relayout(layout=Descent(radius=0.2))  # the rows are still there
     assert isinstance(again.embedding_, np.ndarray)
 
 
@@ -138,7 +139,7 @@ def test_results_are_dask_arrays_of_the_same_chunks(
     client: Any, parts: None, alone: HNNE, tmp_path: Path
 ) -> None:
     X = da.from_array(ROWS, chunks=((1100, 1100, 800), (10,)))
-    model = HNNE(**OPTIONS).fit(X)
+    model = make_hnne(**OPTIONS).fit(X)
     assert model.embedding_.chunks == (X.chunks[0], (2,)) and model.labels_.chunks == (X.chunks[0],)
     assert_array_equal(model.labels(0).compute(), alone.labels(0))
     assert model.labels(-1).chunks == (X.chunks[0],)
@@ -160,7 +161,7 @@ def test_results_are_dask_arrays_of_the_same_chunks(
 @pytest.mark.slow
 def test_frames(client: Any, alone: HNNE) -> None:
     frame = pd.DataFrame(ROWS, columns=list("abcdefghij"))
-    model = HNNE(**OPTIONS).fit(dd.from_pandas(frame, npartitions=4))
+    model = make_hnne(**OPTIONS).fit(dd.from_pandas(frame, npartitions=4))
     same(model, alone)
     assert_array_equal(model.feature_names_in_, frame.columns)
     assert model.embedding_.chunks[0] == (750, 750, 750, 750)
@@ -180,7 +181,7 @@ def test_approximate_search(
         monkeypatch.setattr(search, "PER_ITEM", per_item)
         with clusters(n_workers).as_current():
             X = da.from_array(approximate, chunks=(chunks, 6))
-            found.append(HNNE(neighbors="approximate", **OPTIONS).fit(X))
+            found.append(make_hnne(neighbors="approximate", **OPTIONS).fit(X))
     one, two = found
     same(two, one)
     report = one.neighbor_report_
@@ -207,7 +208,7 @@ def test_a_second_attempt_if_guests_were_too_few(
     found = Borders.reach
     monkeypatch.setattr(Borders, "reach", reach)
     X = da.from_array(approximate, chunks=(5000, 6))
-    report = HNNE(neighbors="approximate", **OPTIONS).fit(X).neighbor_report_
+    report = make_hnne(neighbors="approximate", **OPTIONS).fit(X).neighbor_report_
     np.testing.assert_allclose(shares[:2], [0.95, 0.975])  # whose parts are others, perhaps
     assert report.recall > 0.9 and report.n_sampled == 500  # the others had a say
 
@@ -266,7 +267,7 @@ def test_a_client_that_is_given(clusters: Any, parts: None, alone: HNNE) -> None
     ):
         HNNE().fit(ROWS, client=clusters(2))
     same(
-        HNNE(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)), client=clusters(2)), alone
+        make_hnne(**OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)), client=clusters(2)), alone
     )  # none is active
 
 
@@ -334,7 +335,7 @@ def test_row_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_array_equal(file.mapped(), ROWS)
     some = RNG.permutation(N)[:777]
     assert_array_equal(file.take(some), ROWS[some])
-    monkeypatch.setattr(store, "_GAP", 200)  # between rows that are read by themselves
+    monkeypatch.setattr(store, "_GAP_BYTES", 200)  # between rows that are read by themselves
     assert_array_equal(file.take(some), ROWS[some])
     assert_array_equal(file.take(some[:0]), ROWS[:0])
     with pytest.raises(OSError, match="cut off"):
@@ -413,17 +414,17 @@ def test_guests_have_room() -> None:
 def test_neighbours_in_the_order_of_other_parts() -> None:
     rows, keys = np.arange(50), RNG.integers(0, 9, 50).astype(np.uint64)
     one, two = RNG.permutation(50), RNG.permutation(50)
-    best = search.Best.of(one, keys)
-    best.offer(tasks.Answers(rows[:40], RNG.random(40), RNG.integers(0, 50, 40)))
-    other = best.ordered(two)
+    found = best.Best.of(one, keys)
+    found.offer(tasks.Answers(rows[:40], RNG.random(40), RNG.integers(0, 50, 40)))
+    other = found.ordered(two)
     assert_array_equal(other.keys, keys[two])
     some = one[:40]  # the others have no neighbour yet
-    for found, before in zip(other.by_rows(), best.by_rows(), strict=True):
-        assert_array_equal(found[some], before[some])
+    for now, before in zip(other.by_rows(), found.by_rows(), strict=True):
+        assert_array_equal(now[some], before[some])
     assert (other.ids[other.places(one[40:])] == -1).all()
     again = other.ordered(one)
-    assert_array_equal(again.ids, best.ids)
-    assert_array_equal(again.squared, best.squared)
+    assert_array_equal(again.ids, found.ids)
+    assert_array_equal(again.squared, found.squared)
 
 
 def test_queries_with_limits() -> None:

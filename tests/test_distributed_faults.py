@@ -34,7 +34,7 @@ from workers import (
 )
 
 from nestmap import HNNE, MemoryBudgetError
-from nestmap.distributed import fit, merge, phases, places, search
+from nestmap.distributed import fit, leaf_places, level_search, merge, phases
 
 da = pytest.importorskip("dask.array")
 
@@ -69,12 +69,12 @@ class Deadly:
     "module, task",
     [
         (fit, "check_chunk"),
-        (search, "sort_block"),
-        (search, "spread_block"),
-        (search, "join_part"),
-        (search, "ask_part"),
-        (places, "project_block"),
-        (places, "place_leaves"),
+        (level_search, "sort_block"),
+        (level_search, "spread_block"),
+        (level_search, "join_part"),
+        (level_search, "ask_part"),
+        (leaf_places, "project_block"),
+        (leaf_places, "place_leaves"),
     ],
 )
 def test_killed_workers(
@@ -116,7 +116,9 @@ def test_killed_workers_in_an_approximate_search(
         {"neighbors": "approximate", **OPTIONS},
     )
     undisturbed = HNNE(**options).fit(X)
-    monkeypatch.setattr(search, task, Deadly(getattr(search, task), tmp_path / "killed"))
+    monkeypatch.setattr(
+        level_search, task, Deadly(getattr(level_search, task), tmp_path / "killed")
+    )
     same(HNNE(**options).fit(X), undisturbed)
     assert (tmp_path / "killed").exists()
 
@@ -137,8 +139,8 @@ def _allow_failures(n: int, dask_scheduler: Any) -> int:
     "module, task, told",
     [
         (fit, "check_chunk", r"phase 'check'.*has 500 rows.*X\.rechunk\(\{0: 250\}\)"),
-        (search, "join_part", r"phase 'join'.*max_memory="),
-        (places, "place_leaves", r"phase 'place'.*max_memory="),
+        (level_search, "join_part", r"phase 'join'.*max_memory="),
+        (leaf_places, "place_leaves", r"phase 'place'.*max_memory="),
     ],
 )
 def test_workers_that_always_die(
@@ -195,10 +197,10 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 def test_workers_that_are_lost_for_good(
     processes: Processes, parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "join_part", _fatal)
+    monkeypatch.setattr(level_search, "join_part", _fatal)
     with processes.client() as client, client.as_current():
         client.wait_for_workers(1, timeout=240)
-        monkeypatch.setattr(phases, "_NOBODY", 1.0)
+        monkeypatch.setattr(phases, "_SECONDS_WITHOUT_WORKERS", 1.0)
         with pytest.raises(
             RuntimeError, match=r"phase 'join'.*no workers for 1 seconds.*lost-worker-timeout"
         ):
@@ -209,8 +211,10 @@ def test_workers_that_are_lost_for_good(
 def test_a_cluster_without_workers_for_a_while(
     processes: Processes, parts: None, alone: HNNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "join_part", Deadly(search.join_part, tmp_path / "killed"))
-    monkeypatch.setattr(phases, "_LOOK", 0.1)
+    monkeypatch.setattr(
+        level_search, "join_part", Deadly(level_search.join_part, tmp_path / "killed")
+    )
+    monkeypatch.setattr(phases, "_SECONDS_BETWEEN_LOOKS", 0.1)
     nthreads, n_started = distributed.Client.nthreads, [1]
 
     def look(client: Any) -> Any:
@@ -321,8 +325,8 @@ class Slow:
 
 def fit_slowly(scheduler: str, folder: Path) -> None:
     """What a client does that will be killed."""
-    fit.PART_BYTES, search.BLOCK_BYTES = 180_000, 40_000
-    search.join_part = Slow(search.join_part, folder / "begun")  # type: ignore[assignment]
+    fit.PART_BYTES, level_search.BLOCK_BYTES = 180_000, 40_000
+    level_search.join_part = Slow(level_search.join_part, folder / "begun")  # type: ignore[assignment]
     with distributed.Client(scheduler_file=scheduler):
         HNNE(work_dir=folder / "work", **OPTIONS).fit(da.from_array(ROWS, chunks=(500, 10)))
 

@@ -16,9 +16,10 @@ from numpy.testing import assert_array_equal
 from workers import ROWS, N, client, clusters, parts, same
 
 from nestmap import HNNE, build_hierarchy
-from nestmap.distributed import fit, places, results
+from nestmap.distributed import fit, leaf_places, results
 from nestmap.distributed.phases import Phases
 from nestmap.method.arrangement import local
+from tools.flat import make_hnne
 
 da = pytest.importorskip("dask.array")
 X = da.from_array(ROWS, chunks=(700, 10))
@@ -27,8 +28,8 @@ X = da.from_array(ROWS, chunks=(700, 10))
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Phases]:
     """Some ten runs of leaves and about as many tasks; the phases of each fit."""
-    monkeypatch.setattr(local, "_RUN", 3000)
-    monkeypatch.setattr(places, "BLOCK_BYTES", 30_000)
+    monkeypatch.setattr(local, "_VALUES_PER_RUN", 3000)
+    monkeypatch.setattr(leaf_places, "BLOCK_BYTES", 30_000)
     found: list[Phases] = []
 
     def keep(*arguments: Any) -> Phases:
@@ -48,9 +49,9 @@ def _refuse(*_: Any) -> Any:
     "options",
     [
         {"detail": "leaves"},
-        {"detail": "leaves", "preliminary": "random", "random_state": 3},
+        {"layout": "descent", "preliminary": "random", "random_state": 3},
         {"layout": "descent", "n_components": 3, "metric": "manhattan"},
-        {"layout": "descent", "standardize": True},
+        {"layout": "descent"},
     ],
 )
 @pytest.mark.parametrize("copies", [True, False])
@@ -63,20 +64,18 @@ def test_places_by_tasks(
     copies: bool,
 ) -> None:
     rows = ROWS if copies else np.unique(ROWS, axis=0)
-    alone = HNNE(**options).fit(rows)
+    alone = make_hnne(**options).fit(rows)
     monkeypatch.setattr(local.Projection, "__call__", _refuse)
-    same(HNNE(**options).fit(da.from_array(rows, chunks=(700, 10))), alone)
+    same(make_hnne(**options).fit(da.from_array(rows, chunks=(700, 10))), alone)
     assert told[0].tasks["place"] > 4 and told[0].tasks["project"] == -(-len(rows) // 750)
     assert told[0].moved["place"] >= 0.9 * rows.nbytes  # of equal rows of a leaf, one
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{"metric": "cosine", "detail": "leaves"}, {"metric": "correlation"}]
-)
+@pytest.mark.parametrize("options", [{"metric": "cosine"}, {"metric": "correlation"}])
 def test_other_metrics(client: Any, parts: None, told: list[Phases], options: Any) -> None:
     options = {"layout": "descent"} | options
-    same(HNNE(**options).fit(X), HNNE(**options).fit(ROWS))
+    same(make_hnne(**options).fit(X), make_hnne(**options).fit(ROWS))
     assert told[0].tasks["place"] > 4
 
 
@@ -86,7 +85,7 @@ def test_coordinates_for_other_frames(client: Any, parts: None, told: list[Phase
     compute.
     """
     options = {"layout": "descent", "arrangement": "global", "inflate": True}
-    same(HNNE(**options).fit(X), HNNE(**options).fit(ROWS))
+    same(make_hnne(**options).fit(X), make_hnne(**options).fit(ROWS))
     assert "place" not in told[0].tasks and told[0].tasks["project"] > 1
 
 
@@ -96,8 +95,8 @@ def test_rows_that_were_never_divided(
 ) -> None:
     """A fit that goes on from finished levels reads the rows in the order of X."""
     options: dict[str, Any] = {"layout": "descent", "work_dir": tmp_path / "work"}
-    first = HNNE(**options).fit(X)
-    second = HNNE(**options).fit(X)
+    first = make_hnne(**options).fit(X)
+    second = make_hnne(**options).fit(X)
     assert "join" in told[0].tasks and "join" not in told[1].tasks and told[1].tasks["place"] > 4
     same(second, HNNE(layout="descent").fit(ROWS))
     assert_array_equal(first.embedding_, second.embedding_)
@@ -133,5 +132,5 @@ def test_labels_are_made_from_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 def test_places_in_an_older_map(client: Any, parts: None, told: list[Phases]) -> None:
     old = HNNE(layout="descent").fit(ROWS[:2500])
-    same(HNNE(layout="descent", like=old).fit(X), HNNE(layout="descent", like=old).fit(ROWS))
+    same(HNNE(layout="descent").fit(X, like=old), HNNE(layout="descent").fit(ROWS, like=old))
     assert told[0].tasks["place"] > 4

@@ -15,10 +15,10 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from conftest import LIMIT
 
-import benchmarks.datasets
 import nestmap
 import nestmap.metrics
 import nestmap.readers
+from benchmarks.evidence import pages as evidence
 from nestmap import FINCH, HNNE, Communities
 from tools.pages import LARGEST, ROOT, Piece, all_pages, read_pieces, run_page
 
@@ -50,6 +50,7 @@ def test_what_is_not_run_is_short_and_has_a_reason() -> None:
         ("moving.md", f"needs {peer}") for peer in ("umap-learn", "openTSNE", "scanpy", "hnne")
     ]
     expected += [("plots.md", "needs datamapplot"), ("explorer.md", "serves until it is stopped")]
+    expected += [("levels.md", "needs bertopic")]
     assert sorted(expected) == sorted(NOT_RUN)
 
 
@@ -91,18 +92,48 @@ def test_pages_outside_the_site_link_to_files_that_exist(name: str) -> None:
         assert urlsplit(link).scheme or (ROOT / link).exists(), link
 
 
+def test_files_that_the_architecture_names_exist() -> None:
+    source = ROOT / "src" / "nestmap"
+    homes = (ROOT, source, source / "method", source / "method" / "neighbors", ROOT / "benchmarks")
+    for page in ("ARCHITECTURE.md", "docs/explain/how-it-works.md"):
+        named = re.findall(r"`((?:[\w-]+/)+[\w-]+\.\w+)`", (ROOT / page).read_text())
+        assert len(named) > 20
+        missing = [name for name in named if not any((home / name).exists() for home in homes)]
+        assert not missing, f"{page}: {missing}"
+
+
+@pytest.mark.parametrize("page", evidence.PAGES, ids=lambda page: page.name)
+def test_pages_say_what_the_files_of_results_say(page: Path) -> None:
+    """No page is half old: `make pages` writes all tables of one file."""
+    text = page.read_text(encoding="utf-8")
+    assert len(evidence.MARKED.findall(text)) >= 2
+    assert evidence.fill(text) == text, "run `make pages`"
+
+
+def test_every_measured_table_has_its_place() -> None:
+    shown = {
+        found[1] for page in evidence.PAGES for found in evidence.MARKED.findall(page.read_text())
+    }
+    assert shown == set(evidence.BLOCKS)
+
+
+def test_every_picture_is_shown_somewhere() -> None:
+    texts = [page.read_text() for page in [*all_pages(), *ROOT.glob("*.md")]]
+    for picture in (DOCS / "images").iterdir():
+        assert any(f"images/{picture.name}" in text for text in texts), picture.name
+
+
 def test_pictures_are_small() -> None:
     large = {path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > LARGEST}
     assert large <= {
         "grid.png",
-        "zoom_glove100_200k.png",
         "digits.png",
-    }  # of the comparison and of README.md
+    }  # of the comparison and of layouts.md
 
 
 @pytest.mark.parametrize("estimator", [HNNE, FINCH, Communities])
 def test_the_parameter_guide_has_all_parameters(estimator: type) -> None:
-    text = (DOCS / "parameters.md").read_text()
+    text = (DOCS / "use" / "parameters.md").read_text()
     for name in inspect.signature(estimator).parameters:
         assert re.search(rf"^### .*\b{name}\b|^\| `{name}` \|", text, re.M), name
 
@@ -171,12 +202,13 @@ def check_links(site: Path) -> None:
 
 def check_names(site: Path) -> None:
     """Every public name has its place in the API pages, and every page is in the navigation."""
-    places = {place for path in (site / "api").glob("*.html") for place in Page(path).places}
+    places = {
+        place for path in (site / "use" / "api").glob("*.html") for place in Page(path).places
+    }
     rooms = {
         "nestmap": nestmap,
         "nestmap.metrics": nestmap.metrics,
         "nestmap.readers": nestmap.readers,
-        "benchmarks.datasets": benchmarks.datasets,
     }
     own = {f"nestmap.errors.{name}" for name in nestmap.errors.__all__}
     for room, module in rooms.items():

@@ -13,10 +13,11 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from scipy.linalg import hadamard
 
-from nestmap import FINCH, HNNE
+from nestmap import FINCH, HNNE, Descent, Mosaic
 from nestmap.core.threads import single_threaded_blas
 from nestmap.method.placement import RowTable
 from nestmap.method.preliminary import KINDS
+from tools.flat import make_hnne
 
 RNG = np.random.default_rng(3)
 
@@ -75,8 +76,7 @@ def test_constant_columns_and_more_components_than_columns() -> None:
     X = np.zeros((150, 3))
     X[:, 1] = RNG.normal(size=150)
     X[:, 2] = 7
-    for standardize in (False, True):
-        check(HNNE(standardize=standardize).fit(X), X)
+    check(HNNE().fit(X), X)
     wide = HNNE(6).fit(X)
     assert wide.embedding_.shape == (150, 6)
 
@@ -91,17 +91,17 @@ def test_many_columns() -> None:
     assert len(set(tops[:150])) == 1 and tops[0] != tops[-1]
 
 
-LAYOUTS = [("descent", "local"), ("descent", "global"), ("mosaic", "local"), ("mosaic", "global")]
+LAYOUTS = [Descent(arrangement="local"), Descent(arrangement="global"), Mosaic()]
 
 
-@pytest.mark.parametrize(("layout", "arrangement"), LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("exponent", [-996, -500, -133, 133, 299])
-def test_huge_and_tiny_values(exponent: int, layout: str, arrangement: str) -> None:
+def test_huge_and_tiny_values(exponent: int, layout: Any) -> None:
     """A power of two changes no digit: of the data, of the map, of the places of new rows."""
     rng, factor = np.random.default_rng(3), 2.0**exponent
     X = rng.normal(size=(120, 5))
     new = X[:40] + rng.normal(size=(40, 5))
-    a, b = (HNNE(layout=layout, arrangement=arrangement).fit(rows) for rows in (X, X * factor))
+    a, b = (HNNE(layout=layout).fit(rows) for rows in (X, X * factor))
     check(b, X * factor)
     np.testing.assert_array_equal(a.labels_, b.labels_)
     np.testing.assert_array_equal(a.embedding_ * factor, b.embedding_)
@@ -111,22 +111,22 @@ def test_huge_and_tiny_values(exponent: int, layout: str, arrangement: str) -> N
     assert str(a.audit()) == str(b.audit())
 
 
-@pytest.mark.parametrize(("layout", "arrangement"), LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-40, 1.0])
 @pytest.mark.parametrize("outlier", [1e8, 1e20, 1e80, 1e99])
-def test_outlier(outlier: float, scale: float, layout: str, arrangement: str) -> None:
+def test_outlier(outlier: float, scale: float, layout: Any) -> None:
     X = np.random.default_rng(4).normal(size=(150, 5)) * scale
     X[100] = outlier
-    check(HNNE(layout=layout, arrangement=arrangement).fit(X), X)
+    check(HNNE(layout=layout).fit(X), X)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan"])
 def test_huge_and_tiny_values_under_other_metrics(metric: str) -> None:
     X = np.random.default_rng(3).normal(size=(120, 5))
-    for layout, arrangement in LAYOUTS:
+    for layout in LAYOUTS:
         for factor in (1e-150, 1e90):
             check(
-                HNNE(metric=metric, layout=layout, arrangement=arrangement).fit(X * factor),
+                make_hnne(metric=metric, layout=layout).fit(X * factor),
                 X * factor,
             )
 
@@ -141,19 +141,17 @@ class TestEqualRows:
         _, first, of_row = np.unique(X, axis=0, return_index=True, return_inverse=True)
         np.testing.assert_array_equal(model.embedding_, model.embedding_[first[of_row.ravel()]])
 
-    @pytest.mark.parametrize(("layout", "arrangement"), LAYOUTS)
+    @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
     @pytest.mark.parametrize(
         ("n", "n_distinct", "n_features"), [(5000, 4000, 19), (3000, 3, 5), (600, 30, 300)]
     )
-    def test_in_every_layout(
-        self, n: int, n_distinct: int, n_features: int, layout: str, arrangement: str
-    ) -> None:
+    def test_in_every_layout(self, n: int, n_distinct: int, n_features: int, layout: Any) -> None:
         rng = np.random.default_rng(n)
         X = rng.normal(size=(n_distinct, n_features))[rng.integers(n_distinct, size=n)]
-        model = HNNE(layout=layout, arrangement=arrangement).fit(X)
+        model = HNNE(layout=layout).fit(X)
         self.equal_places(model, X)
         assert len(np.unique(model.embedding_, axis=0)) == len(np.unique(X, axis=0))
-        for d in (1, 3, 9) if layout == "descent" else ():
+        for d in (1, 3, 9) if isinstance(layout, Descent) else ():
             self.equal_places(model.relayout(n_components=d), X)
 
     @pytest.mark.parametrize("kind", [*KINDS, "given"])
@@ -162,36 +160,35 @@ class TestEqualRows:
         rng = np.random.default_rng(0)
         X = (rng.random((200, 12)) < 0.3).astype(np.float32)[rng.integers(200, size=700)]
         given = rng.normal(size=(700, 2))  # different places for equal rows: the first decides
-        for layout, arrangement in LAYOUTS:
-            model = HNNE(
-                layout=layout,
-                arrangement=arrangement,
-                preliminary=given if kind == "given" else kind,
-            )
+        for layout in LAYOUTS:
+            model = HNNE(layout=layout)
+            if isinstance(layout, Descent):
+                start = given if kind == "given" else kind
+                model = HNNE(layout=Descent(arrangement=layout.arrangement, preliminary=start))
             model.fit(store(X))
             np.testing.assert_array_equal(model.transform(store(X)), model.embedding_)
             _, first, of_row = np.unique(X, axis=0, return_index=True, return_inverse=True)
             np.testing.assert_array_equal(model.embedding_, model.embedding_[first[of_row.ravel()]])
 
-    @pytest.mark.parametrize(("layout", "arrangement"), LAYOUTS)
-    def test_that_neighbours_given_by_the_user_part(self, layout: str, arrangement: str) -> None:
+    @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+    def test_that_neighbours_given_by_the_user_part(self, layout: Any) -> None:
         X = np.tile(np.random.default_rng(0).normal(size=(40, 4)), (2, 1))
         pairs = np.arange(80) ^ 1  # each row with the next one, its copy in another leaf
-        self.equal_places(HNNE(layout=layout, arrangement=arrangement, neighbors=pairs).fit(X), X)
+        self.equal_places(HNNE(layout=layout, neighbors=pairs).fit(X), X)
 
     @pytest.mark.parametrize("arrangement", ["local", "global"])
     def test_alone_in_their_leaf_lie_at_its_anchor(self, arrangement: str) -> None:
         X = np.repeat(np.random.default_rng(0).normal(size=(9, 6)), 40, axis=0)
-        model = HNNE(layout="descent", arrangement=arrangement).fit(X)
+        model = HNNE(layout=Descent(arrangement=arrangement)).fit(X)
         place = model.layout_.placements[0]
         np.testing.assert_array_equal(model.embedding_, place.anchors[model.hierarchy_.labels(0)])
         assert not place.scales.any()
 
-    @pytest.mark.parametrize(("layout", "arrangement"), LAYOUTS)
+    @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
     @pytest.mark.parametrize("value", [0.0, 1e-300, 3.5, 1e90])
-    def test_and_no_other_ones(self, value: float, layout: str, arrangement: str) -> None:
+    def test_and_no_other_ones(self, value: float, layout: Any) -> None:
         X = np.full((7, 3), value)
-        model = HNNE(layout=layout, arrangement=arrangement).fit(X)
+        model = HNNE(layout=layout).fit(X)
         self.equal_places(model, X)
         assert np.isfinite(model.transform(X + 1)).all()
 
@@ -208,13 +205,12 @@ class TestEqualRows:
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("standardize", [False, True])
-def test_rows_of_the_identity(standardize: bool, store: type) -> None:
+def test_rows_of_the_identity(store: type) -> None:
     """All distances, and all variances, are equal."""
     for n in (2, 3, 39, 56, 100, 256, 300):
         X = store(np.eye(n))
         for layout in ("descent", "mosaic"):
-            model = HNNE(layout=layout, standardize=standardize).fit(X)
+            model = HNNE(layout=layout).fit(X)
             assert np.isfinite(model.embedding_).all()
             np.testing.assert_array_equal(model.transform(X), model.embedding_)
 
@@ -223,11 +219,8 @@ def test_rows_of_the_identity(standardize: bool, store: type) -> None:
     "X", [hadamard(256).astype(float), sparse.csr_matrix(np.eye(56))], ids=["hadamard", "eye"]
 )
 def test_the_same_map_each_time(X: Any) -> None:
-    for layout, arrangement in LAYOUTS:
-        maps = [
-            HNNE(layout=layout, arrangement=arrangement, n_jobs=n).fit_transform(X)
-            for n in (1, 2, 8, None)
-        ]
+    for layout in LAYOUTS:
+        maps = [HNNE(layout=layout, n_jobs=n).fit_transform(X) for n in (1, 2, 8, None)]
         for found in maps[1:]:
             np.testing.assert_array_equal(found, maps[0])
 
@@ -243,11 +236,15 @@ def test_one_thread_opens_no_pool(
     with single_threaded_blas():  # which finds out once, in a thread, how BLAS counts its threads
         pass
     monkeypatch.setattr("nestmap.core.threads.ThreadPoolExecutor", refuse)
-    for module in ("layout.regions", "layout.mosaic", "layout.descent", "arrangement.local"):
-        monkeypatch.setattr(f"nestmap.method.{module}._PIECE", 50)
+    monkeypatch.setattr("nestmap.method.layout.regions._VERTICES_PER_TASK", 50)
+    for module in ("layout.mosaic", "layout.descent", "arrangement.local"):
+        monkeypatch.setattr(f"nestmap.method.{module}._VALUES_PER_TASK", 50)
     X = np.random.default_rng(0).normal(size=(300, 30))
     model = HNNE(layout=layout, metric=metric, n_jobs=1).fit(X)
-    assert len(model.relayout(arrangement="global").audit().levels) == model.hierarchy_.n_levels
+    assert (
+        len(model.relayout(layout=Descent(arrangement="global")).audit().levels)
+        == model.hierarchy_.n_levels
+    )
 
 
 @pytest.mark.filterwarnings(
@@ -266,7 +263,7 @@ def test_one_thread_opens_no_pool(
     st.sampled_from(["euclidean", "cosine", "manhattan", "correlation"]),
 )
 def test_odd_input(X: np.ndarray, n_components: int, metric: str) -> None:
-    model = HNNE(n_components, metric=metric, radius=0.2).fit(X)
+    model = HNNE(n_components, metric=metric, layout=Descent(radius=0.2)).fit(X)
     check(model, X)
     assert all(level.n_outside == 0 for level in model.audit().levels)
     assert np.isfinite(model.transform(X + 1)).all()

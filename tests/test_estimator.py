@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from nestmap import FINCH, HNNE, Communities, first_neighbors
+from nestmap import FINCH, HNNE, Communities, Descent, first_neighbors
+from tools.flat import flat, make_hnne
 
 # scikit-learn sets n_components to 1 in these
 ONE_COMPONENT = dict.fromkeys(
@@ -43,19 +44,19 @@ CHECKED = [
     (HNNE(3, new_points="neighbor"), {}),
     (HNNE(1), {}),
     (HNNE(12), {}),
-    (HNNE(4, arrangement="global", standardize=True), {}),
+    (HNNE(4, layout=Descent(arrangement="global")), {}),
     (HNNE(layout="mosaic"), ONE_COMPONENT),
-    (HNNE(arrangement="global", inflate=True, **QUICK), ONE_COMPONENT),
-    (HNNE(metric="cosine", **QUICK), {}),
-    (HNNE(metric="manhattan", **QUICK), {}),
+    (make_hnne(arrangement="global", inflate=True, **QUICK), ONE_COMPONENT),
+    (make_hnne(metric="cosine", **QUICK), {}),
+    (make_hnne(metric="manhattan", **QUICK), {}),
     (
-        HNNE(metric="correlation", **QUICK),
+        make_hnne(metric="correlation", **QUICK),
         {"check_clustering": "two columns have no correlation but 1 and -1"},
     ),
-    (HNNE(metric="chebyshev", **QUICK), {}),
-    (HNNE(metric="seuclidean", **QUICK), {}),
-    (HNNE(metric="mahalanobis", **QUICK), {}),
-    (HNNE(metric="minkowski", metric_params={"p": 3}, **QUICK), {}),
+    (make_hnne(metric="chebyshev", **QUICK), {}),
+    (make_hnne(metric="seuclidean", **QUICK), {}),
+    (make_hnne(metric="mahalanobis", **QUICK), {}),
+    (make_hnne(metric="minkowski", metric_params={"p": 3}, **QUICK), {}),
     (HNNE(metric="precomputed"), NOT_PAIRWISE),
     (FINCH(), {}),
     (FINCH(metric="manhattan"), {}),
@@ -121,12 +122,12 @@ def test_input_is_not_changed() -> None:
     X = digits().astype(np.float64)
     before = X.copy()
     X.flags.writeable = False
-    HNNE(standardize=True).fit(X).transform(X)
+    HNNE().fit(X).transform(X)
     np.testing.assert_array_equal(X, before)
 
 
 def test_pickle_and_clone() -> None:
-    model = HNNE(radius=0.25).fit(digits())
+    model = HNNE(layout=Descent(radius=0.25)).fit(digits())
     again = pickle.loads(pickle.dumps(model))
     new = digits()[:50] + 0.5
     np.testing.assert_array_equal(again.transform(new), model.transform(new))
@@ -135,7 +136,7 @@ def test_pickle_and_clone() -> None:
         again.relayout(n_components=3)
     assert again.relayout(digits(), n_components=3).embedding_.shape == (1797, 3)
     assert len(pickle.dumps(model)) < 4 * digits().nbytes
-    assert clone(model).get_params()["radius"] == 0.25
+    assert clone(model).get_params()["layout__radius"] == 0.25
     kept = pickle.loads(pickle.dumps(HNNE(new_points="neighbor").fit(digits())))
     assert np.isfinite(kept.transform(new)).all()
 
@@ -164,15 +165,14 @@ class TestRelayout:
             dict(n_components=3),
             dict(radius=0.2),
             dict(preliminary="pca"),
-            dict(standardize=True),
             dict(arrangement="global", inflate=True),
             dict(preliminary="random", random_state=3),
         ],
     )
     def test_equals_a_fit_with_those_parameters(self, change: dict) -> None:
-        model = fitted_digits(500, random_state=0)
-        other = model.relayout(**change)
-        fresh = HNNE(**{"random_state": 0, **change}).fit(digits()[:500])
+        model = fitted_digits(500)
+        other = model.relayout(**flat(**change))
+        fresh = make_hnne(**change).fit(digits()[:500])
         np.testing.assert_array_equal(other.embedding_, fresh.embedding_)
         assert other.hierarchy_ is model.hierarchy_
         new = digits()[:30] + 0.25
@@ -180,8 +180,23 @@ class TestRelayout:
         assert model.embedding_.shape == (500, 2)
 
     def test_refuses_what_needs_a_fit(self) -> None:
-        with pytest.raises(ValueError, match="relayout cannot change 'metric'"):
+        with pytest.raises(TypeError, match=r"relayout has no parameter metric; it has X, layout"):
             fitted_digits(500).relayout(metric="cosine")
+        with pytest.raises(TypeError, match=r"radius: layout=Descent\(radius=…\)"):
+            fitted_digits(500).relayout(radius=0.2)
+
+    def test_settings_of_layouts_are_parameters(self) -> None:
+        model = clone(HNNE(layout=Descent(0.3))).set_params(layout__radius=0.2)
+        assert model.get_params()["layout__radius"] == 0.2
+        assert repr(model) == "HNNE(layout=Descent(radius=0.2))"
+        model.fit(digits()[:200])
+        other = model.relayout(n_components=3)
+        other.set_params(layout__radius=0.1)
+        assert model.layout.radius == 0.2 == model.layout_.radius
+        with pytest.raises(ValueError, match=r"layout__radius: layout='auto' is a short form"):
+            HNNE().set_params(layout__radius=0.2)
+        same = HNNE().set_params(layout=Descent(), layout__radius=0.2)
+        assert same.layout.radius == 0.2
 
 
 def test_given_neighbors() -> None:
@@ -220,7 +235,7 @@ def test_given_neighbors() -> None:
 )
 def test_bad_parameters_explain_themselves(parameters: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        HNNE(**parameters).fit(digits())
+        make_hnne(**parameters).fit(digits())
 
 
 def test_bad_input_explains_itself() -> None:

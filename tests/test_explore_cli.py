@@ -24,7 +24,7 @@ from conftest import LIMIT, digits, heed_ctrl_c, line_of
 from nestmap import ModelFileError
 from nestmap.app.cli import main
 from nestmap.app.runs.extras import read_images, read_trust
-from nestmap.app.runs.folder import Run
+from nestmap.app.runs.folder import RunFolder
 from nestmap.app.runs.store import open_store
 from nestmap.views.explore.bundle import Page
 
@@ -70,27 +70,27 @@ def test_a_run_keeps_thumbnails_and_true_neighbours(run: Path) -> None:
         np.take_along_axis(away, trust.neighbors, 1), np.sort(away, axis=1)[:, :10], rtol=1e-6
     )
     assert list(trust.scores) == ["neighbourhood recall", "trustworthiness"]
-    store = open_store(Run(run))
+    store = open_store(RunFolder(run))
     assert store.meta["neighbors"] == 10 and store.meta["images"] == {"width": 8, "height": 8}
     assert store.meta["fields"] == ["row", "name", "kind"] and store.meta["title"] == "run"
     assert [column["name"] for column in store.meta["columns"]] == ["kind", *trust.scores]
 
 
 def test_the_store_is_built_once_and_again_when_the_run_has_changed(run: Path) -> None:
-    first = open_store(Run(run))
+    first = open_store(RunFolder(run))
     assert first.folder == run / "explorer" and first.saved is not None
     stamp = (run / "explorer" / "meta.json.gz").stat().st_mtime_ns
-    assert open_store(Run(run)).id == first.id
+    assert open_store(RunFolder(run)).id == first.id
     assert (run / "explorer" / "meta.json.gz").stat().st_mtime_ns == stamp
     first.saved.set(0, 0, "mine")  # names are no reason
-    open_store(Run(run))
+    open_store(RunFolder(run))
     assert (run / "explorer" / "meta.json.gz").stat().st_mtime_ns == stamp
     (run / "trust.nestmap").unlink()
-    assert open_store(Run(run)).meta["neighbors"] == 0
-    named = open_store(Run(run), cluster_names="kind")
+    assert open_store(RunFolder(run)).meta["neighbors"] == 0
+    named = open_store(RunFolder(run), cluster_names="kind")
     assert re.fullmatch(r"k[0-2]( \(\d+\))?", named.read_json("names/0.json")[0])
     (run / "explorer" / "meta.json.gz").write_bytes(b"damaged")
-    assert open_store(Run(run)).meta["n_rows"] == N
+    assert open_store(RunFolder(run)).meta["n_rows"] == N
     data = json.loads((run / "names.json").read_text())
     assert data == {"0": {"0": "mine"}}
 
@@ -105,7 +105,7 @@ def test_a_run_that_cannot_be_written_to(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (run / "names.json").write_text('{"0": {"0": "as it was named"}}')
     before = {*run.iterdir()}
-    store = open_store(Run(run))
+    store = open_store(RunFolder(run))
     assert not store.meta["can_save"] and "as it was named" in store.names(0)
     with pytest.raises(ValueError, match="cannot be saved"):
         store.rename({"level": 0, "index": 0, "name": "x"})
@@ -118,13 +118,13 @@ def test_a_run_that_cannot_be_written_to(
 def test_compare(run: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "other.npy", X[:, 20:22])
     shutil.copytree(run, tmp_path / "second")
-    store = open_store(Run(run), [str(tmp_path / "other.npy"), str(tmp_path / "second")])
+    store = open_store(RunFolder(run), [str(tmp_path / "other.npy"), str(tmp_path / "second")])
     assert [each["name"] for each in store.meta["maps"]] == ["islands", "other", "second"]
     np.save(tmp_path / "short.npy", X[:5, :2])
     with pytest.raises(ValueError, match="map 'short': the explorer shows 300 rows"):
-        open_store(Run(run), [str(tmp_path / "short.npy")])
+        open_store(RunFolder(run), [str(tmp_path / "short.npy")])
     with pytest.raises(FileNotFoundError):
-        open_store(Run(run), [str(tmp_path / "nowhere")])
+        open_store(RunFolder(run), [str(tmp_path / "nowhere")])
 
 
 def test_compare_refuses_other_rows(run: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_compare_refuses_other_rows(run: Path, tmp_path: Path) -> None:
             == 0
         )
         with pytest.raises(ValueError, match=message):
-            open_store(Run(run), [str(tmp_path / name)])
+            open_store(RunFolder(run), [str(tmp_path / name)])
 
 
 def test_score_keeps_trust(run: Path) -> None:
@@ -165,7 +165,7 @@ def test_trust_without_a_run_is_refused(
 
 
 def test_export_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    open_store(Run(run)).saved.set(0, int(open_store(Run(run)).clusters(0)[0]), "mine")  # type: ignore[union-attr]
+    open_store(RunFolder(run)).saved.set(0, int(open_store(RunFolder(run)).clusters(0)[0]), "mine")  # type: ignore[union-attr]
     for target in ("site", "other/"):
         assert main(["export", str(run), "-o", f"{tmp_path}/{target}"]) == 0
         text = (tmp_path / target / "data/names/0.json.js").read_text()
@@ -219,7 +219,7 @@ def test_runs_without_a_map_in_the_plane(run: Path) -> None:
     record["maps"][0]["dims"] = 3
     (run / "run.json").write_text(json.dumps(record))
     with pytest.raises(ValueError, match=r"shows maps in 2-D, this run has \[3\]-D"):
-        open_store(Run(run))
+        open_store(RunFolder(run))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_damaged_records(run: Path, maps: Any) -> None:
     record = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**record, "maps": maps}))
     with pytest.raises(ModelFileError):
-        open_store(Run(run))
+        open_store(RunFolder(run))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_damaged_runs(run: Path, name: str) -> None:
     for data in (b"", whole[: len(whole) // 2], whole[:-20] + bytes(20), b"x" * 1000):
         (run / name).write_bytes(data)
         with pytest.raises(ModelFileError):
-            open_store(Run(run))
+            open_store(RunFolder(run))
         assert not (run / "explorer").exists()
 
 

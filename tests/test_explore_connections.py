@@ -16,7 +16,9 @@ import pytest
 from conftest import run_together
 from serving import ask, given_original, given_page, given_server, given_store  # fixtures
 
-from nestmap.views.explore import SavedNames, Server, Store
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
 from nestmap.views.explore.visits import Visits
 
 
@@ -24,7 +26,7 @@ from nestmap.views.explore.visits import Visits
 def serving(store: Path, **limits: float) -> Iterator[tuple[Server, tuple[str, int]]]:
     """A server with other limits, and its address."""
     server = type("Limited", (Server,), limits)(
-        Store(store, SavedNames(store.parent / "names.json"))
+        MapStore(store, SavedNames(store.parent / "names.json"))
     )
     server.start()
     try:
@@ -90,14 +92,14 @@ def test_connections_beyond_those_that_are_busy_are_closed(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, go = threading.Semaphore(0), threading.Event()
-    original = Store.search
+    original = MapStore.search
 
-    def slow(self: Store, text: str, most: int) -> dict[str, Any]:
+    def slow(self: MapStore, text: str, most: int) -> dict[str, Any]:
         entered.release()
         go.wait(20)
         return original(self, text, most)
 
-    monkeypatch.setattr(Store, "search", slow)
+    monkeypatch.setattr(MapStore, "search", slow)
     found: list[int] = []
     with serving(store, most_connections=2) as (server, address):
         busy = [

@@ -19,8 +19,9 @@ from serving import ask, given_original, given_page, given_server, given_store, 
 
 from nestmap import ModelFileError
 from nestmap.core.work.lock import locked
-from nestmap.views.explore import SavedNames, Server, Store
-from nestmap.views.explore.names import tidy
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames, tidy
+from nestmap.views.explore.server import Server
 
 
 def test_names_are_saved_and_shown_from_then_on(server: Server, store: Path) -> None:
@@ -32,19 +33,19 @@ def test_names_are_saved_and_shown_from_then_on(server: Server, store: Path) -> 
     )
     status, _, body = ask(server, "/data/names/0.json", If_None_Match=tag)
     assert status == 200 and json.loads(body) == [*before[:3], "my name <i>", *before[4:]]
-    cluster = Store(store).clusters(0)[3]
+    cluster = MapStore(store).clusters(0)[3]
     saved = store.parent / "names.json"
     assert json.loads(saved.read_text()) == {"0": {str(cluster): "my name <i>"}}
     left = {path.name for path in store.parent.iterdir()}
     assert left == {"store", "names.json", "names.json.lock"}  # nothing temporary
-    again = Store(store, SavedNames(saved))  # the next server
+    again = MapStore(store, SavedNames(saved))  # the next server
     assert again.names(0)[3] == "my name <i>"
     assert rename(server, {"level": 0, "index": 3, "name": ""}) == (200, {"name": before[3]})
     assert json.loads(ask(server, "/data/names/0.json")[2]) == before
 
 
 def test_names_that_another_server_saved_are_seen(server: Server, store: Path) -> None:
-    cluster = int(Store(store).clusters(1)[0])
+    cluster = int(MapStore(store).clusters(1)[0])
     other = SavedNames(store.parent / "names.json")
     other.set(1, cluster, "from elsewhere")
     assert json.loads(ask(server, "/data/names/1.json")[2])[0] == "from elsewhere"
@@ -105,7 +106,7 @@ def test_other_sites_cannot_save_names(server: Server, store: Path) -> None:
 
 
 def test_a_store_without_names_to_save_says_so(store: Path) -> None:
-    server = Server(Store(store))
+    server = Server(MapStore(store))
     server.start()
     try:
         assert rename(server, {"level": 0, "index": 0, "name": "a"})[0] == 400
@@ -239,7 +240,7 @@ def test_more_names_than_can_be_read_again_are_refused(
 ) -> None:
     saved = SavedNames(tmp_path / "names.json")
     saved.set(0, 1, "a")
-    monkeypatch.setattr("nestmap.views.explore.names._LARGEST", 300)
+    monkeypatch.setattr("nestmap.views.explore.names._MAX_FILE_BYTES", 300)
     with pytest.raises(ValueError, match="would grow beyond 300 bytes"):
         saved.set(0, 2, "b" * 300)
     assert saved.read() == {0: {1: "a"}}

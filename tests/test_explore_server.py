@@ -33,18 +33,13 @@ from serving import (
 )  # fixtures
 
 from nestmap import ModelFileError
-from nestmap.views.explore import (
-    Explorer,
-    SavedNames,
-    Server,
-    Store,
-    explore,
-    export,
-    write_site,
-    write_store,
-)
-from nestmap.views.explore.bundle import Page
-from nestmap.views.explore.server import is_loopback
+from nestmap.views.explore.asked import is_loopback
+from nestmap.views.explore.bundle import Page, write_site
+from nestmap.views.explore.explorer import Explorer, explore, export
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 # -- what it serves
 # -----------------------------------------------------------------------------------------------
@@ -130,7 +125,7 @@ def test_search(server: Server) -> None:
 
 
 def test_rows_without_names_are_found_by_number(tmp_path: Path) -> None:
-    store = Store(write_store(tmp_path / "s", fitted()))
+    store = MapStore(write_store(tmp_path / "s", fitted()))
     assert store.search("17", 9)["hits"][0][1] == "row 17" and store.search("x", 9)["total"] == 0
     assert store.search(str(N), 9)["total"] == 0
 
@@ -183,7 +178,7 @@ PARTS = (
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PARTS)))
 def test_names_of_files_lead_nowhere_else(original: Path, parts: list[str]) -> None:
-    path = Store(original).path("".join(parts))
+    path = MapStore(original).path("".join(parts))
     assert path is None or (path.resolve().is_relative_to(original.resolve()) and path.is_file())
 
 
@@ -365,7 +360,7 @@ def test_posts_elsewhere_are_refused(server: Server) -> None:
 
 
 def test_other_hosts_need_the_token(store: Path) -> None:
-    server = Server(Store(store, SavedNames()), "0.0.0.0")
+    server = Server(MapStore(store, SavedNames()), "0.0.0.0")
     server.start()
     try:
         token = str(server.token)
@@ -398,7 +393,7 @@ def test_loopback() -> None:
 
 def test_damaged_stores(store: Path) -> None:
     with pytest.raises(ModelFileError, match=r"meta.json is missing"):
-        Store(store.parent)
+        MapStore(store.parent)
     good = (store / "meta.json.gz").read_bytes()
     for data, message in (
         (b"", "cut off"), (good[:-9], "cut off"), (b"no gzip", "damaged"), (gzip.compress(b"[]"), "no store"),
@@ -408,7 +403,7 @@ def test_damaged_stores(store: Path) -> None:
     ):  # fmt: skip
         (store / "meta.json.gz").write_bytes(data)
         with pytest.raises(ModelFileError, match=message):
-            Store(store)
+            MapStore(store)
 
 
 def test_files_damaged_while_it_runs(server: Server, store: Path) -> None:
@@ -487,16 +482,16 @@ def test_a_store_that_changes_in_the_middle_of_an_answer(
     server: Server, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read may be of either: it is not sent."""
-    original = Store.packed
+    original = MapStore.packed
 
-    def replaced_meanwhile(self: Store, name: str) -> bytes | None:
+    def replaced_meanwhile(self: MapStore, name: str) -> bytes | None:
         found = original(self, name)
         os.rename(store, store.with_name("old"))
         return found
 
-    monkeypatch.setattr(Store, "packed", replaced_meanwhile)
+    monkeypatch.setattr(MapStore, "packed", replaced_meanwhile)
     assert ask(server, f"/data/m0/rows/0.bin?v={server.store.id}")[0] == 409
-    monkeypatch.setattr(Store, "packed", original)
+    monkeypatch.setattr(MapStore, "packed", original)
     assert ask(server, "/data/m0/rows/0.bin")[0] == 409  # there is none now
     os.rename(store.with_name("old"), store)
     assert ask(server, f"/data/m0/rows/0.bin?v={server.store.id}")[0] == 200
@@ -604,18 +599,18 @@ def test_a_store_that_is_built_again_during_an_export(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files of two versions make no page."""
-    opened, original = Store(store), Store.packed
+    opened, original = MapStore(store), MapStore.packed
 
-    def replaced_meanwhile(self: Store, name: str) -> bytes | None:
-        monkeypatch.setattr(Store, "packed", original)
+    def replaced_meanwhile(self: MapStore, name: str) -> bytes | None:
+        monkeypatch.setattr(MapStore, "packed", original)
         write_store(store, fitted(), names=["other"] * N, metadata={"third": np.arange(N) % 3})
         return original(self, name)
 
-    monkeypatch.setattr(Store, "packed", replaced_meanwhile)
+    monkeypatch.setattr(MapStore, "packed", replaced_meanwhile)
     with pytest.raises(ModelFileError, match="was built again meanwhile"):
         write_site(tmp_path / "site", opened)
     assert not (tmp_path / "site").exists()
-    assert write_site(tmp_path / "site", Store(store)).is_dir()
+    assert write_site(tmp_path / "site", MapStore(store)).is_dir()
 
 
 def test_a_page_that_was_not_built_is_named(

@@ -21,10 +21,12 @@ from nestmap import HNNE
 from nestmap.core.progress import Progress
 from nestmap.method.hierarchy.tree import Hierarchy, Level
 from nestmap.method.hierarchy.typical import find_extremes, find_typical
-from nestmap.views.explore import Store, write_store
+from nestmap.method.neighbors.metric import EUCLIDEAN
 from nestmap.views.explore.content import as_cells, check_content
+from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.order import ROWS, TreeOrder
 from nestmap.views.explore.panels import count_some, feature_columns, named_levels
+from nestmap.views.explore.store import write_store
 from nestmap.views.explore.trust import measure_trust
 
 N = 600
@@ -323,7 +325,7 @@ def test_regions_of_another_tree_are_not_ours(tmp_path: Path) -> None:
 def test_another_value_in_any_file_gives_another_store(tmp_path: Path) -> None:
     names = [f"no {i}" for i in range(N)]
     stores = [
-        Store(write_store(tmp_path / str(i), fitted(), names=given))
+        MapStore(write_store(tmp_path / str(i), fitted(), names=given))
         for i, given in enumerate((names, names, [*names[:-1], "other"]))
     ]
     assert stores[0].id == stores[1].id != stores[2].id
@@ -363,7 +365,7 @@ def random_tree(rng: np.random.Generator, n_rows: int, n_levels: int) -> Hierarc
         rng.shuffle(members)
         below = np.bincount(members, below, n).astype(np.int64)
         levels.append(Level(np.zeros((n, 1)), below, members, 1.0, 1.0))
-    return Hierarchy(tuple(levels), "euclidean")
+    return Hierarchy(tuple(levels), EUCLIDEAN)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 400), st.integers(1, 6), st.integers(1, 40))
@@ -501,7 +503,7 @@ def test_hostile_values_become_short_texts(tmp_path: Path) -> None:
     for k in files.meta["named_levels"]:
         assert max(map(len, files.json(f"names/{k}.json"))) <= 60
     assert all(len(column["name"]) <= 100 for column in files.meta["columns"])
-    Store(files.folder)
+    MapStore(files.folder)
 
 
 def test_texts_without_words_name_nothing(tmp_path: Path) -> None:
@@ -512,7 +514,7 @@ def test_texts_without_words_name_nothing(tmp_path: Path) -> None:
 def test_words_of_very_many_texts_are_counted_in_some_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("nestmap.views.explore.panels._MOST_COUNTED", 3)
+    monkeypatch.setattr("nestmap.views.explore.panels._MAX_TEXTS_COUNTED", 3)
     counted = count_some([f"word{i}" for i in range(9)], Progress(0))
     assert (
         counted is not None

@@ -11,7 +11,7 @@ import pytest
 from conftest import digits
 from scipy import sparse
 
-from nestmap import FINCH, HNNE, ProgressEvent
+from nestmap import FINCH, HNNE, Descent, ProgressEvent
 from nestmap.core.input import memory
 from nestmap.method.neighbors import choice
 from nestmap.method.neighbors.effort import TABLE
@@ -95,12 +95,16 @@ class TestRelayoutRows:
     def test_any_form_of_the_training_rows(self) -> None:
         frame = pd.DataFrame(digits()[:200], columns=[f"pixel{i}" for i in range(64)])
         model = HNNE().fit(frame)
-        expected = model.relayout(radius=0.2).embedding_
+        expected = model.relayout(layout=Descent(radius=0.2)).embedding_
         for rows in (frame, frame.astype(np.float64)):
-            np.testing.assert_array_equal(model.relayout(rows, radius=0.2).embedding_, expected)
+            np.testing.assert_array_equal(
+                model.relayout(rows, layout=Descent(radius=0.2)).embedding_, expected
+            )
         plain = HNNE().fit(digits()[:200])
         for rows in (digits()[:200].tolist(), sparse.csr_matrix(digits()[:200])):
-            np.testing.assert_array_equal(plain.relayout(rows, radius=0.2).embedding_, expected)
+            np.testing.assert_array_equal(
+                plain.relayout(rows, layout=Descent(radius=0.2)).embedding_, expected
+            )
 
     def test_other_rows_are_refused(self) -> None:
         model = HNNE().fit(digits()[:200])
@@ -111,7 +115,7 @@ class TestRelayoutRows:
     def test_callback(self) -> None:
         stages: list[str] = []
         HNNE().fit(digits()[:200]).relayout(
-            radius=0.2, callback=lambda event: stages.append(event.stage)
+            layout=Descent(radius=0.2), callback=lambda event: stages.append(event.stage)
         )
         assert "preliminary embedding" in stages
 
@@ -189,7 +193,7 @@ class TestFinch:
 
 
 def test_a_bad_value_in_a_later_block_is_named_by_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.core.input.training._BLOCK", 64 * 100)
+    monkeypatch.setattr("nestmap.core.input.training._VALUES_PER_READ", 64 * 100)
     X = digits().copy()
     model = HNNE().fit(X)
     X[1234, 5] = np.nan

@@ -19,9 +19,11 @@ from nestmap.core.progress import Progress
 from nestmap.method.layout.islands import lay, schedule
 from nestmap.method.layout.islands.schedule import SCHEDULE
 from nestmap.method.neighbors import neighbor_graph
+from nestmap.method.neighbors.metric import EUCLIDEAN, known_metric
 from nestmap.model import costs as _costs
 from nestmap.model import fitted, plan
 from nestmap.model.costs import Graphs, Job, expected_share, faster_ways, predict_costs
+from tools.flat import make_hnne
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}
 STAGES = [
@@ -100,7 +102,7 @@ def test_stages_of_a_fit_are_all_predicted() -> None:
         {"neighbors": lists, **paper},
     ):
         events: list[ProgressEvent] = []
-        model = HNNE(callback=events.append, **options).fit(digits())
+        model = make_hnne(callback=events.append, **options).fit(digits())
         kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
         predicted = [*model.plan(digits()).stage_seconds]
         assert kinds == predicted, options
@@ -126,28 +128,34 @@ def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> No
         {"layout": "descent"},
     ):
         events: list[ProgressEvent] = []
-        model = HNNE(callback=events.append, **options).fit(digits())  # type: ignore[arg-type]
+        model = make_hnne(callback=events.append, **options).fit(digits())  # type: ignore[arg-type]
         kinds = [*dict.fromkeys(kind_of(event.stage) for event in events)]
         assert kinds == [*model.plan(digits()).stage_seconds], options
 
 
 def test_graphs_that_a_fit_searches() -> None:
     few, many = 100_000, 100_001
-    assert Graphs.of(few, "cosine", "graph", False, "rows") == Graphs(
+    assert Graphs.of(few, known_metric("cosine"), "graph", False, "rows") == Graphs(
         "rows", ""
     )  # the forces take that of the tree
-    assert Graphs.of(many, "cosine", "graph", False, "leaves") == Graphs("nodes", "")
-    assert Graphs.of(many, "cosine", "graph", False, "rows") == Graphs("nodes", "rows")
-    assert Graphs.of(few, "cosine", "graph", True, "rows") == Graphs("", "rows")
-    assert Graphs.of(few, "cosine", "graph", True, None) == Graphs("", "")
-    assert Graphs.of(many, "cosine", "first_neighbors", False, "leaves") == Graphs("", "nodes")
-    assert Graphs.of(few, "chebyshev", "graph", False, "rows") == Graphs("rows", "rows")
-    assert Graphs.of(many, "precomputed", "graph", False, None) == Graphs("rows", "")
+    assert Graphs.of(many, known_metric("cosine"), "graph", False, "leaves") == Graphs("nodes", "")
+    assert Graphs.of(many, known_metric("cosine"), "graph", False, "rows") == Graphs(
+        "nodes", "rows"
+    )
+    assert Graphs.of(few, known_metric("cosine"), "graph", True, "rows") == Graphs("", "rows")
+    assert Graphs.of(few, known_metric("cosine"), "graph", True, None) == Graphs("", "")
+    assert Graphs.of(many, known_metric("cosine"), "first_neighbors", False, "leaves") == Graphs(
+        "", "nodes"
+    )
+    assert Graphs.of(few, known_metric("chebyshev"), "graph", False, "rows") == Graphs(
+        "rows", "rows"
+    )
+    assert Graphs.of(many, known_metric("precomputed"), "graph", False, None) == Graphs("rows", "")
 
 
 def test_graphs_take_memory_and_time() -> None:
     def of(n: int, **options: Any) -> Any:
-        return HNNE(n_jobs=1, max_memory="20GB", **options).plan(
+        return make_hnne(n_jobs=1, max_memory="20GB", **options).plan(
             np.zeros((n, 50), dtype=np.float32)
         )
 
@@ -226,10 +234,10 @@ def test_a_trial_tells_easy_rows_from_hard_ones() -> None:
     rng = np.random.default_rng(0)
     easy = np.repeat(rng.normal(size=(50, 10)) * 100, 800, axis=0) + rng.normal(size=(40_000, 10))
     hard = rng.normal(size=(40_000, 60))
-    shares = [expected_share(X.astype(np.float32), "euclidean", len(X)) for X in (easy, hard)]
-    assert shares[0] < 0.3 < shares[1] and expected_share(hard, max, len(hard)) == 1.0
+    shares = [expected_share(X.astype(np.float32), EUCLIDEAN, len(X)) for X in (easy, hard)]
+    assert shares[0] < 0.3 < shares[1] and expected_share(hard, known_metric(max), len(hard)) == 1.0
     asked = expected_share(
-        hard, "euclidean", len(hard), predicted=8e8
+        hard, EUCLIDEAN, len(hard), predicted=8e8
     )  # all pairs of the 500 rows of a trial
     assert asked == pytest.approx(80**-0.6)
 

@@ -40,7 +40,6 @@ PLAIN = {
     "neighbors": "auto",
     "n_jobs": 1,
     "preliminary": "pca_centroids",
-    "standardize": False,
 }
 
 

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 import nestmap
-from nestmap import FINCH, HNNE, build_hierarchy, first_neighbors
+from nestmap import FINCH, HNNE, Descent, build_hierarchy, first_neighbors
 from nestmap.method.neighbors import given_neighbors
 
 X = digits()[:300] + np.random.default_rng(0).normal(0, 0.01, (300, 64)).astype(
@@ -79,7 +79,8 @@ def test_each_form_gives_the_same_map(form: str, hierarchy: str) -> None:
         np.testing.assert_array_equal(model.labels(k), expected.labels(k))
     np.testing.assert_array_equal(model.embedding_, expected.embedding_)
     np.testing.assert_array_equal(
-        model.relayout(radius=0.2).embedding_, expected.relayout(radius=0.2).embedding_
+        model.relayout(layout=Descent(radius=0.2)).embedding_,
+        expected.relayout(layout=Descent(radius=0.2)).embedding_,
     )
 
 
@@ -91,7 +92,7 @@ def test_the_tree_is_that_of_the_lists() -> None:
     strange = np.column_stack([TRUE, strange])
     model = HNNE(neighbors=strange).fit(X)
     assert adjusted_mutual_info_score(model.labels_, fitted("graph").labels_) < 0.5
-    assert nestmap.views.metrics.trustworthiness(X, model.embedding_) > 0.9
+    assert nestmap.metrics.trustworthiness(X, model.embedding_) > 0.9
 
 
 @pytest.mark.parametrize("form", ["lists", "pair", "csr"])

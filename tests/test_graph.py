@@ -15,12 +15,13 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 import nestmap
-from nestmap import HNNE, RecallWarning
+from nestmap import HNNE, Communities, RecallWarning
 from nestmap.core.points.duplicates import hash_points
 from nestmap.method.neighbors import NeighborGraph, neighbor_graph, sampled
 from nestmap.method.neighbors.effort import TABLE
 from nestmap.method.neighbors.graph import _with_copies
 from nestmap.method.neighbors.item_graph import find_row_graph, with_nearest
+from nestmap.method.neighbors.metric import known_metric
 
 
 def mixture(n: int, d: int, seed: int = 0, groups: int = 20) -> np.ndarray:
@@ -71,6 +72,15 @@ def test_descent_reaches_its_target(metric: str, build: str) -> None:
     reached = recall(graph, truth_of_the_mixture(metric))
     assert reached > 0.88 and abs(graph.report.recall - reached) < 0.06
     assert graph.report.exact == (build == "off")
+
+
+@pytest.mark.parametrize("n, said", [(4096, False), (4097, True)])
+def test_an_exact_graph_for_want_of_kernels_says_so(n: int, said: bool) -> None:
+    """Kernels would look for the neighbours of more rows approximately."""
+    X = mixture(n, 3)
+    with using("off"):
+        report = Communities().fit(X).hierarchy_.reports[-1]
+    assert report.exact and ("clusters that come from them, may be others" in report.note) == said
 
 
 def test_a_higher_target_finds_more() -> None:
@@ -197,10 +207,11 @@ def test_bad_options() -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
 def test_the_graph_of_a_fit_gets_the_first_neighbours_that_it_missed(metric: str) -> None:
+    known = known_metric(metric)
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 8))
     X = np.concatenate([X, X[:5]])  # equal rows are one item
-    truth = find_row_graph(X, metric, hash_points(X, 1), 1)
+    truth = find_row_graph(X, known, hash_points(X, 1), 1)
     assert truth is not None and truth.rows is not None
     spoilt = replace(truth, report=replace(truth.report, exact=False))
     some = np.arange(0, 60, 3)
@@ -209,13 +220,13 @@ def test_the_graph_of_a_fit_gets_the_first_neighbours_that_it_missed(metric: str
         truth.distances[some, 1:].copy(),
     )
     nearest = np.arange(65)
-    nearest[:60] = find_row_graph(X[:60], metric, hash_points(X[:60], 1), 1).ids[:, 0]  # type: ignore[union-attr]
-    found = with_nearest(spoilt, nearest, X, metric, 1)
-    expected = find_row_graph(X, metric, hash_points(X, 1), 1)
+    nearest[:60] = find_row_graph(X[:60], known, hash_points(X[:60], 1), 1).ids[:, 0]  # type: ignore[union-attr]
+    found = with_nearest(spoilt, nearest, X, known, 1)
+    expected = find_row_graph(X, known, hash_points(X, 1), 1)
     assert expected is not None
     np.testing.assert_array_equal(found.ids[:, :-1], expected.ids[:, :-1])
     np.testing.assert_allclose(found.distances[:, :-1], expected.distances[:, :-1], rtol=1e-6)
-    assert with_nearest(truth, nearest, X, metric, 1) is truth  # it is exact
+    assert with_nearest(truth, nearest, X, known, 1) is truth  # it is exact
 
 
 def test_a_fit_has_all_first_neighbours_in_its_graph() -> None:

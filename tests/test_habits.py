@@ -12,7 +12,7 @@ import pytest
 from conftest import digits
 from sklearn.base import clone
 
-from nestmap import FINCH, HNNE, FarRowsWarning, first_neighbors
+from nestmap import FINCH, HNNE, Descent, FarRowsWarning, first_neighbors
 from nestmap.core.habits import INSTEAD
 
 X, NEW = digits()[:400], digits()[400:500]
@@ -25,17 +25,23 @@ X, NEW = digits()[:400], digits()[400:500]
             {"n_neighbors": 15},
             "HNNE has no parameter n_neighbors: the hierarchy needs first neighbours only",
         ),
-        ({"min_dist": 0.1}, r"min_dist: tightness="),
+        ({"min_dist": 0.1}, r"min_dist: layout=Islands\(tightness="),
         ({"perplexity": 30}, "perplexity: .*first neighbours only"),
         ({"dim": 3}, "dim: n_components="),
         ({"ann_threshold": 9}, "ann_threshold: neighbors='auto'"),
         ({"n_iter": 9}, "n_iter: the islands"),
-        ({"init": "pca"}, "init: preliminary="),
+        ({"init": "pca"}, r"init: layout=Descent\(preliminary="),
         ({"learning_rate": 200, "n_epochs": 9}, "learning_rate, n_epochs: the islands"),
         ({"precomputed_knn": 1}, r"\(n, k\) array"),
         ({"target_metric": "l2"}, "labels are used for nothing"),
-        ({"min_dist": 0.1, "perplexity": 5}, "min_dist: tightness=.*; perplexity: the hierarchy"),
+        (
+            {"min_dist": 0.1, "perplexity": 5},
+            r"min_dist: layout=Islands.*; perplexity: the hierarchy",
+        ),
         ({"metrc": "cosine"}, r"metrc \(did you mean 'metric'\?\)"),
+        ({"radius": 0.2}, r"radius: layout=Descent\(radius=…\)"),
+        ({"like": 0}, r"like: fit\(X, like=…\)"),
+        ({"standardize": True}, "standardize: .*StandardScaler"),
         ({"colour": 1}, "colour; it has n_components, metric"),
     ],
 )
@@ -53,7 +59,7 @@ def test_what_is_there_is_not_refused() -> None:
         FINCH(eps=0.5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="positional"):
         HNNE(2, "cosine")  # type: ignore[misc]
-    model = clone(HNNE(3, metric="cosine", random_state=4))
+    model = clone(HNNE(3, metric="cosine", layout=Descent(random_state=4)))
     assert (
         model.get_params()["metric"] == "cosine"
         and model.set_params(n_components=2).n_components == 2
@@ -80,7 +86,9 @@ def test_what_is_there_is_not_refused() -> None:
         ({"metric": "jacard"}, "did you mean 'jaccard'"),
         ({"layout": "iland"}, "did you mean 'islands'"),
         ({"neighbors": "aproximate"}, "did you mean 'approximate'"),
-        ({"arrangement": "xx"}, "not an option; use one of"),
+        ({"layout": Descent(arrangement="xx")}, "not an option; use one of"),
+        ({"layout": "isle"}, r"layout='isle' is not an option.*or settings such as Descent"),
+        ({"layout": Descent}, r"is not an option; use one of .*Descent\(radius=0.2\)"),
     ],
 )
 def test_typos(parameters: dict[str, object], said: str) -> None:

@@ -16,9 +16,10 @@ from fuzz.mutations import Container, paths_of
 from scipy.spatial.distance import cdist
 
 import nestmap
-from nestmap import HNNE, ModelFileError
+from nestmap import HNNE, Descent, ModelFileError
 from nestmap.method.layout.islands.coasts import trace_coasts
 from nestmap.model.files import container
+from tools.flat import make_hnne
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 
@@ -70,7 +71,7 @@ def test_deep_nesting_is_refused_wherever_it_is(deep: int, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "path", [("tree", "far_distance"), ("map", "radius"), ("parameters", "radius")], ids=str
+    "path", [("tree", "far_distance"), ("map", "radius"), ("parameters", "target_recall")], ids=str
 )
 @pytest.mark.parametrize(
     "number", [10**4000, -(10**400), 2**64, 1e999], ids=["4000 digits", "400", "2^64", "1e999"]
@@ -119,10 +120,12 @@ def test_half_a_character_in_the_text_of_the_document(tmp_path: Path) -> None:
         (("map", "coordinates"), None),
         (("parameters", "n_jobs"), "x"),
         (("parameters", "n_jobs"), 2**40),
-        (("parameters", "radius"), "wide"),
+        (("parameters", "layout"), {"settings": "descent", "parameters": {"radius": "wide"}}),
+        (("parameters", "layout"), {"settings": "descent", "parameters": {"inflate": 3}}),
+        (("parameters", "layout"), {"settings": "descent", "parameters": {"no_such": 3}}),
+        (("parameters", "layout"), {"settings": ["descent"]}),
         (("parameters", "n_components"), 2.0),
         (("parameters", "like"), "/etc/passwd"),
-        (("parameters", "inflate"), 3),
         (("parameters", "metric_params"), 1),
     ],
     ids=str,
@@ -219,11 +222,13 @@ def test_a_model_that_forgot_rows_of_distances_comes_back(tmp_path: Path) -> Non
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"detail": "leaves"}, {"arrangement": "global"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"detail": "leaves"}, {"layout": "descent", "arrangement": "global"}], ids=str
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::nestmap.FarRowsWarning")
 def test_rows_beyond_all_numbers_can_come(options: dict[str, Any]) -> None:
     """In the units of tiny rows, others are infinitely far away."""
-    model = HNNE(**options).fit(X * 1e-300)
+    model = make_hnne(**options).fit(X * 1e-300)
     more = model.extend(np.concatenate([X[:2], -X[2:4]]) * 1e60)
     assert np.isfinite(more.embedding_).all()
 
@@ -298,7 +303,7 @@ def test_errors_of_other_libraries_and_crashes_are_seen(monkeypatch: pytest.Monk
             run()
         return complaint(caught.value)
 
-    assert told(lambda: HNNE(radius=9).fit(X)) == ""
+    assert told(lambda: HNNE(layout=Descent(radius=9)).fit(X)) == ""
     assert "LinAlgError" in told(lambda: np.linalg.inv(np.zeros((2, 2))))
     assert "ValueError" in told(lambda: np.zeros(3).reshape(2))
     assert "IndexError" in told(lambda: [][0])

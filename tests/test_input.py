@@ -16,7 +16,7 @@ from scipy import sparse
 
 from nestmap import HNNE, first_neighbors, metrics
 from nestmap.core import threads as _parallel
-from nestmap.core.input.kinds import MOST_ROWS, check_exact, check_rows_kind, survives
+from nestmap.core.input.kinds import MAX_ROWS, check_exact, check_rows_kind, survives
 from nestmap.core.input.source import load_source, open_rows
 from nestmap.core.input.validate import as_rows, cast_rows, largest_value, work_dtype_of
 
@@ -340,7 +340,7 @@ def test_the_first_values_decide_before_the_rest_is_read() -> None:
 
 @anywhere
 def test_more_rows_than_can_be_numbered(use: Callable[[Any], Any]) -> None:
-    X = np.broadcast_to(np.zeros(1, np.uint8), (MOST_ROWS + 1, 64))
+    X = np.broadcast_to(np.zeros(1, np.uint8), (MAX_ROWS + 1, 64))
     with pytest.raises(
         ValueError, match=r"X has 2147483648 rows; at most 2147483647 .*fit a sample"
     ):
@@ -348,11 +348,11 @@ def test_more_rows_than_can_be_numbered(use: Callable[[Any], Any]) -> None:
 
 
 def test_more_rows_in_sources_and_cast_rows() -> None:
-    X = np.broadcast_to(np.zeros(1, np.uint8), (MOST_ROWS + 1, 2))
+    X = np.broadcast_to(np.zeros(1, np.uint8), (MAX_ROWS + 1, 2))
     for use in (cast_rows, lambda X: open_rows(Rows(X))):
         with pytest.raises(ValueError, match="2147483648 rows; at most 2147483647"):
             use(X)
-    check_rows_kind(X[:MOST_ROWS])
+    check_rows_kind(X[:MAX_ROWS])
 
 
 # --- beyond float32

@@ -19,9 +19,10 @@ import pytest
 import zarr
 from conftest import LIMIT, digits, fitted_digits, line_of
 
-from nestmap import HNNE, MemoryBudgetError, ProgressEvent
+from nestmap import HNNE, Descent, MemoryBudgetError, ProgressEvent
 from nestmap.core.input.memory import Budget, parse_size
 from nestmap.method.neighbors.choice import Search
+from nestmap.method.neighbors.metric import known_metric
 from nestmap.model.plan import Plan, plan_fit
 
 
@@ -107,7 +108,7 @@ def test_large_batches_of_new_rows_go_in_blocks(
 ) -> None:
     new = digits() + np.float32(0.25)
     whole = reference.transform(new, return_distance=True)
-    monkeypatch.setattr("nestmap.core.input.training._BLOCK", 64 * 100)
+    monkeypatch.setattr("nestmap.core.input.training._VALUES_PER_READ", 64 * 100)
     parts = reference.transform(new, return_distance=True)
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_array_equal(whole[1], parts[1])
@@ -163,7 +164,7 @@ def test_what_a_free_memory_forbids_a_given_one_may_allow() -> None:
 
     def plan(budget: Budget) -> Plan:
         how = {"n_components": 2, "local": True, "given": False, "n_rows": 3_000_000}
-        return plan_fit(X, "cosine", Search("approximate"), budget=budget, **how)
+        return plan_fit(X, known_metric("cosine"), Search("approximate"), budget=budget, **how)
 
     assert plan(Budget(10**11, given=False)).columns == 256
     with pytest.raises(
@@ -278,6 +279,7 @@ def test_a_killed_fit_of_communities_goes_on(
         quick,
     )
     assert any(each.startswith("level 0") for each in stages) == (n_kept == 0)
+    assert any(each.startswith("neighbours of") for each in stages) == (stage == "neighbours of")
     paper = HNNE(work_dir=work, layout="descent", hierarchy="first_neighbors").fit(
         rows
     )  # from the same leaves
@@ -310,7 +312,7 @@ def test_other_data_and_other_parameters_are_refused(tmp_path: Path) -> None:
         HNNE(work_dir=tmp_path).fit(digits() + 1)
     with pytest.raises(ValueError, match=r"metric.*euclidean.*cosine"):
         HNNE(work_dir=tmp_path, metric="cosine").fit(digits())
-    HNNE(work_dir=tmp_path, n_components=3, radius=0.2, layout="descent").fit(
+    HNNE(work_dir=tmp_path, n_components=3, layout=Descent(radius=0.2)).fit(
         digits()
     )  # the same hierarchy
 

@@ -10,11 +10,11 @@ import pytest
 from conftest import digits
 from scipy.spatial.distance import cdist
 
-from nestmap import HNNE, build_hierarchy
+from nestmap import HNNE, Descent, build_hierarchy
 from nestmap.method.arrangement import GlobalArrangement, apply_maps
 from nestmap.method.arrangement.inflate import inflation_maps
 from nestmap.method.hierarchy.tree import Grouping
-from nestmap.method.layout import Descent, Layout, audit_layout, descend, descent
+from nestmap.method.layout import DescentLayout, Layout, audit_layout, descend, descent
 from nestmap.method.layout.descent import Placement, neighbors_in_map
 from nestmap.method.preliminary import KINDS, make_preliminary
 
@@ -24,7 +24,7 @@ RNG = np.random.default_rng(2)
 @pytest.mark.parametrize("d", [1, 2, 3, 12])
 @pytest.mark.parametrize("kind", KINDS)
 def test_lemma_1(d: int, kind: str) -> None:
-    model = HNNE(d, layout="descent", radius=0.2, preliminary=kind, random_state=0).fit(digits())
+    model = HNNE(d, layout=Descent(radius=0.2, preliminary=kind, random_state=0)).fit(digits())
     audit = model.audit()
     assert audit.ok and bool(audit)
     assert all(level.n_crossing == 0 and level.worst <= 1 + 1e-9 for level in audit.levels)
@@ -32,11 +32,11 @@ def test_lemma_1(d: int, kind: str) -> None:
 
 
 def test_audit_tells_when_the_guarantee_is_given_up() -> None:
-    model = HNNE(layout="descent", radius=0.5).fit(digits())
+    model = HNNE(layout=Descent(radius=0.5)).fit(digits())
     audit = model.audit()
     assert not audit.ok
     assert "is violated" in str(audit) and "level 0" in str(audit)
-    right = model.relayout(radius=0.2)
+    right = model.relayout(layout=Descent(radius=0.2))
     assert right.audit().ok
     positions = right.embedding_.copy()
     positions[3] += 1e3
@@ -46,7 +46,7 @@ def test_audit_tells_when_the_guarantee_is_given_up() -> None:
 
 def test_nearest_neighbours_in_the_map_stay_in_the_cluster() -> None:
     """What Lemma 1 is for: at radius 0.2 the nearest point in the map is of the same leaf."""
-    model = HNNE(layout="descent", radius=0.2).fit(
+    model = HNNE(layout=Descent(radius=0.2)).fit(
         digits() + RNG.normal(scale=1e-3, size=digits().shape)
     )
     D = cdist(model.embedding_, model.embedding_)
@@ -56,7 +56,7 @@ def test_nearest_neighbours_in_the_map_stay_in_the_cluster() -> None:
 
 
 def test_members_fill_their_ball_exactly() -> None:
-    model = HNNE(layout="descent", radius=0.3).fit(digits())
+    model = HNNE(layout=Descent(radius=0.3)).fit(digits())
     place = model.layout_.placements[0]
     leaf = model.hierarchy_.labels(0)
     away = np.linalg.norm(model.embedding_ - place.anchors[leaf], axis=1)
@@ -121,7 +121,7 @@ def test_equal_centroids_do_not_swallow_what_is_below() -> None:
     far = RNG.normal(size=(30, 2)) + 500
     X = np.vstack([*rings, far])
     for d in (1, 2):
-        model = HNNE(d, layout="descent", radius=0.2).fit(X)
+        model = HNNE(d, layout=Descent(radius=0.2)).fit(X)
         assert len(np.unique(model.embedding_, axis=0)) > (0.9 if d == 2 else 0.3) * len(X)
         assert np.isfinite(model.embedding_).all()
         assert model.audit().ok
@@ -177,7 +177,7 @@ def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -
     audit = str(model.audit())
     for name in ("_QUERIES", "_PIECE"):
         monkeypatch.setattr(descent, name, 37)
-    monkeypatch.setattr("nestmap.method.layout.audit._QUERIES", 37)
+    monkeypatch.setattr("nestmap.method.layout.audit._ROWS_PER_QUERY", 37)
     for found, expected in zip(neighbors_in_map(anchors, 2), (nearest, around), strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(HNNE(layout="descent").fit_transform(digits()), positions)
@@ -185,7 +185,7 @@ def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_audit_counts_rows_that_are_nearer_to_another_anchor() -> None:
-    model = HNNE(layout="descent", radius=0.5).fit(digits())
+    model = HNNE(layout=Descent(radius=0.5)).fit(digits())
     rng = np.random.default_rng(1)
     positions = model.embedding_ + rng.normal(size=(1797, 2)) * np.ptp(model.embedding_) / 50
     audit = audit_layout(model.hierarchy_, replace(model.layout_, positions=positions))
@@ -219,7 +219,7 @@ def test_layouts_cannot_be_changed_in_place() -> None:
 
 def test_a_layout_is_a_descent_or_a_mosaic() -> None:
     model = HNNE(layout="descent").fit(digits()[:100])
-    assert isinstance(model.layout_, Descent) and isinstance(model.layout_, Layout)
+    assert isinstance(model.layout_, DescentLayout) and isinstance(model.layout_, Layout)
     assert isinstance(model.relayout(layout="mosaic").layout_, Layout)
 
 
@@ -229,10 +229,8 @@ def test_new_rows_of_one_column_follow_their_frames() -> None:
     for seed in range(4):
         model = HNNE(
             1,
-            layout="descent",
+            layout=Descent(preliminary="random_projection", random_state=seed),
             new_points="neighbor",
-            preliminary="random_projection",
-            random_state=seed,
         ).fit(X)
         placed = model.transform(X * (1 + 1e-7))
         np.testing.assert_allclose(placed, model.embedding_, atol=1e-5 * np.ptp(model.embedding_))
@@ -245,11 +243,9 @@ def test_a_map_of_one_leaf_is_as_large_as_its_preliminary_embedding(kind: str) -
     for factor in (1e-30, 1.0, 3.0, 1e30):
         for arrangement in ("local", "global"):
             model = HNNE(
-                layout="descent",
-                preliminary=kind,
-                arrangement=arrangement,
-                random_state=0,
-                inflate=False,
+                layout=Descent(
+                    preliminary=kind, arrangement=arrangement, random_state=0, inflate=False
+                )
             ).fit(X * factor)
             assert model.hierarchy_.level_sizes == (1,)
             pre = make_preliminary(X * factor, model.hierarchy_, 2, kind, seed=model._fitted.seed)

@@ -113,7 +113,7 @@ def test_sets_sparse_rows_and_matrices_have_a_summary() -> None:
 
 
 def test_the_order_of_the_rows_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "_SAMPLE", 50)  # of 401 leaves
+    monkeypatch.setattr(rule, "_SAMPLE_LEAVES", 50)  # of 401 leaves
     X = digits()
     order = RNG.permutation(len(X))
     one, other = build_hierarchy(X).summary(), build_hierarchy(X[order]).summary()

@@ -6,6 +6,7 @@ import pickle
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import nestmap
-from nestmap import HNNE
+from nestmap import HNNE, Descent, Islands, Mosaic
 from nestmap.method.hierarchy.merge import components, link_graph
 from nestmap.method.layout.islands.leaves import SHORT
 from nestmap.method.neighbors import first_neighbors
@@ -27,6 +28,7 @@ from nestmap.metrics import trustworthiness
 from nestmap.model.growth.links import join_or_found
 from nestmap.model.growth.rows import meet_rows
 from nestmap.model.growth.taken import TakenPlaces
+from tools.flat import make_hnne
 
 CLASSES = load_digits().target
 
@@ -273,7 +275,7 @@ class TestExtend:
             {"layout": "mosaic"},
             {"n_components": 3},
             {"detail": "leaves"},
-            {"arrangement": "global"},
+            {"layout": "descent", "arrangement": "global"},
             {"metric": "cosine"},
             {"new_points": "neighbor"},
             {"metric": "chebyshev"},
@@ -281,7 +283,7 @@ class TestExtend:
     )
     def test_every_kind_of_map_grows(self, parameters: dict[str, object]) -> None:
         X = digits()
-        model = HNNE(**parameters).fit(X[:300])  # type: ignore[arg-type]
+        model = make_hnne(**parameters).fit(X[:300])  # type: ignore[arg-type]
         more = model.extend(X[300:400])
         np.testing.assert_array_equal(more.embedding_[:300], model.embedding_)
         np.testing.assert_array_equal(more.transform(X[:400]), more.embedding_)
@@ -358,10 +360,12 @@ class TestForget:
                 np.unique(old, return_inverse=True)[1], fewer.hierarchy_.labels(k)
             )
 
-    @pytest.mark.parametrize("layout", ["descent", "mosaic", "islands"])
-    def test_all_layouts(self, layout: str) -> None:
+    @pytest.mark.parametrize(
+        "layout", [Descent(radius=0.2), Mosaic(), Islands(radius=0.2)], ids=str
+    )
+    def test_all_layouts(self, layout: Any) -> None:
         X = digits()[:300]
-        fewer = HNNE(layout=layout, radius=0.2).fit(X).forget(CLASSES[:300] == 3)
+        fewer = HNNE(layout=layout).fit(X).forget(CLASSES[:300] == 3)
         np.testing.assert_array_equal(fewer.transform(X[CLASSES[:300] != 3]), fewer.embedding_)
         assert fewer.audit()
 
@@ -398,7 +402,7 @@ def test_any_sequence_of_changes(
 ) -> None:
     rng = np.random.default_rng(seed)
     X = digits()[rng.permutation(1797)[:300]]
-    model, rows = HNNE(**parameters).fit(X[:120]), X[:120]  # type: ignore[arg-type]
+    model, rows = make_hnne(**parameters).fit(X[:120]), X[:120]  # type: ignore[arg-type]
     at = 120
     for step in steps:
         kept = model.embedding_
@@ -415,8 +419,11 @@ def test_any_sequence_of_changes(
         elif step == "pickle":
             model = pickle.loads(pickle.dumps(model))
         else:
-            like = HNNE(**parameters, like=model)  # type: ignore[arg-type]
-            model = like.fit(rows) if step == "like" else model.relayout(rows, tightness=1.5)
+            model = (
+                make_hnne(**parameters).fit(rows, like=model)  # type: ignore[arg-type]
+                if step == "like"
+                else model.relayout(rows, layout=Islands(tightness=1.5))
+            )
             kept = model.embedding_
         np.testing.assert_array_equal(model.embedding_[: len(kept)], kept)
         check_consistent(model, rows)
@@ -511,7 +518,7 @@ class TestDistortion:
 )
 def test_a_hundred_extensions_in_a_row(parameters: dict[str, object]) -> None:
     X = digits()[np.random.default_rng(0).permutation(1797)][:1400]
-    model = first = HNNE(**parameters).fit(X[:400])  # type: ignore[arg-type]
+    model = first = make_hnne(**parameters).fit(X[:400])  # type: ignore[arg-type]
     for at in range(400, 1400, 10):
         before, model = model, model.extend(X[at : at + 10])
         np.testing.assert_array_equal(model.embedding_[:at], before.embedding_)

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_mutual_info_score
 
-from nestmap import FINCH, HNNE, build_hierarchy
+from nestmap import FINCH, HNNE, Descent, build_hierarchy
 from nestmap.method.preliminary import mds
 from nestmap.method.preliminary.mds import fit_landmarks, seen_in
 from nestmap.method.run import Run
@@ -26,7 +26,7 @@ RNG = np.random.default_rng(4)
 
 @pytest.fixture
 def few_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mds, "MOST_LANDMARKS", 60)
+    monkeypatch.setattr(mds, "MAX_LANDMARKS", 60)
 
 
 def test_euclidean_distances_come_back() -> None:
@@ -85,7 +85,9 @@ def test_a_map_from_distances_alone(layout: str) -> None:
     D = cdist(X, X)
     model = HNNE(metric="precomputed", layout=layout).fit(D)
     assert trustworthiness(X, model.embedding_) > 0.98
-    assert layout == "mosaic" or HNNE(metric="precomputed", radius=0.2).fit(D).audit()
+    assert (
+        layout == "mosaic" or HNNE(metric="precomputed", layout=Descent(radius=0.2)).fit(D).audit()
+    )
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.transform(D[:50]), model.embedding_[:50])
     assert (

@@ -239,14 +239,18 @@ def test_communities_with_noise(n_clusters: int | None, tmp_path: Path) -> None:
 
 
 def test_in_the_place_of_hdbscan() -> None:
-    """What BERTopic asks of its `hdbscan_model`: fit, labels_ with -1 for what has no topic, and
-    predict.
-    """
+    """What BERTopic 0.17 asks of its `hdbscan_model`, in this order; it was run once by hand."""
     asked: Any = Communities(noise=0.6)
-    asked.fit(digits()[:1500])
+    asked.fit(digits()[:1500], y=None)
     topics = asked.labels_.tolist()
+    assert all(type(topic) is int for topic in topics)
     assert {*topics} == {-1, *range(max(topics) + 1)}
-    assert {*asked.predict(digits()[1500:]).tolist()} <= {*topics} - {-1}
+    assert not hasattr(asked, "probabilities_") and not hasattr(asked, "partial_fit")
+    again = pickle.loads(pickle.dumps(asked))  # a saved model of topics
+    for model in (asked, again):
+        assert {*model.predict(digits()[1500:]).tolist()} <= {*topics} - {-1}
+    guided = Communities(noise=0.6).fit(digits()[:1500], y=np.arange(1500) % 3 - 1)
+    np.testing.assert_array_equal(guided.labels_, asked.labels_)  # y counts for nothing
     np.testing.assert_array_equal(
         Communities(noise=0.6).fit_predict(digits()[:1500]), asked.labels_
     )
@@ -395,7 +399,7 @@ def test_maps_like_older_ones_keep_them(of_nodes: bool, monkeypatch: Any) -> Non
     order = RNG.permutation(600)
     old = HNNE(layout="descent").fit(digits()[order])
     fresh = HNNE(layout="descent").fit(digits()[:600]).hierarchy_
-    other = HNNE(layout="descent", like=old).fit(digits()[:600]).hierarchy_
+    other = HNNE(layout="descent").fit(digits()[:600], like=old).hierarchy_
     np.testing.assert_array_equal(columns(other), columns(fresh))
     np.testing.assert_array_equal(columns(other, order), columns(old.hierarchy_))
     for level in range(fresh.n_levels):

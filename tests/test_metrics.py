@@ -80,10 +80,10 @@ def test_scan_is_brute_force(backend, dtype, columns):
 
 
 def test_scan_over_many_blocks_batches_and_crowds(monkeypatch):
-    monkeypatch.setattr("nestmap.method.neighbors.scan._BATCH", 64)
-    monkeypatch.setattr("nestmap.method.neighbors.scan._BLOCK", 50)
-    monkeypatch.setattr("nestmap.method.neighbors.scan._SAMPLE", 20)
-    monkeypatch.setattr("nestmap.method.neighbors.scan._CROWD", 10)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._SCANNED_ROWS", 64)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._BLOCK_ROWS", 50)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._SAMPLE_ROWS", 20)
+    monkeypatch.setattr("nestmap.method.neighbors.scan._MAX_NEAR_PER_BLOCK", 10)
     X = digits()[:400].copy()
     X[100:160] = X[0]  # a crowd: more equal rows than a block is willing to pass on
     rows = np.arange(400)
@@ -293,7 +293,8 @@ def test_centroid_triplets_under_cosine_use_rows_of_length_one(data):
 
 
 def test_random_triplets_are_of_three_rows_and_estimate_the_share(data):
-    a, b, c = _random_triplets(4, 5000, np.random.RandomState(0))
+    some = _random_triplets(4, 5000, np.random.RandomState(0))
+    a, b, c = some.a, some.b, some.c
     assert ((a != b) & (b != c) & (a != c)).all()
     assert len(set(zip(a, b, c, strict=True))) == 24
     X, Y, _ = data

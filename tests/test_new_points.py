@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier
 
-from nestmap import HNNE
+from nestmap import HNNE, Descent
 from nestmap.method.placement import RULES
 from nestmap.method.preliminary import KINDS
 
@@ -22,7 +22,7 @@ GIVEN = TRAIN[:, [20, 43, 28]].astype(np.float64) + np.linspace(0, 1, 1500)[:, N
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_preliminary_embedding_and_dimension(rule: str, d: int, kind: str) -> None:
     model = HNNE(
-        d, layout="descent", preliminary=kind, new_points=rule, radius=0.2, random_state=1
+        d, layout=Descent(preliminary=kind, radius=0.2, random_state=1), new_points=rule
     ).fit(TRAIN)
     np.testing.assert_array_equal(model.transform(TRAIN), model.embedding_)
     Y = model.transform(NEW)
@@ -38,7 +38,7 @@ def test_every_preliminary_embedding_and_dimension(rule: str, d: int, kind: str)
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_given_coordinates(d: int) -> None:
-    model = HNNE(d, preliminary=GIVEN[:, :d]).fit(TRAIN)
+    model = HNNE(d, layout=Descent(preliminary=GIVEN[:, :d])).fit(TRAIN)
     np.testing.assert_array_equal(model.transform(TRAIN), model.embedding_)
     assert np.isfinite(model.transform(NEW)).all()
 

@@ -12,7 +12,7 @@ import pytest
 from conftest import digits
 from sklearn import config_context
 
-from nestmap import FINCH, HNNE, build_hierarchy
+from nestmap import FINCH, HNNE, Descent, build_hierarchy
 from nestmap.views.plots.notebook import draw_svg
 
 
@@ -36,7 +36,10 @@ def test_a_fitted_model_shows_map_levels_and_report() -> None:
 
 
 def test_before_the_fit_parameters_are_shown() -> None:
-    assert "HNNE" in HNNE(radius=0.2)._repr_html_() and "base64,iVBOR" not in HNNE()._repr_html_()
+    assert (
+        "HNNE" in HNNE(layout=Descent(radius=0.2))._repr_html_()
+        and "base64,iVBOR" not in HNNE()._repr_html_()
+    )
 
 
 def test_without_matplotlib_the_map_is_drawn_as_dots(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +64,7 @@ def test_maps_in_other_dimensions_show_their_levels() -> None:
 
 def test_no_repr_is_longer_than_a_screen() -> None:
     X = digits()[:200]
-    model = HNNE(neighbors=np.roll(np.arange(200), 1), preliminary=X[:, 2:4]).fit(X)
+    model = HNNE(neighbors=np.roll(np.arange(200), 1), layout=Descent(preliminary=X[:, 2:4])).fit(X)
     tree, islands = model.hierarchy_, model.layout_
     mosaic, descent = (model.relayout(layout=name).layout_ for name in ("mosaic", "descent"))
     things = [

@@ -22,20 +22,23 @@ from nestmap.core.points.duplicates import hash_points
 from nestmap.core.threads import map_blocks
 from nestmap.method import neighbors as search_module
 from nestmap.method.hierarchy.medoids import find_medoids
+from nestmap.method.hierarchy.resume import identity
 from nestmap.method.hierarchy.tree import Grouping
 from nestmap.method.neighbors import (
-    accepts_sparse,
     blocked,
-    centroid_kind,
     check_metric,
     given_distances,
     given_neighbors,
+    known_metric,
 )
-from nestmap.method.neighbors.blocked import MedoidDistances
-from nestmap.method.neighbors.metric import BoundMetric, as_sets, metric_key, pairwise
+from nestmap.method.neighbors.metric import EUCLIDEAN
+from nestmap.method.neighbors.metric.library import LibraryMetric
+from nestmap.method.neighbors.metric.matrix import PRECOMPUTED, MedoidDistances
+from nestmap.method.neighbors.metric.sets import as_sets
+from nestmap.method.run import Run
 
 RNG = np.random.default_rng(3)
-CUBIC = BoundMetric("minkowski", {"p": 3})
+CUBIC = LibraryMetric("minkowski", {"p": 3})
 SETS = ("jaccard", "dice", "matching", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 
 
@@ -75,11 +78,9 @@ def test_other_metrics_and_callables(metric: object) -> None:
 @pytest.mark.parametrize("metric", ["chebyshev", "canberra", "sqeuclidean", "hamming", CUBIC])
 def test_distances_are_those_of_scikit_learn(metric: object, dtype: type) -> None:
     X = (3 * RNG.uniform(size=(30, 7))).astype(dtype)
-    name, params = (
-        (metric.name, metric.parameters) if isinstance(metric, BoundMetric) else (metric, {})
-    )
-    expected = pairwise_distances(X[:20], X, metric=name, **params)
-    np.testing.assert_array_equal(pairwise(X[:20], X, metric), expected)
+    known = known_metric(metric)
+    expected = pairwise_distances(X[:20], X, metric=known.name, **known.parameters)
+    np.testing.assert_array_equal(known.pairwise(X[:20], X), expected)
 
 
 class TestThreads:
@@ -96,7 +97,7 @@ class TestThreads:
             had.append(n_threads)
             return map_blocks(function, parts, n_threads, progress)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(blocked, "_BLOCK", 1000)
+        monkeypatch.setattr(blocked, "_DISTANCES_PER_BLOCK", 1000)
         monkeypatch.setattr(blocked, "map_blocks", map_and_tell)
         return had
 
@@ -110,14 +111,15 @@ class TestThreads:
         keys = hash_points(X.astype(np.float64), 1)
         shares: list[float] = []
         one, several = (
-            blocked.blocked_neighbors(X, metric, keys, n, shares.append) for n in (1, 3)
+            blocked.blocked_neighbors(X, known_metric(metric), keys, n, shares.append)
+            for n in (1, 3)
         )
         assert threads == [1, 3] and shares[-1] == 1
         for a, b in zip(one[1].query(X[:40], 1), several[1].query(X[:40], 3), strict=True):
             np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(one[0].ids, several[0].ids)
         np.testing.assert_array_equal(one[0].distances, several[0].distances)
-        np.testing.assert_array_equal(one[0].ids, nearest(pairwise(X, X, metric), X))
+        np.testing.assert_array_equal(one[0].ids, nearest(known_metric(metric).pairwise(X, X), X))
 
     def test_callables_stay_in_the_thread_of_the_caller(self, threads: list[int]) -> None:
         seen = set()
@@ -135,7 +137,7 @@ class TestThreads:
         X = RNG.uniform(size=(100, 3))
         X[70:] = np.nan
         with pytest.raises(ValueError, match=r"gives nan for rows .*; distances must be numbers"):
-            blocked.blocked_neighbors(X, "sqeuclidean", n_threads=3)
+            blocked.blocked_neighbors(X, known_metric("sqeuclidean"), n_threads=3)
 
 
 class TestSets:
@@ -143,19 +145,16 @@ class TestSets:
     def test_distances_are_those_of_scipy(self, metric: str) -> None:
         a, b = some_sets(40), some_sets(30)
         expected = cdist(a, b, "hamming" if metric == "matching" else metric)
-        np.testing.assert_allclose(pairwise(a, b, metric), expected, atol=1e-15)
-        np.testing.assert_array_equal(
-            pairwise(
-                sparse.csr_matrix(a.astype(float)), sparse.csr_matrix(b.astype(float)), metric
-            ),
-            pairwise(a, b, metric),
-        )
+        known = known_metric(metric)
+        np.testing.assert_allclose(known.pairwise(a, b), expected, atol=1e-15)
+        sparse_a, sparse_b = (sparse.csr_matrix(rows.astype(float)) for rows in (a, b))
+        np.testing.assert_array_equal(known.pairwise(sparse_a, sparse_b), known.pairwise(a, b))
 
     @pytest.mark.parametrize("metric", SETS)
     @pytest.mark.parametrize("is_sparse", [False, True])
     def test_first_neighbours(self, metric: str, is_sparse: bool) -> None:
         X = some_sets(80)
-        D = pairwise(X, X, metric)
+        D = known_metric(metric).pairwise(X, X)
         found = first_neighbors(sparse.csr_matrix(X.astype(np.float32)) if is_sparse else X, metric)
         np.testing.assert_array_equal(found.ids, nearest(D, X))
         np.testing.assert_array_equal(found.distances, D[np.arange(len(X)), found.ids])
@@ -220,11 +219,12 @@ class TestSets:
 class TestSparse:
     def test_which_metrics_take_it(self) -> None:
         assert all(
-            accepts_sparse(m)
+            known_metric(m).accepts_sparse
             for m in ("euclidean", "l2", "cosine", "manhattan", "cityblock", "hellinger", *SETS)
         )
         assert not any(
-            accepts_sparse(m) for m in ("correlation", "chebyshev", "precomputed", "hamming", max)
+            known_metric(m).accepts_sparse
+            for m in ("correlation", "chebyshev", "precomputed", "hamming", max)
         )
 
     @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ class TestParameters:
         np.testing.assert_allclose(found.distances, D[np.arange(120), found.ids], rtol=1e-9)
         assert found.report.method == "exact" and found.distances.max() <= 1
         np.testing.assert_allclose(
-            pairwise(X[:9], X[:5], check_metric("hellinger", X)), D[:9, :5], atol=1e-7
+            check_metric("hellinger", X).pairwise(X[:9], X[:5]), D[:9, :5], atol=1e-7
         )
         with pytest.raises(ValueError, match=r"hellinger.*>= 0, got -1"):
             first_neighbors(-sparse.eye(4, format="csr") if is_sparse else -np.eye(4), "hellinger")
@@ -373,10 +373,10 @@ class TestParameters:
                 ("canberra", {"w": np.ones(6)}),
             ]
         ]
-        assert len({metric_key(m) for m in made}) == len(made)
-        assert metric_key(check_metric("mahalanobis", self.X)) == metric_key(made[1])
+        assert len({m.key for m in made}) == len(made)
+        assert check_metric("mahalanobis", self.X).key == made[1].key
         with pytest.raises(ValueError, match="work_dir"):
-            metric_key(max)
+            identity(self.X, hash_points(self.X, 1), known_metric(max), Run(1), None)
 
 
 class TestBadDistances:
@@ -448,7 +448,7 @@ class TestGivenNeighbors:
             found = given_distances(X, check_metric(how, X), ids, 2)
         np.testing.assert_allclose(found, D[np.arange(150), ids], rtol=1e-9, atol=1e-14)
         np.testing.assert_array_equal(
-            given_distances(D, "precomputed", ids, 1), D[np.arange(150), ids]
+            given_distances(D, PRECOMPUTED, ids, 1), D[np.arange(150), ids]
         )
 
 
@@ -473,8 +473,8 @@ class TestMedoids:
         X, w = RNG.normal(size=(80, 3)), RNG.integers(1, 9, 80).astype(float)
         group = Grouping.of(RNG.integers(0, 12, 80), 12)
         D = cdist(X, X)
-        medoids = find_medoids(X, w, group, "euclidean", None, 2)
-        np.testing.assert_array_equal(medoids, find_medoids(D, w, group, "precomputed"))
+        medoids = find_medoids(X, w, group, EUCLIDEAN, None, 2)
+        np.testing.assert_array_equal(medoids, find_medoids(D, w, group, PRECOMPUTED))
         for g, medoid in enumerate(medoids):
             rows = np.sort(group.order[group.starts[g] : group.starts[g + 1]])
             assert medoid == rows[(D[np.ix_(rows, rows)] @ w[rows]).argmin()]
@@ -482,9 +482,9 @@ class TestMedoids:
     def test_of_a_pair_is_the_heavier_and_of_equals_the_lower_key(self) -> None:
         X = np.array([[0.0], [1], [5], [6]])
         group = Grouping.of(np.array([0, 0, 1, 1]), 2)
-        assert find_medoids(X, np.array([1.0, 2, 3, 3]), group, "euclidean").tolist() == [1, 2]
+        assert find_medoids(X, np.array([1.0, 2, 3, 3]), group, EUCLIDEAN).tolist() == [1, 2]
         assert find_medoids(
-            X, np.array([1.0, 2, 3, 3]), group, "euclidean", np.array([0, 0, 8, 5])
+            X, np.array([1.0, 2, 3, 3]), group, EUCLIDEAN, np.array([0, 0, 8, 5])
         ).tolist() == [
             1,
             3,
@@ -505,7 +505,7 @@ class TestMedoids:
                 "a medoid is in its cluster"
             )
         leaf = tree.levels[0]
-        by_definition = find_medoids(D, weights, leaf.grouping, "precomputed", hash_points(D, 1))
+        by_definition = find_medoids(D, weights, leaf.grouping, PRECOMPUTED, hash_points(D, 1))
         np.testing.assert_array_equal(leaf.centroids.rows, by_definition)
         np.testing.assert_array_equal(
             tree.levels[1].members,
@@ -538,7 +538,7 @@ class TestMedoids:
 def test_what_stands_for_a_cluster() -> None:
     X = RNG.normal(size=(20, 3))
     kinds = {
-        m: centroid_kind(m)
+        m: known_metric(m).centroid_kind
         for m in ("euclidean", "chebyshev", *SETS, "hamming", "haversine", "precomputed")
     }
     assert {m for m, kind in kinds.items() if kind == "majority"} == set(SETS)
@@ -547,7 +547,8 @@ def test_what_stands_for_a_cluster() -> None:
         "haversine",
         "precomputed",
     }
-    assert centroid_kind(check_metric("mahalanobis", X)) == centroid_kind(max) == "mean"
+    assert check_metric("mahalanobis", X).centroid_kind == "mean"
+    assert known_metric(max).centroid_kind == "mean"
 
 
 def test_metrics_of_a_space_on_the_sphere() -> None:

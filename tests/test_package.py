@@ -35,12 +35,15 @@ def test_public_surface() -> None:
     assert set(nestmap.__all__) == {
         "FINCH",
         "Communities",
+        "Descent",
         "FarRowsWarning",
         "FileFormatError",
         "HNNE",
         "Hierarchy",
+        "Islands",
         "MemoryBudgetError",
         "ModelFileError",
+        "Mosaic",
         "NativeMissingWarning",
         "ProgressEvent",
         "RecallWarning",
@@ -65,6 +68,7 @@ FLOORS = {
     "": ("_version", "errors"),
     "core": (
         "arrays",
+        "nearest",
         "habits",
         "threads",
         "forecast",
@@ -86,10 +90,10 @@ FLOORS = {
             "placement",
         )
     ),
-    "model": ("costs", "plan", "fitted", "files", "comparison", "growth"),
+    "model": ("costs", "plan", "fitted", "placing", "files", "comparison", "growth", "fit"),
     "views": ("metrics", "plots", "explore"),
     "distributed": ("inputs", "lazy"),
-    "estimators": ("parameters", "living", "hnne", "clusters", "load"),
+    "estimators": ("parameters", "state", "living", "hnne", "clusters", "load"),
     "app": ("readers", "sc", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]

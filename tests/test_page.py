@@ -23,10 +23,11 @@ from sklearn.datasets import load_digits
 
 from nestmap import HNNE
 from nestmap.method.neighbors.graph import neighbor_graph
-from nestmap.views.explore import Store, write_store
 from nestmap.views.explore.bundle import write_site
+from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.names import SavedNames
 from nestmap.views.explore.server import Server
+from nestmap.views.explore.store import write_store
 
 pytestmark = pytest.mark.slow
 N = 500
@@ -64,7 +65,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[Server]:
-    serving = Server(Store(store, SavedNames(store.parent / "names.json")))
+    serving = Server(MapStore(store, SavedNames(store.parent / "names.json")))
     serving.start()
     yield serving
     serving.stop()
@@ -72,7 +73,7 @@ def server(store: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def site(store: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = write_site(tmp_path_factory.mktemp("site") / "site", Store(store))
+    folder = write_site(tmp_path_factory.mktemp("site") / "site", MapStore(store))
     return (folder / "index.html").as_uri()
 
 
@@ -287,7 +288,7 @@ def test_a_cluster_in_several_places_says_so_with_its_name_on_the_largest(
     apart = np.stack([40.0 * labels, np.zeros(N)], axis=1)
     model.embedding_ = apart + np.random.default_rng(0).normal(size=(N, 2)) * 5
     model.embedding_[rows[: len(rows) // 3]] += [0, 200]
-    serving = Server(Store(write_store(tmp_path / "store", model)))
+    serving = Server(MapStore(write_store(tmp_path / "store", model)))
     serving.start()
     tab = Tab(browser).open(serving.url)
     tab.js(f"nestmap.setLevel({level})")
@@ -553,12 +554,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_hostile_values_are_text(
     browser: Any, hostile: Path, tmp_path: Path, transport: str
 ) -> None:
-    server = Server(Store(hostile))
+    server = Server(MapStore(hostile))
     server.start()
     url = (
         server.url
         if transport == "server"
-        else (write_site(tmp_path / "site", Store(hostile)) / "index.html").as_uri()
+        else (write_site(tmp_path / "site", MapStore(hostile)) / "index.html").as_uri()
     )
     tab = Tab(browser).open(url)
     for column in tab.js("nestmap.shared.meta.columns.map(c => c.key)"):
@@ -583,7 +584,7 @@ def test_hostile_values_are_text(
 
 def test_a_run_that_is_built_again_under_the_page(browser: Any, tmp_path: Path) -> None:
     store = write(tmp_path / "store", compare=None)
-    server = Server(Store(store))
+    server = Server(MapStore(store))
     server.start()
     tab = Tab(browser).open(server.url)
     write(tmp_path / "store", compare=None, title="the new digits")

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from conftest import digits
 
-from nestmap import HNNE
+from nestmap import Descent
 from nestmap.method.arrangement import GlobalArrangement, apply_maps
 from nestmap.method.arrangement.inflate import inflation_maps, rotation
 from nestmap.method.hierarchy import build_hierarchy
 from nestmap.method.preliminary import make_preliminary
+from tools.flat import make_hnne
 
 DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2)
 RADIUS = 0.2
@@ -106,7 +107,7 @@ def groups_of_two_leaves() -> np.ndarray:
 
 def test_a_whole_map_with_inflation() -> None:
     X = groups_of_two_leaves()
-    model = HNNE(**PAPER, inflate=True, preliminary=X, radius=RADIUS).fit(X)
+    model = make_hnne(**PAPER, inflate=True, preliminary=X, radius=RADIUS).fit(X)
     assert model.hierarchy_.level_sizes == (6, 3)
     for g, nearest in enumerate((1000.0, 1000.0, 2000.0)):
         top = X[5 * g : 5 * g + 5].mean(axis=0)
@@ -125,7 +126,7 @@ def test_a_whole_map_with_inflation() -> None:
 
 def test_a_whole_map_without_inflation() -> None:
     X = groups_of_two_leaves()
-    model = HNNE(**PAPER, preliminary=X, radius=RADIUS).fit(X)
+    model = make_hnne(**PAPER, preliminary=X, radius=RADIUS).fit(X)
     for g, nearest in enumerate((1000.0, 1000.0, 2000.0)):
         top = X[5 * g : 5 * g + 5].mean(axis=0)
         way = np.array([60 + 4 / 3, 20]) / np.hypot(60 + 4 / 3, 20)
@@ -140,11 +141,17 @@ def test_a_whole_map_without_inflation() -> None:
 
 
 def test_maps_are_inflated_on_request_only() -> None:
-    model = HNNE(**PAPER).fit(digits())
-    np.testing.assert_array_equal(model.relayout(inflate=False).embedding_, model.embedding_)
-    inflated = model.relayout(inflate=True)
+    model = make_hnne(**PAPER).fit(digits())
+    np.testing.assert_array_equal(
+        model.relayout(layout=Descent(arrangement="global", inflate=False)).embedding_,
+        model.embedding_,
+    )
+    inflated = model.relayout(layout=Descent(arrangement="global", inflate=True))
     assert not np.allclose(inflated.embedding_, model.embedding_)
-    np.testing.assert_array_equal(model.relayout(inflate=np.True_).embedding_, inflated.embedding_)
+    np.testing.assert_array_equal(
+        model.relayout(layout=Descent(arrangement="global", inflate=np.True_)).embedding_,
+        inflated.embedding_,
+    )
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -153,7 +160,7 @@ def test_new_rows_are_inflated_like_those_of_the_fit(d: int) -> None:
     their positions.
     """
     X = digits().astype(np.float64)
-    model = HNNE(d, **PAPER, inflate=True, radius=0.2).fit(X)
+    model = make_hnne(d, **PAPER, inflate=True, radius=0.2).fit(X)
     leaf = model.hierarchy_.levels[0].grouping
     pairs = np.stack([leaf.order[leaf.starts[:-1]], leaf.order[leaf.starts[:-1] + 1]])
     half_way = X[pairs].mean(axis=0)

@@ -16,13 +16,14 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from nestmap import HNNE
+from nestmap import HNNE, Islands
 from nestmap.app.runs.folder import describe_levels
 from nestmap.app.runs.record import to_text
 from nestmap.method.hierarchy import Hierarchy, Level
 from nestmap.method.layout import pieces as module
 from nestmap.method.layout.pieces import find_pieces, piece_unit
-from nestmap.views.explore import write_store
+from nestmap.method.neighbors.metric import EUCLIDEAN
+from nestmap.views.explore.store import write_store
 
 PLACES = np.array([[0.0, 0.0], [100, 0], [0, 100]])  # of the torn cluster
 HERE = np.array([50.0, 50])  # of the whole one
@@ -34,7 +35,7 @@ def tree(*members: Any) -> Hierarchy:
     for each in map(np.asarray, members):
         rows = np.bincount(each, rows)
         levels.append(Level(np.zeros((len(rows), 1)), rows.astype(np.int64), each, 1.0, 1.0))
-    return Hierarchy(tuple(levels), "euclidean")
+    return Hierarchy(tuple(levels), EUCLIDEAN)
 
 
 def heap(centre: Any, n: int, d: int = 2, seed: int = 0) -> np.ndarray:
@@ -71,7 +72,7 @@ def whole_by_definition(positions: np.ndarray, labels: np.ndarray) -> float:
 
 @cache
 def fitted(detail: str = "rows") -> HNNE:
-    return HNNE(hierarchy="first_neighbors", detail=detail).fit(digits())
+    return HNNE(hierarchy="first_neighbors", layout=Islands(detail=detail)).fit(digits())
 
 
 class TestPieces:
@@ -196,7 +197,7 @@ class TestUnits:
     def test_many_rows_are_measured_on_leaves_and_that_is_said(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "MOST_ROWS", 1000)
+        monkeypatch.setattr(module, "MAX_ROWS", 1000)
         audit, table = fitted().audit(), fitted().summary()
         assert (
             audit.measured_on == table.measured_on == "leaves"

@@ -25,7 +25,7 @@ from nestmap.views.plots.colors import (
     to_oklab,
     to_rgb,
 )
-from nestmap.views.plots.places import find_anchors, find_inland, place_boxes
+from nestmap.views.plots.label_boxes import find_anchors, find_inland, place_boxes
 from nestmap.views.plots.rows import color_by_quality, find_column
 from nestmap.views.plots.shading import Window, shade_points
 from nestmap.views.plots.tree import fit_text, place_nodes
@@ -217,7 +217,7 @@ def test_many_categories_share_a_grey() -> None:
 
 def test_quality_is_that_of_the_metrics() -> None:
     found = color_by_quality(model(), "trustworthiness", None, THEMES["light"])
-    scores = nestmap.views.metrics.pointwise_trustworthiness(digits(), model().embedding_)
+    scores = nestmap.metrics.pointwise_trustworthiness(digits(), model().embedding_)
     order = np.argsort(scores)
     assert (np.diff(found.codes[order]) >= 0).all()
     axes = nestmap.plot(model(), color="recall")
@@ -390,7 +390,7 @@ def test_shading_gives_the_mean_colour_and_more_opacity_to_dense_pixels() -> Non
 def test_shading_in_blocks_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     at, codes = RNG.random((5000, 2)), RNG.integers(0, 3, 5000)
     whole = shade_points(at, np.eye(3), codes, Window(0, 1, 0, 1, 50, 40))
-    monkeypatch.setattr("nestmap.views.plots.shading._BLOCK", 700)
+    monkeypatch.setattr("nestmap.views.plots.shading._POINTS_AT_ONCE", 700)
     np.testing.assert_allclose(
         shade_points(at, np.eye(3), codes, Window(0, 1, 0, 1, 50, 40)), whole, atol=1e-12
     )

@@ -146,8 +146,8 @@ def test_a_group_of_very_many_among_others(monkeypatch: pytest.MonkeyPatch, at: 
     X = RNG.normal(size=(400, 5)).astype(np.float32)
     members = np.concatenate([np.arange(100), np.full(300, at)])
     whole = merge_items(X, np.ones(400), members, 100, np.float32, Run())[0]
-    monkeypatch.setattr(build, "_MOST_VALUES", 1000)
-    monkeypatch.setattr(build, "_GATHER", 250)
+    monkeypatch.setattr(build, "_MAX_VALUES_PER_GROUP", 1000)
+    monkeypatch.setattr(build, "_VALUES_PER_GATHER", 250)
     found, sizes = merge_items(X, np.ones(400), members, 100, np.float32, Run())
     np.testing.assert_allclose(found, whole, rtol=1e-5, atol=1e-6)
     assert sizes[at] == 301 and sizes.sum() == 400

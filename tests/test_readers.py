@@ -18,7 +18,8 @@ from scipy import sparse
 from scipy.io import savemat
 
 from nestmap import HNNE, FileFormatError
-from nestmap.app.readers import Table, read_table, table, text
+from nestmap.app.readers import table, text
+from nestmap.readers import Table, read_table
 
 X = digits()[:30, 10:16]
 
@@ -130,7 +131,7 @@ class TestDelimited:
     def test_errors_name_line_and_column(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(text, "_LOOK", 2)
+        monkeypatch.setattr(text, "_ROWS_LOOKED_AT", 2)
         for content, match in (
             ("a,b\n1,2\n3,4\n5,six\n", r"t.csv, line 4, column 'b': 'six' is no number"),
             ('a,b\n"1\n",2\n3,4\n5\n', r"t.csv, line 5: 1 columns; expected 2 \(a, b\)"),
@@ -149,8 +150,8 @@ class TestDelimited:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = write(tmp_path / "t.csv", csv_of(X, "a,b,c,d,e,f\n"))
-        monkeypatch.setattr(text, "_CELLS", 42)
-        monkeypatch.setattr(text, "_LOOK", 5)
+        monkeypatch.setattr(text, "_CELLS_AT_ONCE", 42)
+        monkeypatch.setattr(text, "_ROWS_LOOKED_AT", 5)
         np.testing.assert_array_equal(read_table(path).X, X)
         monkeypatch.setattr(table, "memory_budget", lambda _: type("B", (), {"size": 300})())
         spilled = read_table(path).X
@@ -160,8 +161,8 @@ class TestDelimited:
     def test_quotes_and_missing_numbers_after_lines_of_plain_numbers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(text, "_LOOK", 2)
-        monkeypatch.setattr(text, "_CELLS", 6)
+        monkeypatch.setattr(text, "_ROWS_LOOKED_AT", 2)
+        monkeypatch.setattr(text, "_CELLS_AT_ONCE", 6)
         plain = "\n\na,b\n1,2\n3,4\n5,6\n7,8\n9,10\n11,12\n13,14\n"
         path = write(tmp_path / "t.csv", f'{plain}"15\n",16\n17,\n19,20\n')
         found = read_table(path, missing="drop").X
@@ -369,7 +370,7 @@ class TestArrow:
             "n",
             "v",
         )
-        np.testing.assert_array_equal(read_table(path, like=found.taken).X, X)
+        np.testing.assert_array_equal(read_table(path, like=found).X, X)
 
     def test_missing_numbers_are_named(self, tmp_path: Path) -> None:
         arrow = pytest.importorskip("pyarrow")
@@ -447,7 +448,7 @@ class TestTexts:
             and found.left_out == {"n": "a text is mapped"}
             and "4 texts (what)" in str(found)
         )
-        again = read_table(path, text="what", words=found.words)
+        again = read_table(path, text="what", like=found)
         np.testing.assert_array_equal(found.X.toarray(), again.X.toarray())
         with pytest.raises(ValueError, match="text='whut' is no column; did you mean 'what'"):
             read_table(path, text="whut")
@@ -475,7 +476,7 @@ def test_what_a_file_is_goes_by_its_bytes_where_its_name_says_nothing(tmp_path: 
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    code = "from nestmap.app.readers import read_table; t = read_table('-'); print(t.X.sum(), t)"
+    code = "from nestmap.readers import read_table; t = read_table('-'); print(t.X.sum(), t)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         input=csv_of(X),
@@ -508,7 +509,7 @@ def test_a_plain_install_reads_tables(tmp_path: Path) -> None:
         "import sys\n"
         "for name in ('pandas', 'pyarrow', 'h5py', 'anndata', 'zarr', 'matplotlib'): "
         "sys.modules[name] = None\n"
-        "from nestmap.app.readers import read_table\n"
+        "from nestmap.readers import read_table\n"
         "print(read_table(sys.argv[1]).X.shape)"
     )
     done = subprocess.run(

@@ -16,7 +16,7 @@ from fuzz.mutations import ODD, Container, at, paths_of, to_json
 from nestmap import FINCH, HNNE, ModelFileError
 from nestmap.app.cli import main
 from nestmap.app.runs.extras import read_images, read_trust
-from nestmap.app.runs.folder import Run
+from nestmap.app.runs.folder import RunFolder
 from nestmap.app.runs.record import read_record, to_text
 
 ROWS = np.random.default_rng(0).normal(size=(40, 4))
@@ -193,7 +193,7 @@ def test_true_neighbours_and_pictures_must_fit_the_rows(run: Path) -> None:
 
 
 def test_an_unchanged_run_serves_all_commands(run: Path) -> None:
-    assert Run(run).model(2).embedding_.shape == (40, 2)
+    assert RunFolder(run).model(2).embedding_.shape == (40, 2)
     for number in (1, 3, 5, 7):
         for command in folders.commands(run, number):
             assert main([*command, *([] if command[0] in ("info", "score") else ["--force"])]) == 0

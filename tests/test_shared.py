@@ -12,6 +12,7 @@ from nestmap.core.points.point_set import make_points
 from nestmap.method.neighbors.graph import neighbor_graph
 from nestmap.method.neighbors.item_graph import ItemGraph, find_row_graph
 from nestmap.method.neighbors.join import join_points
+from nestmap.method.neighbors.metric import known_metric
 from nestmap.method.neighbors.shared import ALL_DISTANCES_ROWS, Shared, share_rows, shares_rows
 
 pytestmark = pytest.mark.skipif(not builds(), reason="there is no compiled module")
@@ -29,9 +30,9 @@ def some_rows(rank: int = 12, columns: int = 150) -> np.ndarray:
 
 def shared_graph(X: np.ndarray, metric: str, n_threads: int = 2) -> tuple[Shared, ItemGraph]:
     hashes = hash_points(X, 1)
-    shared = share_rows(X, metric, hashes, n_threads)
+    shared = share_rows(X, known_metric(metric), hashes, n_threads)
     assert shared is not None
-    graph = find_row_graph(X, metric, hashes, n_threads, None, shared)
+    graph = find_row_graph(X, known_metric(metric), hashes, n_threads, None, shared)
     assert graph is not None
     return shared, graph
 
@@ -85,13 +86,14 @@ def test_sparse_rows_share_theirs() -> None:
 
 
 def test_who_shares() -> None:
-    assert shares_rows(ALL_DISTANCES_ROWS + 1, 784, "euclidean", 256) and shares_rows(
-        ALL_DISTANCES_ROWS + 1, 20, "l2", 32
-    )
-    assert not shares_rows(ALL_DISTANCES_ROWS, 784, "euclidean", 256)
-    assert not shares_rows(
-        ALL_DISTANCES_ROWS + 1, 784, "euclidean", 128
-    )  # memory is short: one after the other
-    assert not shares_rows(ALL_DISTANCES_ROWS + 1, 784, "manhattan", 256)
+    euclidean = known_metric("euclidean")
+    few = ALL_DISTANCES_ROWS
+    assert shares_rows(few + 1, 784, euclidean, 256)
+    assert shares_rows(few + 1, 20, known_metric("l2"), 32)
+    assert not shares_rows(few, 784, euclidean, 256)
+    assert not shares_rows(few + 1, 784, euclidean, 128)  # memory is short: one after the other
+    assert not shares_rows(few + 1, 784, known_metric("manhattan"), 256)
     X = np.repeat(some_rows()[:100], 60, axis=0)
-    assert share_rows(X, "euclidean", hash_points(X, 1), 1) is None  # few distinct rows
+    assert (
+        share_rows(X, known_metric("euclidean"), hash_points(X, 1), 1) is None
+    )  # few distinct rows

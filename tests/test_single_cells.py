@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import kneighbors_graph
 
 import nestmap
-from nestmap import HNNE
+from nestmap import HNNE, Descent
 
 anndata = pytest.importorskip("anndata")
 pandas = pytest.importorskip("pandas")
@@ -56,11 +56,16 @@ def test_what_a_map_leaves() -> None:
 def test_parameters_keys_and_copies() -> None:
     adata = cells()
     other = nestmap.sc.tl.hnne(
-        adata, key_added="deep", n_components=3, metric="cosine", radius=0.2, copy=True
+        adata,
+        key_added="deep",
+        n_components=3,
+        metric="cosine",
+        layout=Descent(radius=0.2),
+        copy=True,
     )
     assert [*adata.obs] == ["kind"] and other.obsm["X_deep"].shape == (300, 3)
     params = other.uns["deep"]["params"]
-    assert params["radius"] == 0.2 and params["metric"] == "cosine"
+    assert params["layout__radius"] == 0.2 and params["metric"] == "cosine"
     nestmap.sc.tl.hnne(other, key_added="deep")
     other.obs["deep_9"] = other.obs["deep_99x"] = "old"
     nestmap.sc.tl.hnne(other, key_added="deep", n_pcs=20)

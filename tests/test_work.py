@@ -24,6 +24,7 @@ from nestmap.core.work import lock as _lock
 from nestmap.core.work import pieces as _pieces
 from nestmap.core.work.directory import WorkDir, pack, unpack
 from nestmap.method.hierarchy.resume import Steps
+from nestmap.model import fitted
 
 IDENTITY = {
     "data": {"shape": (100, 4), "dtype": "float32", "checksum": "ab12"},
@@ -114,7 +115,7 @@ def test_arrays_of_all_kinds(tmp_path: Path) -> None:
 def test_large_arrays_are_written_in_pieces_without_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_pieces, "_STEP", 1000)
+    monkeypatch.setattr(_pieces, "_BYTES_PER_WRITE", 1000)
     X = np.arange(4000.0).reshape(400, 10)
     pieces = [*_pieces.pieces(X)]
     assert len(pieces) == 32 and all(np.shares_memory(np.asarray(piece), X) for piece in pieces)
@@ -574,6 +575,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("manhattan", digits()[:400], "manhattan"),
     ):
         HNNE(work_dir=base / name, metric=metric, hierarchy="first_neighbors").fit(X)
+    HNNE(work_dir=base / "graph").fit(np.repeat(digits()[:400], 2, axis=0))  # equal rows, too
     return {path.name: path for path in base.iterdir()}
 
 
@@ -733,6 +735,74 @@ def test_a_damaged_step_is_told_by_a_fit(tmp_path: Path, finished: dict[str, Pat
     )
     with pytest.raises(OSError, match="level-0 is damaged: centroids must be finite"):
         HNNE(work_dir=work).fit(digits()[:400])
+
+
+BAD_GRAPHS: list[tuple[Callable[..., None], str]] = [
+    (put("ids", (3, 4), -1), "neighbours must be other items"),
+    (put("ids", (3, 4), 400), "neighbours must be other items"),
+    (put("ids", (3, 4), 3), "neighbours must be other items"),
+    (replace_by("ids", lambda i: i[:-1]), "neighbours must be int32, some of each of 400 items"),
+    (replace_by("ids", lambda i: i[:, :0]), "neighbours must be int32"),
+    (replace_by("ids", lambda i: i[:, 0]), "neighbours must be int32"),
+    (replace_by("ids", lambda i: i.astype("i8")), "neighbours must be int32"),
+    (drop("ids"), "'ids' is missing"),
+    (put("distances", (3, 4), np.nan), "distances must be float32"),
+    (put("distances", (3, -1), np.inf), "distances must be float32"),
+    (put("distances", (3, 0), -1), "distances must be float32"),
+    (replace_by("distances", lambda d: d[:, ::-1]), "distances must be .* ascending from 0"),
+    (replace_by("distances", lambda d: d[:, :-1]), "distances must be .* one per neighbour"),
+    (replace_by("distances", lambda d: d.astype("f8")), "distances must be float32"),
+    (drop("distances"), "'distances' is missing"),
+    (meta(level=0), "it must be of level -1"),
+    (drop("level"), "'level' is missing"),
+    (report(n_rows="many"), "n_rows of the report is 'many'"),
+]
+
+
+@pytest.mark.parametrize("change, message", BAD_GRAPHS)
+def test_graphs_that_make_no_sense(
+    tmp_path: Path, finished: dict[str, Path], change: Callable[..., None], message: str
+) -> None:
+    work = changed(finished["graph"], tmp_path / "work", "graph", change)
+    with pytest.raises(
+        OSError, match=rf"graph is damaged: .*{message}.*; delete .*graph and fit again"
+    ):
+        HNNE(work_dir=work).fit(np.repeat(digits()[:400], 2, axis=0))
+
+
+@pytest.mark.parametrize("of_nodes", [False, True])
+@pytest.mark.parametrize("equal_rows", [False, True])
+def test_the_graph_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_nodes: bool, equal_rows: bool
+) -> None:
+    """A fit that goes on takes it from the folder; same tree, same map."""
+    if of_nodes:
+        monkeypatch.setattr(fitted, "MOST_ROWS", 100)
+    X = digits()[:400]
+    X = np.repeat(X, 2, axis=0) if equal_rows else X
+    options: dict[str, Any] = {"layout": "descent" if of_nodes else "islands"}
+    plain = HNNE(**options).fit(X)
+    assert (
+        HNNE(**options, work_dir=tmp_path).fit(X).hierarchy_.level_sizes
+        == plain.hierarchy_.level_sizes
+    )
+    assert (tmp_path / "graph" / "ids.npy").exists()
+    for name in ("find_row_graph", "find_node_graph"):
+        monkeypatch.setattr(fitted, name, None)  # would be called
+    stages: list[str] = []
+    options["callback"] = lambda event: stages.append(event.stage)
+    model = HNNE(**options, work_dir=tmp_path).fit(X)
+    assert not any(stage.startswith(("neighbours of", "level")) for stage in stages)
+    np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    np.testing.assert_array_equal(model.membership(1), plain.membership(1))
+
+
+def test_equal_rows_alone_have_no_graph_to_keep(tmp_path: Path) -> None:
+    X = np.ones((50, 3))
+    for _ in range(2):
+        assert HNNE(work_dir=tmp_path).fit(X).hierarchy_.level_sizes == (1,)
+    assert not (tmp_path / "graph").exists()
 
 
 FULL_DISK = """

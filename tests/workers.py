@@ -11,7 +11,7 @@ from conftest import core
 from numpy.testing import assert_array_equal
 
 from nestmap import HNNE
-from nestmap.distributed import fit, search
+from nestmap.distributed import fit, level_search, search
 from nestmap.method.layout.islands.schedule import SCHEDULE
 from nestmap.method.neighbors.effort import TABLE
 from nestmap.model import fitted
@@ -75,7 +75,7 @@ def client(clusters: Any) -> Iterator[Any]:
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small data take the way of large data: about seven parts, several blocks."""
     monkeypatch.setattr(fit, "PART_BYTES", 180_000)
-    monkeypatch.setattr(search, "BLOCK_BYTES", 40_000)
+    monkeypatch.setattr(level_search, "BLOCK_BYTES", 40_000)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def approximate(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
         pytest.skip("without kernels all searches are exact")
     monkeypatch.setitem(vars(TABLE), "sure_rows", 0)
     monkeypatch.setattr(fit, "PART_BYTES", 5_000_000)
-    monkeypatch.setattr(search, "BLOCK_BYTES", 100_000)
+    monkeypatch.setattr(level_search, "BLOCK_BYTES", 100_000)
     X = np.random.default_rng(7).normal(size=(15_000, 6)).astype(np.float32)
     X[5000:5040] = X[3]  # copies
     X[9000] = X[14_000]

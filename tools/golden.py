@@ -21,6 +21,7 @@ from scipy import sparse
 from sklearn.datasets import load_diabetes, load_digits, make_blobs
 
 import nestmap
+from nestmap import Descent, Islands
 
 Case = Callable[[], dict[str, str]]
 
@@ -155,24 +156,22 @@ def layouts() -> dict[str, Callable[[], dict[str, Any]]]:
     """Parameters of each layout."""
     return {
         "islands": lambda: {},
-        "islands leaves": lambda: {"detail": "leaves"},
-        "islands tight": lambda: {"tightness": 4.0},
+        "islands leaves": lambda: {"layout": Islands(detail="leaves")},
+        "islands tight": lambda: {"layout": Islands(tightness=4.0)},
         "descent": lambda: {"layout": "descent"},
         "descent 3-D": lambda: {"layout": "descent", "n_components": 3},
         "descent 12-D": lambda: {"layout": "descent", "n_components": 12},
         "descent 1-D": lambda: {"layout": "descent", "n_components": 1},
         "mosaic": lambda: {"layout": "mosaic"},
-        "paper": lambda: {"layout": "descent", "arrangement": "global"},
-        "radius": lambda: {"layout": "descent", "radius": 0.2},
-        "inflate": lambda: {"layout": "descent", "arrangement": "global", "inflate": True},
-        "pca": lambda: {"layout": "descent", "preliminary": "pca"},
+        "paper": lambda: {"layout": Descent(arrangement="global")},
+        "radius": lambda: {"layout": Descent(radius=0.2)},
+        "inflate": lambda: {"layout": Descent(arrangement="global", inflate=True)},
+        "pca": lambda: {"layout": Descent(preliminary="pca")},
         "random projection": lambda: {
-            "layout": "descent",
-            "preliminary": "random_projection",
-            "random_state": 4,
+            "layout": Descent(preliminary="random_projection", random_state=4)
         },
-        "random": lambda: {"layout": "descent", "preliminary": "random", "random_state": 4},
-        "given": lambda: {"layout": "descent", "preliminary": digits()[:, 10:12]},
+        "random": lambda: {"layout": Descent(preliminary="random", random_state=4)},
+        "given": lambda: {"layout": Descent(preliminary=digits()[:, 10:12])},
     }
 
 
@@ -195,7 +194,7 @@ def grown() -> dict[str, str]:
 def like() -> dict[str, str]:
     X = digits()
     old = nestmap.HNNE().fit(X[:1500])
-    model = nestmap.HNNE(like=old).fit(X[200:])
+    model = nestmap.HNNE().fit(X[200:], like=old)
     found = of_model(model, X, X[:20] * 1.01)
     found["compare"] = digest(str(nestmap.compare(old, model)))
     return found
@@ -203,7 +202,7 @@ def like() -> dict[str, str]:
 
 def relayout() -> dict[str, str]:
     model = nestmap.HNNE().fit(digits())
-    tight = model.relayout(tightness=3.0)
+    tight = model.relayout(layout=Islands(tightness=3.0))
     return {
         "tight": digest(tight.embedding_),
         "descent": digest(model.relayout(layout="descent", n_components=3).embedding_),

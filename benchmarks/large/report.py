@@ -1,4 +1,4 @@
-"""docs/large.md: the bars beside what was measured. Every figure comes from the results, none from
+"""FOLDER/large.md: the bars beside what was measured. Every figure comes from the results, none from
 memory.
 """
 

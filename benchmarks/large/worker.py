@@ -67,11 +67,9 @@ class _FirstCall:
 
 
 def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    import nestmap
+    from nestmap import HNNE
 
-    model = nestmap.HNNE(metric=job["metric"], n_jobs=N_JOBS, random_state=0, **job["options"]).fit(
-        X
-    )
+    model = HNNE(metric=job["metric"], n_jobs=N_JOBS, **job["options"]).fit(X)
     measured: dict[str, Any] = _since_start(job)
     measured |= {
         "n_rows": len(X),

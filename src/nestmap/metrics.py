@@ -13,23 +13,18 @@
 | all of it in one call | `map_quality` |
 """
 
-from .views.metrics import (
-    ClusterNMI,
-    Distortion,
-    Estimate,
-    MapQuality,
-    centroid_triplet_accuracy,
-    cluster_nmi,
+from .views.metrics._distortion import Distortion
+from .views.metrics._global import centroid_triplet_accuracy, map_fill, random_triplet_accuracy
+from .views.metrics._inputs import Estimate
+from .views.metrics._labels import ClusterNMI, cluster_nmi, knn_accuracy
+from .views.metrics._local import (
     continuity,
-    knn_accuracy,
-    map_fill,
-    map_quality,
     neighborhood_recall,
     pointwise_recall,
     pointwise_trustworthiness,
-    random_triplet_accuracy,
     trustworthiness,
 )
+from .views.metrics._summary import MapQuality, map_quality
 
 __all__ = [
     "ClusterNMI",

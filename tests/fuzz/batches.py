@@ -197,7 +197,6 @@ def shrink(case: Case, kind: str) -> Case:
             "preliminary": "pca_centroids",
             "neighbors": "auto",
             "new_points": "centroid",
-            "standardize": False,
             "inflate": False,
             "n_jobs": 1,
         }

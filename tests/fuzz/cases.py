@@ -229,9 +229,12 @@ def make_parameters(rng: Rng, is_sparse: bool, n: int) -> dict[str, Any]:
     choose("neighbors", "auto", "exact", "approximate", *(["given"] if n > 1 else []), share=0.2)
     choose("new_points", "centroid", "neighbor")
     choose("hierarchy", "first_neighbors", "graph", share=0.5)
-    choose("standardize", False, True, share=0.15)
     choose("inflate", False, True, share=0.5)
     found["inflate"] &= found["arrangement"] == "global" and found["n_components"] in (2, 3)
+    if found["layout"] != "descent":
+        found |= {"arrangement": "auto", "preliminary": "pca_centroids", "inflate": False}
+    if found["layout"] == "mosaic":
+        found["radius"] = 1 / 3
     return found
 
 
@@ -290,12 +293,12 @@ def spoil(rng: Rng, case: Case) -> Case:
         X = np.array([["a", "b"]] * 5) if what == "words" else X + 1j
     else:
         wrong = {
-            "radius": {"radius": float(rng.choice([0, -1, 0.6, np.nan]))},
+            "radius": {"layout": "descent", "radius": float(rng.choice([0, -1, 0.6, np.nan]))},
             "n_components": {"n_components": rng.choice([0, -1, 1.5])},
             "metric": {"metric": "nonsense"},
             "layout": {"layout": "mosaic", "n_components": 3},
             "neighbors": {"neighbors": np.arange(X.shape[0])},
-            "preliminary": {"preliminary": np.full((X.shape[0], 7), 1.0)},
+            "preliminary": {"layout": "descent", "preliminary": np.full((X.shape[0], 7), 1.0)},
         }[what]
     plain = {
         k: v

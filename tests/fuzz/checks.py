@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from nestmap import HNNE, FarRowsWarning, first_neighbors
+from tools.flat import make_hnne
 
 from .brute import check_neighbors
 from .cases import KERNEL_METRICS, Case, arguments
@@ -58,7 +59,7 @@ class Fitted:
 
 def fit(case: Case, X: Any = None, **changes: Any) -> HNNE:
     X = case.X if X is None else X
-    return HNNE(max_memory=BUDGET, **(arguments(X, case.parameters) | changes)).fit(X)
+    return make_hnne(max_memory=BUDGET, **(arguments(X, case.parameters) | changes)).fit(X)
 
 
 def levels(model: HNNE) -> list[np.ndarray]:
@@ -253,7 +254,7 @@ def check_scale(fitted: Fitted) -> Iterator[Finding]:
     if (k := other_level(levels(fitted.model), levels(other))) is not None:
         yield f"scale: other clusters {size}", f"level {k}"
         return
-    with_units = case.metric in ("euclidean", "manhattan") and not case.parameters["standardize"]
+    with_units = case.metric in ("euclidean", "manhattan")
     with_units &= min(fitted.model.hierarchy_.level_sizes) > case.parameters["n_components"]
     if with_units and case.parameters["preliminary"] in (
         "pca_centroids",
@@ -338,7 +339,7 @@ def run_case(case: Case, everything: bool = False) -> list[Finding]:
 
 def _deserved_error(case: Case) -> list[Finding]:
     try:
-        HNNE(max_memory=BUDGET, **case.parameters).fit(case.X)
+        make_hnne(max_memory=BUDGET, **case.parameters).fit(case.X)
     except (ValueError, TypeError) as error:
         return (
             []

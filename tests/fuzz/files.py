@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import nestmap
-from nestmap import FINCH, HNNE, Communities, ModelFileError
+from nestmap import FINCH, HNNE, Communities, Descent, Islands, ModelFileError
 
 from .hostile import HostileCase, complaint, run_cases
 from .mutations import mutate
@@ -30,15 +30,19 @@ _SETS, _OTHER_SETS = (_ROWS > 0.5).astype(np.float32), (_NEW > 0.5).astype(np.fl
 _APART = cdist(_ROWS, _ROWS)
 MODELS: dict[str, tuple[Any, Any, Any]] = {
     "islands": (HNNE(), _ROWS, _NEW),
-    "leaves": (HNNE(detail="leaves", metric="cosine"), _ROWS, _NEW),
+    "leaves": (HNNE(layout=Islands(detail="leaves"), metric="cosine"), _ROWS, _NEW),
     "descent": (HNNE(3, layout="descent"), _ROWS.astype(np.float64) / 3, _NEW),
     "mosaic": (HNNE(layout="mosaic", metric="mahalanobis"), _ROWS, _NEW),
     "inflated": (
-        HNNE(layout="descent", arrangement="global", inflate=True, metric="manhattan"),
+        HNNE(layout=Descent(arrangement="global", inflate=True), metric="manhattan"),
         _ROWS,
         _NEW,
     ),
-    "random": (HNNE(arrangement="global", preliminary="random", random_state=3), _ROWS, _NEW),
+    "random": (
+        HNNE(layout=Descent(arrangement="global", preliminary="random", random_state=3)),
+        _ROWS,
+        _NEW,
+    ),
     "sparse": (HNNE(metric="cosine"), sparse.csr_matrix(_ROWS), sparse.csr_matrix(_NEW)),
     "sets": (HNNE(metric="jaccard"), sparse.csr_matrix(_SETS), sparse.csr_matrix(_OTHER_SETS)),
     "hellinger": (HNNE(metric="hellinger", layout="descent"), np.abs(_ROWS), np.abs(_NEW)),

@@ -1,20 +1,20 @@
-"""The time that a fit still takes: predicted costs, corrected by how long stages really took."""
+"""The time left of a fit: predicted costs, corrected by the measured time of finished stages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# seconds, and _PRIOR_SHARE of all that is predicted: so much must pass until the
-# speed counts by half
-_PRIOR = 0.5
+# the measured speed has half of the weight after so many seconds, plus this share of the whole
+# prediction
+_PRIOR_SECONDS = 0.5
 _PRIOR_SHARE = 0.05
-# limits of what one stage says of the speed of the others
-_FASTEST = 0.33
-_SLOWEST = 3.0
-# a slow stage may be due to a slow machine, or to data that are hard in this stage only
-_DAMPED = 0.6
-_TRUSTED = 3.0  # the rate of a stage counts alone from a third of it on
-_STEADY = 3.0  # seconds in which an estimate gives way to a new one
+# limits of the ratio of measured to predicted seconds that is carried over to later stages
+_MIN_RATIO = 0.33
+_MAX_RATIO = 3.0
+# exponent of that ratio: a stage is slow on a slow machine, or on data that are hard there only
+_DAMPING = 0.6
+_TRUST = 3.0  # weight of a stage's own rate per share done: it counts alone from a third on
+_SMOOTHING_SECONDS = 3.0  # half-life of an estimate beside a new one
 
 
 def kind_of(stage: str) -> str:
@@ -41,7 +41,7 @@ def kind_of(stage: str) -> str:
 
 
 class Forecast:
-    """Seconds that are left, as time goes on.
+    """Estimates the seconds left of a fit while it runs.
 
     Parameters
     ----------
@@ -79,24 +79,24 @@ class Forecast:
         if self.kind not in kinds:
             return None
         later = sum(self.costs[kind] for kind in kinds[kinds.index(self.kind) + 1 :])
-        prior = _PRIOR + _PRIOR_SHARE * sum(self.costs.values())
+        prior = _PRIOR_SECONDS + _PRIOR_SHARE * sum(self.costs.values())
         here = self.spent + now - self.began
         cost = self.costs[self.kind]
-        # what went slower than predicted tells so at once
+        # a stage that is already slower than predicted counts before it ends
         known = share * cost if here > share * cost else 0.0
         ratio = (self.passed + (here if known else 0.0) + prior) / (self.predicted + known + prior)
-        speed = min(max(ratio**_DAMPED, _FASTEST), _SLOWEST)
+        speed = min(max(ratio**_DAMPING, _MIN_RATIO), _MAX_RATIO)
         expected = max(speed * cost - here, 0.0)
-        trust = 0.0 if stage_left is None else min(1.0, _TRUSTED * share)
+        trust = 0.0 if stage_left is None else min(1.0, _TRUST * share)
         rest = trust * (stage_left or 0.0) + (1 - trust) * expected
         return self._steady(rest + speed * later, now)
 
     def _steady(self, estimate: float, now: float) -> float:
-        """A new estimate changes what was said only bit by bit."""
+        """Exponential smoothing of the estimates over time."""
         if self.shown is not None:
             before, when = self.shown
             old = max(before - (now - when), 0.0)
-            weight = 0.5 ** ((now - when) / _STEADY)
+            weight = 0.5 ** ((now - when) / _SMOOTHING_SECONDS)
             estimate = weight * old + (1 - weight) * estimate
         self.shown = (estimate, now)
         return estimate

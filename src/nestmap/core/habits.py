@@ -6,23 +6,24 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 _FIRST = "the hierarchy needs first neighbours only, and there is no number to choose"
 _FORCES = "the islands find their own steps, and the same data give the same map"
 _START = (
-    "preliminary= says where the map starts: 'pca_centroids', 'pca', 'random_projection', "
-    "'random' or coordinates"
+    "layout=Descent(preliminary=…) says where a descent starts: 'pca_centroids', 'pca', "
+    "'random_projection', 'random' or coordinates"
 )
 _SEARCH = (
     "neighbors='auto', 'exact' or 'approximate' says how neighbours are found, "
     "target_recall= how well"
 )
 _TIGHT = (
-    "tightness= (1 is about t-SNE's balance, more makes smaller islands with wider seas) "
-    "says how close rows lie"
+    "layout=Islands(tightness=…) says how close rows lie (1 is about t-SNE's balance, more makes "
+    "smaller islands with wider seas)"
 )
 _LEVELS = (
     "hierarchy_.labels(level) and hierarchy_.labels(n_clusters=K) give coarser and finer "
@@ -128,7 +129,8 @@ INSTEAD = {
     ),
     **dict.fromkeys(
         ("seed", "ann_random_state", "transform_seed", "rng"),
-        "random_state= seeds the random preliminary embeddings; nothing else is random",
+        "layout=Descent(preliminary='random', random_state=…) seeds a random start; nothing else "
+        "is random",
     ),
     **dict.fromkeys(
         ("n_threads", "num_threads", "threads", "workers"), "n_jobs= is the number of threads"
@@ -148,6 +150,19 @@ INSTEAD = {
     ),
 }
 
+# Where parameters of a layout, and of a fit, are, which other libraries give to the estimator.
+ELSEWHERE = {
+    "radius": "layout=Descent(radius=…), or Islands(detail='leaves', radius=…)",
+    "tightness": "layout=Islands(tightness=…)",
+    "detail": "layout=Islands(detail=…)",
+    **{
+        name: f"layout=Descent({name}=…)"
+        for name in ("arrangement", "preliminary", "inflate", "random_state")
+    },
+    "like": "fit(X, like=…)",
+    "standardize": "scale the columns before the fit, with sklearn.preprocessing.StandardScaler",
+}
+
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:
     """' (did you mean 'cosine'?)', or nothing.
@@ -161,19 +176,21 @@ def did_you_mean(name: str, options: Iterable[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def refuse_habits(init: Callable[P, None]) -> Callable[P, None]:
-    """An `__init__` whose TypeError says what takes the place of a parameter that it does not have.
+def refuse_habits(init: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a method: its TypeError for a parameter that it does not have names the substitute.
 
     The signature stays as it is, so that scikit-learn finds the parameters.
     """
     known = [name for name in signature(init).parameters if name != "self"]
 
     @wraps(init)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> None:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         unknown = [name for name in kwargs if name not in known]
         if unknown:
-            raise TypeError(_advice(type(args[0]).__name__, unknown, known))
-        init(*args, **kwargs)
+            own = type(args[0]).__name__
+            name = own if init.__name__ == "__init__" else f"{own}.{init.__name__}"
+            raise TypeError(_advice(name, unknown, known))
+        return init(*args, **kwargs)
 
     return checked
 
@@ -181,12 +198,13 @@ def refuse_habits(init: Callable[P, None]) -> Callable[P, None]:
 def _advice(estimator: str, unknown: list[str], known: list[str]) -> str:
     """One line for all that was wrong."""
     said: dict[str, list[str]] = {}
+    advice = INSTEAD | (ELSEWHERE if "layout" in known else {})
     for name in unknown:
-        instead = f": {INSTEAD[name]}" if name in INSTEAD else did_you_mean(name, known)
+        instead = f": {advice[name]}" if name in advice else did_you_mean(name, known)
         said.setdefault(instead, []).append(name)
     parts = [f"{', '.join(names)}{text}" for text, names in said.items()]
     if "" in said:
-        parts.append(f"it has {', '.join(known)}")
+        parts.append(f"it has {', '.join(known) or 'none'}")
     return f"{estimator} has no parameter {'; '.join(parts)}"
 
 

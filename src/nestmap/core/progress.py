@@ -11,9 +11,9 @@ from .forecast import Forecast
 
 Share = Callable[[float], None]  # how much of something is done, 0 to 1
 
-_LINE_EVERY = 2.0  # seconds between two lines; shorter stages tell no share
-_EVENT_EVERY = 0.1  # seconds between two calls of the callback in a stage
-_ESTIMATE_AFTER = 0.5  # seconds, before which the rate says nothing
+_SECONDS_BETWEEN_LINES = 2.0  # shorter stages tell no share
+_SECONDS_BETWEEN_EVENTS = 0.1  # of the callback, in one stage
+_SECONDS_BEFORE_ESTIMATE = 0.5  # of a stage, before which its rate says nothing
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Progress:
 
     @property
     def is_silent(self) -> bool:
-        """Nobody hears of progress."""
+        """Whether there is neither output nor a callback."""
         return not self.verbose and self.callback is None
 
     def _clear(self) -> None:
@@ -89,7 +89,7 @@ class Progress:
         self.last = done
         if done >= 1:  # the end is told by `begin` of the next stage, or `done`
             return
-        if self.verbose and now - self.said >= _LINE_EVERY:
+        if self.verbose and now - self.said >= _SECONDS_BETWEEN_LINES:
             self.said = now
             stage_left = self._seconds_left(done, now)
             fit_left = self._fit_left(done, stage_left, now)
@@ -97,7 +97,7 @@ class Progress:
                 f"{self.stage} … {100 * done:.0f}%"
                 f"{in_words(stage_left if fit_left is None else fit_left)}"
             )
-        if self.stage and self.callback is not None and now - self.told >= _EVENT_EVERY:
+        if self.stage and self.callback is not None and now - self.told >= _SECONDS_BETWEEN_EVENTS:
             self.told = now
             self._tell(done, self._seconds_left(done, now))
 
@@ -108,14 +108,18 @@ class Progress:
             self.stage = ""
 
     def note(self, text: str) -> None:
-        """A result worth a line."""
+        """Print a result as a line of its own."""
         self._say(text)
 
     def _seconds_left(self, done: float, now: float) -> float | None:
-        """The rest at the speed so far."""
+        """Seconds left of the stage, at its mean rate so far."""
         passed = now - self.pass_began
         advance = done - self.pass_from
-        return passed * (1 - done) / advance if passed >= _ESTIMATE_AFTER and advance > 0 else None
+        return (
+            passed * (1 - done) / advance
+            if passed >= _SECONDS_BEFORE_ESTIMATE and advance > 0
+            else None
+        )
 
     def _fit_left(self, done: float, stage_left: float | None, now: float) -> float | None:
         return None if self.forecast is None else self.forecast.left(done, stage_left, now)

@@ -16,9 +16,9 @@ from threadpoolctl import ThreadpoolController
 
 P = TypeVar("P")
 T = TypeVar("T")
-_WAKE_EVERY = 0.1  # seconds
-# more gain nothing on fewer cores, and each takes memory; results do not depend on it
-_MOST_THREADS = 512
+_WAIT_SECONDS = 0.1  # between two looks for Ctrl-C while threads work
+# threads: more gain nothing, and each takes memory; results do not depend on the number
+_MAX_THREADS = 512
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
@@ -30,11 +30,11 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
             f"n_jobs={n_jobs!r}: use a positive number of threads, or None for all cores"
         )
     n_threads = int(n_jobs) if n_jobs > 0 else max(1, int(cpu_count()) + 1 + int(n_jobs))
-    return min(n_threads, max(_MOST_THREADS, int(cpu_count())))
+    return min(n_threads, max(_MAX_THREADS, int(cpu_count())))
 
 
 class _Own(local):
-    """What one thread has limited for itself."""
+    """The BLAS limit of one thread."""
 
     def __init__(self) -> None:
         self.n_inside = 0
@@ -168,7 +168,7 @@ def map_blocks(
         try:
             running = {pool.submit(work.run) for _ in range(min(n_threads, len(parts)))}
             while running:  # wake up now and then: for progress, and for Ctrl-C on Windows
-                done, running = wait(running, timeout=_WAKE_EVERY)
+                done, running = wait(running, timeout=_WAIT_SECONDS)
                 for thread in done:
                     thread.result()  # raises what went wrong outside of the parts
                 if progress and not work.errors:
@@ -181,7 +181,7 @@ def map_blocks(
 
 
 class _Left(Exception):
-    """Whoever wanted a result has gone."""
+    """Raised in a thread whose result nobody waits for any more."""
 
 
 class Beside(Generic[T]):
@@ -238,7 +238,7 @@ class Beside(Generic[T]):
             return self._function(progress)
         # wake up now and then: for progress, and for Ctrl-C on Windows
         while not self._running.done():
-            wait([self._running], timeout=_WAKE_EVERY)
+            wait([self._running], timeout=_WAIT_SECONDS)
             if progress:
                 progress(self._done)
         return self._running.result()
@@ -267,7 +267,7 @@ class _Work(Generic[P, T]):
         self.lock = Lock()
 
     def run(self) -> None:
-        """What each thread does."""
+        """The loop of a worker thread."""
         with single_threaded_blas():  # for libraries that have a number per thread
             self._run()
 

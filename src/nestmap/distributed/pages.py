@@ -1,4 +1,4 @@
-"""Memory that a task uses again and again stays with the worker until the task ends.
+"""malloc keeps freed memory for reuse while a task runs, and returns it to the system after.
 
 Dask starts workers with MALLOC_TRIM_THRESHOLD_=65536, so that what they free goes back to the
 system at once. That also stops malloc from learning the sizes that a program asks for: every array
@@ -16,10 +16,12 @@ from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 # numbers of the two thresholds in malloc.h
-_TRIM = -1
-_MMAP = -3
-_MOST = 32 * 2**20  # what they may become by themselves: this, and twice as much for trimming
-_LEAST = 128 * 2**10  # what they are at first
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_MAX_THRESHOLD_BYTES = (
+    32 * 2**20
+)  # what they may become by themselves: this, and twice as much for trimming
+_FIRST_THRESHOLD_BYTES = 128 * 2**10  # what they are at first
 _lock = threading.Lock()
 _running = 0
 
@@ -50,8 +52,14 @@ def _count(change: int) -> None:
         if libc is None or _running > 1 or (_running == 1 and change < 0):
             return
         begins = change > 0
-        libc.mallopt(_MMAP, _MOST if begins else _setting("MALLOC_MMAP_THRESHOLD_"))
-        libc.mallopt(_TRIM, 2 * _MOST if begins else _setting("MALLOC_TRIM_THRESHOLD_"))
+        libc.mallopt(
+            _M_MMAP_THRESHOLD,
+            _MAX_THRESHOLD_BYTES if begins else _setting("MALLOC_MMAP_THRESHOLD_"),
+        )
+        libc.mallopt(
+            _M_TRIM_THRESHOLD,
+            2 * _MAX_THRESHOLD_BYTES if begins else _setting("MALLOC_TRIM_THRESHOLD_"),
+        )
         if not begins:
             libc.malloc_trim(0)
 
@@ -73,4 +81,4 @@ def _setting(name: str) -> int:
     try:
         return int(os.environ[name])
     except (KeyError, ValueError):
-        return _LEAST
+        return _FIRST_THRESHOLD_BYTES

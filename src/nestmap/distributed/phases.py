@@ -24,10 +24,10 @@ from .tasks import sees, survey
 
 ADVICE = "give a smaller max_memory=, the bytes that a task may take, or workers more memory"
 # seconds between two looks at results, and at workers if there are none
-_PAUSE = 0.01
-_LOOK = 5.0
+_SECONDS_BETWEEN_RESULTS = 0.01
+_SECONDS_BETWEEN_LOOKS = 5.0
 # seconds that a fit waits for workers: clusters that grow and shrink may have none for a while
-_NOBODY = 300.0
+_SECONDS_WITHOUT_WORKERS = 300.0
 
 
 class Phases:
@@ -56,13 +56,13 @@ class Phases:
                 f"or client.register_plugin(distributed.PipInstall(['nestmap=={__version__}'])) "
                 f"({error})"
             ) from error
-        others = sorted({version for version, _, _ in found.values()} - {__version__})
+        others = sorted({worker.version for worker in found.values()} - {__version__})
         if others:
             raise RuntimeError(
                 f"workers have nestmap {', '.join(others)}, this process {__version__}: "
                 "install the same everywhere"
             )
-        limits = [limit // max(1, n_threads) for _, limit, n_threads in found.values() if limit]
+        limits = [each.memory // max(1, each.n_threads) for each in found.values() if each.memory]
         return min(limits) if limits else None
 
     def _ask_workers(self, function: Any, *arguments: Any) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Phases:
                 self.client.cancel(futures, force=True)
 
     def _as_completed(self, name: str, futures: list[Any]) -> Iterator[Any]:
-        """Tasks as they finish; an error if there is nobody to run them."""
+        """Tasks as they finish; an error if there are no workers for too long."""
         todo = self.distributed.as_completed(futures)
         since = None
         looked = time.monotonic()
@@ -143,18 +143,19 @@ class Phases:
                 since = None
                 looked = now
                 continue
-            if now - looked > min(_LOOK, _NOBODY):
+            if now - looked > min(_SECONDS_BETWEEN_LOOKS, _SECONDS_WITHOUT_WORKERS):
                 since = None if self.client.nthreads() else since or now
                 looked = now
-                if since and now - since >= _NOBODY:
+                if since and now - since >= _SECONDS_WITHOUT_WORKERS:
                     raise RuntimeError(
                         f"the phase {name!r} of the fit was given up: "
-                        f"the cluster has had no workers for {_NOBODY:.0f} seconds. "
+                        "the cluster has had no workers for "
+                        f"{_SECONDS_WITHOUT_WORKERS:.0f} seconds. "
                         "Dask gives up a worker that died and is not back soon (in local "
                         "clusters: distributed.deploy.lost-worker-timeout, 15 seconds): "
                         "start workers, and fit again"
                     )
-            time.sleep(_PAUSE)
+            time.sleep(_SECONDS_BETWEEN_RESULTS)
 
     @contextmanager
     def shared_folder(self, work_dir: Path | None) -> Iterator[str]:
@@ -187,7 +188,7 @@ class Phases:
 
 
 def _remove_left(work_dir: Path) -> None:
-    """Remove the folders of fits that were killed: nobody holds their lock."""
+    """Remove the folders of fits that were killed: their locks are free."""
     for left in work_dir.glob(f"{CLUSTER}*"):
         try:
             os.close(take_lock(left / "lock", str(left)))

@@ -1,4 +1,4 @@
-"""Components of neighbours that one process has no room for: pointers jump by part, in rounds.
+"""Connected components that exceed the memory of one process, by pointer jumping in rounds.
 
 Every item points to its first neighbour. In a round each pointer jumps to where that of its target
 points, and the lowest item on the way is taken along: soon all pointers are on the cycle that their
@@ -22,7 +22,7 @@ from .division import Division, load_division
 from .pages import keeps_pages
 from .store import RowFile, Store
 
-_INSIDE = (
+_JUMPS_INSIDE = (
     6  # jumps of a part's pointers before the first round, each twice as far as the one before
 )
 
@@ -55,7 +55,7 @@ def follow_inside(links: Array, first: int) -> Array:
     """
     to = links.copy()
     lowest = np.arange(first, first + len(links))
-    for _ in range(_INSIDE):
+    for _ in range(_JUMPS_INSIDE):
         inside = np.flatnonzero((to >= first) & (to < first + len(to)))
         next_ = to[inside] - first
         lowest[inside] = np.minimum(lowest[inside], lowest[next_])

@@ -20,11 +20,11 @@ from ..core.arrays import Array, blocks
 from ..core.input.scratch import reserve
 
 BLOCK_BYTES = 32_000_000  # of rows that a task works on at a time
-_WINDOW = 8_000_000  # bytes that are read at a time where single rows are wanted
+_WINDOW_BYTES = 8_000_000  # bytes that are read at a time where single rows are wanted
 NUMBERS_BYTES = (
     96  # per row: what joins rows to clusters, two files of three numbers and six of one
 )
-_GAP = 64_000  # bytes between two of them that are not read along
+_GAP_BYTES = 64_000  # bytes between two of them that are not read along
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class RowFile:
         out = np.empty((len(rows), self.width), dtype=self.dtype)
         order = np.argsort(rows, kind="stable")
         ascending = rows[order]
-        windows = ascending // max(1, _WINDOW // self.row_bytes)
-        far = np.diff(ascending, prepend=-1) > max(1, _GAP // self.row_bytes)
+        windows = ascending // max(1, _WINDOW_BYTES // self.row_bytes)
+        far = np.diff(ascending, prepend=-1) > max(1, _GAP_BYTES // self.row_bytes)
         cuts = np.flatnonzero((np.diff(windows, prepend=-1) != 0) | far)
         with Path(self.path).open("rb", buffering=0) as file:
             for a, b in pairwise([*cuts.tolist(), len(rows)]):

@@ -18,6 +18,7 @@ from ..core.arrays import Array, blocks
 from ..core.input.kinds import check_rows_kind
 from ..core.input.validate import cast_rows, largest_value
 from ..core.points.duplicates import Copies, hash_points
+from ..core.points.point_set import PointSet
 from ..method.neighbors.approximate import approximate_neighbors
 from ..method.neighbors.choice import Search
 from ..method.neighbors.index import build_index
@@ -29,7 +30,7 @@ from .pages import keeps_pages
 from .store import RowFile, Store
 
 _QUERY_VALUES = 4_000_000  # of rows that ask a part at a time
-_SAMPLED = 256  # rows that steer the approximate search of a part
+_N_SAMPLED = 256  # rows that steer the approximate search of a part
 
 
 def sees(folder: str, token: str) -> bool:
@@ -44,9 +45,19 @@ def sees(folder: str, token: str) -> bool:
         return False
 
 
-def survey(dask_worker: Any) -> tuple[str, int, int]:
-    """What a worker has: version of nestmap, bytes (0: no limit), threads."""
-    return __version__, dask_worker.memory_manager.memory_limit or 0, dask_worker.state.nthreads
+@dataclass(frozen=True)
+class Worker:
+    """What a worker has."""
+
+    version: str  # of nestmap
+    memory: int  # bytes; 0: no limit
+    n_threads: int
+
+
+def survey(dask_worker: Any) -> Worker:
+    """What this worker has."""
+    memory = dask_worker.memory_manager.memory_limit or 0
+    return Worker(__version__, memory, dask_worker.state.nthreads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +106,7 @@ class Sorted:
 
 @keeps_pages
 def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
-    """The cell of each row of a block, the boxes around them, and guests."""
+    """The cell of each row of a block, the bounding boxes of cells, and guests of other parts."""
     division = load_division(store, version)
     z = division.short(division.points(store.rows.read(*part)))
     cells = division.cells_of(z)
@@ -107,7 +118,7 @@ def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
 def spread_block(
     store: Store, version: str, part: tuple[int, int], found: Sorted, own: Array, guests: Array
 ) -> None:
-    """Write the rows of a block to their parts; `own`, `guests`: where its first ones come."""
+    """Write the rows of a block to their parts; `own`, `guests`: offsets of its first ones."""
     division = load_division(store, version)
     rows = store.rows.read(*part)
     of = division.part_of_cell[found.cells]
@@ -141,14 +152,15 @@ class PartNeighbors:
 
 @keeps_pages
 def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbors:
-    """First neighbours inside a part, as on one machine; an approximate search meets guests too."""
+    """First neighbours inside a part, as on one machine; approximate: guests are searched, too."""
     division = load_division(store, version)
-    places, points, hashes = _open_part(store, division, p)
+    part = _open_part(store, division, p)
+    points = part.points
     joined: Joined
     asks: dict[int, Array] = {}
     truth = np.empty(0)
     if search.method == "exact":
-        joined = join_points(points, 1, division.reducer, None, hashes, search.columns)
+        joined = join_points(points, 1, division.reducer, None, part.hashes, search.columns)
         asks = _asks(division, points, joined, p)
     else:
         job = GraphJob(
@@ -156,12 +168,12 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
             search.target_recall,
             allowance=search.allowance,
             reducer=division.reducer,
-            sampled=_SAMPLED,
+            sampled=_N_SAMPLED,
         )
-        joined = approximate_neighbors(job, hashes)
-        truth = _true_distances(store, division, joined, places)
-    ids = np.where(joined.ids >= 0, places[joined.ids], -1)
-    return PartNeighbors(Answers(places, joined.squared, ids), joined.report, asks, truth)
+        joined = approximate_neighbors(job, part.hashes)
+        truth = _true_distances(store, division, joined, part.places)
+    ids = np.where(joined.ids >= 0, part.places[joined.ids], -1)
+    return PartNeighbors(Answers(part.places, joined.squared, ids), joined.report, asks, truth)
 
 
 def _asks(division: Division, points: Any, joined: Joined, p: int) -> dict[int, Array]:
@@ -193,19 +205,29 @@ def _true_distances(store: Store, division: Division, joined: Joined, places: Ar
     return truth
 
 
-def _open_part(store: Store, division: Division, p: int) -> tuple[Array, Any, Array]:
-    """The members of a part: their places, points, and hashes."""
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of a part, its own rows and its guests."""
+
+    places: Array
+    points: PointSet
+    hashes: Array
+
+
+def _open_part(store: Store, division: Division, p: int) -> Members:
     first, last = (int(i) for i in division.begins[p : p + 2])
     keys, hashes, places = np.ascontiguousarray(store.keys.read(first, last).T)
-    return places.astype(np.int64), division.points(store.parted.read(first, last), keys), hashes
+    points = division.points(store.parted.read(first, last), keys)
+    return Members(places.astype(np.int64), points, hashes)
 
 
 @keeps_pages
 def ask_part(store: Store, version: str, p: int) -> Answers:
     """Nearest rows of a part for rows of others (`ask-p`), as near as what these have; exact."""
     division = load_division(store, version)
-    places, points, hashes = _open_part(store, division, p)
-    index = build_index(points, 1, division.reducer, Copies(points, hashes).distinct)
+    own = _open_part(store, division, p)
+    distinct = Copies(own.points, own.hashes).distinct
+    index = build_index(own.points, 1, division.reducer, distinct)
     asked = store.load(f"ask-{p}")
     rows = asked["rows"]
     limits = asked["limits"]
@@ -215,4 +237,4 @@ def ask_part(store: Store, version: str, p: int) -> Answers:
         queries = division.points(store.parted.take(rows[part]))
         ids[part], squared[part] = index.nearest(queries, 1, limits[part])
     near = (ids >= 0) & (squared <= limits)
-    return Answers(rows[near], squared[near], places[ids[near]])
+    return Answers(rows[near], squared[near], own.places[ids[near]])

@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Array
+from ..core.habits import refuse_habits
 from ..core.input.memory import memory_budget
-from ..core.input.source import RowSource, load_rows, open_rows
-from ..core.input.training import OPTIONS, assign_fitted, read_new, read_training
-from ..core.input.validate import cast_rows
-from ..core.points.duplicates import hash_points
+from ..core.input.source import RowSource, open_rows
+from ..core.input.training import read_training
 from ..core.progress import Progress
 from ..core.threads import resolve_n_jobs
 from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
 from ..method.hierarchy import HierarchySummary
-from ..method.layout import Audit, Islands, audit_layout, summarize_map
-from ..method.neighbors import accepts_sparse, check_metric, given_neighbors
-from ..method.neighbors.given import given_lists
-from ..method.placement import RowTable, warn_of_far_rows
+from ..method.layout import Audit, audit_layout, summarize_map
+from ..method.neighbors import known_metric
+from ..method.placement import warn_of_far_rows
 from ..method.run import Run
 from ..model.files.model import SavedModel, read_model, save_model
-from ..model.fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids
-from ..model.growth.like import OldMap, match_old
-from ..model.plan import Plan, expect, make_run
+from ..model.fit import fit, lay_again
+from ..model.fitted import FittedMap, refuse_far_centroids
+from ..model.growth.like import OldModel
+from ..model.placing import leaves_of_new, place_new
+from ..model.plan import Plan
 from .living import LivingMap
-from .parameters import MapParameters
-
-_FEATURES = ("n_features_in_", "feature_names_in_")
+from .state import labels_in_chunks
 
 
-class HNNE(
-    LivingMap,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # untyped bases
-    TransformerMixin,  # type: ignore[misc]
-    ClusterMixin,  # type: ignore[misc]
-    MapParameters,
-):
+class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LivingMap):
     """Hierarchical nearest-neighbour graph embedding (h-NNE).
 
     A map of the rows of X in a few dimensions, and a hierarchy of clusters that is the skeleton of
@@ -65,35 +54,13 @@ class HNNE(
         What the levels above the leaves are: communities of the rows' own neighbour graph, on
         several scales, or components of first neighbours of centroids (the paper's).
         docs/clusters.md compares them.
-    layout : {'auto', 'islands', 'descent', 'mosaic'}
+    layout : {'auto', 'islands', 'descent', 'mosaic'}, Islands, Descent or Mosaic
         How much room clusters get: islands by t-SNE's forces, coarse to fine along the hierarchy
         (2-D only); balls around their centres (the paper's, the strongest promise); or regions that
         fill the picture, area by number of rows (2-D only). 'auto': islands in 2-D, else descent.
-        docs/layouts.md compares them. The paper's own map is hierarchy='first_neighbors',
-        layout='descent', arrangement='global'.
-    detail : {'auto', 'leaves', 'rows'}
-        For the islands. The finest that forces act on: leaves, whose rows lie around them in balls
-        as in the descent, or rows. 'auto': rows up to 100,000 of them.
-    tightness : float
-        For the islands. 1 is about t-SNE's balance of attraction and repulsion; more makes smaller
-        islands with wider seas, as UMAP's are; `relayout` changes it in moments.
-    radius : float
-        For layout='descent', and for leaves of islands. A cluster's members move into a ball with
-        this fraction of the distance to the nearest other cluster. At most 0.2 guarantees that
-        nothing crosses over in a descent (Lemma 1; see `audit`).
-    arrangement : {'auto', 'local', 'global'}
-        How the members of a cluster lie relative to each other: by the cluster's own principal
-        components, turned towards its neighbours, or by the preliminary embedding (the paper's
-        map). 'auto' is the more faithful one: local up to 8 components, global beyond
-        (docs/arrangement.md).
-    preliminary : {'pca_centroids', 'pca', 'random_projection', 'random'} or array
-        Where points lie relative to each other before the descent: PCA fitted on about a thousand
-        centroids (the paper's), on all rows, a random projection, random coordinates, or given
-        coordinates of shape (n_rows, n_components). With a local arrangement it only places the
-        clusters of the top level.
-    inflate : bool
-        Stretch squeezed clusters, as the authors' code does (arrangement='global' in 2-D and 3-D
-        only). It fills more of the picture and is a little less faithful (docs/arrangement.md).
+        A name is short for the settings of that layout with their defaults: `Descent(radius=0.2)`
+        and `Islands(tightness=2)` are others. docs/layouts.md compares the layouts. The paper's own
+        map is hierarchy='first_neighbors', layout=Descent(arrangement='global').
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring
@@ -101,6 +68,9 @@ class HNNE(
         a pair (indices, distances), or a sparse matrix of distances (docs/distances.md).
     target_recall : float
         For the approximate search: the share of rows whose neighbour is to be the true one.
+    new_points : {'centroid', 'neighbor'}
+        Which cluster a new row joins: that of the nearest level-0 centroid (the paper's rule), or
+        that of the nearest training row (keeps the training data).
     max_memory : int, str or None
         Bytes that a fit may use beyond X, such as '4GB'. None: 60% of what the machine or the
         container has to give. See `plan`.
@@ -110,21 +80,10 @@ class HNNE(
     callback : callable or None
         Called with a `ProgressEvent` (stage, share, seconds, seconds_left) up to ten times a
         second.
-    random_state : int, RandomState or None
-        Used by the random preliminary embeddings only.
     n_jobs : int or None
         Threads; None means all cores. The result does not depend on it.
     verbose : int
         1 tells the stages and their progress on stderr.
-    standardize : bool
-        Scale features to unit variance before PCA (the hierarchy always uses X as it is).
-    new_points : {'centroid', 'neighbor'}
-        Which cluster a new row joins: that of the nearest level-0 centroid (the paper's rule), or
-        that of the nearest training row (keeps the training data).
-    like : HNNE, path or None
-        A fitted model, or the file of one, that shares rows with the data: the new map lies on its
-        map, and clusters that are the same keep their numbers (docs/living.md). Used by `fit`
-        alone: files, and pickles of fitted models, are without it.
 
     Attributes
     ----------
@@ -135,7 +94,7 @@ class HNNE(
         Clusters of the level `label_level_`, which a rule picks (`Hierarchy.default_level`,
         docs/levels.md): `hierarchy_.summary()` shows the others.
     label_level_ : int
-    layout_ : Islands, Descent or Mosaic
+    layout_ : IslandsLayout, DescentLayout or MosaicLayout
         Leaves, anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
     neighbor_report_ : NeighborReport
         How the first neighbours of the rows were found.
@@ -158,7 +117,9 @@ class HNNE(
     ((1, 2), (1,))
     """
 
-    def fit(self, X: Any, y: Any = None, *, ids: Any = None, client: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, like: Any = None, ids: Any = None, client: Any = None
+    ) -> Self:
         """Build the hierarchy of X and its map; y is ignored (classes: see `plot` and `metrics`).
 
         A fit that fails or is interrupted changes nothing.
@@ -171,12 +132,16 @@ class HNNE(
             they are large (see work_dir). Dask arrays and frames are fitted on the workers of the
             active `distributed` client (docs/cluster.md); `embedding_` and `labels_` are then dask
             arrays.
+        like : HNNE or path, optional
+            A fitted model, or the file of one, that shares rows with X: the new map lies on its
+            map, and clusters that are the same keep their numbers (docs/living.md).
         ids : pair of sequences, optional
             With `like`: names of its rows and names of the rows of X, each name once on its side.
             None: rows are matched by their values.
         client : distributed.Client, optional
             Of dask arrays and frames: the client whose workers fit them; None: the active one.
         """
+        _check_like(like)
         if is_dask(X):
             if ids is not None:
                 raise ValueError(
@@ -185,136 +150,39 @@ class HNNE(
             # here and below: not needed by those who have no dask
             from ..distributed.fit import fit_chunks
 
-            fit_chunks(self, X, client)
+            run = self._run()
+            found = fit_chunks(X, self._asked(), run, client, _old_model(like, None))
+            self._assign(found.fitted, found.features, chunks=found.chunks)
+            run.progress.note("done")
             return self
         if client is not None:
             raise ValueError(
                 f"client: workers fit dask arrays, and X is of type {type(X).__name__}; leave "
                 "client out"
             )
+        if like is None and ids is not None:
+            raise ValueError(
+                "ids: names of rows are for fit(X, like=old, ids=(old names, new names))"
+            )
         budget = memory_budget(self.max_memory)
-        progress = Progress(self.verbose, self.callback)
+        settings = self._asked()
+        run = self._run()
         source = open_rows(X)
         plan = None
-        n_threads = resolve_n_jobs(self.n_jobs)
         if isinstance(source, RowSource):
             plan = self.plan(source)  # what is wrong shows before the copy
-            progress.begin(f"copying {source.shape[0]} rows")
+            run.progress.begin(f"copying {source.shape[0]} rows")
         X, features = read_training(
-            self, source, budget.size, self._folder(), progress.share, n_threads
+            self, source, budget.size, settings.folder(), run.progress.share, run.n_threads
         )
-        self._assign(self._fit_rows(X, progress, plan, ids=ids), features)
-        progress.note("done")
+        old = _old_model(like, ids)
+        self._assign(fit(X, settings, run, plan=plan, like=old), features)
+        run.progress.note("done")
         return self
 
-    def _fit_rows(
-        self,
-        X: Any,
-        progress: Progress,
-        plan: Plan | None,
-        hashes: Array | None = None,
-        search: Any = None,
-        ids: Any = None,
-        work: RowWork | None = None,
-    ) -> FittedMap:
-        """The map of validated rows; `hashes`: of `hash_points`.
-
-        `search`: of neighbours, and `work`: what else is done with rows, on a cluster.
-        """
-        self._check_parameters(X.shape[0])
-        n_threads = resolve_n_jobs(self.n_jobs)
-        old = self._old_map(X, ids, hashes, n_threads)
-        metric = check_metric(self.metric, X, self.metric_params)
-        given = (
-            None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        )
-        plan = plan or self._plan(X, metric, memory_budget(self.max_memory))
-        progress.note(str(plan))
-        expect(plan, progress)
-        run = make_run(plan, self._options(), n_threads, progress, self._folder())
-        find = None
-        if search is not None:
-            run = replace(run, rows=replace(run.rows, parts=search.n_parts))
-            find = partial(search, metric, run)
-        lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
-        tree, graph = fit_tree(
-            X,
-            metric,
-            run,
-            given=given,
-            work_dir=self.work_dir,
-            new_points=self.new_points,
-            hashes=hashes,
-            find=find,
-            kind=self.hierarchy,
-            lists=lists,
-        )
-        settings = self._settings(X.shape[0], self._draw_seed())
-        if old is not None:
-            tree = old.renumber(tree)
-            settings = old.settings(tree.hierarchy, settings)
-        return fit_map(X, tree, settings, run, work, graph)
-
-    def _old_map(self, X: Any, ids: Any, hashes: Array | None, n_threads: int) -> OldMap | None:
-        """What `like` says of the rows of X."""
-        if self.like is None:
-            if ids is not None:
-                raise ValueError(
-                    "ids: names of rows are for HNNE(like=old).fit(X, ids=(old names, new names))"
-                )
-            return None
-        old = (
-            self.like
-            if isinstance(self.like, HNNE)
-            else HNNE._restore(read_model(self.like, n_threads))
-        )
-        dims = old._fitted.layout.positions.shape[1]
-        n_columns = old.n_features_in_
-        if dims != self.n_components:
-            raise ValueError(
-                f"like: the old map has {dims} dimensions; use n_components={dims}, not "
-                f"{self.n_components}"
-            )
-        if ids is None and n_columns != X.shape[1]:
-            raise ValueError(
-                f"like: X has {X.shape[1]} columns, the old rows have {n_columns}, so none of "
-                "them are equal; give ids=(names of the old rows, names of the rows of X), or "
-                "fit without like"
-            )
-        return match_old(
-            old, RowTable.of(hash_points(X, n_threads) if hashes is None else hashes), ids
-        )
-
-    def _assign(
-        self,
-        fitted: FittedMap,
-        features: dict[str, Any],
-        level: int | None = None,
-        chunks: Any = None,
-    ) -> None:
-        """All fitted attributes at once.
-
-        `level`: of `labels_`, if it was decided before; `chunks`: of dask rows.
-        """
-        hierarchy = fitted.tree.hierarchy
-        positions = fitted.layout.positions
-        level = hierarchy.default_level() if level is None else level
-        state = {
-            **features,
-            "embedding_": positions if chunks is None else chunks.of(positions, "embedding"),
-            "hierarchy_": hierarchy,
-            "label_level_": level,
-            "labels_": hierarchy.labels(level)
-            if chunks is None
-            else chunks.labels(hierarchy.labels_of_leaves(level)),
-            "layout_": fitted.layout,
-            "neighbor_report_": hierarchy.reports[0],
-            "far_distance_": hierarchy.far_distance,
-            "_fitted": fitted,
-            "_n_features_out": self.n_components,
-            "_chunks": chunks,
-        }
-        assign_fitted(self, state)
+    def _run(self) -> Run:
+        """Threads, and where progress is told."""
+        return Run(resolve_n_jobs(self.n_jobs), Progress(self.verbose, self.callback))
 
     def labels(
         self, level: int | None = None, *, n_clusters: int | None = None, noise: float = 0.0
@@ -334,7 +202,7 @@ class HNNE(
         """
         check_is_fitted(self)
         if n_clusters is None and noise == 0:
-            return _labels(self.hierarchy_, level, self._chunks)
+            return labels_in_chunks(self.hierarchy_, level, self._chunks)
         found = self.hierarchy_.labels(level, n_clusters=n_clusters, noise=noise)
         return found if self._chunks is None else self._chunks.of(found, "labels")
 
@@ -364,7 +232,7 @@ class HNNE(
         if is_dask(X):
             from ..distributed.fit import plan_chunks
 
-            return plan_chunks(self, X)
+            return plan_chunks(X, self._asked(), resolve_n_jobs(self.n_jobs))
         X = open_rows(X)
         n_rows = None
         if isinstance(X, RowSource):
@@ -372,13 +240,16 @@ class HNNE(
         X = check_array(
             X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False
         )
-        self._check_parameters(n_rows or X.shape[0])
-        metric = check_metric(self.metric, X, self.metric_params)
-        return self._plan(X, metric, memory_budget(self.max_memory), n_rows)
+        settings = self._asked()
+        settings.check(n_rows or X.shape[0])
+        n_threads = resolve_n_jobs(self.n_jobs)
+        return settings.plan(X, settings.metric_of(X), n_threads, n_rows=n_rows)
 
-    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None, client: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, *, like: Any = None, ids: Any = None, client: Any = None
+    ) -> Any:
         """`fit(X).embedding_`, as an array of your own (of a dask array, a dask array)."""
-        found = self.fit(X, y, ids=ids, client=client).embedding_
+        found = self.fit(X, y, like=like, ids=ids, client=client).embedding_
         return found if is_dask(X) else np.array(found)
 
     def transform(self, X: Any, return_distance: bool = False) -> Any:
@@ -404,32 +275,13 @@ class HNNE(
         if is_dask(X):
             from ..distributed.lazy import transform_chunks
 
-            return transform_chunks(self, X, return_distance)
-        positions, distances = self._place_new(X)
+            return transform_chunks(self, self._fitted, X, return_distance)
+        positions, distances = place_new(self, self._fitted, X, resolve_n_jobs(self.n_jobs))
         if return_distance:
             return positions, distances
         # one for scikit-learn's set_output
         warn_of_far_rows(distances, self.far_distance_, stacklevel=4)
         return positions
-
-    def _place_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
-        """Positions and distances of new rows, the first of which has this number in messages."""
-        n_threads = resolve_n_jobs(self.n_jobs)
-        placed = [
-            self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads, first_row)
-        ]
-        found = np.concatenate([found.distances for _, found in placed])
-        return np.concatenate([part for part, _ in placed]), found
-
-    def _leaves_of_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
-        """Leaves and distances of new rows."""
-        n_threads = resolve_n_jobs(self.n_jobs)
-        found = [
-            self._fitted.tree.assign(rows, n_threads)
-            for rows in self._new_rows(X, n_threads, first_row)
-        ]
-        distances = np.concatenate([each.distances for each in found])
-        return np.concatenate([each.leaves for each in found]), distances
 
     def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Any:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`).
@@ -454,89 +306,57 @@ class HNNE(
         if is_dask(X):
             from ..distributed.lazy import predict_chunks
 
-            return predict_chunks(self, X, level, n_clusters)
+            return predict_chunks(self, self._fitted, X, level, n_clusters)
         label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
-        leaves, distances = self._leaves_of_new(X)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        leaves, distances = leaves_of_new(self, self._fitted.tree, X, n_threads)
         warn_of_far_rows(distances, self.far_distance_)
         return np.asarray(label_of[leaves])
 
-    def relayout(self, X: Any = None, **parameters: Any) -> HNNE:
+    @refuse_habits
+    def relayout(
+        self,
+        X: Any = None,
+        *,
+        layout: Any = None,
+        n_components: int | None = None,
+        callback: Any = None,
+        verbose: int | None = None,
+    ) -> HNNE:
         """Another fitted model on the same hierarchy, at a fraction of a fit's cost.
 
         Parameters
         ----------
         X : the training rows
             Needed only by a model that was loaded from a file.
-        **parameters
-            New values for n_components, layout, detail, tightness, radius, arrangement,
-            preliminary, inflate, standardize or random_state.
+        layout, n_components, callback, verbose
+            As of the class; None: as they are.
 
         Examples
         --------
         >>> from sklearn.datasets import load_digits
+        >>> from nestmap import Descent
         >>> model = HNNE().fit(load_digits().data)
-        >>> model.relayout(n_components=3, radius=0.2).embedding_.shape
+        >>> model.relayout(n_components=3, layout=Descent(radius=0.2)).embedding_.shape
         (1797, 3)
         """
         check_is_fitted(self)
-        allowed = (
-            "n_components",
-            "layout",
-            "detail",
-            "tightness",
-            "radius",
-            "arrangement",
-            "preliminary",
-            "inflate",
-            "standardize",
-            "random_state",
-            "verbose",
-            "callback",
-        )
-        wrong = [name for name in parameters if name not in allowed]
-        if wrong:
-            raise ValueError(
-                f"relayout cannot change {wrong[0]!r}, only {', '.join(allowed)}; fit a new model"
-            )
-        other = type(self)(**{**self.get_params(deep=False), **parameters})
-        progress = Progress(other.verbose, other.callback)
-        n_threads = resolve_n_jobs(other.n_jobs)
-        X = self._fitted.X if X is None else self._training_rows(X, n_threads)
+        changed = dict(layout=layout, n_components=n_components, callback=callback, verbose=verbose)
+        changed = {name: value for name, value in changed.items() if value is not None}
+        other = self._unfitted(changed)
+        run = other._run()
+        X = self._fitted.X if X is None else self._training_rows(X, run.n_threads)
         if X is None:
             raise ValueError(
                 "relayout needs the rows, which a model from a file, or one that has grown, does "
                 f"not carry: relayout(X, …) with all {self.hierarchy_.n_rows} of them"
             )
-        refuse_far_centroids(self.hierarchy_, X, n_threads)
-        other._check_parameters(X.shape[0])
-        seed = other._draw_seed() if "random_state" in parameters else self._fitted.seed
-        settings = other._settings(X.shape[0], seed, self._known_start(parameters))
-        fitted = fit_map(
-            X, self._fitted.tree, settings, Run(n_threads, progress), graph=self._fitted.graph
-        )
-        other._assign(
-            fitted, {name: value for name, value in vars(self).items() if name in _FEATURES}
-        )
+        refuse_far_centroids(self.hierarchy_, X, run.n_threads)
+        settings = other._asked()
+        is_seeded = layout is not None and settings.is_seeded
+        fitted = lay_again(self._fitted, X, settings, run, is_seeded=is_seeded)
+        other._assign(fitted, self._features())
         return other
-
-    def _known_start(self, changed: dict[str, Any]) -> Array | None:
-        """Where the islands' first level lies, unless what it depends on has changed."""
-        decisive = ("n_components", "preliminary", "standardize", "random_state")
-        known = isinstance(self.layout_, Islands) and not any(name in changed for name in decisive)
-        return self.layout_.first if known and len(self.layout_.first) else None
-
-    def _training_rows(self, X: Any, n_threads: int) -> Any:
-        """X, checked to be the rows of the fit."""
-        tree = self._fitted.tree
-        X = tree.stored_alike(cast_rows(validate_data(self, load_rows(X), reset=False, **OPTIONS)))
-        if not tree.table.is_of(hash_points(cast_rows(X, dtype=tree.dtype), n_threads)):
-            raise ValueError(
-                f"X is not the data of the fit, {self.hierarchy_.n_rows} x "
-                f"{self.n_features_in_}, in the same order; pass the rows that the model was "
-                "fitted on (without those it forgot, then those that came by extend), or fit a "
-                "new model"
-            )
-        return X
 
     def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
         """Show the map in the browser, where zoom is the hierarchy; see docs/explorer.md.
@@ -627,8 +447,7 @@ class HNNE(
         assert isinstance(saved.fitted, FittedMap)
         hierarchy = saved.fitted.tree.hierarchy
         level = saved.extra.get("label_level")
-        # older files do not say it
-        model = cls(**{"hierarchy": hierarchy.kind, **saved.parameters})
+        model = cls(**saved.parameters)
         if not isinstance(level, int) or not 0 <= level < hierarchy.n_levels:
             raise ModelFileError(
                 f"label_level={level!r}: there are levels 0 to {hierarchy.n_levels - 1}"
@@ -637,13 +456,6 @@ class HNNE(
             raise ModelFileError(f"n_components={model.n_components!r} does not fit the map")
         model._assign(saved.fitted, saved.features, level)
         return model
-
-    def _new_rows(self, X: Any, n_threads: int, first_row: int = 0) -> Iterator[Any]:
-        """New rows, checked, in blocks: each is placed by itself, blocks make no difference."""
-        tree = self._fitted.tree
-        return (
-            tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads, first_row)
-        )
 
     def _repr_html_(self) -> str:
         """In a notebook: a small map, levels and neighbour report; before the fit, parameters."""
@@ -660,17 +472,27 @@ class HNNE(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = accepts_sparse(self.metric)
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise or self.metric == "hellinger"
+        metric = known_metric(self.metric)
+        tags.input_tags.sparse = metric.accepts_sparse
+        tags.input_tags.pairwise = metric.takes_distances
+        tags.input_tags.positive_only = metric.needs_nonnegative
         tags.transformer_tags.preserves_dtype = []
         return tags
 
 
-def _labels(hierarchy: Any, level: int | None, chunks: Any) -> Any:
-    """Clusters of the rows on a level, in these chunks if there are any."""
-    return (
-        hierarchy.labels(level)
-        if chunks is None
-        else chunks.labels(hierarchy.labels_of_leaves(level))
-    )
+def _check_like(like: Any) -> None:
+    """Raise for what is neither a fitted model nor the path of a file."""
+    if isinstance(like, HNNE) and hasattr(like, "hierarchy_"):
+        return
+    if not (like is None or isinstance(like, str | PathLike)):
+        raise ValueError(
+            f"like={str(like)[:60]}: must be a fitted HNNE, the path of a model file, or None"
+        )
+
+
+def _old_model(like: Any, ids: Any) -> OldModel | None:
+    """What a fit needs of an older model, or of its file."""
+    if like is None:
+        return None
+    old = like if isinstance(like, HNNE) else HNNE._restore(read_model(like, resolve_n_jobs(None)))
+    return OldModel(old._fitted, int(old.label_level_), int(old.n_features_in_), ids)

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..core.native import core
-from ..core.points.point_set import NATIVE_METRICS
 from ..method.layout.islands.schedule import SCHEDULE
 from ..method.neighbors.choice import pair_share
 from ..method.neighbors.effort import TABLE, longest_list
 from ..method.neighbors.item_graph import FEW_ROWS, MOST_NODES, MOST_ROWS
-from ..method.neighbors.row_metric import RowMetric
+from ..method.neighbors.metric import Metric
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
@@ -48,20 +47,19 @@ class Graphs:
     forces: str = ""
 
     @classmethod
-    def of(cls, n: int, metric: Any, kind: str, lists: bool, detail: str | None) -> Graphs:
+    def of(cls, n: int, metric: Metric, kind: str, lists: bool, detail: str | None) -> Graphs:
         """Of n rows.
 
         `kind`: of the tree; `lists`: of neighbours are given; `detail`: of islands, None for
         others.
         """
         usual = "rows" if n <= MOST_ROWS else "nodes"
-        is_name = isinstance(metric, str)
-        tree = "rows" if is_name and metric == "precomputed" else usual
+        tree = "rows" if metric.takes_distances else usual
         if kind != "graph" or lists:
             tree = ""
         if detail is None:
             return cls(tree)
-        is_known = isinstance(metric, RowMetric) or (is_name and metric in NATIVE_METRICS)
+        is_known = metric.changes_rows or metric.has_kernels
         if is_known and (tree == "rows" or (tree and detail != "rows")):
             return cls(tree)
         return cls(tree, "rows" if detail == "rows" else usual)
@@ -83,16 +81,16 @@ class Job:
     communities: bool = False  # above the leaves
 
 
-def expected_share(X: Any, metric: Any, n: int, predicted: float = np.nan) -> float:
+def expected_share(X: Any, metric: Metric, n: int, predicted: float = np.nan) -> float:
     """The share of pairs that an exact search of n rows like these has to bound.
 
     `predicted`: pairs of that search, if the choice of the method has asked for them.
     """
-    if n <= FEW or not isinstance(metric, str) or metric not in NATIVE_METRICS or core() is None:
+    if n <= FEW or not metric.has_kernels or core() is None:
         return 1.0
     if n <= _SOME and not np.isnan(predicted):
         return float(np.clip(2 * predicted / float(n) ** 2 * (n / _TRIALS[0]) ** _USUAL, 1e-4, 1.1))
-    few, more = (pair_share(X, metric, size) for size in _TRIALS)
+    few, more = (pair_share(X, metric.name, size) for size in _TRIALS)
     slope = np.log(max(more, 1e-6) / max(few, 1e-6)) / np.log(_TRIALS[1] / _TRIALS[0])
     return float(np.clip(more * (n / _TRIALS[1]) ** np.clip(slope, _STEEPEST, 0.0), 1e-4, 1.1))
 

@@ -13,7 +13,7 @@ from ..core.arrays import Array
 from ..core.input.source import check_unchanged
 from ..core.input.validate import largest_value, work_dtype
 from ..core.points.duplicates import hash_points
-from ..core.points.point_set import NATIVE_METRICS, PointSet, make_points, power_of_two
+from ..core.points.point_set import PointSet, make_points, power_of_two
 from ..core.points.reduce import fit_reducer
 from ..core.progress import part_of
 from ..core.work.directory import WorkDir
@@ -30,10 +30,10 @@ from ..method.hierarchy.graph_levels import add_communities
 from ..method.hierarchy.resume import Steps, identity
 from ..method.hierarchy.tree import Hierarchy
 from ..method.layout import (
-    Descent,
+    DescentLayout,
     IslandsInput,
     Layout,
-    Mosaic,
+    MosaicLayout,
     descend,
     lay_alike,
     lay_islands,
@@ -43,18 +43,20 @@ from ..method.layout.descent import Anchored, Placement
 from ..method.layout.islands.leaves import SHORT
 from ..method.layout.similarity import align, fit_scale
 from ..method.neighbors import FirstNeighbors
-from ..method.neighbors.blocked import BlockedIndex, MedoidDistances
+from ..method.neighbors.blocked import BlockedIndex
 from ..method.neighbors.effort import exact_columns
 from ..method.neighbors.index import Index, build_index
 from ..method.neighbors.item_graph import (
     MOST_NODES,
     MOST_ROWS,
+    GraphItems,
     ItemGraph,
     find_node_graph,
     find_row_graph,
     with_nearest,
 )
-from ..method.neighbors.row_metric import RowMetric
+from ..method.neighbors.metric import EUCLIDEAN, Metric
+from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import Assigned, FittedTree, RowTable
 from ..method.preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
@@ -75,7 +77,6 @@ class MapSettings:
     local: bool  # arrangement
     inflate: bool
     preliminary: Any  # the name of a kind, or coordinates
-    standardize: bool
     seed: int
     detail: str = "leaves"
     tightness: float = 1.0
@@ -123,90 +124,102 @@ class FittedMap:
         return {**self.__dict__, "X": None, "graph": None}
 
 
+@dataclass(frozen=True, eq=False)
+class TreeSettings:
+    """What a tree depends on, beside the rows and their metric."""
+
+    kind: str = "first_neighbors"  # of the levels above the leaves
+    min_nodes: int = 3
+    new_points: str = "centroid"
+    given: FirstNeighbors | None = None  # first neighbours that the user has brought
+    lists: Array | None = None  # whole lists of them, for kind="graph"
+    work_dir: Any = None  # where finished levels are kept
+
+
 def fit_tree(
     X: Any,
-    metric: Any,
+    metric: Metric,
     run: Run,
+    settings: TreeSettings | None = None,
     *,
-    given: FirstNeighbors | None = None,
-    work_dir: Any = None,
-    min_nodes: int = 3,
-    new_points: str = "centroid",
     hashes: Array | None = None,
     find: Finder | None = None,
-    kind: str = "first_neighbors",
-    lists: Array | None = None,
 ) -> tuple[FittedTree, ItemGraph | None]:
     """The hierarchy of validated rows, what finds a new row's cluster, and the graph behind it.
 
-    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`; `kind`: of the
-    levels above the leaves; `lists`: neighbours that the user has brought, for kind="graph".
+    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`.
     """
+    settings = settings or TreeSettings()
+    given = settings.given
+    lists = settings.lists
+    kind = settings.kind
     own = start = None
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, run.n_threads)
     with ExitStack() as stack:
         saved = None
-        if work_dir is not None:  # before any long work: it may be that of another fit
-            work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
+        if settings.work_dir is not None:  # before any long work: it may be that of another fit
+            work = WorkDir.open(settings.work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
         if kind == "graph" and lists is None and _has_row_graph(X, metric):
             # exact first neighbours are found here
             joins = given is None and find is None and saved is None
-            own, start = _graph_and_start(X, metric, hashes, run, joins)
+            own, start = _graph_and_start(X, metric, hashes, run, joins, saved)
         hierarchy = build_levels(
             X,
             metric,
             run,
             KnownRows(hashes, given, start),
-            min_nodes=min_nodes,
+            min_nodes=settings.min_nodes,
             max_nodes=MOST_NODES if kind == "graph" else 1,
             saved=saved,
             find=find,
         )
+        if kind == "graph" and own is None and lists is None:
+            own = node_graph(hierarchy, metric, run, saved=saved)
     if kind == "graph":
         if own is not None:
             points = None if start is None or start.shared is None else start.shared.points
             own = _with_first_neighbors(own, hierarchy, X, run.n_threads, points)
-        elif lists is None:
-            own = node_graph(hierarchy, metric, run)
         hierarchy = add_communities(hierarchy, own, run, lists)
     run.progress.note(str(hierarchy))
-    index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
+    is_by_row = settings.new_points == "neighbor"
+    index = index_rows(X, metric, hashes, run.n_threads) if is_by_row else None
     tree = FittedTree(
         hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index
     )
     return tree, own
 
 
-def index_rows(X: Any, metric: Any, hashes: Array, n_threads: int) -> Index | BlockedIndex:
+def index_rows(X: Any, metric: Metric, hashes: Array, n_threads: int) -> Index | BlockedIndex:
     """An index over the training rows, for new_points="neighbor"."""
-    if metric not in NATIVE_METRICS:
+    if not metric.has_kernels:
         # new rows bring their distances
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        return BlockedIndex(None if is_matrix else X, metric, hashes)
-    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
+        return BlockedIndex(None if metric.takes_distances else X, metric, hashes)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
     return build_index(points, n_threads, fit_reducer(points, most=exact_columns(points.n)))
 
 
-def _has_row_graph(X: Any, metric: Any) -> bool:
+def _has_row_graph(X: Any, metric: Metric) -> bool:
     """Whether the graph of a fit is that of its rows.
 
     Too many make do with nodes, unless distances are given.
     """
-    return X.shape[0] <= MOST_ROWS or (isinstance(metric, str) and metric == "precomputed")
+    return X.shape[0] <= MOST_ROWS or metric.takes_distances
 
 
 def _graph_and_start(
-    X: Any, metric: Any, hashes: Array, run: Run, joins: bool
+    X: Any, metric: Metric, hashes: Array, run: Run, joins: bool, saved: Steps | None
 ) -> tuple[ItemGraph | None, Start | None]:
     """The graph of the rows, and what it leaves for their first neighbours.
 
-    `joins`: these are searched after it.
+    `joins`: these are searched after it; `saved`: finished steps of an earlier fit.
     """
     n = X.shape[0]
     shared = None
+    if saved is not None and (graph := saved.load_graph(GraphItems.of_rows(hashes))) is not None:
+        return graph, Start(graph.nearest(n))
     run.progress.begin(f"neighbours of {n} rows")
     if (
         joins
@@ -215,7 +228,11 @@ def _graph_and_start(
     ):
         shared = share_rows(X, metric, hashes, run.n_threads, part_of(run.progress.share, 0, 0.1))
     graph = find_row_graph(X, metric, hashes, run.n_threads, run.progress.share, shared)
-    return graph, None if graph is None else Start(graph.nearest(n), shared)
+    if graph is None:
+        return None, None
+    if saved is not None:
+        saved.save_graph(graph)
+    return graph, Start(graph.nearest(n), shared)
 
 
 def _with_first_neighbors(
@@ -227,17 +244,25 @@ def _with_first_neighbors(
     return with_nearest(graph, hierarchy.links[0].ids, X, hierarchy.metric, n_threads, points)
 
 
-def node_graph(hierarchy: Hierarchy, metric: Any, run: Run, whose: str = "") -> ItemGraph | None:
+def node_graph(
+    hierarchy: Hierarchy, metric: Metric, run: Run, whose: str = "", saved: Steps | None = None
+) -> ItemGraph | None:
     """The neighbour graph of the nodes of the lowest level that has few enough."""
     k = next(
         (k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_NODES), hierarchy.n_levels - 1
     )
     level = hierarchy.levels[k]
-    keys = np.arange(level.n_nodes, dtype=np.uint64) if level.keys is None else level.keys
-    run.progress.begin(f"{whose}neighbours of {level.n_nodes} nodes of level {k}")
-    return find_node_graph(
+    n = level.n_nodes
+    if saved is not None and (kept := saved.load_graph(GraphItems(n, k, level.sizes))) is not None:
+        return kept
+    keys = np.arange(n, dtype=np.uint64) if level.keys is None else level.keys
+    run.progress.begin(f"{whose}neighbours of {n} nodes of level {k}")
+    graph = find_node_graph(
         k, level.centroids, level.sizes, metric, keys, run.n_threads, run.progress.share
     )
+    if saved is not None and graph is not None:
+        saved.save_graph(graph)
+    return graph
 
 
 class RowWork(Protocol):
@@ -246,7 +271,9 @@ class RowWork(Protocol):
     The same as they would get here.
     """
 
-    unit: float | None  # of `power_of_two`
+    @property
+    def unit(self) -> float | None:
+        """Of `power_of_two`."""
 
     def see(self, by: LinearMap | RandomMap) -> Array:
         """What a map makes of the rows; to be kept and changed by the caller."""
@@ -303,10 +330,10 @@ def _graph_of_forces(
     """The graph that forces act along: the tree's, unless it is of nodes and rows are wanted."""
     metric = tree.hierarchy.metric
     rows = settings.detail == "rows"
-    is_native = isinstance(metric, str) and metric in NATIVE_METRICS
+    is_native = metric.has_kernels
     if graph is not None and is_native and (graph.level < 0 or not rows):
         return graph
-    metric = metric if is_native else "euclidean"  # rows as they are
+    metric = metric if is_native else EUCLIDEAN  # rows as they are
     if rows or _has_row_graph(X, metric):
         run.progress.begin(f"islands: neighbours of {X.shape[0]} rows")
         found = find_row_graph(X, metric, tree.table.in_order(), run.n_threads, run.progress.share)
@@ -345,7 +372,6 @@ def _arrange(
             tree.hierarchy,
             settings.n_components,
             settings.preliminary,
-            standardize=settings.standardize,
             seed=settings.seed,
             n_threads=run.n_threads,
             see=None if work is None else work.see,
@@ -397,7 +423,9 @@ def _turned(preliminary: Preliminary, places: OldPlaces) -> Preliminary:
     )
 
 
-def _onto(layout: Descent | Mosaic, places: OldPlaces | None) -> Descent | Mosaic:
+def _onto(
+    layout: DescentLayout | MosaicLayout, places: OldPlaces | None
+) -> DescentLayout | MosaicLayout:
     """The map as large as an older one, and where it lies."""
     if places is None:
         return layout
@@ -410,7 +438,7 @@ def _fit_map_through(
     """The same for rows laid out as another map sees them: distances alone, or changed rows."""
     rows = see(X, run.n_threads)
     seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run))
-    same = isinstance(tree.hierarchy.metric, RowMetric)  # of distances alone, the rows are others
+    same = tree.hierarchy.metric.changes_rows  # of distances alone, the rows are others
     fitted = fit_map(rows, seen, settings, run, graph=graph if same else None)
     coordinates = None if fitted.coordinates is None else Through(see, fitted.coordinates)
     return replace(

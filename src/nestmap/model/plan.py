@@ -12,7 +12,6 @@ from scipy import sparse
 
 from ..core.input.memory import Budget, format_size
 from ..core.input.validate import work_dtype
-from ..core.points.point_set import NATIVE_METRICS
 from ..core.points.reduce import ALL_COLUMNS, MOST_COLUMNS, MOVED, sample_size
 from ..core.progress import Progress, in_seconds
 from ..errors import MemoryBudgetError
@@ -26,8 +25,8 @@ from ..method.neighbors.effort import (
     list_lengths,
     longest_list,
 )
+from ..method.neighbors.metric import EUCLIDEAN, Metric
 from ..method.neighbors.prepared import ROWS_WITH_PANELS
-from ..method.neighbors.row_metric import RowMetric
 from ..method.run import Run
 from .costs import Graphs, Job, expected_share, faster_ways, n_items, predict_costs
 
@@ -163,7 +162,7 @@ class Plan:
 
 def plan_fit(
     X: Any,
-    metric: Any,
+    metric: Metric,
     options: Search,
     *,
     n_components: int,
@@ -241,7 +240,7 @@ def plan_fit(
         layout,
         detail or "leaves",
         expected_share(X, metric, n, exact_pairs),
-        callable(metric),
+        metric.is_function,
         graphs,
         kind == "graph",
     )
@@ -288,17 +287,17 @@ def make_run(
     return Run(n_threads, progress, rows, nodes, folder, plan.disk > 0)
 
 
-def _method(X: Any, metric: Any, options: Search, given: bool, n: int) -> tuple[str, float, int]:
+def _method(X: Any, metric: Metric, options: Search, given: bool, n: int) -> tuple[str, float, int]:
     """The way's name, the exact one's pairs if it had to be asked for, and columns to keep."""
     if given:
         return "given", nan, exact_columns(n)
-    if isinstance(metric, RowMetric):  # euclidean after a change of the rows
-        return _method(metric.rows(X), "euclidean", options, given, n)
-    if metric not in NATIVE_METRICS:
+    if metric.changes_rows:  # euclidean after a change of the rows
+        return _method(metric.rows(X), EUCLIDEAN, options, given, n)
+    if not metric.has_kernels:
         return "brute force", nan, exact_columns(n)
-    chosen = decide(X, metric, options, n)
+    chosen = decide(X, metric.name, options, n)
     columns = (
-        columns_for(X, metric, n, options.target_recall)
+        columns_for(X, metric.name, n, options.target_recall)
         if chosen.method == "approximate"
         else exact_columns(n)
     )

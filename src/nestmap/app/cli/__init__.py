@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from errno import ENOSPC
 from importlib import import_module
-from typing import Any
 
-from .options import make_parser
+from .commands import COMMANDS
+from .parser import make_parser
 from .streams import (
     CLOSED,
     escape_what_cannot_be_said,
@@ -20,9 +21,6 @@ from .streams import (
     open_closed_streams,
     say,
 )
-
-_HOMES = {"info": "info", "plot": "pictures", "explore": "explorer", "export": "export"}
-_PRINT = ("fit", "info", "score", "explore", "demo")  # commands that print what they were asked for
 
 DONE = 0
 FAULT = 1
@@ -54,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         _check_streams(options, closed)
-        home = _HOMES.get(options.command, "commands")
-        getattr(import_module(f".{home}", __name__), f"run_{options.command}")(options)
+        command = COMMANDS[options.command]
+        getattr(import_module(f".{command.module}", __name__), f"run_{command.name}")(options)
         flush_all()
         return DONE
     except KeyboardInterrupt as stop:
@@ -72,13 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(_sentence(error), code)
 
 
-def _check_streams(options: Any, closed: set[str]) -> None:
+def _check_streams(options: Namespace, closed: set[str]) -> None:
     """Raise before any work where the result has nowhere to go, or the data come from nowhere."""
     is_silent = getattr(options, "quiet", False) and not getattr(options, "json", False)
     if (
         "stdout" in closed
         and not is_silent
-        and (options.command in _PRINT or getattr(options, "output", "") == "-")
+        and (COMMANDS[options.command].prints or getattr(options, "output", "") == "-")
     ):
         raise OSError(CLOSED)
     if "stdin" in closed and getattr(options, "data", "") == "-":

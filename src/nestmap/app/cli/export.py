@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...method.describe.tables import free_names
-from ..runs.folder import Run
+from ..runs.folder import RunFolder
 from .output import CsvStyle, axes_of, check_output, write_cells, write_columns
 from .talk import Talk, tell_written
 
@@ -19,7 +19,7 @@ from .talk import Talk, tell_written
 def run_export(options: Namespace) -> None:
     """`nestmap export`."""
     talk = Talk(options.quiet, options.json)
-    run = Run(options.run)
+    run = RunFolder(options.run)
     if options.output != "-" and (
         options.output.endswith(("/", "\\")) or not Path(options.output).suffix
     ):

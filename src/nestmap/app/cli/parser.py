@@ -1,4 +1,4 @@
-"""A parser of two-line errors: what is wrong, with the way out, and where options are listed."""
+"""The parser: errors of two lines, which say what is wrong and the way out, and `--help-all`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from ..._version import __version__
 from ...core.habits import INSTEAD, did_you_mean
+from .commands import COMMANDS
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,6 +27,11 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unknown {rest[0]}{self._advice(rest[0])}")
         return options, rest
 
+    def add_help_all(self, command: str) -> None:
+        """The option that lists the options of experts, too."""
+        text = "also list the options that only experts need"
+        self.add_argument("--help-all", action=HelpAll, nargs=0, const=command, help=text)
+
     def _advice(self, argument: str) -> str:
         flag = argument.partition("=")[0]
         name = flag.lstrip("-").replace("-", "_")
@@ -35,3 +42,23 @@ class Parser(argparse.ArgumentParser):
             if name in INSTEAD
             else did_you_mean(flag, self._option_string_actions)
         )
+
+
+class HelpAll(argparse.Action):
+    """Print the help of a command (`const`) with all of its options."""
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        make_parser(with_experts=True).parse_args([self.const, "--help"])
+
+
+def make_parser(with_experts: bool = False) -> Parser:
+    """The parser of all commands; `with_experts`: its help lists all options."""
+    parser = Parser(
+        prog="nestmap",
+        description="Maps of high-dimensional data, and the hierarchy of clusters below them.",
+    )
+    parser.add_argument("--version", action="version", version=f"nestmap {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS.values():
+        command.add_to(commands, with_experts)
+    return parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,14 @@ from ...views.plots.backend import load_matplotlib
 from ...views.plots.colors import get_theme
 from ...views.plots.map import coarser_level
 from ...views.plots.rows import QUALITIES
-from ..runs.folder import Run
+from ..runs.folder import RunFolder
 from .output import check_output
+from .reading import read_again
 from .talk import Talk
 
 SUFFIXES = (".png", ".svg", ".pdf")
-# of a square picture; others have about its area
-_INCHES = 9.0
+_INCHES = 9.0  # of a side of a square picture; others have about its area
+_INCHES_OF_TREE = (11, 4.5)
 _DPI = 150
 # height of a picture, in widths
 _FLATTEST = 0.5
@@ -42,6 +43,45 @@ class Shadow:
     label_level_: int
 
 
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """How a map is drawn.
+
+    Attributes
+    ----------
+    color : int, str or None
+        A level, a column, or a quality.
+    labels : str
+        'names' of the run, 'numbers', 'none', or a column to name clusters by.
+    level : int, optional
+        Whose clusters are outlined and named.
+    inches : pair of float, optional
+        Width and height; default: as flat or tall as the map.
+    dpi : float
+    is_tree : bool
+        Draw the tree instead of the map.
+    theme, title
+        As in `nestmap.plot`.
+    details : dict
+        Further keywords of `nestmap.plot`.
+    """
+
+    color: int | str | None = None
+    labels: str = "names"
+    level: int | None = None
+    inches: tuple[float, float] | None = None
+    dpi: float = _DPI
+    is_tree: bool = False
+    theme: str = "light"
+    title: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def top(self) -> float:
+        """Where the axes end, as a share of the height: below the title if there is one."""
+        return 0.95 if self.title else 0.99
+
+
 def check_picture(path: str, force: bool) -> None:
     """Raise early where a picture cannot be drawn or written."""
     check_output(path, force, SUFFIXES, stdout=False)
@@ -51,45 +91,48 @@ def check_picture(path: str, force: bool) -> None:
 def run_plot(options: Namespace) -> None:
     """`nestmap plot`."""
     talk = Talk(options.quiet)
-    run = Run(options.run)
+    run = RunFolder(options.run)
     check_picture(options.output, options.force)
     model: Any = run.model(
         options.dims or (2 if any(each["dims"] == 2 for each in run.record["maps"]) else None)
     )
     if model.n_components == 1:
         raise ValueError(f"{options.run}: a map of one dimension is no picture; fit with --dims 2")
+    is_plane = model.n_components == 2
+    if not is_plane and not options.tree:
+        talk.note(f"the picture shows x and y of {model.n_components} dimensions")
+        model = Shadow(model.embedding_[:, :2], model.hierarchy_, model.label_level_)
+    draw_map(options.output, model, run.names(), _picture_of(options, run, is_plane))
+    talk.note(f"wrote {options.output}")
+
+
+def _picture_of(options: Namespace, run: RunFolder, is_plane: bool) -> Picture:
+    """What was asked for; coasts only where the map is in the plane."""
     X = _training_rows(options, run)
     known = run.record.get("metadata", ())
     color = int(options.color) if _is_level(options.color, known) else options.color
     by_column = isinstance(color, str) and color not in QUALITIES
     metadata = run.rows().metadata if by_column or options.labels not in _LABELS else None
-    outlines = not options.no_outlines
-    if model.n_components > 2 and not options.tree:
-        talk.note(f"the picture shows x and y of {model.n_components} dimensions")
-        model = Shadow(model.embedding_[:, :2], model.hierarchy_, model.label_level_)
-        outlines = False
-    draw_map(
-        options.output,
-        model,
-        run.names(),
+    return Picture(
         color=color,
         labels=options.labels,
         level=options.level,
-        metadata=metadata,
-        X=X,
-        outlines=outlines,
+        inches=options.size,
+        dpi=options.dpi,
+        is_tree=options.tree,
         theme=options.theme,
         title=options.title,
-        point_size=options.point_size,
-        legend=not options.no_legend,
-        size=options.size,
-        dpi=options.dpi,
-        tree=options.tree,
+        details={
+            "metadata": metadata,
+            "X": X,
+            "outlines": is_plane and not options.no_outlines,
+            "size": options.point_size,
+            "legend": not options.no_legend,
+        },
     )
-    talk.note(f"wrote {options.output}")
 
 
-def _training_rows(options: Namespace, run: Run) -> Any:
+def _training_rows(options: Namespace, run: RunFolder) -> Any:
     """The rows that were mapped, where the colour is measured on them."""
     if options.color not in QUALITIES:
         return None
@@ -97,13 +140,9 @@ def _training_rows(options: Namespace, run: Run) -> Any:
         raise ValueError(
             f"--color {options.color} is measured on the rows that were mapped: give --data FILE"
         )
-    from .commands import read_again
-
-    for name in ("format", "key", "columns", "label"):
-        setattr(options, name, None)
-    options.missing = "error"
-    options.text = False
-    return read_again(options, run).X
+    as_fitted = dict.fromkeys(("format", "key", "columns", "label"))
+    asked = Namespace(**vars(options) | as_fitted, missing="error", text=False)
+    return read_again(asked, run).X
 
 
 def _is_level(color: str | None, columns: Sequence[str]) -> bool:
@@ -111,54 +150,49 @@ def _is_level(color: str | None, columns: Sequence[str]) -> bool:
     return color is not None and color.removeprefix("-").isdigit() and color not in columns
 
 
-def draw_map(
-    path: str,
-    model: Any,
-    names: Mapping[int, Sequence[str]],
-    *,
-    color: int | str | None = None,
-    labels: str = "names",
-    level: int | None = None,
-    size: tuple[float, float] | None = None,
-    dpi: float = _DPI,
-    theme: str = "light",
-    title: str | None = None,
-    tree: bool = False,
-    point_size: float | None = None,
-    **options: Any,
-) -> None:
+def draw_map(path: str, model: Any, names: Mapping[int, Sequence[str]], picture: Picture) -> None:
     """Draw a map, or the tree, to a file, which is whole or absent; same bits for the same map."""
     load_matplotlib()
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     figure = Figure(
-        figsize=size or ((11, 4.5) if tree else _shape_of(model)),
-        facecolor=get_theme(theme).background,
+        figsize=picture.inches or (_INCHES_OF_TREE if picture.is_tree else _shape_of(model)),
+        facecolor=get_theme(picture.theme).background,
     )
-    top = 0.95 if title else 0.99
-    if tree:
-        axes = figure.add_axes((0.2, 0.01, 0.79, top - 0.01))
-        plot_tree(model, labels=dict(names) or True, theme=theme, title=title, ax=axes)
+    if picture.is_tree:
+        _draw_tree(figure, model, names, picture)
     else:
-        axes = figure.add_axes((0.01, 0.01, 0.98, top - 0.01))
-        own = level if level is not None else color if isinstance(color, int) else None
-        given = _labels(labels, names, model, own)
-        plot(
-            model,
-            color,
-            labels=given,
-            level=level,
-            theme=theme,
-            title=title,
-            ax=axes,
-            size=point_size,
-            **options,
-        )
+        _draw_rows(figure, model, names, picture)
     kind = Path(path).suffix[1:]
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with temporary(Path(path)) as part, rc_context({"svg.hashsalt": "nestmap"}):
-        figure.savefig(part, format=kind, dpi=dpi, metadata=dates)
+        figure.savefig(part, format=kind, dpi=picture.dpi, metadata=dates)
+
+
+def _draw_tree(
+    figure: Any, model: Any, names: Mapping[int, Sequence[str]], picture: Picture
+) -> None:
+    axes = figure.add_axes((0.2, 0.01, 0.79, picture.top - 0.01))
+    plot_tree(model, labels=dict(names) or True, theme=picture.theme, title=picture.title, ax=axes)
+
+
+def _draw_rows(
+    figure: Any, model: Any, names: Mapping[int, Sequence[str]], picture: Picture
+) -> None:
+    axes = figure.add_axes((0.01, 0.01, 0.98, picture.top - 0.01))
+    is_level = picture.level is None and isinstance(picture.color, int)
+    level: Any = picture.color if is_level else picture.level
+    plot(
+        model,
+        picture.color,
+        labels=_labels(picture.labels, names, model, level),
+        level=picture.level,
+        theme=picture.theme,
+        title=picture.title,
+        ax=axes,
+        **picture.details,
+    )
 
 
 def _shape_of(model: Any) -> tuple[float, float]:

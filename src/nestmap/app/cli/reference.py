@@ -1,4 +1,7 @@
-"""docs/command-line.md from the code: `python -m nestmap.cli.reference > docs/command-line.md`."""
+"""docs/command-line.md from the code.
+
+`python -m nestmap.app.cli.reference > docs/command-line.md` writes it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import argparse
 from collections.abc import Iterator
 
 from . import EXIT_CODES
-from .options import make_parser
+from .parser import make_parser
 
 _START = """# The command `nestmap`
 
-Made from the code by `python -m nestmap.cli.reference`; a test compares them.
+Made from the code by `python -m nestmap.app.cli.reference`; a test compares them.
 
 ```
 nestmap fit cars.csv -o cars --id name --label maker    # read, embed, write the folder cars
@@ -63,7 +66,7 @@ def render() -> str:
         + "\n".join([*codes, "| 143 | ended by SIGTERM |"])
         + "\n",
     ]
-    parser = make_parser()
+    parser = make_parser(with_experts=True)
     for command, text in _commands(parser):
         parts.append(
             f"## nestmap {command.prog.split()[-1]}\n\n{text}\n\n"

@@ -13,13 +13,13 @@ from typing import Any
 from ...core.progress import ProgressEvent, in_words
 from .streams import give, say
 
-_WIDTH = 24  # of the bar
-_STEADY = 0.8  # weight of the last estimate of the time left, so that it settles
-_LINE_AFTER = 1.0  # seconds: shorter stages get no line in a log
+_BAR_LETTERS = 24  # of the bar
+_OLD_ESTIMATE_WEIGHT = 0.8  # weight of the last estimate of the time left, so that it settles
+_SECONDS_WORTH_A_LINE = 1.0  # seconds: shorter stages get no line in a log
 
 
 class Talk:
-    """Says what goes on: a bar for a person, plain lines in a log, nothing if it is to be quiet."""
+    """Progress on standard error: a bar on a terminal, plain lines in a log, nothing if quiet."""
 
     def __init__(self, quiet: bool, as_json: bool = False) -> None:
         self.quiet = quiet
@@ -49,7 +49,7 @@ class Talk:
             return
         if event.share >= 1:
             self.left = None
-            if event.seconds >= _LINE_AFTER:
+            if event.seconds >= _SECONDS_WORTH_A_LINE:
                 self.note(f"{event.stage}: {event.seconds:.1f} s")
         elif self.is_terminal:
             self._bar(event)
@@ -59,9 +59,11 @@ class Talk:
             self.left = event.fit_left
         elif event.seconds_left is not None:
             known = self.left if self.left is not None else event.seconds_left
-            self.left = _STEADY * known + (1 - _STEADY) * event.seconds_left
-        full = round(_WIDTH * event.share)
-        line = f"{'█' * full}{'░' * (_WIDTH - full)} {event.stage}{in_words(self.left)}"
+            self.left = (
+                _OLD_ESTIMATE_WEIGHT * known + (1 - _OLD_ESTIMATE_WEIGHT) * event.seconds_left
+            )
+        full = round(_BAR_LETTERS * event.share)
+        line = f"{'█' * full}{'░' * (_BAR_LETTERS - full)} {event.stage}{in_words(self.left)}"
         say(f"\r\033[K{line[:118]}", end="")
         self.shown = True
 

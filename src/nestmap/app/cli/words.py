@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .options import RENAMED, estimator_parameters
+from .options import FLAGS
 
 _READING = ("format", "columns", "id", "label", "text", "key", "missing")
 _SETTING = r"(?<![\w.(])({names})=(True|None|'[^']*'|\"[^\"]*\"|[^\s,;:)]+)?"
@@ -18,10 +18,7 @@ def in_options(text: str) -> str:
     >>> in_options("t.csv: text='no such' is not there; n_jobs=0: use n_components=2 (--dims 2)")
     "t.csv: --text 'no such' is not there; --threads 0: use --dims 2"
     """
-    flags = {name: f"--{name}" for name in _READING}
-    for parameter in estimator_parameters():
-        flags[parameter.name] = f"--{RENAMED.get(parameter.name, parameter.name).replace('_', '-')}"
-    flags["work_dir"] = "--resume:"
+    flags = {**{name: f"--{name}" for name in _READING}, **FLAGS, "work_dir": "--resume:"}
     names = "|".join(sorted(flags, key=len, reverse=True))
     # where temporary files go
     text = re.sub(r"\bwork_dir= ", "TMPDIR, or -o with --resume, ", text)

@@ -10,8 +10,3 @@
 | .bin, .vec, GloVe's .txt | words and their vectors; words become names |
 | texts, one per line, or a column | TF-IDF |
 """
-
-from .read import FORMATS, format_of, read_table
-from .table import Table
-
-__all__ = ["FORMATS", "Table", "format_of", "read_table"]

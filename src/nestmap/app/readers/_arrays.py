@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,17 @@ def read_npz(path: Path) -> Rows:
         return Rows(_member(path, file, _X[0]), classes)
 
 
-def read_npz_arrays(path: Path, key: str | None) -> tuple[Array, str, dict[str, Array]]:
-    """The array of the rows, its name, and the others; by its key, usual names, or the only one."""
+@dataclass(frozen=True, eq=False)
+class NpzArrays:
+    """The array of the rows, its name, and the others."""
+
+    X: Any
+    name: str
+    others: dict[str, Array]
+
+
+def read_npz_arrays(path: Path, key: str | None) -> NpzArrays:
+    """The arrays of a file; that of the rows by its key, by usual names, or as the only one."""
     file = _load(path)
     if not isinstance(file, np.lib.npyio.NpzFile):
         raise FileFormatError(f"{path} is a single array, not an .npz file; rename it to .npy")
@@ -44,10 +54,11 @@ def read_npz_arrays(path: Path, key: str | None) -> tuple[Array, str, dict[str, 
     if key is not None and key not in arrays:
         raise ValueError(f"{path}: key={key!r} is not there; it has {', '.join(arrays)}")
     if {"data", "indices", "indptr", "shape", "format"} == arrays.keys():
-        return _sparse_npz(path), "a sparse matrix", {}
+        return NpzArrays(_sparse_npz(path), "a sparse matrix", {})
     matrices = {name: array.shape for name, array in arrays.items() if _numeric(array)}
     name = key or choose_array(path, matrices)
-    return arrays[name], name, {each: array for each, array in arrays.items() if each != name}
+    others = {each: array for each, array in arrays.items() if each != name}
+    return NpzArrays(arrays[name], name, others)
 
 
 def _sparse_npz(path: Path) -> Any:

@@ -33,7 +33,7 @@ _DAMAGED = (
     tarfile.TarError,
 )
 _OPENERS: dict[str, Any] = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile, ".bz2": bz2.BZ2File}
-_GZIP_AT_MOST = 1100  # deflate never packs tighter than 1032 to 1
+_MAX_GZIP_RATIO = 1100  # deflate never packs tighter than 1032 to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +122,9 @@ def read_idx(path: Path) -> Array:
             if stream.size != offset + length:
                 raise _wrong_length(path, f"{stream.size:,} bytes", f"{offset + length:,}")
             return np.memmap(path, dtype, "r", offset, shape)
-        if length > _GZIP_AT_MOST * stream.size:
+        if length > _MAX_GZIP_RATIO * stream.size:
             raise _wrong_length(
-                path, f"at most {_GZIP_AT_MOST * stream.size:,} bytes", f"{length:,}"
+                path, f"at most {_MAX_GZIP_RATIO * stream.size:,} bytes", f"{length:,}"
             )
         values = np.empty(shape, dtype)
         got = _fill(stream.file, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,32 @@ from .extras import require
 from .table import Choice, Growing, Table, assemble, narrow_floats
 
 
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """A file that was opened: its schema, its number of rows (0: unknown), and what it holds."""
+
+    schema: Any
+    n_rows: int
+    parts: Iterator[Any]
+
+
 def read_arrow(path: Path, choice: Choice, progress: Progress) -> Table:
     """Columns of numbers and of vectors of numbers; all others become metadata."""
     arrow = require("pyarrow", path)
     try:
-        schema, n_rows, batches = (
-            _open_parquet(path) if path.suffix in (".parquet", ".pq") else _open_ipc(path)
-        )
+        opened = _open_parquet(path) if path.suffix in (".parquet", ".pq") else _open_ipc(path)
+        schema = opened.schema
         parts: dict[str, Growing | list[Any]] = {
             field.name: Growing() if _is_numeric(arrow, field.type) else [] for field in schema
         }
         if len(parts) != len(schema):
             raise FileFormatError(f"{path} has two columns of the same name")
         done = 0
-        for batch in batches:
+        for batch in opened.parts:
             for field, column in zip(schema, batch.columns, strict=True):
                 _append(path, parts, field, column, done)
             done += batch.num_rows
-            progress.share(done / max(1, n_rows))
+            progress.share(done / max(1, opened.n_rows))
     except arrow.ArrowException as error:
         raise FileFormatError(
             f"{path} is truncated or damaged ({' '.join(str(error).split())[:200]})"
@@ -50,29 +59,30 @@ def read_arrow(path: Path, choice: Choice, progress: Progress) -> Table:
     return assemble(str(path), choice, [field.name for field in schema], numbers, others)
 
 
-def _open_parquet(path: Path) -> tuple[Any, int, Iterator[Any]]:
+def _open_parquet(path: Path) -> Batches:
     from pyarrow import parquet
 
     file = parquet.ParquetFile(path)
-    return file.schema_arrow, file.metadata.num_rows, file.iter_batches()
+    return Batches(file.schema_arrow, file.metadata.num_rows, file.iter_batches())
 
 
-def _open_ipc(path: Path) -> tuple[Any, int, Iterator[Any]]:
+def _open_ipc(path: Path) -> Batches:
     import pyarrow as arrow
     from pyarrow import feather, ipc
 
     try:
         source = arrow.memory_map(str(path))
         reader = ipc.open_file(source)
-        return reader.schema, 0, (reader.get_batch(i) for i in range(reader.num_record_batches))
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        return Batches(reader.schema, 0, batches)
     except arrow.ArrowInvalid:
         with path.open("rb") as file:
             is_stream = file.read(4) == b"\xff\xff\xff\xff"
         if is_stream:
             stream = ipc.open_stream(arrow.memory_map(str(path)))
-            return stream.schema, 0, iter(stream)
+            return Batches(stream.schema, 0, iter(stream))
         table = feather.read_table(path)  # version 1
-        return table.schema, table.num_rows, iter(table.to_batches())
+        return Batches(table.schema, table.num_rows, iter(table.to_batches()))
 
 
 def _is_numeric(arrow: Any, kind: Any) -> bool:

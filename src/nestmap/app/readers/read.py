@@ -88,7 +88,6 @@ FORMATS = (
 class _Task:
     path: Path
     choice: Choice
-    key: str | None
     progress: Progress
 
 
@@ -102,9 +101,7 @@ def read_table(
     text: str | bool = False,
     key: str | None = None,
     missing: str = "error",
-    words: Words | None = None,
-    like: Sequence[str] | None = None,
-    progress: Progress | None = None,
+    like: Table | None = None,
 ) -> Table:
     """Read a file: numbers to map, names and metadata of their rows, and what was left out.
 
@@ -125,12 +122,9 @@ def read_table(
         Which array of an .npz, .mat, .h5, .h5ad ('obsm/X_pca') or .zarr file.
     missing : {'error', 'drop', 'mean'}
         Missing numbers: say where, leave their rows out, or fill in the mean of the column.
-    words : Words, optional
-        Of an earlier table: texts are weighed by these, so that they can be placed on its map.
-    like : sequence of str, optional
-        Columns of an earlier table: the same ones are taken, by name if the file has names, else in
-        its order.
-    progress : Progress, optional
+    like : Table, optional
+        An earlier table: the same columns are taken, by name if the file has names, else in its
+        order; texts are weighed by its words, so that they can be placed on its map.
 
     Returns
     -------
@@ -156,25 +150,31 @@ def read_table(
     >>> table.X.tolist(), table.columns, table.names.tolist()
     ([[1200.0, 60.0], [900.0, 45.5]], ('weight', 'power'), ['A', 'B'])
     """
-    if missing not in ("error", "drop", "mean"):
-        raise ValueError(f"missing={missing!r} is not an option; use 'error', 'drop' or 'mean'")
-    source = _standard_input() if str(path) == "-" else Path(os.fspath(path)).expanduser()
     choice = Choice(
-        None if columns is None else tuple(columns),
-        id,
-        label,
-        text,
-        missing,
-        None if like is None else tuple(like),
+        columns=None if columns is None else tuple(columns),
+        id=id,
+        label=label,
+        text=text,
+        missing=missing,
+        like=None if like is None else like.taken,
+        words=None if like is None else like.words,
+        format=format,
+        key=key,
     )
+    return read_file(path, choice)
+
+
+def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Table:
+    """What `read_table` does, for a choice that was made before."""
+    source = _standard_input() if str(path) == "-" else Path(os.fspath(path)).expanduser()
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file")
-    kind = format or format_of(source, text)
+    kind = choice.format or format_of(source, choice.text)
     if kind not in FORMATS:
         raise ValueError(f"format={kind!r} is not an option; use one of {', '.join(FORMATS)}")
-    table = _READERS[kind](_Task(source, choice, key, progress or Progress(0)))
-    if text:
-        table = _with_text(table, text, words)
+    table = _READERS[kind](_Task(source, choice, progress or Progress(0)))
+    if choice.text:
+        table = _with_text(table, choice.text, choice.words)
     if str(path) == "-":
         table = replace(table, source="standard input")
     if table.X is None or table.X.shape[0] == 0 or table.X.shape[1] == 0:
@@ -259,8 +259,8 @@ def _read_npy(task: _Task) -> Table:
 
 
 def _read_npz(task: _Task) -> Table:
-    X, name, others = read_npz_arrays(task.path, task.key)
-    return _array_table(task, X, others, name)
+    found = read_npz_arrays(task.path, task.choice.key)
+    return _array_table(task, found.X, found.others, found.name)
 
 
 def _read_mat(task: _Task) -> Table:
@@ -333,6 +333,6 @@ _READERS: dict[str, Callable[[_Task], Table]] = {
     "lines": _read_lines,
     "parquet": lambda task: read_arrow(task.path, task.choice, task.progress),
     "arrow": lambda task: read_arrow(task.path, task.choice, task.progress),
-    "h5": lambda task: read_hdf(task.path, task.choice, task.key),
-    "zarr": lambda task: read_zarr(task.path, task.choice, task.key),
+    "h5": lambda task: read_hdf(task.path, task.choice, task.choice.key),
+    "zarr": lambda task: read_zarr(task.path, task.choice, task.choice.key),
 }

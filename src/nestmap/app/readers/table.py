@@ -15,9 +15,9 @@ from ...core.input.kinds import survives
 from ...core.input.memory import memory_budget
 
 # rows whose texts are looked at; words of a text that is worth mapping
-_LOOKED_AT = 1000
-_PROSE = 4.0
-_SHOWN = 8  # names of columns in a line
+_ROWS_LOOKED_AT = 1000
+_WORDS_OF_PROSE = 4.0
+_NAMES_SHOWN = 8  # names of columns in a line
 # columns that may just count the rows
 _COUNTERS = ("", "id", "index", "row", "unnamed: 0", "rownames")
 
@@ -46,7 +46,7 @@ class Table:
     text : str or None
         The column of `metadata` that X was made from by TF-IDF.
     words : Words or None
-        How that was done: `read_table(…, words=…)` does the same to other texts.
+        How that was done: `read_table(…, like=table)` does the same to other texts.
     """
 
     X: Any
@@ -86,8 +86,10 @@ class Table:
 
 def shorten(names: Sequence[str]) -> str:
     """A few of many names."""
-    shown = ", ".join(map(str, names[:_SHOWN]))
-    return shown if len(names) <= _SHOWN else f"{shown} … and {len(names) - _SHOWN} more"
+    shown = ", ".join(map(str, names[:_NAMES_SHOWN]))
+    return (
+        shown if len(names) <= _NAMES_SHOWN else f"{shown} … and {len(names) - _NAMES_SHOWN} more"
+    )
 
 
 class Growing:
@@ -123,16 +125,35 @@ class Growing:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which columns the user wants: names, or numbers from 0."""
+    """What the user wants of a file.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        To map: names, or numbers from 0.
+    id, label, text, missing, format, key
+        As in `read_table`.
+    like : tuple of str or None
+        Columns of an earlier table, taken by name where this one has names.
+    words : Words or None
+        Of an earlier table: texts are weighed by these.
+    """
 
     columns: tuple[str, ...] | None = None
     id: str | None = None
     label: str | None = None
     text: str | bool = False
     missing: str = "error"  # 'error', 'drop', 'mean'
-    like: tuple[str, ...] | None = (
-        None  # columns of an earlier table, by name where this one has names
-    )
+    like: tuple[str, ...] | None = None
+    words: Any = None
+    format: str | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("error", "drop", "mean"):
+            raise ValueError(
+                f"missing={self.missing!r} is not an option; use 'error', 'drop' or 'mean'"
+            )
 
     @property
     def special(self) -> dict[str, str]:
@@ -150,9 +171,11 @@ def prose_of(columns: Mapping[str, Array]) -> list[str]:
     words: dict[str, float] = {}
     for name, values in columns.items():
         if values.dtype.kind in "OUS" and len(values):
-            some = values[:: -(-len(values) // _LOOKED_AT)]
+            some = values[:: -(-len(values) // _ROWS_LOOKED_AT)]
             words[name] = sum(len(str(value).split()) for value in some) / len(some)
-    return sorted((name for name, n in words.items() if n >= _PROSE), key=lambda name: -words[name])
+    return sorted(
+        (name for name, n in words.items() if n >= _WORDS_OF_PROSE), key=lambda name: -words[name]
+    )
 
 
 def assemble(
@@ -167,25 +190,14 @@ def assemble(
     for name, what in choice.special.items():
         if name not in found:
             raise NoColumn(source, what, name, names)
-    wanted = choice.columns or wanted_like(choice, names)
     prose = () if choice.text else prose_of(others)
     left_out = {
         name: f"text; --text {name} maps it" if name in prose else _kind_of(others[name])
         for name in others
     }
     left_out |= dict(_special_reasons(choice))
-    used = [name for name in names if name in numbers and name not in choice.special]
-    if wanted is not None:
-        used = chosen_columns(source, wanted, names, numbers)
-        left_out |= {
-            name: "not asked for"
-            for name in numbers
-            if name not in used and name not in choice.special
-        }
-    else:
-        for name in [name for name in used if _counts_rows(name, numbers[name])]:
-            used.remove(name)
-            left_out[name] = "counts the rows"
+    used, reasons = _choose_numbers(source, choice, names, numbers)
+    left_out |= reasons
     metadata = {name: values for name, values in found.items() if name not in used}
     if isinstance(choice.text, str):
         metadata |= {name: numbers[name] for name in used}
@@ -203,10 +215,25 @@ def assemble(
     return table if X is None else _without_missing(table, choice.missing)
 
 
+def _choose_numbers(
+    source: str, choice: Choice, names: Sequence[str], numbers: dict[str, Array]
+) -> tuple[list[str], dict[str, str]]:
+    """Columns of numbers that are mapped, and why others are not."""
+    wanted = choice.columns or wanted_like(choice, names)
+    if wanted is not None:
+        used = chosen_columns(source, wanted, names, numbers)
+        others = (name for name in numbers if name not in used and name not in choice.special)
+        return used, dict.fromkeys(others, "not asked for")
+    known = [name for name in names if name in numbers and name not in choice.special]
+    counters = [name for name in known if _counts_rows(name, numbers[name])]
+    used = [name for name in known if name not in counters]
+    return used, dict.fromkeys(counters, "counts the rows")
+
+
 def _kind_of(values: Array) -> str:
     """What a column that holds no numbers is told as."""
     known = next(
-        (value for value in values[:_LOOKED_AT] if value is not None and value != ""), None
+        (value for value in values[:_ROWS_LOOKED_AT] if value is not None and value != ""), None
     )
     return "dates" if isinstance(known, date | np.datetime64) else "text"
 

@@ -19,17 +19,18 @@ from ._formats import Stream, open_stream
 from .table import Choice, Growing, Table, assemble, narrow_floats, shorten
 
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
-_CELLS = 400_000  # of a table that are parsed at a time
-_LOOK = 1000  # rows that decide what a column holds
-_LONGEST = 10_000_000  # characters of a line
+_CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
+_ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
+_MAX_LINE_BYTES = 10_000_000  # characters of a line
 
 
 def _lines(stream: Stream, path: Path) -> Iterator[str]:
     """Lines of UTF-8 text; a byte that is none is named by its line."""
     for number, line in enumerate(stream.file, start=1):
-        if len(line) > _LONGEST:
+        if len(line) > _MAX_LINE_BYTES:
             raise FileFormatError(
-                f"{path}, line {number:,}: longer than {_LONGEST:,} bytes; this is no table of text"
+                f"{path}, line {number:,}: longer than {_MAX_LINE_BYTES:,} bytes; "
+                "this is no table of text"
             )
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -49,7 +50,7 @@ def _delimiter(line: str) -> str:
 @contextmanager
 def _long_fields() -> Iterator[None]:
     """The csv module takes texts of any length for a while; the limit is the whole process's."""
-    before = csv.field_size_limit(_LONGEST)
+    before = csv.field_size_limit(_MAX_LINE_BYTES)
     try:
         yield
     finally:
@@ -87,14 +88,14 @@ def read_delimited(
             raise FileFormatError(f"{path} is empty")
         mark = delimiter or _delimiter(start[-1])
         rows: Iterator[tuple[int, list[str]]] = _rows(chain(start, lines), mark, path)
-        head = list(islice(rows, _LOOK + 1))
+        head = list(islice(rows, _ROWS_LOOKED_AT + 1))
         names, has_header = _column_names(head, path)
         body = head[1:] if has_header else head
         if not body:
             raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
         table = _Columns(path, names, _kinds(body, names, choice))
         table.add(body)
-        n_at_once = max(1, _CELLS // len(names))
+        n_at_once = max(1, _CELLS_AT_ONCE // len(names))
         number = head[-1][0]
         left = table.add_lines(lines, mark, n_at_once, lambda: progress.share(stream.share()))
         if left is not None:
@@ -235,7 +236,7 @@ def read_word_vectors(path: Path, progress: Progress) -> Table:
             width = int(head[1])
         if width < 1:
             raise FileFormatError(f"{path} holds no word vectors: its first line is {line[:60]!r}")
-        while block := list(islice(lines, _CELLS // width)):
+        while block := list(islice(lines, _CELLS_AT_ONCE // width)):
             found, vectors = _vectors(path, block, width)
             words += found
             values.add(vectors)

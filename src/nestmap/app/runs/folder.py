@@ -22,7 +22,7 @@ from ...method.layout.pieces import find_pieces, piece_unit
 from ...model.files.container import read_container, write_container
 from ...model.files.values import Part, Reader, Writer
 from ...views.explore.trust import Trust
-from ..readers import Table
+from ..readers.table import Table
 from ..readers.text import Words
 from . import naming
 from .extras import write_images, write_trust
@@ -42,7 +42,34 @@ class RowsOfRun:
     words: Words | None
 
 
-class Run:
+@dataclass(frozen=True, eq=False)
+class RunContent:
+    """What a run is written from.
+
+    Attributes
+    ----------
+    models : dict of int to HNNE
+        Per number of dimensions.
+    table : Table
+        The rows that were mapped.
+    names : dict of int to list of str
+        Of the clusters, per level; empty if nothing is known of the rows.
+    record : dict
+        What `run.json` is to say beside the maps.
+    trust : Trust or None
+    image_shape : tuple of int or None
+        The shape of the pictures that rows are.
+    """
+
+    models: Mapping[int, HNNE]
+    table: Table
+    names: Mapping[int, Sequence[str]]
+    record: Mapping[str, Any]
+    trust: Trust | None = None
+    image_shape: tuple[int, ...] | None = None
+
+
+class RunFolder:
     """A run on disk; parts are read when they are asked for.
 
     Parameters
@@ -122,44 +149,38 @@ def check_target(path: Path, force: bool) -> None:
 
 def write_run(
     path: Path,
-    models: Mapping[int, HNNE],
-    table: Table,
-    names: Mapping[int, Sequence[str]],
-    record: Mapping[str, Any],
+    content: RunContent,
     force: bool,
-    trust: Trust | None = None,
-    pictures: tuple[int, ...] | None = None,
     tell: Callable[[str], None] = lambda text: None,
-) -> Run:
-    """Write a run, whole or not at all.
-
-    `models`: per number of dimensions; `names`: of clusters, per level; `pictures`: what shape rows
-    have; `tell` is given a sentence on what becomes of a run that is replaced.
-    """
+) -> RunFolder:
+    """Write a run, whole or not at all; `tell` is told what becomes of one that is replaced."""
 
     def spare(old: Path, new: Path) -> Path | None:
-        now = next(iter(models.values())).hierarchy_
-        return keep_what_people_made(old, new, lambda: Run(old).model().hierarchy_, now, tell)
+        now = next(iter(content.models.values())).hierarchy_
+        return keep_what_people_made(old, new, lambda: RunFolder(old).model().hierarchy_, now, tell)
 
     with replaced(path, spare) as folder:
-        maps = []
-        for dims, model in models.items():
-            maps.append(
-                {"dims": dims, "file": f"map-{dims}d.nestmap", "layout": model.layout_.kind}
-            )
-            model.save(folder / maps[-1]["file"])
-        _write_rows(folder / "rows.nestmap", table)
-        if names:
-            naming.write_names(folder / naming.FILE, names)
-        if trust is not None:
-            write_trust(folder, trust)
-        if pictures is not None:
-            write_images(folder, table.X, pictures)
-        whole = {"format": FORMAT, "version": VERSION, **record, "maps": maps}
-        write_json(folder / "run.json", whole)
+        _write_content(folder, content)
         flush_folder(folder)
         check_target(path, force)
-    return Run(path)
+    return RunFolder(path)
+
+
+def _write_content(folder: Path, content: RunContent) -> None:
+    maps = []
+    for dims, model in content.models.items():
+        name = f"map-{dims}d.nestmap"
+        maps.append({"dims": dims, "file": name, "layout": model.layout_.kind})
+        model.save(folder / name)
+    _write_rows(folder / "rows.nestmap", content.table)
+    if content.names:
+        naming.write_names(folder / naming.FILE, content.names)
+    if content.trust is not None:
+        write_trust(folder, content.trust)
+    if content.image_shape is not None:
+        write_images(folder, content.table.X, content.image_shape)
+    whole = {"format": FORMAT, "version": VERSION, **content.record, "maps": maps}
+    write_json(folder / "run.json", whole)
 
 
 def _write_rows(path: Path, table: Table) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...core.work.records import write_json
 from ...errors import ModelFileError
 from ...method.hierarchy import Hierarchy
-from ...views.explore import SavedNames
+from ...views.explore.names import SavedNames
 from .extras import IMAGES, TRUST
 from .naming import FILE as CLUSTER_NAMES
 

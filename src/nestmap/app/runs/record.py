@@ -20,15 +20,16 @@ class _Kind(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-_LARGEST = 1e15
+_LARGEST_NUMBER = 1e15
 _TEXT = _Kind("text", lambda value: type(value) is str)
 _NAME = _Kind("name of a file in the run", lambda value: type(value) is str and _is_plain(value))
-_COUNT = _Kind("whole number", lambda value: type(value) is int and 0 <= value < _LARGEST)
+_COUNT = _Kind("whole number", lambda value: type(value) is int and 0 <= value < _LARGEST_NUMBER)
 _SOME = _Kind(
-    "whole number of at least 1", lambda value: type(value) is int and 1 <= value < _LARGEST
+    "whole number of at least 1", lambda value: type(value) is int and 1 <= value < _LARGEST_NUMBER
 )
 _NUMBER = _Kind(
-    "number of at least 0", lambda value: type(value) in (int, float) and 0 <= value < _LARGEST
+    "number of at least 0",
+    lambda value: type(value) in (int, float) and 0 <= value < _LARGEST_NUMBER,
 )
 _DISTANCE = _Kind("number or null", lambda value: value is None or type(value) in (int, float))
 _TEXT_OR_NONE = _Kind("text or null", lambda value: value is None or type(value) is str)

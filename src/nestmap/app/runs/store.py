@@ -14,24 +14,26 @@ import numpy as np
 from ..._version import __version__
 from ...core.progress import Progress
 from ...errors import ModelFileError
-from ...views.explore import SavedNames, Store, write_store
-from ..readers import read_table
+from ...views.explore.map_store import MapStore
+from ...views.explore.names import SavedNames
+from ...views.explore.store import write_store
+from ..readers.read import read_table
 from .extras import IMAGES, TRUST, read_images, read_trust
-from .folder import Run
+from .folder import RunFolder
 from .keeping import STORE as FOLDER
 from .keeping import TYPED_NAMES as NAMES
 from .naming import FILE as CLUSTER_NAMES
 
 
 def open_store(
-    run: Run,
+    run: RunFolder,
     compare: Sequence[str] = (),
     *,
     cluster_names: str | None = None,
     progress: Progress | None = None,
     rebuild: bool = False,
     n_jobs: int | None = None,
-) -> Store:
+) -> MapStore:
     """The store of a run: that beside its files if it is up to date, or a new one.
 
     Of a run that cannot be written to, the store is a temporary folder. `compare`: other runs, or
@@ -46,10 +48,10 @@ def open_store(
     if not writable:
         folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-")) / FOLDER
     _build(run, folder, compare, cluster_names, source, progress, n_jobs)
-    return Store(folder, names)
+    return MapStore(folder, names)
 
 
-def _fingerprint(run: Run, compare: Sequence[str], cluster_names: str | None) -> str:
+def _fingerprint(run: RunFolder, compare: Sequence[str], cluster_names: str | None) -> str:
     """What a store depends on, as a short text."""
     files = [run.path / file for file in _maps(run).values()]
     files += [run.path / name for name in ("rows.nestmap", CLUSTER_NAMES, TRUST, IMAGES)]
@@ -64,16 +66,16 @@ def _fingerprint(run: Run, compare: Sequence[str], cluster_names: str | None) ->
     return hashlib.sha256("\n".join(told).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _up_to_date(folder: Path, names: SavedNames, source: str) -> Store | None:
+def _up_to_date(folder: Path, names: SavedNames, source: str) -> MapStore | None:
     try:
-        store = Store(folder, names)
+        store = MapStore(folder, names)
     except ModelFileError:  # none, or one that is built anew
         return None
     return store if store.meta.get("source") == source else None
 
 
 def _build(
-    run: Run,
+    run: RunFolder,
     folder: Path,
     compare: Sequence[str],
     cluster_names: str | None,
@@ -107,7 +109,7 @@ def _build(
     )
 
 
-def plane(run: Run) -> Any:
+def plane(run: RunFolder) -> Any:
     """The model of the run's map in 2-D."""
     dims = list(_maps(run))
     if 2 not in dims:
@@ -117,7 +119,7 @@ def plane(run: Run) -> Any:
     return run.model(2)
 
 
-def _maps(run: Run) -> dict[int, str]:
+def _maps(run: RunFolder) -> dict[int, str]:
     """Files of the maps by their dimensions."""
     try:
         return {int(entry["dims"]): str(entry["file"]) for entry in run.record["maps"]}
@@ -134,11 +136,11 @@ def _titles(compare: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _positions(other: str, run: Run, names: Any) -> Any:
+def _positions(other: str, run: RunFolder, names: Any) -> Any:
     """A map of the same rows: the model of another run, or positions from a file."""
     if not Path(other).is_dir() or other.endswith(".zarr"):
         return np.asarray(read_table(other).X, dtype=np.float64)
-    run2 = Run(other)
+    run2 = RunFolder(other)
     if run2.record["n_rows"] != run.record["n_rows"]:
         raise ValueError(
             f"--compare {other}: {run2.record['n_rows']:,} rows, "

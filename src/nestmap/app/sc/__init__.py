@@ -3,7 +3,3 @@
 `nestmap.sc.tl.hnne(adata)` computes, `nestmap.sc.pl.hnne(adata)` draws. Neither imports scanpy or
 anndata.
 """
-
-from . import pl, tl
-
-__all__ = ["pl", "tl"]

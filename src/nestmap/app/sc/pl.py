@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.tree import Level
+from ...method.neighbors.metric import EUCLIDEAN
 from ...views.plots import plot
 from ...views.plots.backend import load_matplotlib, new_axes
 from ...views.plots.colors import get_theme
@@ -84,34 +86,30 @@ def hnne(
     load_matplotlib()
     model, names = map_of(adata, key)
     several = not (color is None or isinstance(color, str))
-    colors: list[str | None] = list(color) if several else [color]  # type: ignore[arg-type, list-item]
+    colors = [color] if color is None or isinstance(color, str) else list(color)
     values = [
         None if each is None else _named(each, find_values(adata, each, layer, use_raw))
         for each in colors
     ]
     given = adata.obs[labels] if isinstance(labels, str) and labels in adata.obs.columns else labels
     axes = _axes(ax, len(colors), theme)
-    titles = [title] * len(colors) if title is None or isinstance(title, str) else list(title)
+    titles = _each(title, len(colors))
     for each, drawn, name, text in zip(values, axes, colors, titles, strict=True):
         own = names if given is True and not _is_category(each) else given
-        plot(
-            model,
-            level if each is None else each,
-            labels=_at_level(own, model, level),
-            level=level,
-            title=text or (name if several else None),
-            theme=theme,
-            ax=drawn,
-            **options,
-        )
+        shown = {"labels": _at_level(own, model, level), "level": level, "theme": theme}
+        about = text or (name if several else None)
+        plot(model, level if each is None else each, title=about, ax=drawn, **shown, **options)
     if save is not None:
         axes[0].figure.savefig(save, facecolor=axes[0].figure.get_facecolor())
     if show:
-        import matplotlib.pyplot as plt
-
-        plt.show()
+        import_module("matplotlib.pyplot").show()
         return None
     return axes if several else axes[0]
+
+
+def _each(title: str | Sequence[str] | None, n: int) -> list[str | None]:
+    """A title for each of n pictures."""
+    return [title] * n if title is None or isinstance(title, str) else list(title)
 
 
 def _axes(ax: Any, n: int, theme: str) -> list[Any]:
@@ -173,4 +171,4 @@ def tree_of(labels: Sequence[Array]) -> Hierarchy:
             if (members[labels[k - 1]] != own).any():
                 raise ValueError(f"level {k}: a cluster of level {k - 1} lies in several of them")
         levels.append(Level(np.zeros((len(sizes), 0)), sizes, members, np.nan, np.nan))
-    return Hierarchy(tuple(levels), "euclidean")
+    return Hierarchy(tuple(levels), EUCLIDEAN)

@@ -21,6 +21,7 @@ def hnne(
     neighbors_key: str | None = None,
     n_components: int = 2,
     metric: Any = "euclidean",
+    like: Any = None,
     key_added: str = "hnne",
     copy: bool = False,
     **parameters: Any,
@@ -44,6 +45,8 @@ def hnne(
         Where that graph is: `uns[neighbors_key]`, or 'neighbors'.
     n_components, metric, **parameters
         As in `nestmap.HNNE`.
+    like
+        As in `HNNE.fit`: an earlier model, or the file of one.
     key_added : str
         What is added begins with this key.
     copy : bool
@@ -78,9 +81,8 @@ def hnne(
     adata = (adata.copy() if not adata.isbacked else adata.to_memory()) if copy else adata
     rows, source = choose_rows(adata, use_rep, layer, n_pcs)
     neighbors = find_distances(adata, neighbors_key) if use_neighbors else "auto"
-    model = HNNE(n_components, metric=metric, neighbors=neighbors, **parameters).fit(
-        in_memory(rows)
-    )
+    model = HNNE(n_components, metric=metric, neighbors=neighbors, **parameters)
+    model.fit(in_memory(rows), like=like)
     _add(
         adata,
         model,
@@ -123,9 +125,7 @@ def as_category(labels: Any, adata: Any) -> Any:
 
 def _plain(model: HNNE) -> dict[str, Any]:
     """Parameters that an .h5ad file can hold."""
-    found = {
-        name: value for name, value in model.get_params(deep=False).items() if name != "neighbors"
-    }
+    found = {name: value for name, value in model.get_params().items() if name != "neighbors"}
     return {
         name: value for name, value in found.items() if isinstance(value, str | int | float | bool)
     }

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..arrays import Array, blocks
 
-MOST_ROWS = 2**31 - 1  # kernels number rows with 32 bits
-_WHOLE = 2**53  # up to here float64 holds every integer
+MAX_ROWS = 2**31 - 1  # kernels number rows with 32 bits
+_LARGEST_EXACT = 2**53  # float64 holds every integer up to this one
 _ADVICE = {
     "M": "count seconds: (X - X.min()) / np.timedelta64(1, 's')",
     "m": "count seconds: X / np.timedelta64(1, 's')",
@@ -19,7 +19,7 @@ _ADVICE = {
 
 
 def check_rows_kind(X: Any, name: str = "X") -> None:
-    """Raise for what turns into an array of numbers only by a silent change.
+    """Raise for input that NumPy would convert to numbers with a silent loss.
 
     X is as the user gave it, not copied.
 
@@ -48,7 +48,7 @@ def check_rows_kind(X: Any, name: str = "X") -> None:
 
 
 def refuse_lazy(X: Any, name: str) -> None:
-    """Raise for a query that has no rows yet (polars, narwhals, ibis …)."""
+    """Raise for a lazy query that was not collected (polars, narwhals, ibis …)."""
     if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
         raise TypeError(f"{name} is a LazyFrame, a query without rows: pass {name}.collect()")
 
@@ -72,9 +72,9 @@ def read_dlpack(X: Any, name: str) -> Any:
 
 def check_n_rows(n: Any, name: str) -> None:
     """Raise for more rows than 32 bits can number."""
-    if isinstance(n, int | np.integer) and n > MOST_ROWS:
+    if isinstance(n, int | np.integer) and n > MAX_ROWS:
         raise ValueError(
-            f"{name} has {n} rows; at most {MOST_ROWS} (2**31 - 1) are possible: fit a sample of "
+            f"{name} has {n} rows; at most {MAX_ROWS} (2**31 - 1) are possible: fit a sample of "
             "them, and transform the others in parts"
         )
 
@@ -129,7 +129,7 @@ def survives(values: Array, dtype: Any) -> Array:
 
 
 def first_of(found: Array) -> tuple[int, ...]:
-    """Where a boolean array is first true."""
+    """Index of the first true value."""
     return tuple(int(i) for i in np.unravel_index(int(found.argmax()), found.shape))
 
 
@@ -190,7 +190,7 @@ def _check_frame(X: Any, name: str) -> None:
             wrong[column] = found
             continue
         # integers beside missing ones
-        if values.dtype.kind == "f" and (np.abs(values) >= _WHOLE).any():
+        if values.dtype.kind == "f" and (np.abs(values) >= _LARGEST_EXACT).any():
             values = np.array([*given], dtype=object)
         if values.dtype.kind == "O" or (values.dtype.kind in "iu" and not _are_small(values)):
             _check_objects(values[:, None], name, column)
@@ -238,7 +238,7 @@ def _are_small(integers: Array) -> bool:
     """Whether float64 holds all of them because none has more than 53 bits."""
     if integers.dtype.itemsize < 8 or integers.size == 0:
         return True
-    return bool(integers.min() >= -_WHOLE and integers.max() <= _WHOLE)
+    return bool(integers.min() >= -_LARGEST_EXACT and integers.max() <= _LARGEST_EXACT)
 
 
 def _check_objects(rows: Iterable[Any], name: str, column: Any = None) -> None:
@@ -254,7 +254,7 @@ def _check_objects(rows: Iterable[Any], name: str, column: Any = None) -> None:
                 _raise_masked(1, name, i, j)
             if (
                 isinstance(value, int | np.integer)
-                and not -_WHOLE <= value <= _WHOLE
+                and not -_LARGEST_EXACT <= value <= _LARGEST_EXACT
                 and not _is_whole(int(value))
             ):
                 _raise_rounded(int(value), name, i, j if column is None else column)

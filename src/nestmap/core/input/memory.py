@@ -1,4 +1,4 @@
-"""How much memory a fit may take: sizes as people write them, what machine and cgroups leave."""
+"""The memory budget of a fit: parsing of sizes, and what machine and cgroups have available."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _UNITS = {"": 1, "b": 1} | {
     for name, base in ((letter, 1000), (f"{letter}b", 1000), (f"{letter}ib", 1024))
 }
 _SIZE = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*([a-zA-Z]*)\s*")
-_LEAST = 1000  # bytes; less is surely a unit forgotten, as in max_memory=4
-_SHARE = 0.6  # of what is free: the rest is for the page cache and the neighbours
-_UNKNOWN = 4_000_000_000  # where the system tells nothing
+_MIN_BYTES = 1000  # less is a unit forgotten, as in max_memory=4
+_SHARE_OF_FREE = 0.6  # of free memory: the rest is for the page cache and other programs
+_DEFAULT_BYTES = 4_000_000_000  # where the system does not tell how much is free
 
 
 def parse_size(size: Any) -> int:
@@ -38,7 +38,7 @@ def parse_size(size: Any) -> int:
             f"max_memory={size!r} is not a size; write '4GB', '500MB', '1.5GiB' or a number of "
             "bytes"
         )
-    if not _LEAST <= value < 2**63:
+    if not _MIN_BYTES <= value < 2**63:
         raise ValueError(
             f"max_memory={size!r} is {value:g} bytes, which cannot be meant; write it with a "
             "unit, for example '4GB'"
@@ -88,7 +88,7 @@ class Budget:
 def memory_budget(max_memory: float | str | None) -> Budget:
     """max_memory, or with None 60% of what is available."""
     if max_memory is None:
-        return Budget(int(_SHARE * available_memory()), given=False)
+        return Budget(int(_SHARE_OF_FREE * available_memory()), given=False)
     return Budget(parse_size(max_memory), given=True)
 
 
@@ -122,11 +122,11 @@ def _left_by_sysconf() -> int:
             continue
         if pages > 0 and page > 0:
             return int(share * pages * page)
-    return _UNKNOWN
+    return _DEFAULT_BYTES
 
 
 def _left_by_cgroups(proc: Path, root: Path) -> Iterator[int]:
-    """What every limited group from the process's own up to the root leaves, cgroup v1 and v2."""
+    """Available bytes of each limited cgroup (v1, v2), from the process's own to the root."""
     for line in _text(proc / "self" / "cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")

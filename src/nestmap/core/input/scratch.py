@@ -1,4 +1,4 @@
-"""Large temporary arrays, in memory or in a file without a name that vanishes with them."""
+"""Large temporary arrays, in memory or in an unlinked file that is freed with them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _FULL = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "a file may not grow that large",
 }
-_MOST_BLOCK_VALUES = 64_000_000  # values of a block that is widened to whole chunks
+# numbers of a block that is widened to whole chunks: 512 MB of float64
+_MAX_BLOCK_VALUES = 64_000_000
 
 
 def scratch_array(
     shape: int | tuple[int, ...], dtype: Any, *, in_memory: bool, folder: str | Path | None = None
 ) -> Array:
-    """An array without contents yet, in memory or on disk.
+    """An uninitialised array, in memory or on disk.
 
     On disk it is an np.memmap of a file that has no name: nothing is left behind, whatever happens
     to the process. Its bytes are reserved, so that a full disk is an error here and not a killed
@@ -70,7 +71,7 @@ def row_blocks(source: Any) -> list[slice]:
     parts = blocks(n, width)
     chunks = getattr(source, "chunks", None)
     chunk = chunks[0] if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int) else 1
-    if chunk <= 1 or chunk * width > _MOST_BLOCK_VALUES or len(parts) < 2:
+    if chunk <= 1 or chunk * width > _MAX_BLOCK_VALUES or len(parts) < 2:
         return parts
     step = max(1, parts[0].stop // chunk) * chunk
     return [slice(i, min(n, i + step)) for i in range(0, n, step)]
@@ -134,7 +135,7 @@ def reserve(file: IO[bytes], n_bytes: int, folder: Path) -> None:
 
 
 def why_full(error: OSError) -> str | None:
-    """Why there is no room, if that is what the error says; None for other errors."""
+    """The reason why a write failed for lack of space; None for other errors."""
     return _FULL.get(error.errno or 0)
 
 

@@ -14,7 +14,7 @@ from .scratch import row_blocks
 from .source import RowSource, load_source, open_rows
 from .validate import cast_rows
 
-_BLOCK = 8_000_000  # values of new rows that are read at a time
+_VALUES_PER_READ = 8_000_000  # numbers of new rows that are read at a time: 64 MB of float64
 OPTIONS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": "numeric",
@@ -60,8 +60,10 @@ def read_new(
     X = open_rows(X)
     if isinstance(X, RowSource):
         parts: Any = ((part.start, X.block(part)) for part in row_blocks(X))
-    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _BLOCK:
-        parts = ((part.start, X[part]) for part in blocks(len(X), X.shape[1], values=_BLOCK))
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.size > _VALUES_PER_READ:
+        parts = (
+            (part.start, X[part]) for part in blocks(len(X), X.shape[1], values=_VALUES_PER_READ)
+        )
     else:
         parts = ((0, X),)
     for start, part in parts:

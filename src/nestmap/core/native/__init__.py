@@ -50,8 +50,9 @@ def _default() -> Any:
         return _load(wish)
     if not builds():
         warnings.warn(
-            "nestmap was installed without its compiled kernels and runs on NumPy: clusters are "
-            "the same, rows of a map of islands lie elsewhere by up to a fifth of its extent, "
+            "nestmap was installed without its compiled kernels and runs on NumPy: clusters of "
+            "up to 4,096 rows are the same, others differ where the kernels would miss neighbours, "
+            "rows of a map of islands lie elsewhere by up to a fifth of its extent, "
             "and large data takes many times longer. Install a C++ compiler (GCC or Clang) and "
             "build it again: pip install --force-reinstall --no-deps --no-cache-dir --no-binary "
             "nestmap nestmap (or, in a folder with its sources: pip install --force-reinstall "

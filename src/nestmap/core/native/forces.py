@@ -19,7 +19,7 @@ _GAIN_INCREASE = np.float32(0.2)
 _GAIN_DECAY = np.float32(0.8)
 _MIN_GAIN = np.float32(0.01)
 _NODES_PER_BLOCK = 1024  # the arrays of a block fit into the cache
-_TINY = np.finfo(np.float32).tiny
+_MIN_NORMAL = np.finfo(np.float32).tiny
 
 
 class WeightedGraph(Protocol):
@@ -240,12 +240,14 @@ def _look_around(
     node = np.arange(len(around))
     best = total.argmax(axis=1)
     pull = _pulls_at(around, weights, tried[node, best, None], near)[:, 0]
-    middle = np.einsum("nk,nkd->nd", pull, around) / np.maximum(pull.sum(axis=1), _TINY)[:, None]
+    middle = (
+        np.einsum("nk,nkd->nd", pull, around) / np.maximum(pull.sum(axis=1), _MIN_NORMAL)[:, None]
+    )
     places = np.where(total[node, best, None] > 0, middle, here)
     now, then = (
         _pulls_at(around, weights, at[:, None], near)[:, 0].sum(axis=1) for at in (here, places)
     )
-    return places, then / np.maximum(now, _TINY)
+    return places, then / np.maximum(now, _MIN_NORMAL)
 
 
 def _pulls_at(around: Array, weights: Array, at: Array, near: float) -> Array:

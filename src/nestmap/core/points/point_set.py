@@ -23,19 +23,15 @@ from ..native import core
 from ..threads import map_blocks
 
 NATIVE_METRICS = ("euclidean", "cosine", "manhattan", "correlation")
-_ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
-_FLAT = 1e-14  # a row whose spread is a smaller part of its mean than this counts as constant
-_TINY_SQUARE = 2.0**-900  # smaller sums of squares have lost digits to underflow
-_TINY_LENGTH = 2.0**-1000  # shorter rows cannot be scaled to length 1: the factor would overflow
-# per column: what two distances by matrix product may be off (docs/exactness.md)
-_ROUNDING = 8 * 2.0**-53
-# brings the smallest number to 2^-954, and the square of the largest that is let in to 2^906
-_LIFT = 2.0**120
-
-
-def canonical_metric(metric: Any) -> Any:
-    """One name per metric: 'l1' and 'cityblock' are 'manhattan', 'l2' is 'euclidean'."""
-    return _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
+# spread of a row, as a share of its mean: below it the row is constant, but for rounding
+_CONSTANT_SPREAD = 1e-14
+_MIN_SQUARE = 2.0**-900  # a smaller sum of squares has lost digits to underflow
+# of a row that can be scaled to length 1: the factor of shorter ones would overflow
+_MIN_LENGTH = 2.0**-1000
+# relative error, per column, of two distances by matrix product (docs/exactness.md)
+_PRODUCT_ERROR = 8 * 2.0**-53
+# multiplies subnormal rows: 2^-1074 becomes 2^-954, and no square that is let in exceeds 2^906
+_SUBNORMAL_SCALE = 2.0**120
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +110,14 @@ class PointSet:
     # --- what the NumPy twins need -------------------------------------------------------------
 
     def rough_distances(self, rows: slice, other: PointSet, norm: str) -> tuple[Array, Array]:
-        """Distances of some rows to all rows of other, and a margin.
+        """Distances of some rows to all rows of other by matrix product, and an error margin.
 
-        The nearest by definition is within the margin.
-
-        It covers the rounding of two distances, that of the nearest and that which looks like it,
-        each against its value by definition.
+        The nearest row by definition is within the margin of the nearest found here: the margin
+        covers the rounding errors of both distances.
         """
         a = self.block(rows)
         b = other.block(slice(None))
-        margin = _ROUNDING * (self.n_cols + 8)
+        margin = _PRODUCT_ERROR * (self.n_cols + 8)
         if norm == "L1":
             from sklearn.metrics.pairwise import manhattan_distances  # dense rows or sparse ones
 
@@ -194,9 +188,9 @@ def make_points(
         length[rows] = _row_lengths(x)
 
     map_blocks(measure, blocks(n, data.shape[1], values=500_000), n_threads)
-    flat = length <= _FLAT * np.abs(centre) * np.sqrt(data.shape[1])
-    if (length[~flat] < _TINY_LENGTH).any():
-        return make_points(data * _LIFT, metric, None, n_threads, keys)
+    flat = length <= _CONSTANT_SPREAD * np.abs(centre) * np.sqrt(data.shape[1])
+    if (length[~flat] < _MIN_LENGTH).any():
+        return make_points(data * _SUBNORMAL_SCALE, metric, None, n_threads, keys)
     scale = np.divide(1.0, length, out=np.zeros(n), where=~flat)
     return PointSet(data, scale, centre, flat.astype(np.float64), metric, 1.0, keys)
 
@@ -205,7 +199,7 @@ def _row_lengths(x: Any) -> Array:
     """Euclidean norm of each row (float64 or CSR); tiny rows are lifted before they are squared."""
     squares = _sums_of_squares(x)
     lengths = np.sqrt(squares)
-    tiny = np.flatnonzero(squares < _TINY_SQUARE)
+    tiny = np.flatnonzero(squares < _MIN_SQUARE)
     if len(tiny) == 0:
         return lengths
     x = x[tiny]
@@ -220,12 +214,12 @@ def _row_lengths(x: Any) -> Array:
 
 
 def _sums_of_squares(x: Any) -> Array:
-    """Of each row, in an order that no instruction set changes."""
+    """Sum of squares of each row, in the same order on every instruction set."""
     return np.asarray((x.multiply(x) if sparse.issparse(x) else x * x).sum(axis=1)).ravel()
 
 
 def _stored_like(data: Any, other: Any) -> Any:
-    """Sparse rows meet sparse rows of the same types of values and indices, dense meet dense."""
+    """Convert rows to the storage of the others: dense, or CSR with the same types."""
     if not sparse.issparse(other):
         return data.toarray() if sparse.issparse(data) else data
     data = sparse.csr_matrix(data, dtype=other.dtype)

@@ -22,19 +22,15 @@ from ..progress import Share
 from ..threads import map_blocks
 from .point_set import PointSet
 
-# share of the sample's variance that the kept directions hold
-_ENERGY = 0.97
-# columns of a short row at most: 1.2 kB with tails
-MOST_COLUMNS = 256
-# columns of X up to which all directions are kept: bounds become distances
-ALL_COLUMNS = 128
-# columns that are put in another order at a time: a cache line, more where these are few values
+_VARIANCE_KEPT = 0.97  # share of the variance of the sample that the kept directions hold
+MOST_COLUMNS = 256  # reduced columns of a row, at most, for exact bounds: 1.2 kB with tails
+ALL_COLUMNS = 128  # data with at most so many keep all of them: bounds are distances
+# columns that are reordered at a time: one cache line of float32, or more while they are few values
 MOVED = 16
-_MOVED_VALUES = 8_000_000  # values copied at a time, 32 MB
-# of the sample that directions are fitted on: values at most (32 MB), and rows
-_SAMPLE_VALUES = 4_000_000
-_MAX_SAMPLE_ROWS = 2000
-_MIN_SAMPLE_ROWS = 64
+_VALUES_PER_MOVE = 8_000_000  # 32 MB
+_SAMPLE_VALUES = 4_000_000  # numbers in the sample of rows that directions are fitted on, at most
+_SAMPLE_ROWS = 2000  # rows of that sample, for few columns
+_MIN_SAMPLE_ROWS = 64  # rows of that sample, for many columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +49,7 @@ class Reducer:
 
 @dataclass(frozen=True, eq=False)
 class ShortRows:
-    """Short rows: cpp/cells.hpp has the meaning of each array."""
+    """Rows in a few columns; cpp/cells.hpp has the meaning of each array."""
 
     z: Array  # float32, n x n_dims
     tails: Array  # float32, n x n_dims / 8
@@ -64,9 +60,9 @@ class ShortRows:
         return ShortRows(z, _take(self.tails, order, n_threads), self.sizes[order])
 
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
-        """As `take` of all rows, in the memory of these, which are lost: some columns at a time."""
+        """Reorder all rows in place, some columns at a time."""
         n, dims = self.z.shape
-        width = min(dims, max(1, _MOVED_VALUES // (n * MOVED)) * MOVED)
+        width = min(dims, max(1, _VALUES_PER_MOVE // (n * MOVED)) * MOVED)
         before = np.empty((n, width), dtype=np.float32)
         for first in range(0, dims, width):
             columns = self.z[:, first : first + width]
@@ -120,7 +116,7 @@ def aligned_empty(n: int, width: int) -> Array:
 
 def sample_size(n: int, n_cols: int) -> int:
     """Rows that directions are fitted on."""
-    return min(n, _MAX_SAMPLE_ROWS, max(_MIN_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
+    return min(n, _SAMPLE_ROWS, max(_MIN_SAMPLE_ROWS, _SAMPLE_VALUES // n_cols))
 
 
 def fit_reducer(points: PointSet, rows: Array | None = None, most: int = MOST_COLUMNS) -> Reducer:
@@ -154,7 +150,7 @@ def share_held(points: PointSet, rows: Array | None, reducer: Reducer, leading: 
 
 
 def _principal_directions(sample: Array, rng: np.random.Generator, most: int) -> Array:
-    """About the leading principal directions, exactly orthonormal, as many as hold _ENERGY."""
+    """About the leading principal directions, exactly orthonormal, up to the share of variance."""
     n_cols = sample.shape[1]
     total = float(row_squares(sample).sum())
     if n_cols <= min(ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
@@ -174,12 +170,12 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     scores = sample @ basis
     values, rotation = np.linalg.eigh(scores.T @ scores)
     share = np.cumsum(values[::-1]) / total if total > 0 else np.ones(most)
-    keep = min(most, -(-(int(np.searchsorted(share, _ENERGY)) + 1) // 16) * 16)
+    keep = min(most, -(-(int(np.searchsorted(share, _VARIANCE_KEPT)) + 1) // 16) * 16)
     return with_signs(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
 
 
 def with_signs(directions: Array) -> Array:
-    """The same with signs that no LAPACK changes: these decide how members are mirrored."""
+    """Directions with signs that do not depend on LAPACK: signs decide how members are mirrored."""
     # no direction of real data is orthogonal to it
     generic = np.sin(1.0 + np.arange(len(directions)))
     return np.ascontiguousarray(np.where(generic @ directions < 0, -directions, directions))
@@ -304,7 +300,7 @@ def _hold_float32(data: Array) -> bool:
 
 
 class _Scratch(threading.local):
-    """Buffers that each thread uses again for its blocks: fresh pages cost more than the sums."""
+    """Buffers that each thread reuses: page faults of new ones cost more than the arithmetic."""
 
     def __init__(self, n: int, n_cols: int, dims: int, kind: type[np.floating[Any]]) -> None:
         self.rows = np.empty((n, n_cols), dtype=kind)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-_PAUSE = 0.005  # seconds between two tries
+_PAUSE_SECONDS = 0.005  # between two tries
 
 
 def take_lock(path: Path, what: str) -> int:
@@ -87,7 +87,7 @@ def _wait(descriptor: int, what: str, seconds: float) -> None:
                     errno.EAGAIN,
                     f"{what} is being changed by another process for {seconds:g} s; try again",
                 ) from error
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _not_ours(path: Path, what: str) -> ValueError:
@@ -108,7 +108,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _unlock(descriptor: int) -> None:
-    """At once: Windows takes its time for files just closed; a forked process keeps them open."""
+    """Unlock before closing: Windows unlocks late, and a forked process keeps the file open."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -14,8 +14,8 @@ from numpy.lib import format as npy
 
 from ..arrays import Array, blocks
 
-# bytes that are summed and written at a time: they stay in the cache between the two
-_STEP = 16_000_000
+# summed and written at a time: they stay in the cache between the two
+_BYTES_PER_WRITE = 16_000_000
 
 
 class ArrayInfo(NamedTuple):
@@ -70,7 +70,7 @@ def pieces(array: Array) -> Iterator[memoryview]:
     if flat.flags.c_contiguous:
         flat = flat.reshape(-1)
     row_bytes = flat.nbytes // len(flat)
-    for part in blocks(len(flat), row_bytes, values=_STEP):
+    for part in blocks(len(flat), row_bytes, values=_BYTES_PER_WRITE):
         yield np.ascontiguousarray(flat[part]).reshape(-1).view(np.uint8).data
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_MOST_JSON = 10_000_000  # bytes
-_DEEPEST = 40  # objects and lists inside one another: what nestmap writes has 8 at most
-_LARGEST = 2**64  # whole numbers: seeds of 64 bits are the largest that nestmap writes
+_MAX_JSON_BYTES = 10_000_000  # of a record; those of nestmap have a few kilobytes
+_MAX_DEPTH = 40  # objects and lists inside one another: what nestmap writes has 8
+_MAX_WHOLE_NUMBER = 2**64  # seeds of 64 bits are the largest that nestmap writes
 
 
 def write_json(
@@ -32,7 +32,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file; ValueError says what is wrong with the file."""
     try:
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_JSON:
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_JSON_BYTES:
             raise ValueError("it is no regular file of a few kilobytes")
         record = json.loads(path.read_text(encoding="utf-8"), parse_int=bounded_int)
         refuse_deep(record)
@@ -53,7 +53,7 @@ def bounded_int(text: str) -> int:
     >>> bounded_int("-12")
     -12
     """
-    if len(text) > 20 or abs(value := int(text)) >= _LARGEST:
+    if len(text) > 20 or abs(value := int(text)) >= _MAX_WHOLE_NUMBER:
         raise ValueError(f"a number of {len(text)} digits, {text[:12]}…, is too large")
     return value
 
@@ -61,11 +61,11 @@ def bounded_int(text: str) -> int:
 def refuse_deep(value: Any) -> None:
     """ValueError for JSON that is nested so deeply that to print or to write it would fail."""
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         inside = [each for each in level if isinstance(each, dict | list)]
         level = [
             part for each in inside for part in (each.values() if isinstance(each, dict) else each)
         ]
         if not level:
             return
-    raise ValueError(f"objects are nested more than {_DEEPEST} deep")
+    raise ValueError(f"objects are nested more than {_MAX_DEPTH} deep")

@@ -20,7 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _OWNER = re.compile(r"\.([0-9a-f]{6})-([0-9]{1,10})-([0-9a-f]{8})\.(part|old)")
-_DAY = 86_400.0  # seconds after which a part of another machine is taken for abandoned
+# age from which a part file of another machine is taken for abandoned: a day
+_ABANDONED_SECONDS = 86_400.0
 _own: set[str] = set()  # tokens of parts that this process is writing
 
 
@@ -126,7 +127,7 @@ def _is_abandoned(path: Path, host: str, pid: str, token: str) -> bool:
     age = time.time() - path.stat().st_mtime
     # Windows has no harmless way to ask for a process
     if host != _host() or sys.platform == "win32":
-        return age > _DAY
+        return age > _ABANDONED_SECONDS
     if int(pid) == os.getpid():
         return token not in _own  # in a container the number comes again
     try:
@@ -135,7 +136,7 @@ def _is_abandoned(path: Path, host: str, pid: str, token: str) -> bool:
         return True
     except PermissionError:
         pass
-    return age > _DAY
+    return age > _ABANDONED_SECONDS
 
 
 def _remove(path: Path) -> None:

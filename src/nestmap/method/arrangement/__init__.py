@@ -1,4 +1,4 @@
-"""How the children of a node lie relative to each other, before they are given room.
+"""How the children of a node lie relative to each other, before they are scaled to their ball.
 
 A node's frame is a linear map from coordinates of its members to offsets in the map.
 
@@ -17,12 +17,12 @@ from typing import Any
 
 from ...core.arrays import Array
 from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter, sum_products
-from .local import N_AROUND, Leaves, LocalArrangement, Projection, make_local, n_columns
+from .local import N_TURN_NEIGHBORS, Leaves, LocalArrangement, Projection, make_local, n_columns
 from .old import OldArrangement, OldPlaces
 from .plain import GlobalArrangement
 
 ARRANGEMENTS = ("auto", "local", "global")
-MOST_LOCAL = 8  # components up to which local frames are the more faithful ones
+MOST_LOCAL = 8  # up to so many, local frames are the more faithful arrangement
 Arrangement = LocalArrangement | OldArrangement | GlobalArrangement
 # of new rows; None where they were given for the training rows only
 Coordinates = Callable[[Any, int], Array] | None
@@ -30,7 +30,7 @@ Coordinates = Callable[[Any, int], Array] | None
 __all__ = [
     "ARRANGEMENTS",
     "MOST_LOCAL",
-    "N_AROUND",
+    "N_TURN_NEIGHBORS",
     "Arrangement",
     "Coordinates",
     "DistinctRows",

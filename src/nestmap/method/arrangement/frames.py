@@ -11,8 +11,9 @@ from ...core.arrays import Array, blocks
 from ...core.threads import map_blocks
 from ..hierarchy.tree import Grouping, Level
 
-_PIECE = 400_000  # values of the matrices that a thread works on: they stay in its cache
-_FARTHEST = 1e100
+# float64 values of the matrices of a thread: 3 MB, which stay in its cache
+_VALUES_PER_TASK = 400_000
+_MAX_COORDINATE = 1e100  # absolute value; squares of larger ones may overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class DistinctRows:
 
 
 def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
-    """maps[parents[i]] @ offsets[i] for each i, summed in a fixed order: no batch effects."""
+    """maps[parents[i]] @ offsets[i] for each i; bits do not depend on the batch."""
     out = np.empty((len(offsets), maps.shape[1]))
 
     def apply(part: slice) -> None:
@@ -83,7 +84,11 @@ def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) 
             total += own[:, :, k] * offsets[part, k, None]
         out[part] = total
 
-    map_blocks(apply, blocks(len(offsets), maps.shape[1] * maps.shape[2], values=_PIECE), n_threads)
+    map_blocks(
+        apply,
+        blocks(len(offsets), maps.shape[1] * maps.shape[2], values=_VALUES_PER_TASK),
+        n_threads,
+    )
     return out
 
 
@@ -91,7 +96,7 @@ def frame_offsets(maps: Array, origins: Array, parents: Array, z: Array | None) 
     """Offsets of new members at z (None: 0) from their nodes; see `Frames.kept` for the rest."""
     if z is None:
         return np.zeros((len(parents), origins.shape[1]))
-    z = np.clip(np.nan_to_num(z), -_FARTHEST, _FARTHEST)  # a new row may be anywhere
+    z = np.clip(np.nan_to_num(z), -_MAX_COORDINATE, _MAX_COORDINATE)  # a new row may be anywhere
     return np.asarray(
         (z if _is_identity(maps, z) else apply_maps(maps, parents, z)) - origins[parents]
     )

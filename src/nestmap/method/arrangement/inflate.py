@@ -12,11 +12,11 @@ from ...core.arrays import Array
 from .frames import scatter
 
 N_ROTATIONS = 6
-_FLAT = 1e-7  # an axis with less than this share of the largest spread: what it has may be rounding
+_MIN_SPREAD = 1e-7  # of an axis, as a share of the largest: below it, it may be rounding errors
 
 
 def inflation_maps(offsets: Array, parents: Array, n_groups: int) -> Array:
-    """One linear map per group that undoes its squeeze.
+    """One linear map per group that equalises its spread along all axes.
 
     For six angles equally spaced in [0, pi/2]: scale the axes to equal spread, rotate, scale them
     again, rotate back. Close to rotating each group to its principal axes and scaling those. A
@@ -57,5 +57,7 @@ def _even(maps: Array, sums: Array) -> Array:
     """The maps, followed by scaling each axis to the largest spread of the group."""
     spread = np.sqrt(np.maximum(((maps @ sums) * maps).sum(axis=2), 0))
     largest = spread.max(axis=1, keepdims=True)
-    factor = np.divide(largest, spread, out=np.ones_like(spread), where=spread > _FLAT * largest)
+    factor = np.divide(
+        largest, spread, out=np.ones_like(spread), where=spread > _MIN_SPREAD * largest
+    )
     return np.asarray(factor[:, :, None] * maps)

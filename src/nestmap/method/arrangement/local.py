@@ -22,17 +22,19 @@ from .frames import DistinctRows, Frames, apply_maps
 N_COLUMNS = 96
 N_COLUMNS_OF_MANY = 48
 MANY_ROWS = 1_000_000
-_HARDLY = 1e-6  # of a matrix: what decides where it does not
-N_AROUND = 6  # neighbours that a local frame is turned by
-_PIECE = 400_000  # values of the rows that a thread works on: they stay in its cache
-# coordinates of the rows of a run of leaves: the fewer, the fewer rows of other parts
-# a worker reads
-_RUN = 100_000
+_IDENTITY_WEIGHT = (
+    1e-6  # of the identity, relative to a matrix: decides rotations that the matrix leaves open
+)
+N_TURN_NEIGHBORS = 6  # that a local frame is turned by
+_VALUES_PER_TASK = 400_000  # float64 values of the rows of a thread: 3 MB, which stay in its cache
+# coordinates of the rows of a run of leaves: with shorter runs, a worker reads fewer rows of
+# other parts
+_VALUES_PER_RUN = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class MetricMap:
-    """Rows as the metric sees them (see `PointSet`), along a few directions; each row by itself."""
+    """Projects rows, normalised as the metric does (`PointSet`), onto a few directions."""
 
     metric: str
     linear: LinearMap
@@ -52,13 +54,13 @@ class MetricMap:
         def project(part: slice) -> None:
             z[part] = self.linear(points.block(part), 1)
 
-        map_blocks(project, blocks(points.n, points.n_cols, values=_PIECE), n_threads)
+        map_blocks(project, blocks(points.n, points.n_cols, values=_VALUES_PER_TASK), n_threads)
         return z
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The same for training rows, in float32 and batches: when needed, never all at once."""
+    """Projects training rows in float32, in batches on demand."""
 
     points: PointSet
     mean: Array  # zero for sparse rows
@@ -71,7 +73,7 @@ class Projection:
         """Coordinates of some rows of a point set in the same units, (len(rows), p)."""
         z = np.empty((len(rows), self.directions.shape[1]), dtype=np.float32)
         small = self.directions.astype(np.float32)
-        for part in blocks(len(rows), points.n_cols, values=_PIECE):
+        for part in blocks(len(rows), points.n_cols, values=_VALUES_PER_TASK):
             x = points.block(rows[part])
             if points.is_sparse:
                 z[part] = x @ self.directions
@@ -100,7 +102,7 @@ class LocalArrangement:
     kind: str = "local"
 
     def prepared(self, hierarchy: Hierarchy) -> LocalArrangement:
-        """The same with what leaves' frames are made from, wherever the leaves lie."""
+        """This arrangement with the data that frames of leaves are made from."""
         with single_threaded_blas():
             return replace(self, known=self.leaves(hierarchy).principal(1))
 
@@ -231,8 +233,8 @@ def in_tree_order(hierarchy: Hierarchy) -> Array:
 
 
 def _cuts(starts: Array, p: int) -> Array:
-    """Begin and end of runs of groups, so short that the members' coordinates stay in a cache."""
-    found = runs(starts, _RUN // p)
+    """Bounds of runs of groups whose members' coordinates fit into the cache."""
+    found = runs(starts, _VALUES_PER_RUN // p)
     return np.array([0, *(run.stop for run in found)])
 
 
@@ -258,7 +260,8 @@ def make_local(
     leading coordinates of the rows that frames of leaves keep. `unit`: of `power_of_two`, if it is
     known.
     """
-    metric = hierarchy.metric if hierarchy.metric in ("cosine", "correlation") else "euclidean"
+    normalizes = hierarchy.metric.normalizes_rows
+    metric = hierarchy.metric.name if normalizes else "euclidean"
     points = make_points(X, metric, n_threads=n_threads, unit=unit)
     most = n_columns(points.n, points.n_cols)
     with single_threaded_blas():
@@ -292,7 +295,7 @@ def _leaf_coordinates(project: Projection, hierarchy: Hierarchy, n_threads: int)
         def see(part: slice) -> None:
             z[part] = project.of(centroids, np.arange(part.start, part.stop))
 
-        map_blocks(see, blocks(leaf.n_nodes, z.shape[1], values=_PIECE), n_threads)
+        map_blocks(see, blocks(leaf.n_nodes, z.shape[1], values=_VALUES_PER_TASK), n_threads)
         return z
 
     def average(part: slice) -> None:
@@ -301,7 +304,7 @@ def _leaf_coordinates(project: Projection, hierarchy: Hierarchy, n_threads: int)
             project(rows), np.arange(len(rows)), starts, np.ones(len(rows)), 1
         )
 
-    map_blocks(average, runs(leaf.grouping.starts, _PIECE // z.shape[1]), n_threads)
+    map_blocks(average, runs(leaf.grouping.starts, _VALUES_PER_TASK // z.shape[1]), n_threads)
     return z
 
 
@@ -325,18 +328,20 @@ def turn_frames(
         turns[part] = nearest_orthogonal(turns[part])
         maps[part] = np.einsum("gde,gep->gdp", turns[part], maps[part])
 
-    map_blocks(turn, blocks(len(maps), maps.shape[1] * maps.shape[2], values=_PIECE), n_threads)
+    map_blocks(
+        turn, blocks(len(maps), maps.shape[1] * maps.shape[2], values=_VALUES_PER_TASK), n_threads
+    )
     return turns
 
 
 def nearest_orthogonal(matrices: Array) -> Array:
     """The orthogonal R with the largest sum of R * M, for each of a stack of square matrices M.
 
-    Where M leaves a direction open (few neighbours, or all on a line), R stays near the identity:
-    rounding must not decide.
+    Where M is rank-deficient (few neighbours, or all on a line), R stays near the identity, so
+    that rounding errors do not decide.
     """
     size = np.sqrt((matrices * matrices).sum(axis=(1, 2)))
-    matrices = matrices + (_HARDLY * size)[:, None, None] * np.eye(matrices.shape[1])
+    matrices = matrices + (_IDENTITY_WEIGHT * size)[:, None, None] * np.eye(matrices.shape[1])
     if matrices.shape[1] != 2:
         left, _, right = np.linalg.svd(matrices)
         return np.asarray(left @ right)

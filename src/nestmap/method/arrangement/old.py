@@ -1,4 +1,4 @@
-"""Where rows and nodes lay in an older map, and frames that are turned as it says."""
+"""Positions in an older map, and frames that are rotated to match it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..hierarchy.tree import Hierarchy
 from .frames import Frames, apply_maps, sum_products
 from .local import LocalArrangement, MetricMap, nearest_orthogonal
 
-_HOPS = 4  # along first-neighbour links, from a row that is new to one that is not
+_MAX_LINKS_FOLLOWED = 4  # first-neighbour links from a new row to one of the old map
 
 
 @dataclass(frozen=True, eq=False)
 class OldPlaces:
-    """Positions in an older map; what was not there lies beside what it is most like."""
+    """Positions in an older map; rows that are new get that of a first neighbour or parent."""
 
     rows: Array  # (n_rows, d)
     known: Array  # (n_rows,) bool: was in the old map
@@ -56,7 +56,7 @@ def _guess(hierarchy: Hierarchy, k: int, places: Array, known: Array, around: Ar
         return places
     at = np.arange(len(known))
     if k < len(hierarchy.links):
-        for _ in range(_HOPS):
+        for _ in range(_MAX_LINKS_FOLLOWED):
             at = np.where(known[at], at, hierarchy.links[k].ids[at])
     return np.where(known[at, None], places[at], around)
 

@@ -13,8 +13,8 @@ from .names import make_unique, name_parts
 from .tables import Column, read_columns
 from .traits import Trait, WordCounts, find_category_traits, find_number_traits, find_word_traits
 
-_SHOWN = 20  # clusters that a repr lists
-_TRAITS = 8  # of a kind that are kept per cluster
+_MAX_LISTED = 20  # clusters in a repr
+_MAX_TRAITS = 8  # of a kind that are kept per cluster
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LevelDescription:
         return self.clusters[number]
 
     def __repr__(self) -> str:
-        shown = sorted(self.clusters, key=lambda cluster: -cluster.size)[:_SHOWN]
+        shown = sorted(self.clusters, key=lambda cluster: -cluster.size)[:_MAX_LISTED]
         lines = [
             f"level {self.level}: {len(self)} clusters",
             *(_shorten(f"  {c.number}: {c}") for c in shown),
@@ -94,7 +94,7 @@ def describe_clusters(
     texts: Sequence[str] | WordCounts | None = None,
     names: Sequence[Any] | None = None,
 ) -> LevelDescription:
-    """Descriptions from labels, the typical rows of each cluster, and what is known of the rows.
+    """Descriptions from labels, the typical rows of each cluster, and metadata of the rows.
 
     Examples
     --------
@@ -106,18 +106,14 @@ def describe_clusters(
     """
     n_clusters = len(typical)
     sizes = np.bincount(labels, minlength=len(typical)).tolist()
-    for what, values in (("texts", texts), ("names", names)):
-        if values is not None and len(values) != len(labels):
-            raise ValueError(
-                f"{what}: needs one for each of the {len(labels)} rows of the fit, got "
-                f"{len(values)}"
-            )
+    _check_length("texts", texts, len(labels))
+    _check_length("names", names, len(labels))
     if metadata is not None:
         columns = (*columns, *read_columns(metadata, len(labels)))
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
     if texts is not None:
         counted = texts if isinstance(texts, WordCounts) else WordCounts.of(texts)
-        found = find_word_traits(counted, labels, n_clusters, _TRAITS)
+        found = find_word_traits(counted, labels, n_clusters, _MAX_TRAITS)
     for traits, more in zip(found, _column_traits(columns, labels, n_clusters), strict=True):
         traits.extend(more)
     told = [tuple(str(names[row]) for row in rows) if names is not None else () for rows in typical]
@@ -138,8 +134,15 @@ def describe_clusters(
     )
 
 
+def _check_length(what: str, values: Any, n_rows: int) -> None:
+    if values is not None and len(values) != n_rows:
+        raise ValueError(
+            f"{what}: needs one for each of the {n_rows} rows of the fit, got {len(values)}"
+        )
+
+
 def _column_traits(columns: Sequence[Column], labels: Array, n_clusters: int) -> list[list[Trait]]:
-    """Categories, those of the most telling column first, then numbers by their shift."""
+    """Categories by score, then numbers by the shift of their mean."""
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
     for column in columns:
         if column.is_identifier:
@@ -148,7 +151,7 @@ def _column_traits(columns: Sequence[Column], labels: Array, n_clusters: int) ->
         for traits, more in zip(found, find(column, labels, n_clusters), strict=True):
             traits.extend(more)
     return [
-        sorted((t for t in traits if t.kind == "category"), key=lambda t: -t.score)[:_TRAITS]
-        + sorted((t for t in traits if t.kind == "number"), key=lambda t: -t.score)[:_TRAITS]
+        sorted((t for t in traits if t.kind == "category"), key=lambda t: -t.score)[:_MAX_TRAITS]
+        + sorted((t for t in traits if t.kind == "number"), key=lambda t: -t.score)[:_MAX_TRAITS]
         for traits in found
     ]

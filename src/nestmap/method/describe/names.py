@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from .traits import Trait
 
-LONGEST = 36  # letters of a name
-_MIXED = 0.25  # share of a category that a name mentions beside the first
+MAX_LETTERS = 36  # of a name
+_MIN_SECOND_SHARE = 0.25  # of a category that a name mentions beside the first
 
 
 def name_parts(traits: Sequence[Trait], typical: Sequence[str]) -> list[str]:
-    """What a name may consist of, most telling first: words, categories, typical rows, numbers."""
+    """Parts of a name by score: words, categories, typical rows, numbers."""
     words = [t.value for t in traits if t.kind == "word"]
     categories = [t for t in traits if t.kind == "category"]
     numbers = [f"{t.value} {t.column}".strip() for t in traits if t.kind == "number"]
@@ -28,14 +28,14 @@ def name_parts(traits: Sequence[Trait], typical: Sequence[str]) -> list[str]:
 def _mixture(traits: Sequence[Trait]) -> str:
     """The categories of one column that make up a good part of the cluster: 'coat / shirt'."""
     first = max(traits, key=lambda t: t.inside)
-    named = [first, *(t for t in traits if t is not first and t.inside >= _MIXED)]
+    named = [first, *(t for t in traits if t is not first and t.inside >= _MIN_SECOND_SHARE)]
     text = " / ".join(t.value for t in named)
     is_bare = all(_is_bare(t.value) for t in named)
     return f"{first.column} {text}" if is_bare and first.column not in ("", "value") else text
 
 
 def _is_bare(value: str) -> bool:
-    """A value that says nothing without its column."""
+    """Whether a value means nothing without the name of its column, such as a number."""
     return value.lower() in ("true", "false", "yes", "no") or not any(c.isalpha() for c in value)
 
 
@@ -73,6 +73,6 @@ def make_unique(parts: Sequence[Sequence[str]], sizes: Sequence[int]) -> list[st
 def cut(text: str) -> str:
     """Cut off at a word, where it is too long."""
     text = " ".join(text.split())
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_LETTERS:
         return text
-    return text[: LONGEST - 1].rsplit(" ", 1)[0].rstrip(" ,·/") + "…"
+    return text[: MAX_LETTERS - 1].rsplit(" ", 1)[0].rstrip(" ,·/") + "…"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.arrays import Array
 
-_FEW = 20  # whole numbers with at most so many different values are categories
+_MAX_CATEGORIES = 20  # different whole numbers; columns with more are quantities
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Column:
 
     @property
     def is_identifier(self) -> bool:
-        """Nearly every row has another value: nothing that rows could share."""
+        """Whether nearly every row has its own value."""
         n = len(self.values)
         return self.categories is not None and n > 20 and len(self.categories) > n / 2
 
@@ -75,7 +75,7 @@ def read_column(name: str, values: Any, n_rows: int) -> Column:
         return Column(name, array.astype(np.float64))
     if array.dtype.kind in "iu":
         categories, codes = np.unique(array, return_inverse=True)
-        if len(categories) > _FEW:
+        if len(categories) > _MAX_CATEGORIES:
             return Column(name, array.astype(np.float64))
         return Column(name, codes, np.array([str(value) for value in categories]))
     missing = np.array([value is None or value != value for value in array.tolist()], dtype=bool)

@@ -12,10 +12,10 @@ from scipy import sparse
 from ...core.arrays import Array
 from .tables import Column
 
-_SURE = 3.0  # standard errors that a share or a mean must be off what chance would give
-_SHIFT = 0.3  # standard deviations that a mean must be shifted by
+_MIN_STANDARD_ERRORS = 3.0  # between a share or mean and what chance would give
+_MIN_SHIFT = 0.3  # of a mean, in standard deviations
 _WORD = r"(?u)\b(?=\w*[^\W\d])\w\w+\b"  # two characters or more, not all of them digits
-_MOST_WORDS = 50_000  # of a vocabulary, the most frequent
+_MAX_WORDS = 50_000  # of a vocabulary, the most frequent
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def find_category_traits(
         error = np.sqrt(np.maximum(expected * (1 - expected), 1e-12) / max(1.0, n))
         score = share * np.log(share / expected)
         order = np.argsort(-score, kind="stable")[:most]
-        sure = [j for j in order if share[j] - expected[j] > _SURE * error[j]]
+        sure = [j for j in order if share[j] - expected[j] > _MIN_STANDARD_ERRORS * error[j]]
         found.append(
             [
                 Trait(
@@ -127,7 +127,7 @@ def find_number_traits(column: Column, labels: Array, n_clusters: int) -> list[l
                 column.is_time,
             )
         ]
-        if abs(s) > max(_SHIFT, _SURE / np.sqrt(max(1, n)))
+        if abs(s) > max(_MIN_SHIFT, _MIN_STANDARD_ERRORS / np.sqrt(max(1, n)))
         else []
         for s, m, n in zip(shifts, inside.tolist(), counts, strict=True)
     ]
@@ -148,7 +148,7 @@ class WordCounts:
         try:
             counter = CountVectorizer(
                 stop_words=stop_words,
-                max_features=_MOST_WORDS,
+                max_features=_MAX_WORDS,
                 dtype=np.float64,
                 token_pattern=_WORD,
             )

@@ -28,7 +28,6 @@ from ..neighbors import (
     Found,
     KnownItems,
     NeighborReport,
-    centroid_kind,
     check_metric,
     given_neighbors,
     search,
@@ -37,6 +36,7 @@ from ..neighbors import (
 from ..neighbors.blocked import BlockedIndex, measure_links
 from ..neighbors.choice import Search
 from ..neighbors.index import Index
+from ..neighbors.metric import Metric
 from ..neighbors.shared import Start
 from ..run import Run
 from .medoids import merge_medoids
@@ -116,17 +116,17 @@ def build_hierarchy(
     """
     n_threads = resolve_n_jobs(n_jobs)
     X = as_rows(load_rows(X), n_threads=n_threads)
-    metric = check_metric(metric, X, metric_params)
+    known = check_metric(metric, X, metric_params)
     check_number("min_nodes", min_nodes, 1, np.inf, integer=True)
     given = None if isinstance(neighbors, str) else given_neighbors(neighbors, X.shape[0])
     options = Search("auto" if given else neighbors, target_recall)
     run = Run(n_threads, Progress(verbose), options, options)
-    return build_levels(X, metric, run, KnownRows(given=given), min_nodes=min_nodes)
+    return build_levels(X, known, run, KnownRows(given=given), min_nodes=min_nodes)
 
 
 def build_levels(
     X: Any,
-    metric: Any,
+    metric: Metric,
     run: Run,
     known: KnownRows | None = None,
     *,
@@ -151,9 +151,7 @@ def build_levels(
         if step is None:
             resumes = False  # saved levels above would belong to other clusters
             check_unchanged(X)
-            step = joiner.join(items)
-            if saved is not None:
-                saved.save(items.k, step)
+            step = joiner.join(items, saved)
         steps.append(step)
         warn_of_recall(step.report)
         if len(levels) == items.k > 0:
@@ -168,9 +166,9 @@ def build_levels(
             )
         if len(step.sizes) <= max_nodes:
             break
-    index = steps[1].index if len(steps) > 1 else None
-    reports = tuple(s.report for s in steps)
-    links = tuple(s.links for s in steps)
+    index = steps[1].index if len(steps) > 1 else None  # of the nodes of level 0
+    reports = tuple(step.report for step in steps)
+    links = tuple(step.links for step in steps)
     return Hierarchy(tuple(levels), metric, reports, index, steps[0].far_distance, links)
 
 
@@ -205,14 +203,17 @@ def _next_items(items: _LevelItems, step: LevelStep) -> _LevelItems:
 class _Joiner:
     """Joins the items of a level along their first neighbours."""
 
-    metric: Any
+    metric: Metric
     run: Run
     dtype: np.dtype[Any]  # of centroids
     find: Finder | None
 
-    def join(self, items: _LevelItems) -> LevelStep:
-        """One step; only the call holds what the search has found, to free it early."""
-        return self._merge(items, self._search(items))
+    def join(self, items: _LevelItems, saved: SavedSteps | None) -> LevelStep:
+        """One step, saved; only the call holds what the search has found, to free it early."""
+        step = self._merge(items, self._search(items))
+        if saved is not None:
+            saved.save(items.k, step)
+        return step
 
     def _search(self, items: _LevelItems) -> Found:
         """First neighbours of the items."""
@@ -268,7 +269,7 @@ class _Joiner:
     def _centroids(self, items: _LevelItems, members: Array, n_nodes: int) -> tuple[Any, Array]:
         """Centroids (or medoids) and sizes of the nodes."""
         run = self.run
-        if centroid_kind(self.metric) != "medoid":
+        if self.metric.centroid_kind != "medoid":
             return merge_items(items.values, items.weights, members, n_nodes, self.dtype, run)
         group = Grouping.of(members, n_nodes)
         return merge_medoids(

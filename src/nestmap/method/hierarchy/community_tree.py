@@ -24,17 +24,17 @@ from .coarsen import join_smallest, merge_links
 from .consensus import Consensus, agree_on_communities, agree_on_samples
 from .link_graph import LinkGraph, borders, find_communities
 from .merge import Links
-from .scale import PIECES, natural_scale
+from .scale import PIECE_RESOLUTION, natural_scale
 
 # factor of the resolution from one level to the next finer one: gives 3 to 4 times as many nodes
-STEP = 4.0
+RESOLUTION_STEP = 4.0
 # resolution of the small communities ("atoms") that levels are built from, for speed; where there
 # are few links, `labels_` is found on the leaves themselves
-ATOMS = 256.0
+ATOM_RESOLUTION = 256.0
 _MAX_LINKS = 250_000  # of a graph on which consensus is computed: a few seconds
-MAX_ON_TOP = 12  # nodes of the top level, where the data allow
-MIN_ON_TOP = 3
-_STEP_UP = 2.0  # factor between two resolutions that are tried for a coarser level
+MAX_TOP_NODES = 12  # where the data allow
+MIN_TOP_NODES = 3
+_COARSENING_STEP = 2.0  # factor between two resolutions that are tried for a coarser level
 _MIN_RESOLUTION = 1 / 64  # where that search ends
 # a coarser level is accepted if its effective number of clusters (inverse Simpson index of their
 # volumes) is at least this share of their number
@@ -99,17 +99,17 @@ def build_communities(graph: LinkGraph, ranks: Array, n_threads: int = 1) -> Com
 
 
 def _find_scales(graph: LinkGraph, n_threads: int) -> _Scales:
-    if graph.n < MIN_ON_TOP:
+    if graph.n < MIN_TOP_NODES:
         return _Scales([], 0, [])
-    atoms, middle = _contracted(graph, ATOMS)
+    atoms, middle = _contracted(graph, ATOM_RESOLUTION)
     joined = np.arange(middle.n)
     small = middle
     if not _is_small(middle):
-        joined, small = _contracted(middle, PIECES)
+        joined, small = _contracted(middle, PIECE_RESOLUTION)
     scale = natural_scale(small, n_threads)
     if _is_small(graph):
         elected, resolution = _default_communities(graph, scale, n_threads)
-        atoms, middle = _contracted(graph, ATOMS, elected.labels)
+        atoms, middle = _contracted(graph, ATOM_RESOLUTION, elected.labels)
         chosen = _between(atoms, elected.labels)
     else:
         elected, resolution = _default_communities(small, scale, n_threads)
@@ -118,7 +118,7 @@ def _find_scales(graph: LinkGraph, n_threads: int) -> _Scales:
     coarse = [each.labels[atoms] for each in above]
     finer: list[Array] = []  # coarse to fine
     parents = chosen
-    while (resolution := STEP * resolution) < ATOMS / 2:
+    while (resolution := RESOLUTION_STEP * resolution) < ATOM_RESOLUTION / 2:
         parents = find_communities(middle, resolution, parents=parents)
         finer.append(parents[atoms])
     finer += _inside_atoms(graph, atoms)
@@ -162,11 +162,11 @@ def _inside_atoms(graph: LinkGraph, atoms: Array) -> list[Array]:
     """Levels from the atoms to the leaves, coarse to fine."""
     found = [atoms]
     parents = atoms
-    resolution = ATOMS
+    resolution = ATOM_RESOLUTION
     while True:
         n_before = int(parents.max()) + 1
-        resolution *= STEP
-        if STEP * n_before * _MIN_RATIO > graph.n:
+        resolution *= RESOLUTION_STEP
+        if RESOLUTION_STEP * n_before * _MIN_RATIO > graph.n:
             return found
         parents = find_communities(graph, resolution, parents=parents)
         if int(parents.max()) + 1 < _MIN_RATIO * n_before:
@@ -178,17 +178,17 @@ def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int)
     """Communities of communities, until a few are left."""
     found: list[Consensus] = []
     n = int(labels.max()) + 1
-    while n > 2 * MIN_ON_TOP:
+    while n > 2 * MIN_TOP_NODES:
         own = graph.contract(labels, n)
         n_above = n
         while n_above * _MIN_RATIO > n and resolution > _MIN_RESOLUTION:
-            resolution /= _STEP_UP
+            resolution /= _COARSENING_STEP
             above = agree_on_communities(own, resolution, n_threads)
             n_above = int(above.labels.max()) + 1
-        if n_above * _MIN_RATIO > n or n_above < MIN_ON_TOP or not _is_even(own, above.labels):
-            if n <= MAX_ON_TOP:  # few enough, and there is no clear coarser level
+        if n_above * _MIN_RATIO > n or n_above < MIN_TOP_NODES or not _is_even(own, above.labels):
+            if n <= MAX_TOP_NODES:  # few enough, and there is no clear coarser level
                 return found
-            above = Consensus(join_smallest(own, max(MIN_ON_TOP, round(n / STEP))))
+            above = Consensus(join_smallest(own, max(MIN_TOP_NODES, round(n / RESOLUTION_STEP))))
             n_above = int(above.labels.max()) + 1
         labels = above.labels[labels]
         n = n_above
@@ -197,14 +197,14 @@ def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int)
 
 
 def _is_even(graph: LinkGraph, labels: Array) -> bool:
-    """Whether clusters have similar volumes: not one giant and a few outliers."""
+    """Whether cluster volumes are balanced, by the inverse Simpson index."""
     return 1 / borders(graph, labels)[1] >= _MIN_EVENNESS * (int(labels.max()) + 1)
 
 
 def _well_apart(
     finer: list[Array], chosen: Array, coarse: list[Array], n_leaves: int
 ) -> tuple[list[Array], int]:
-    """Drop levels that are nearly equal to the next one; that of `labels_` stays."""
+    """Drop levels with nearly as many nodes as the next one; that of `labels_` stays."""
     kept: list[Array] = [chosen]
     for labels in reversed(finer):  # from coarse to fine
         n = int(labels.max()) + 1
@@ -223,7 +223,7 @@ def _between(below: Array, labels: Array) -> Array:
 
 
 def _renumbered(partitions: list[Partition], ranks: Array) -> list[Partition]:
-    """Back from the order of ranks to that of the leaves; nodes are numbered by lowest leaf."""
+    """Undo the order by ranks; nodes are numbered by their lowest leaf."""
     place = ranks  # of each item of the level below, in the order of ranks
     found = []
     for partition in partitions:

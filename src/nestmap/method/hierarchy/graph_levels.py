@@ -14,9 +14,10 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.native import kernels
-from ...core.points.point_set import NATIVE_METRICS, make_points
-from ..neighbors import KnownItems, centroid_kind, search
+from ...core.points.point_set import make_points
+from ..neighbors import KnownItems, search
 from ..neighbors.item_graph import ItemGraph
+from ..neighbors.metric import Metric
 from ..run import Run
 from .build import merge_items
 from .community_tree import CommunityLevels, build_communities
@@ -26,11 +27,12 @@ from .merge import components, link_graph
 from .strengths import Strengths, measure_shares
 from .tree import Grouping, Hierarchy, Level
 
-# that count, of each row: 10 make no better clusters; and of each node
+# nearest neighbours whose links count: of each row, where 10 make no better clusters; of each node
 N_NEIGHBORS = 15
-_OF_NODES = 10
-_FEWER = 10  # at most one neighbour for so many items: else all of a few would be neighbours
-_LEAST = 3
+_N_NODE_NEIGHBORS = 10
+# at most one neighbour for so many items: few items would all be neighbours
+_ITEMS_PER_NEIGHBOR = 10
+_MIN_NEIGHBORS = 3  # however few items there are
 Distances = Callable[[Array, Any], Array]
 
 
@@ -86,21 +88,26 @@ def _with_communities(
 def _measure(
     hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> Strengths:
-    """How sure the cluster of each item of the graph is, on all levels."""
-    level = graph.level if graph is not None and lists is None else -1
-    if level < 0:
+    """Memberships: the share of each item's links that stay in its cluster, on all levels."""
+    nodes = _of_nodes(graph, lists)
+    if nodes is None:
         labels = [hierarchy.labels(k) for k in range(hierarchy.n_levels)]
         return Strengths(*_measure_rows(labels, graph, lists, n_threads))
-    assert graph is not None
-    nodes = np.arange(len(graph.ids))
-    labels = [hierarchy.climb(nodes, k, level) for k in range(level + 1, hierarchy.n_levels)]
-    return Strengths(*measure_shares(labels, _linked(graph), n_threads), level)
+    level = nodes.level
+    items = np.arange(len(nodes.ids))
+    labels = [hierarchy.climb(items, k, level) for k in range(level + 1, hierarchy.n_levels)]
+    return Strengths(*measure_shares(labels, _linked(nodes), n_threads), level)
+
+
+def _of_nodes(graph: ItemGraph | None, lists: Array | None) -> ItemGraph | None:
+    """The graph whose links count, if it is one of nodes; None: links of rows count."""
+    return graph if graph is not None and graph.level >= 0 and lists is None else None
 
 
 def _measure_rows(
     labels: list[Array], graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> tuple[Array, int]:
-    """Shares of rows, with their links; equal rows have equal ones."""
+    """Memberships of rows, by their links; equal rows have equal ones."""
     if lists is not None:
         return measure_shares(labels, lists, n_threads)
     if graph is None:  # all rows are equal
@@ -112,7 +119,7 @@ def _measure_rows(
 
 
 def _ranks(hierarchy: Hierarchy) -> Array:
-    """Places of the nodes of the last level in an order: shortest first-neighbour link first.
+    """Ranks of the nodes of the last level: shortest first-neighbour link first.
 
     It depends on neither the order nor the unit of the rows.
     """
@@ -141,8 +148,8 @@ def _links(hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None) -
 
 def _linked(graph: ItemGraph) -> Array:
     """The neighbours that an item has links to."""
-    most = N_NEIGHBORS if graph.level < 0 else _OF_NODES
-    return graph.ids[:, : min(most, max(_LEAST, len(graph.ids) // _FEWER))]
+    most = N_NEIGHBORS if graph.level < 0 else _N_NODE_NEIGHBORS
+    return graph.ids[:, : min(most, max(_MIN_NEIGHBORS, len(graph.ids) // _ITEMS_PER_NEIGHBOR))]
 
 
 def membership(
@@ -163,21 +170,23 @@ def membership(
     graph, lists
         As for `add_communities`.
     """
-    if graph is None or graph.level < 0 or lists is not None:
+    nodes = _of_nodes(graph, lists)
+    if nodes is None:
         return Strengths(*_measure_rows([labels], graph, lists, n_threads)).of_rows(0, hierarchy)
-    own = hierarchy.labels(graph.level)
+    own = hierarchy.labels(nodes.level)
     if labels.max() > own.max():  # nodes are split: nothing is measured
         return np.ones(len(labels), dtype=np.float32)
-    of_node = np.empty(len(graph.ids), dtype=labels.dtype)
+    of_node = np.empty(len(nodes.ids), dtype=labels.dtype)
     of_node[own] = labels
-    shares, whole = measure_shares([of_node], _linked(graph), n_threads)
-    return np.asarray(shares[0][own] / np.float32(whole))
+    return Strengths(*measure_shares([of_node], _linked(nodes), n_threads), nodes.level).of_rows(
+        nodes.level + 1, hierarchy
+    )
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
-    """The graph with single links between its parts.
+    """Connect the components of a graph by single links (Borůvka on centroids).
 
-    Each joins the nearest by its centre, round by round.
+    In each round, each component is linked to the one with the nearest centroid.
 
     Of two parts that join, those of their first parts are linked that are near each other. The
     largest leaf of a part stands for it, of equal ones that with the lowest rank.
@@ -192,16 +201,16 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     np.minimum.at(lowest, parts, ranks)
     # numbered by ranks: the order of the rows decides nothing
     parts = np.argsort(np.argsort(lowest))[parts]
-    centres, sizes, part_keys = _merge(leaf, parts, metric, run)
-    first = Level(centres, sizes, parts, np.nan, np.nan, part_keys)
+    first = _merge(leaf, parts, metric, run)
     order = np.lexsort((ranks, -leaf.sizes, parts))
     heads = order[np.searchsorted(parts[order], np.arange(n))]
     joined = np.arange(n)  # of each part
-    distances = _distances_between(centres, metric, run)
+    distances = _distances_between(first.centroids, metric, run)
     while (n := int(joined.max()) + 1) > 1:
-        middles, _, own_keys = _merge(first, joined, metric, run)
-        known = KnownItems(keys=own_keys)
-        near = search(middles, metric, run.n_threads, run.nodes, known).neighbors.ids
+        level = _merge(first, joined, metric, run)
+        known = KnownItems(keys=level.keys)
+        found = search(level.centroids, metric, run.n_threads, run.nodes, known)
+        near = found.neighbors.ids
         pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
         ends = np.array([_facing(distances, joined, a, b) for a, b in pairs.tolist()])
         graph = graph.with_links(heads[ends[:, 0]], heads[ends[:, 1]])
@@ -210,7 +219,7 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
 
 
 def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, int]:
-    """A part of a and a part of b that are near each other."""
+    """A nearby pair of components, one of a and one of b, by alternating searches."""
     ours = np.flatnonzero(joined == a)
     theirs = np.flatnonzero(joined == b)
     end = theirs[0]
@@ -220,34 +229,34 @@ def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, i
     return int(begin), int(end)
 
 
-def _distances_between(centres: Any, metric: Any, run: Run) -> Distances:
-    """Distances of some centres to one of them, or what grows with them."""
-    if metric not in NATIVE_METRICS:
+def _distances_between(centres: Any, metric: Metric, run: Run) -> Distances:
+    """A function for the distances of some centroids to one of them, or monotone in them."""
+    if not metric.has_kernels:
         return lambda some, one: distances_between(centres, some, np.array([one]), metric)[:, 0]
-    points = make_points(centres, metric, n_threads=run.n_threads)
+    points = make_points(centres, metric.name, n_threads=run.n_threads)
     return lambda some, one: kernels.pair_distances(points, some, np.full(len(some), one))
 
 
-def _levels_above(leaf: Level, found: CommunityLevels, metric: Any, run: Run) -> tuple[Level, ...]:
+def _levels_above(
+    leaf: Level, found: CommunityLevels, metric: Metric, run: Run
+) -> tuple[Level, ...]:
     """The level and those above it: centroids, sizes and keys.
 
     How far apart nodes are is measured when asked for.
     """
     levels = [leaf]
     for partition in found.partitions:
-        centroids, sizes, keys = _merge(levels[-1], partition.members, metric, run)
-        levels.append(
-            Level(centroids, sizes, partition.members, np.nan, np.nan, keys, partition.agreement)
-        )
+        level = _merge(levels[-1], partition.members, metric, run)
+        levels.append(replace(level, agreement=partition.agreement))
     return tuple(levels)
 
 
-def _merge(level: Level, members: Array, metric: Any, run: Run) -> tuple[Any, Array, Array | None]:
-    """Centroids (or medoids), sizes and keys of groups of the nodes of a level."""
+def _merge(level: Level, members: Array, metric: Metric, run: Run) -> Level:
+    """The level above, of groups of the nodes of a level; distances are measured later."""
     n_nodes = int(members.max()) + 1
     weights = level.sizes.astype(np.float64)
     group = Grouping.of(members, n_nodes)
-    if centroid_kind(metric) == "medoid":
+    if metric.centroid_kind == "medoid":
         centroids, sizes = merge_medoids(
             level.centroids, weights, group, metric, level.keys, run.n_threads
         )
@@ -255,7 +264,7 @@ def _merge(level: Level, members: Array, metric: Any, run: Run) -> tuple[Any, Ar
         centroids, sizes = merge_items(
             level.centroids, weights, members, n_nodes, level.centroids.dtype, run
         )
-    keys = (
-        None if level.keys is None else np.add.reduceat(level.keys[group.order], group.starts[:-1])
-    )
-    return centroids, sizes.astype(np.int64), keys
+    keys = None
+    if level.keys is not None:
+        keys = np.add.reduceat(level.keys[group.order], group.starts[:-1])
+    return Level(centroids, sizes.astype(np.int64), members, np.nan, np.nan, keys)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arrays import Array, brief_repr
-from ..neighbors.blocked import MedoidDistances
+from ..neighbors.metric.matrix import MedoidDistances
 
 
 def read_only(array: Any) -> Any:
@@ -58,7 +58,7 @@ class Grouping:
 class Level:
     """One level of the hierarchy: its nodes are the components of the level below."""
 
-    centroids: Any  # (n_nodes, n_features), dense or CSR; MedoidDistances for metric="precomputed"
+    centroids: Any  # (n_nodes, n_features), dense or CSR; MedoidDistances of a matrix
     sizes: Array  # rows below each node
     members: Array  # node of each item of the level below (of each row, at level 0)
     link: float  # mean distance of the first-neighbour links inside the nodes

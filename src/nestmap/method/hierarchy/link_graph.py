@@ -12,7 +12,7 @@ from ...core.arrays import Array, brief_repr
 from ...core.native import kernels
 from .merge import components
 
-_LEFT_OUT = 8  # of 256 links: the share that a sample drops
+_DROPPED_PER_256 = 8  # links of 256 that a sample drops
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class LinkGraph:
         same in both directions.
         """
         drawn = np.random.default_rng([number, 1]).integers(0, 256, self.n, dtype=np.uint8)
-        kept = drawn[self.sources] + drawn[self.ids] >= _LEFT_OUT  # modulo 256
+        kept = drawn[self.sources] + drawn[self.ids] >= _DROPPED_PER_256  # modulo 256
         starts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
         return LinkGraph(starts, self.ids[kept], self.weights[kept], self.volumes)
 
@@ -130,7 +130,7 @@ class LinkGraph:
 
 
 def modularity(graph: LinkGraph, labels: Array, resolution: float) -> float:
-    """Share of links inside of groups, less resolution times what random links would give."""
+    """Modularity: share of links inside groups, less resolution times that of a random graph."""
     lost, concentration = borders(graph, labels)
     return 1 - lost - resolution * concentration
 

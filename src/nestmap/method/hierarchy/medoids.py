@@ -16,20 +16,20 @@ from ...core.arrays import Array, blocks
 from ...core.input.validate import dense_block
 from ...core.progress import Share
 from ...core.threads import map_blocks
-from ..neighbors.blocked import MedoidDistances
-from ..neighbors.metric import pairwise, refuse_bad_distances, runs_in_threads
+from ..neighbors.metric import Metric, refuse_bad_distances
+from ..neighbors.metric.matrix import MedoidDistances
 
 if TYPE_CHECKING:
     from .tree import Grouping
 
-_RUN = 256  # groups that are looked at between two reports of progress
+_GROUPS_PER_TASK = 256  # clusters between two reports of progress
 
 
 def find_medoids(
     items: Any,
     weights: Array,
     grouping: Grouping,
-    metric: Any,
+    metric: Metric,
     keys: Array | None = None,
     n_threads: int = 1,
     progress: Share | None = None,
@@ -39,8 +39,9 @@ def find_medoids(
     Examples
     --------
     >>> from nestmap.method.hierarchy.tree import Grouping
+    >>> from nestmap.method.neighbors.metric import EUCLIDEAN
     >>> X = np.array([[0.0], [1], [5], [7]])
-    >>> find_medoids(X, np.ones(4), Grouping.of(np.array([0, 0, 0, 1]), 2), "euclidean")
+    >>> find_medoids(X, np.ones(4), Grouping.of(np.array([0, 0, 0, 1]), 2), EUCLIDEAN)
     array([1, 3])
     """
     n_groups = len(grouping.starts) - 1
@@ -59,14 +60,14 @@ def find_medoids(
 
     map_blocks(
         find,
-        blocks(n_groups, 1, values=_RUN),
-        n_threads if runs_in_threads(metric) else 1,
+        blocks(n_groups, 1, values=_GROUPS_PER_TASK),
+        n_threads if metric.runs_in_threads else 1,
         progress,
     )
     return out
 
 
-def _sums(items: Any, rows: Array, weights: Array, metric: Any) -> Array:
+def _sums(items: Any, rows: Array, weights: Array, metric: Metric) -> Array:
     """Weighted sum of the distances of each row of a group to all of them."""
     if len(rows) == 1:
         return np.zeros(1)
@@ -77,12 +78,9 @@ def _sums(items: Any, rows: Array, weights: Array, metric: Any) -> Array:
     return sums
 
 
-def distances_between(items: Any, a: Array, b: Array, metric: Any) -> Array:
+def distances_between(items: Any, a: Array, b: Array, metric: Metric) -> Array:
     """Of items a to items b: of rows under a metric, or from a matrix of distances."""
-    if isinstance(metric, str) and metric == "precomputed":
-        D = items.distances if isinstance(items, MedoidDistances) else items
-        return np.asarray(D[np.ix_(a, b)], dtype=np.float64)
-    distances = pairwise(items[a], items[b], metric)
+    distances = metric.between(items, a, b)
     refuse_bad_distances(distances, a, b, metric)
     return distances
 
@@ -91,7 +89,7 @@ def merge_medoids(
     items: Any,
     weights: Array,
     grouping: Grouping,
-    metric: Any,
+    metric: Metric,
     keys: Array | None = None,
     n_threads: int = 1,
     progress: Share | None = None,
@@ -99,7 +97,7 @@ def merge_medoids(
     """Medoids and sizes of groups of items: rows, or `MedoidDistances` for metric="precomputed"."""
     medoids = find_medoids(items, weights, grouping, metric, keys, n_threads, progress)
     sizes = np.add.reduceat(weights[grouping.order], grouping.starts[:-1])
-    if not (isinstance(metric, str) and metric == "precomputed"):
+    if not metric.takes_distances:
         return dense_block(items, medoids), sizes
     rows = items.rows[medoids] if isinstance(items, MedoidDistances) else medoids
     return MedoidDistances(rows, distances_between(items, medoids, medoids, metric)), sizes

@@ -1,4 +1,4 @@
-"""Names for the clusters of several levels, by the same facts."""
+"""Names for the clusters of several levels, from the same metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..describe import Facts, LevelDescription, describe_clusters
 from .tree import Hierarchy
 from .typical import find_typical
 
-_TYPICAL = 5  # rows that a cluster may be named by
+_MAX_TYPICAL_ROWS = 5  # by which a cluster may be named
 
 
 def describe_levels(
@@ -24,7 +24,7 @@ def describe_levels(
         if facts.names is None:  # nobody asks who is typical
             typical = [np.empty(0, dtype=np.int64)] * hierarchy.level_sizes[level]
         else:
-            typical = find_typical(hierarchy, level, None, _TYPICAL)
+            typical = find_typical(hierarchy, level, None, _MAX_TYPICAL_ROWS)
         found[level] = describe_clusters(
             hierarchy.labels(level),
             typical,

@@ -1,4 +1,7 @@
-"""Finished steps of a hierarchy in a work directory, from which another process can resume."""
+"""Finished steps of a tree in a work directory, from which another process can resume.
+
+These are its levels of first neighbours, and the neighbour graph of the fit.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,29 @@ from ...core.input.validate import LARGEST, largest_value
 from ...core.points.reduce import Reducer
 from ...core.work.directory import WorkDir, pack, unpack
 from ..neighbors import FirstNeighbors, NeighborReport
-from ..neighbors.metric import metric_key
+from ..neighbors.graph import NearestLists
+from ..neighbors.item_graph import GraphItems, ItemGraph
+from ..neighbors.metric import Metric, known_metric
 from ..run import Run
 from .build import LevelStep
 from .merge import Links
 
 
 def identity(
-    X: Any, hashes: Array, metric: Any, run: Run, given: FirstNeighbors | None
+    X: Any, hashes: Array, metric: Metric, run: Run, given: FirstNeighbors | None
 ) -> dict[str, Any]:
     """All that a finished step depends on: a fit with another identity must not resume from it."""
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric.takes_distances:
         raise ValueError(
             "work_dir: distances without rows are in memory as a whole; fit them without a work_dir"
         )
-    parameters = {
-        "metric": metric_key(metric),
+    if metric.key is None:
+        raise ValueError(
+            "work_dir: a callable metric cannot be recognised later; use a metric with a name, or "
+            "no work_dir"
+        )
+    parameters: dict[str, Any] = {
+        "metric": metric.key,
         "neighbors": run.nodes.method,
         "target_recall": run.nodes.target_recall,
     }
@@ -49,8 +59,11 @@ def _checksum(values: Array) -> str:
     return blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).hexdigest()
 
 
+_GRAPH = "graph"  # the piece that holds it
+
+
 class Steps:
-    """Loads and saves the steps of `build_hierarchy`.
+    """Loads and saves the steps of `build_hierarchy`, and the graph.
 
     Checksums only protect the bytes, so loaded steps are also checked for what later stages assume.
     """
@@ -73,10 +86,10 @@ class Steps:
                 _check_centroids(step.centroids, (len(step.sizes), n_features))
                 self._sizes[k] = step.sizes
             if step.reducer is not None:
-                _check_reducer(step.reducer, n_features, self.work.identity["metric"])
+                norm = known_metric(self.work.identity["metric"]).norm
+                _check_reducer(step.reducer, n_features, norm)
         except (KeyError, TypeError, ValueError) as error:
-            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise self.work.damaged(f"level-{k}", reason) from error
+            raise self._damaged(f"level-{k}", error) from error
         return step
 
     def save(self, k: int, step: LevelStep) -> None:
@@ -93,6 +106,30 @@ class Steps:
             arrays |= {"mean": step.reducer.mean, "directions": step.reducer.directions}
             meta["norm"] = step.reducer.norm
         self.work.save(f"level-{k}", arrays, meta)
+
+    def load_graph(self, items: GraphItems) -> ItemGraph | None:
+        """The neighbour graph of these items, if it is finished."""
+        found = self.work.load(_GRAPH)
+        if found is None:
+            return None
+        arrays, meta = found
+        try:
+            ids = np.array(arrays["ids"])
+            distances = np.array(arrays["distances"])
+            _require(meta["level"] == items.level, f"it must be of level {items.level}")
+            _check_graph(ids, distances, items.n)
+            return items.linked(NearestLists(ids, distances, _make_report(meta["report"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(_GRAPH, error) from error
+
+    def save_graph(self, graph: ItemGraph) -> None:
+        """Keep the graph."""
+        arrays = {"ids": graph.ids, "distances": graph.distances}
+        self.work.save(_GRAPH, arrays, {"level": graph.level, "report": asdict(graph.report)})
+
+    def _damaged(self, piece: str, error: Exception) -> OSError:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        return self.work.damaged(piece, reason)
 
 
 def _make_step(arrays: dict[str, Array], meta: dict[str, Any]) -> LevelStep:
@@ -168,6 +205,26 @@ def _check_groups(step: LevelStep, n_items: int, weights: Array | None) -> None:
         )
 
 
+def _check_graph(ids: Array, distances: Array, n: int) -> None:
+    """Check neighbours of n items, nearest first."""
+    _require(
+        ids.ndim == 2 and len(ids) == n and ids.shape[1] and ids.dtype == np.int32,
+        f"neighbours must be int32, some of each of {n} items",
+    )
+    own = np.arange(n)[:, None]
+    _require(
+        ids.min() >= 0 and ids.max() < n and (ids != own).all(), "neighbours must be other items"
+    )
+    _require(
+        distances.shape == ids.shape
+        and distances.dtype == np.float32
+        and np.isfinite(distances).all()
+        and (distances[:, 0] >= 0).all()
+        and (np.diff(distances, axis=1) >= 0).all(),
+        "distances must be float32, one per neighbour, ascending from 0",
+    )
+
+
 def _check_centroids(centroids: Any, shape: tuple[int, int]) -> None:
     _require(
         centroids.shape == shape and centroids.dtype in (np.float32, np.float64),
@@ -181,7 +238,7 @@ def _check_centroids(centroids: Any, shape: tuple[int, int]) -> None:
     _require(largest_value(values) <= LARGEST, "centroids must be finite")
 
 
-def _check_reducer(reducer: Reducer, n_features: int, metric: str) -> None:
+def _check_reducer(reducer: Reducer, n_features: int, norm: str) -> None:
     """Check what bounds rely on: orthonormal directions, or groups that partition the columns."""
     mean = reducer.mean
     directions = reducer.directions
@@ -200,7 +257,6 @@ def _check_reducer(reducer: Reducer, n_features: int, metric: str) -> None:
         np.isfinite(mean).all() and np.isfinite(directions).all(),
         "mean and directions must be finite",
     )
-    norm = "L1" if metric == "manhattan" else "L2"
     _require(reducer.norm == norm, f"norm is {brief(reducer.norm)} instead of {norm!r}")
     if norm == "L1":
         grouped = np.isin(directions, (0, 1)).all() and (directions.sum(axis=1) == 1).all()

@@ -12,9 +12,9 @@ from .link_graph import LinkGraph, borders, find_communities
 CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions, from 1/16 to 1
 # resolutions far above the clusters' scale: communities cut through clusters there, which shows how
 # many links random cuts lose
-_FINE = (8.0, 16.0, 32.0)
+_FINE_RESOLUTIONS = (8.0, 16.0, 32.0)
 # resolution of the pieces that candidates are built from: faster and more stable than from atoms
-PIECES = 64.0
+PIECE_RESOLUTION = 64.0
 # partitions per resolution: the mean of several depends less on the order of the nodes
 _N_TRIES = 4
 _N_TRIES_FINE = 2
@@ -51,8 +51,12 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> float | None:
     well-separated ones. A resolution scores (1 - ratio) * log(effective number of communities); the
     result is the weighted mean (of logarithms) of the resolutions with about the highest score.
     """
-    tried = [_Attempt(graph, PIECES, number) for number in range(_N_TRIES)]
-    tried += [_Attempt(graph, resolution, i) for resolution in _FINE for i in range(_N_TRIES_FINE)]
+    tried = [_Attempt(graph, PIECE_RESOLUTION, number) for number in range(_N_TRIES)]
+    tried += [
+        _Attempt(graph, resolution, i)
+        for resolution in _FINE_RESOLUTIONS
+        for i in range(_N_TRIES_FINE)
+    ]
     cut = _partitions(tried, n_threads)
     pieces = cut[:_N_TRIES]
     fine = cut[_N_TRIES:]

@@ -1,6 +1,6 @@
-"""How sure clusters are: on each level, the share of each row's links that stay in its cluster.
+"""Memberships: on each level, the share of each row's links that stay in its cluster.
 
-Kept as whole numbers of one byte; a table tells the same per cluster.
+Kept as uint8; a table has the figures per cluster.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .tree import Hierarchy
 
 # shares are exact where all links of an item weigh no more, as those to 15 neighbours do
-_MOST = 255
-_BLOCK = 200_000  # links that are looked up at a time
-_SHOWN = 20  # clusters that a repr lists
+_MAX_WHOLE = 255
+_LINKS_PER_BLOCK = 200_000  # that are looked up at a time
+_MAX_LISTED = 20  # clusters in a repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,9 @@ class Strengths:
         return replace(self, shares=self.shares[:, items])
 
     def grown(self, hierarchy: Hierarchy) -> Strengths:
-        """With those of new items, the last of a grown hierarchy: the mean of their next of kin.
+        """With memberships of new items, the last ones of a grown hierarchy.
 
-        These are the items before them in the lowest cluster above them that had any.
+        Theirs are the means over the old items of the lowest cluster above them that has any.
         """
         items = _items(hierarchy, self.level)
         n_old = self.shares.shape[1]
@@ -87,9 +87,9 @@ def _items(hierarchy: Hierarchy, level: int) -> Array:
 
 
 def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> tuple[Array, int]:
-    """The share of links that stays in each item's cluster, on several levels, and what 1 is.
+    """The share of links that stay in each item's cluster, on several levels, as in `Strengths`.
 
-    As in `Strengths`.
+    And the whole number that stands for 1.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> t
     n, k = ids.shape
     weights = np.arange(k, 0, -1, dtype=np.float32)
     complete = bool((ids >= 0).all())
-    whole = int(weights.sum()) if complete and weights.sum() <= _MOST else _MOST
+    whole = int(weights.sum()) if complete and weights.sum() <= _MAX_WHOLE else _MAX_WHOLE
     known = [_with_none(each) for each in labels]
     shares = np.empty((len(known), n), dtype=np.uint8)
 
@@ -120,15 +120,15 @@ def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> t
                 own[ends] == own[part, None]
             ) @ weights  # whole numbers: the same bits in any order
             shares[level, part] = (
-                inside if complete and whole < _MOST else np.rint(whole * inside / totals)
+                inside if complete and whole < _MAX_WHOLE else np.rint(whole * inside / totals)
             )
 
-    map_blocks(measure, blocks(n, k, values=_BLOCK), n_threads)
+    map_blocks(measure, blocks(n, k, values=_LINKS_PER_BLOCK), n_threads)
     return shares, whole
 
 
 def _with_none(labels: Array) -> Array:
-    """Labels in the narrowest type; at the end one that nothing else has, found by index -1."""
+    """Labels in the narrowest type; a unique one at the end, so that index -1 matches none."""
     n = int(labels.max()) + 1
     return np.append(labels, n).astype(np.min_scalar_type(n))
 
@@ -165,7 +165,7 @@ class ClusterTable:
         return self.clusters[cluster]
 
     def __repr__(self) -> str:
-        shown = sorted(self.clusters, key=lambda each: -each.size)[:_SHOWN]
+        shown = sorted(self.clusters, key=lambda each: -each.size)[:_MAX_LISTED]
         lines = ["cluster    size  inside  agreement"]
         lines += [
             f"{c.cluster:>7}  {c.size:>6}  {_share(c.inside):>6}  {_share(c.agreement):>9}"

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.arrays import Array, blocks
-from ...core.points.point_set import NATIVE_METRICS, make_points
+from ...core.points.point_set import make_points
 from ...core.threads import single_threaded_blas
 from ..neighbors import KnownItems, search
-from ..neighbors.metric import pairwise
+from ..neighbors.metric import Metric
 
 if TYPE_CHECKING:
     from .tree import Hierarchy
 
-_SAMPLE = 2000  # leaves that stability is measured on
-_MEASURED = 20_000  # clusters of a level whose stability is measured: more would take seconds
-_SURE = 0.5  # membership from which on a row counts as sure
-_DOUBT = 0.75  # a contrast of n clusters is lowered by the factor exp(-0.75 / sqrt(n))
-_MOST = 5.0  # times the square root of the number of rows: levels with more clusters are not picked
+_SAMPLE_LEAVES = 2000  # that stability is measured on
+_MAX_MEASURED_CLUSTERS = 20_000  # of a level whose stability is measured: more would take seconds
+_SURE_MEMBERSHIP = 0.5  # from which on a row counts as sure
+_SMALL_LEVEL_PENALTY = 0.75  # the contrast of n clusters is multiplied by exp(-0.75 / sqrt(n))
+_CLUSTERS_PER_ROOT = 5.0  # levels with more than 5 sqrt(n_rows) clusters are not picked
 _HEAD = (
     "level",
     "clusters",
@@ -36,7 +36,6 @@ _HEAD = (
     "whole",
     "split",
 )
-_SQUARED = ("cosine", "correlation", "sqeuclidean")  # these distances grow as squares of lengths
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class HierarchySummary:
         )
 
     def _unknown(self) -> tuple[str, ...]:
-        """Columns that say nothing.
+        """Columns without values.
 
         `score` of communities, `sure` of first neighbours, the last two off a map.
         """
@@ -157,7 +156,7 @@ def _with_gaps(hierarchy: Hierarchy, n_threads: int) -> Hierarchy:
     """A copy with the mean centroid distances that the fit did not compute."""
     levels = list(hierarchy.levels)
     for k, level in enumerate(levels):
-        if np.isnan(level.gap) and 1 < level.n_nodes <= _MEASURED:
+        if np.isnan(level.gap) and 1 < level.n_nodes <= _MAX_MEASURED_CLUSTERS:
             known = KnownItems(keys=level.keys)
             near = search(level.centroids, hierarchy.metric, n_threads, known=known).neighbors
             levels[k] = replace(level, gap=float(np.mean(near.distances)))
@@ -187,11 +186,11 @@ def _share_of_sure(hierarchy: Hierarchy, k: int) -> float:
     """The share of the rows that `labels(k, noise=0.5)` keeps; nan where it is not measured."""
     if hierarchy.strengths is None or k <= hierarchy.strengths.level:
         return float("nan")
-    return float((hierarchy.membership(k) >= _SURE).mean())
+    return float((hierarchy.membership(k) >= _SURE_MEMBERSHIP).mean())
 
 
 def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
-    """The level with the highest score: contrast times stability, less doubt about few clusters.
+    """The level with the highest score: contrast times stability, with a penalty for few clusters.
 
     Contrast is the mean distance between neighbouring clusters for the mean length of the links
     inside them. It is a mean of few numbers where clusters are few, and then high by chance at
@@ -213,7 +212,7 @@ def _options(hierarchy: Hierarchy) -> list[int]:
     """
     if hierarchy.kind == "graph":
         return []
-    most = _MOST * np.sqrt(hierarchy.n_rows)
+    most = _CLUSTERS_PER_ROOT * np.sqrt(hierarchy.n_rows)
     found = [k for k in range(1, hierarchy.n_levels) if hierarchy.levels[k].n_nodes <= most]
     return found or [hierarchy.n_levels - 1]
 
@@ -223,32 +222,31 @@ def _score(hierarchy: Hierarchy, k: int, stability: float) -> float:
     if not (np.isfinite(level.gap) and level.gap > 0):
         return 0.0
     contrast = level.gap / level.link if level.link > 0 else np.inf
-    squared = isinstance(hierarchy.metric, str) and hierarchy.metric in _SQUARED
     return float(
-        (np.sqrt(contrast) if squared else contrast)
+        (np.sqrt(contrast) if hierarchy.metric.is_squared else contrast)
         * stability
-        * np.exp(-_DOUBT / np.sqrt(level.n_nodes))
+        * np.exp(-_SMALL_LEVEL_PENALTY / np.sqrt(level.n_nodes))
     )
 
 
 def measure_stability(hierarchy: Hierarchy, k: int, n_threads: int = 1) -> float:
     """The share of the rows whose leaf is nearest to the centroid of its own cluster of level k.
 
-    So many would stay if all leaves were put anew to the nearest centroid. Measured on 2,000 leaves
-    at most, which the values of their rows decide, not their order.
+    One step of k-means would leave them where they are. Measured on at most 2,000 leaves, whose
+    choice does not depend on the order of the rows.
     """
     leaf = hierarchy.levels[0]
     n_nodes = hierarchy.levels[k].n_nodes
     if k == 0 or n_nodes == 1:
         return 1.0
-    if n_nodes > _MEASURED:
+    if n_nodes > _MAX_MEASURED_CLUSTERS:
         return float("nan")
     some = np.arange(leaf.n_nodes)
-    if leaf.n_nodes > _SAMPLE:
+    if leaf.n_nodes > _SAMPLE_LEAVES:
         some = (
-            some[:: leaf.n_nodes // _SAMPLE][:_SAMPLE]
+            some[:: leaf.n_nodes // _SAMPLE_LEAVES][:_SAMPLE_LEAVES]
             if leaf.keys is None
-            else np.argsort(leaf.keys)[:_SAMPLE]
+            else np.argsort(leaf.keys)[:_SAMPLE_LEAVES]
         )
     weights = leaf.sizes[some].astype(np.float64)
     with single_threaded_blas():
@@ -263,11 +261,10 @@ def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: i
     """The node of level k whose centroid is nearest to each leaf's; None: distances unknown."""
     centroids = hierarchy.levels[k].centroids
     leaf = hierarchy.levels[0]
-    if isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed":
+    if hierarchy.metric.takes_distances:
         if not np.isin(centroids.rows, leaf.centroids.rows).all():
             return None  # that leaf was forgotten
-        order = np.argsort(leaf.centroids.rows)  # medoids of upper levels are medoids of leaves
-        columns = order[np.searchsorted(leaf.centroids.rows[order], centroids.rows)]
+        columns = leaf.centroids.find(centroids.rows)  # medoids of all levels are those of leaves
         return np.asarray(leaf.centroids.distances[np.ix_(leaves, columns)].argmin(axis=1))
     distances = _distances_to_centroids(
         leaf.centroids[leaves], centroids, hierarchy.metric, n_threads
@@ -285,17 +282,17 @@ def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: i
 
 
 def _distances_to_centroids(
-    rows: Any, centroids: Any, metric: Any, n_threads: int
+    rows: Any, centroids: Any, metric: Metric, n_threads: int
 ) -> Callable[[slice], Array]:
-    """Distances of all rows to some centroids, or what grows with them, up to rounding."""
-    if metric not in NATIVE_METRICS:
-        return lambda part: pairwise(rows, centroids[part], metric)
-    whole = make_points(centroids, metric, n_threads=n_threads)
-    points = make_points(rows, metric, whole, n_threads)
+    """A function for the distances of all rows to some centroids, or monotone in them."""
+    if not metric.has_kernels:
+        return lambda part: metric.pairwise(rows, centroids[part])
+    whole = make_points(centroids, metric.name, n_threads=n_threads)
+    points = make_points(rows, metric.name, whole, n_threads)
 
     def measure(part: slice) -> Array:
         return points.rough_distances(
-            slice(None), make_points(centroids[part], metric, whole), points.norm
+            slice(None), make_points(centroids[part], metric.name, whole), points.norm
         )[0]
 
     return measure

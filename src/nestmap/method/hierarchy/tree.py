@@ -10,7 +10,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.input.source import load_rows
 from ...core.input.validate import as_rows, check_number
-from ...core.points.point_set import NATIVE_METRICS, make_points
+from ...core.points.point_set import make_points
 from ...core.points.reduce import fit_reducer
 from ..describe import LevelDescription, describe_clusters
 from ..describe.tables import named_columns
@@ -19,6 +19,7 @@ from ..neighbors.blocked import BlockedIndex
 from ..neighbors.effort import exact_columns
 from ..neighbors.grown import GrownIndex
 from ..neighbors.index import Index, build_index
+from ..neighbors.metric import Metric
 from .level import Grouping, Level, read_only
 from .level_tree import LevelTree
 from .merge import Links, join_shortest
@@ -38,7 +39,8 @@ class Hierarchy(LevelTree):
     ----------
     levels : tuple of Level
         From fine (0) to coarse (-1). Their arrays are read-only.
-    metric : str or callable
+    metric : Metric
+        Prints as its name, which it also equals if it has no parameters.
     reports : tuple of NeighborReport
         How the first neighbours of the rows and of each level were found.
     links : tuple of Links
@@ -59,7 +61,7 @@ class Hierarchy(LevelTree):
     [0, 0, 0, 0, 1, 1, 1, 1]
     """
 
-    metric: Any
+    metric: Metric
     reports: tuple[NeighborReport, ...] = ()
     found_index: Index | BlockedIndex | GrownIndex | None = field(default=None, repr=False)
     far_distance: float = float("nan")  # 999 of 1000 rows have a first neighbour nearer than this
@@ -86,9 +88,9 @@ class Hierarchy(LevelTree):
 
     def _index_leaves(self, n_threads: int) -> Index | BlockedIndex:
         leaf = self.levels[0]
-        if self.metric not in NATIVE_METRICS:
+        if not self.metric.has_kernels:
             return BlockedIndex(leaf.centroids, self.metric, leaf.keys)
-        points = make_points(leaf.centroids, self.metric, n_threads=n_threads, keys=leaf.keys)
+        points = make_points(leaf.centroids, self.metric.name, n_threads=n_threads, keys=leaf.keys)
         if leaf.n_nodes < 2:
             return Index(points)
         return build_index(points, n_threads, fit_reducer(points, most=exact_columns(points.n)))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.points.point_set import NATIVE_METRICS, make_points
-from ..neighbors.metric import pairwise
+from ...core.points.point_set import make_points
 
 if TYPE_CHECKING:
     from .tree import Hierarchy
@@ -26,9 +25,9 @@ def find_typical(hierarchy: Hierarchy, level: int, X: Any, n_typical: int) -> li
 def find_extremes(
     hierarchy: Hierarchy, level: int, X: Any, most: int
 ) -> tuple[list[Array], list[Array]]:
-    """Typical rows of each cluster, and odd ones: others, farthest from its centroid first."""
+    """Typical rows of each cluster, and outliers: other rows, farthest from its centroid first."""
     if X is not None:
-        is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
+        is_matrix = hierarchy.metric.takes_distances
         n_columns = hierarchy.n_rows if is_matrix else hierarchy.levels[0].centroids.shape[1]
         if X.shape != (hierarchy.n_rows, n_columns):
             raise ValueError(
@@ -55,26 +54,14 @@ def _ends(own: Array, distances: Array, most: int) -> tuple[list[Array], list[Ar
 
 
 def _to_centroids(items: Any, hierarchy: Hierarchy, level: int, are_leaves: bool) -> Array:
-    """Distance of each row (or leaf) to the centroid of its cluster, or what grows with it."""
+    """Distance of each row (or leaf) to the centroid of its cluster, or monotone in it."""
     own = (
         hierarchy.climb(np.arange(items.shape[0]), level) if are_leaves else hierarchy.labels(level)
     )
     centroids = hierarchy.levels[level].centroids
     metric = hierarchy.metric
-    if isinstance(metric, str) and metric == "precomputed":
-        medoids = centroids.rows
-        if not are_leaves:
-            return np.asarray(items[np.arange(len(own)), medoids[own]], dtype=np.float64)
-        order = np.argsort(items.rows)  # medoids of upper levels are medoids of leaves
-        columns = order[np.searchsorted(items.rows[order], medoids)]
-        return np.asarray(items.distances[np.arange(len(own)), columns[own]])
-    if metric in NATIVE_METRICS:
-        others = make_points(centroids, metric)
-        points = make_points(items, metric, others)
-        return points.pair_distances(np.arange(len(own)), others, own, points.norm)
-    distances = np.empty(len(own))
-    order = np.argsort(own, kind="stable")
-    counts = np.bincount(own, minlength=hierarchy.levels[level].n_nodes)
-    for i, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
-        distances[rows] = pairwise(items[rows], centroids[i : i + 1], metric).ravel()
-    return distances
+    if not metric.has_kernels:
+        return metric.to_own(items, centroids, own)
+    others = make_points(centroids, metric.name)
+    points = make_points(items, metric.name, others)
+    return points.pair_distances(np.arange(len(own)), others, own, points.norm)

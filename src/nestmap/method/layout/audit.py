@@ -1,4 +1,4 @@
-"""Does the map keep its promise? Lemma 1, nested regions, unmixed leaves: on every node."""
+"""Checks the guarantees of a map on every node: Lemma 1, nested regions, unmixed leaves."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scipy.spatial import cKDTree
 from ...core.arrays import Array, blocks
 from ...core.points.point_set import power_of_two
 from ..hierarchy.tree import Hierarchy
-from .descent import Descent, Placement, lengths
-from .islands import Islands
-from .mosaic import Mosaic
+from .descent import DescentLayout, Placement, lengths
+from .islands import IslandsLayout
+from .mosaic import MosaicLayout
 from .pieces import find_pieces, piece_unit
 from .regions import Regions
 
-_TOLERANCE = 1e-9
-_QUERIES = 100_000  # at once: in between, Ctrl-C works
+_RELATIVE_TOLERANCE = 1e-9  # rounding errors of positions, which are sums of a few terms
+_ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _whole_in_words(a: LevelAudit) -> str:
 
 
 def audit_layout(
-    hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int = 1
+    hierarchy: Hierarchy, layout: DescentLayout | IslandsLayout | MosaicLayout, n_threads: int = 1
 ) -> Audit:
     """Check all descendants, and how whole clusters are; O(n · levels · (levels + log n))."""
     found = _check_promise(hierarchy, layout, n_threads)
@@ -111,11 +111,11 @@ def audit_layout(
 
 
 def _check_promise(
-    hierarchy: Hierarchy, layout: Descent | Islands | Mosaic, n_threads: int
+    hierarchy: Hierarchy, layout: DescentLayout | IslandsLayout | MosaicLayout, n_threads: int
 ) -> Audit:
-    if isinstance(layout, Islands):
+    if isinstance(layout, IslandsLayout):
         return _audit_islands(hierarchy, layout, n_threads)
-    if isinstance(layout, Mosaic):
+    if isinstance(layout, MosaicLayout):
         unit = _unit([layout.positions, *(regions.points for regions in layout.regions)], n_threads)
         return _audit_mosaic(hierarchy, layout, unit, n_threads)
     unit = _unit(
@@ -125,11 +125,13 @@ def _check_promise(
 
 
 def _unit(places: list[Array], n_threads: int) -> float:
-    """A power of two that keeps squares of places in range: rows may lie far from their nodes."""
+    """A power of two by which squared coordinates stay in range."""
     return min((power_of_two(some, n_threads) for some in places if some.any()), default=1.0)
 
 
-def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads: int) -> Audit:
+def _audit_descent(
+    hierarchy: Hierarchy, layout: DescentLayout, unit: float, n_threads: int
+) -> Audit:
     """Rows and finer anchors inside balls, and rows nearer to no anchor than to their own."""
     found = []
     rows = layout.positions * unit
@@ -152,7 +154,7 @@ def _audit_descent(hierarchy: Hierarchy, layout: Descent, unit: float, n_threads
             )
             share[np.isinf(ball[owner])] = 0.0
             n_descendants += len(owner)
-            n_outside += int((share > 1 + _TOLERANCE).sum())
+            n_outside += int((share > 1 + _RELATIVE_TOLERANCE).sum())
             worst = max(worst, float(share.max()))
             if below < 0:
                 n_crossing = _nearer_to_others(
@@ -174,17 +176,19 @@ def _nearer_to_others(
 ) -> int:
     """How many rows lie nearer to another anchor than to their own."""
     # within half the distance to the next anchor nothing else can be nearer
-    doubtful = np.flatnonzero(2 * (away + rounding) >= placement.nearest[owner] * (1 - _TOLERANCE))
+    doubtful = np.flatnonzero(
+        2 * (away + rounding) >= placement.nearest[owner] * (1 - _RELATIVE_TOLERANCE)
+    )
     tree = cKDTree(placement.anchors)
     crossing = 0
-    for part in blocks(len(doubtful), 1, values=_QUERIES):
+    for part in blocks(len(doubtful), 1, values=_ROWS_PER_QUERY):
         rows = doubtful[part]
         nearest = tree.query(positions[rows], workers=n_threads)[0]
-        crossing += int((nearest < away[rows] * (1 - _TOLERANCE) - rounding).sum())
+        crossing += int((nearest < away[rows] * (1 - _RELATIVE_TOLERANCE) - rounding).sum())
     return crossing
 
 
-def _audit_islands(hierarchy: Hierarchy, islands: Islands, n_threads: int) -> Audit:
+def _audit_islands(hierarchy: Hierarchy, islands: IslandsLayout, n_threads: int) -> Audit:
     """Rows inside the balls of their leaves (detail="leaves").
 
     On upper levels, rows nearest to their own centre.
@@ -204,8 +208,8 @@ def _audit_islands(hierarchy: Hierarchy, islands: Islands, n_threads: int) -> Au
         rounding = 4e-16 * max(float(np.abs(rows).max()), 1e-300)
         share = np.maximum(away - rounding, 0) / np.maximum(radii[owner], 1e-300)
         nearest = _distances_to(centres, rows, n_threads)
-        crossing = int((nearest < away * (1 - _TOLERANCE) - rounding).sum())
-        outside = int((share > 1 + _TOLERANCE).sum())
+        crossing = int((nearest < away * (1 - _RELATIVE_TOLERANCE) - rounding).sum())
+        outside = int((share > 1 + _RELATIVE_TOLERANCE).sum())
         worst = float(share.max())
         promised = k == 0 and islands.detail == "leaves"
         found.append(
@@ -223,12 +227,12 @@ def _distances_to(centres: Array, positions: Array, n_threads: int) -> Array:
     """From each position to the nearest of some centres."""
     tree = cKDTree(centres)
     nearest = np.empty(len(positions))
-    for part in blocks(len(positions), 1, values=_QUERIES):
+    for part in blocks(len(positions), 1, values=_ROWS_PER_QUERY):
         nearest[part] = tree.query(positions[part], workers=n_threads)[0]
     return nearest
 
 
-def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, unit: float, n_threads: int) -> Audit:
+def _audit_mosaic(hierarchy: Hierarchy, mosaic: MosaicLayout, unit: float, n_threads: int) -> Audit:
     """Rows, corners of finer regions inside their region; rows inside none nearby but theirs."""
     found = []
     rows = mosaic.positions * unit
@@ -246,7 +250,7 @@ def _audit_mosaic(hierarchy: Hierarchy, mosaic: Mosaic, unit: float, n_threads: 
                 owner = np.repeat(owner, np.diff(levels[below].starts))
             away = regions.outside(owner, points, n_threads) / width[owner]
             n_descendants += len(owner)
-            n_outside += int((away > _TOLERANCE).sum())
+            n_outside += int((away > _RELATIVE_TOLERANCE).sum())
             worst = max(worst, float(away.max()))
         crossing = _crossing(regions, _owner(hierarchy, -1, k), rows, order, n_threads)
         found.append(
@@ -261,9 +265,9 @@ def _crossing(
     """How often a row lies inside one of the regions nearby that is not its own."""
     tree = cKDTree(regions.centres)
     n_near = min(6, len(regions))
-    limits = -_TOLERANCE * np.sqrt(np.maximum(regions.areas, 1e-300))
+    limits = -_RELATIVE_TOLERANCE * np.sqrt(np.maximum(regions.areas, 1e-300))
     crossing = 0
-    for part in blocks(len(order), 1, values=_QUERIES):
+    for part in blocks(len(order), 1, values=_ROWS_PER_QUERY):
         own = order[part]
         near = tree.query(positions[own], n_near, workers=n_threads)[1].reshape(len(own), n_near)
         row, other = np.nonzero(near != owner[own, None])
@@ -275,7 +279,7 @@ def _crossing(
 
 
 def _by_place(positions: Array) -> Array:
-    """Rows in an order that keeps neighbours together: what queries need is in the cache then."""
+    """Rows in the order of a k-d tree, so that consecutive queries share the cache."""
     low = positions.min(axis=0)
     high = positions.max(axis=0)
     squares = (positions - low) * (255 / np.maximum(high - low, 1e-300))

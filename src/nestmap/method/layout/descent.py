@@ -17,17 +17,17 @@ from ...core.arrays import Array, blocks
 from ...core.points.point_set import make_points
 from ...core.progress import Progress
 from ...core.threads import map_blocks
-from ..arrangement import N_AROUND, Arrangement, DistinctRows, Frames, frame_offsets
+from ..arrangement import N_TURN_NEIGHBORS, Arrangement, DistinctRows, Frames, frame_offsets
 from ..hierarchy.tree import Grouping, Hierarchy
 from ..neighbors.join import join_points
 from ..preliminary import Preliminary
 from .frozen import Frozen
 from .regions import Regions, circles
 
-_TREE_COLUMNS = 8  # up to here a k-d tree is fast
-_QUERIES = 100_000  # at once: in between, Ctrl-C works
-_PIECE = 400_000  # values that a thread works on: they stay in its cache
-_LEAST_EXTENT = 1e-150  # of a group that can be scaled to its ball, where the whole map is about 1
+_MAX_TREE_COLUMNS = 8  # components up to which a k-d tree is fast
+_ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
+_VALUES_PER_TASK = 400_000  # float64 values of a thread: 3 MB, which stay in its cache
+_MIN_EXTENT = 1e-150  # of a group that can be scaled to its ball; the whole map has about 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +64,24 @@ class Placement(Frozen):
             shift[outside] *= (radius[outside] / length[outside])[:, None]
             np.add(self.anchors[own], shift, out=out[part])
 
-        map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_PIECE), n_threads)
+        map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_VALUES_PER_TASK), n_threads)
         return out
 
     def scaled(self, factor: float) -> Placement:
-        """The same in another unit of the map."""
+        """The placement with the map in another unit."""
         anchors, nearest, radii, scales = (
             a * factor for a in (self.anchors, self.nearest, self.radii, self.scales)
         )
         return Placement(anchors, nearest, radii, scales, self.maps, self.origins)
 
     def shifted(self, by: Array) -> Placement:
-        """The same elsewhere."""
+        """The placement with the map moved."""
         return replace(self, anchors=self.anchors + by)
 
 
 @dataclass(frozen=True, eq=False)
 class Anchored:
-    """A level whose nodes have places: what those of the members below are made from."""
+    """A level whose nodes have positions, from which those of the members below follow."""
 
     hierarchy: Hierarchy
     level: int
@@ -98,7 +98,7 @@ PlaceRows = Callable[[Anchored], tuple[Placement, Array]]  # as `place_rows`
 
 
 @dataclass(frozen=True, eq=False)
-class Descent(Frozen):
+class DescentLayout(Frozen):
     """The map: positions of all rows, and the placements of all levels (fine to coarse)."""
 
     positions: Array  # (n_rows, d) float64
@@ -112,8 +112,8 @@ class Descent(Frozen):
         """What places new rows."""
         return self.placements[0]
 
-    def moved(self, factor: float, shift: Array) -> Descent:
-        """The same map in another size, elsewhere."""
+    def moved(self, factor: float, shift: Array) -> DescentLayout:
+        """Scale and move the layout."""
         placements = tuple(placement.scaled(factor).shifted(shift) for placement in self.placements)
         return replace(self, positions=self.positions * factor + shift, placements=placements)
 
@@ -142,7 +142,7 @@ def descend(
     place: PlaceRows | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> Descent:
+) -> DescentLayout:
     """Section 3.3; O(n log n).
 
     Parameters
@@ -182,7 +182,9 @@ def descend(
         placements.insert(0, placement)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor
-    return Descent(positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind)
+    return DescentLayout(
+        positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind
+    )
 
 
 def make_placement(own: Anchored) -> tuple[Placement, Frames]:
@@ -209,7 +211,7 @@ def fit_balls(
     leaves whose rows are all equal.
     """
     extent = grouping.maximum(lengths(frames.offsets))
-    extent[extent < _LEAST_EXTENT] = 0.0
+    extent[extent < _MIN_EXTENT] = 0.0
     if alone is not None:
         extent[alone] = 0.0  # what they are offset by is rounding
     radii = radius * nearest
@@ -235,14 +237,14 @@ def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
     n, d = anchors.shape
     if n == 1:
         return np.full(1, np.inf), np.empty((1, 0), dtype=np.int64)
-    if d > _TREE_COLUMNS:
+    if d > _MAX_TREE_COLUMNS:
         points = make_points(np.ascontiguousarray(anchors), "euclidean", n_threads=n_threads)
         found = join_points(points, n_threads).in_metric(points)
         return found.distances, found.ids[:, None]
     tree = cKDTree(anchors)
     nearest = np.empty(n)
-    around = np.empty((n, min(N_AROUND, n - 1)), dtype=np.int64)
-    for part in blocks(n, 1, values=_QUERIES):
+    around = np.empty((n, min(N_TURN_NEIGHBORS, n - 1)), dtype=np.int64)
+    for part in blocks(n, 1, values=_ROWS_PER_QUERY):
         own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
         distances, ids = tree.query(anchors[own], k=around.shape[1] + 1, workers=n_threads)
         nearest[own] = distances[:, 1]
@@ -256,7 +258,7 @@ def lengths(vectors: Array) -> Array:
 
 
 def separate(anchors: Array, parents: Array, above: Placement) -> Array:
-    """Anchors that fell on the same spot (equal centroids, flat projections) move a little apart.
+    """Move coinciding anchors (equal centroids, flat projections) slightly apart.
 
     Otherwise their distance, and with it everything below them, would be zero.
     """
@@ -285,7 +287,7 @@ def separate(anchors: Array, parents: Array, above: Placement) -> Array:
 
 
 def _coincident(anchors: Array) -> tuple[Array, Array]:
-    """Anchors that share their spot with others, spot by spot, and where each spot starts there."""
+    """Coinciding anchors, grouped by position, and where each group starts."""
     first = anchors[:, 0]
     # equal in one column: few
     nodes = np.sort(_runs(np.argsort(first, kind="stable"), first[:, None])[0])
@@ -295,7 +297,7 @@ def _coincident(anchors: Array) -> tuple[Array, Array]:
 
 
 def _runs(order: Array, values: Array) -> tuple[Array, Array]:
-    """Of sorted rows, those that equal another one, and where each run of equal ones starts."""
+    """Sorted rows that equal another one, and where each run of equal ones starts."""
     as_before = np.zeros(len(order), dtype=bool)
     as_before[1:] = (values[order[1:]] == values[order[:-1]]).all(axis=1)
     shared = as_before.copy()

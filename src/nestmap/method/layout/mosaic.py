@@ -24,16 +24,17 @@ from .descent import lengths, neighbors_in_map
 from .frozen import Frozen
 from .regions import Regions
 
-# of moving sites to the centres of their polygons: rounder ones, for a little of the arrangement
-ROUNDS = 1
-# how far regions are drawn in, from leaves upwards; the last one for all above
+# moves of sites to the centres of their polygons (Lloyd): cells get rounder, and the arrangement
+# is a little less faithful
+LLOYD_ROUNDS = 1
+# largest share by which regions shrink, from the leaves up; the last one for all levels above
 MARGINS = (0.4, 0.2, 0.1, 0.05)
-_PIECE = 400_000  # values that a thread works on: they stay in its cache
-_CORNERS = 3.0  # the outline is a superellipse: 2 is an ellipse, larger is more of a box
+_VALUES_PER_TASK = 400_000  # float64 values of a thread: 3 MB, which stay in its cache
+_SUPERELLIPSE_POWER = 3.0  # of the outline: 2 is an ellipse, larger is more of a box
 # variance of a flat group along its short axis, as a share of that along its long one
-_FLOOR = 1e-4
+_MIN_FLATNESS = 1e-4
 # of a group that can be scaled to its region, where the whole map is about 1
-_LEAST_VARIANCE = 1e-300
+_MIN_VARIANCE = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ class RegionPlacement(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Mosaic(Frozen):
+class MosaicLayout(Frozen):
     """The map: positions of all rows, and the regions of all levels (fine to coarse)."""
 
     positions: Array  # (n_rows, 2) float64
@@ -65,8 +66,8 @@ class Mosaic(Frozen):
     arrangement: str
     kind: str = "mosaic"
 
-    def moved(self, factor: float, shift: Array) -> Mosaic:
-        """The same map in another size, elsewhere."""
+    def moved(self, factor: float, shift: Array) -> MosaicLayout:
+        """Scale and move the layout."""
         regions = tuple(each.scaled(factor).shifted(shift) for each in self.regions)
         leaf = replace(self.leaf, regions=regions[0], spreads=self.leaf.spreads * factor)
         return replace(self, positions=self.positions * factor + shift, regions=regions, leaf=leaf)
@@ -84,7 +85,7 @@ def lay_mosaic(
     first_equal: Array | None = None,
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> Mosaic:
+) -> MosaicLayout:
     """Regions and positions; O(n log n).
 
     Parameters
@@ -99,8 +100,9 @@ def lay_mosaic(
     top = hierarchy.levels[-1]
     all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
     whole = outline(preliminary.rows.std(axis=0))
+    sizes = top.sizes.astype(np.float64)
     anchors, polygons = kernels.divide_regions(
-        whole, all_in_one, preliminary.nodes[-1], top.sizes.astype(np.float64), ROUNDS, n_threads
+        whole, all_in_one, preliminary.nodes[-1], sizes, LLOYD_ROUNDS, n_threads
     )
     regions: list[Regions] = []
     for k in reversed(range(hierarchy.n_levels)):
@@ -113,27 +115,26 @@ def lay_mosaic(
         if k:
             shares = hierarchy.levels[k - 1].sizes.astype(np.float64)
             anchors, polygons = kernels.divide_regions(
-                regions[0], level.grouping, frames.offsets, shares, ROUNDS, n_threads
+                regions[0], level.grouping, frames.offsets, shares, LLOYD_ROUNDS, n_threads
             )
     leaf = hierarchy.levels[0]
-    factor = 1 / preliminary.unit
     distinct = DistinctRows.of(leaf, first_equal)
     positions = _row_positions(regions[0], leaf, frames, distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
-    regions = [each.scaled(factor) for each in regions]
-    placement = RegionPlacement(regions[0], spreads * factor, *frames.kept())
-    return Mosaic(positions * factor, tuple(regions), placement, arrangement.kind)
+    factor = 1 / preliminary.unit  # back to the units of the rows
+    in_units = tuple(each.scaled(factor) for each in regions)
+    placement = RegionPlacement(in_units[0], spreads * factor, *frames.kept())
+    return MosaicLayout(positions * factor, in_units, placement, arrangement.kind)
 
 
 def _row_positions(
     regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None, n_threads: int
 ) -> Array:
-    """Rows at the centres of their shares of the leaves; equal rows have one larger share.
+    """Rows at the centres of their cells of the leaves; equal rows share one larger cell.
 
-    They stay where their arrangement puts them: it counts for more than round polygons, which
-    nobody draws.
+    Without Lloyd rounds: nobody draws these cells, so the arrangement counts for more.
     """
     grouping = leaf.grouping
     offsets = frames.offsets
@@ -154,12 +155,12 @@ def outline(spread: Array, n_points: int = 96) -> Regions:
     half = 2 * np.maximum(spread, largest / 2)
     turn = 2 * np.pi * np.arange(n_points) / n_points
     ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    ring = np.sign(ring) * np.abs(ring) ** (2 / _CORNERS)
+    ring = np.sign(ring) * np.abs(ring) ** (2 / _SUPERELLIPSE_POWER)
     return Regions(np.array([0, n_points]), ring * half)
 
 
 def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
-    """How far each region is drawn in: more where its neighbours in the map differ more from it.
+    """The share by which each region shrinks: more where its neighbours in the map differ more.
 
     The distance to the most similar neighbour, relative to the median of the level, from half to
     one and a half times the typical margin.
@@ -172,7 +173,7 @@ def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -
         ways = (centres[other] - centres[part] for other in around[part].T)
         nearest[part] = np.min([lengths(way.astype(np.float64)) for way in ways], axis=0)
 
-    map_blocks(look, blocks(len(centres), centres.shape[1], values=_PIECE), n_threads)
+    map_blocks(look, blocks(len(centres), centres.shape[1], values=_VALUES_PER_TASK), n_threads)
     middle = np.median(nearest)
     relative = nearest / middle if middle > 0 else np.ones(len(nearest))
     return np.asarray(np.minimum(typical * np.clip(relative, 0.5, 1.5), 0.9))
@@ -183,8 +184,10 @@ def _leaf_spreads(
 ) -> Array:
     """The linear map behind each leaf's sites, for new rows; zero for leaves without extent."""
     covariances = scatter(frames.offsets, leaf.members, leaf.n_nodes) / leaf.sizes[:, None, None]
-    spreads = root(regions.covariances, _FLOOR, False) @ root(covariances, _FLOOR, True)
-    spreads[covariances[:, 0, 0] + covariances[:, 1, 1] < _LEAST_VARIANCE] = 0.0
+    spreads = root(regions.covariances, _MIN_FLATNESS, False) @ root(
+        covariances, _MIN_FLATNESS, True
+    )
+    spreads[covariances[:, 0, 0] + covariances[:, 1, 1] < _MIN_VARIANCE] = 0.0
     if distinct is not None:
         spreads[distinct.alone] = 0.0  # what their rows are offset by is rounding
     return spreads

@@ -18,7 +18,7 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows
 from ...core.native import core
 from ...core.points.duplicates import hash_points
-from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
+from ...core.points.point_set import PointSet, make_points
 from ...core.points.reduce import Reducer
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs
@@ -30,22 +30,20 @@ from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
 from .index import Index
 from .join import join_points
-from .metric import accepts_sparse, centroid_kind, check_metric
+from .metric import EUCLIDEAN, Metric, check_metric, known_metric
 from .prepared import GraphJob
 from .report import FirstNeighbors, NeighborReport
-from .row_metric import RowMetric
 from .shared import Start
 
 __all__ = [
     "FirstNeighbors",
     "NeighborGraph",
     "NeighborReport",
-    "accepts_sparse",
-    "centroid_kind",
     "check_metric",
     "first_neighbors",
     "given_distances",
     "given_neighbors",
+    "known_metric",
     "neighbor_graph",
 ]
 
@@ -159,7 +157,7 @@ class KnownItems:
 
 def search(
     X: Any,
-    metric: Any,
+    metric: Metric,
     n_threads: int,
     options: Search | None = None,
     known: KnownItems | None = None,
@@ -169,25 +167,26 @@ def search(
 
     Of rows at the same distance the one with the lowest key is taken.
     """
-    metric = canonical_metric(metric)
     options = options or Search()
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric.takes_distances:
         return Found(nearest_in_matrix(X))
     known = (known or KnownItems()).complete(X, n_threads)
-    if isinstance(metric, RowMetric):
+    if metric.changes_rows:
         rows = metric.rows(X, n_threads)
-        found = search(rows, "euclidean", n_threads, options, known, progress)
+        found = search(rows, EUCLIDEAN, n_threads, options, known, progress)
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
-    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
+    if not metric.has_kernels:
         return Found(*blocked_neighbors(X, metric, known.keys, n_threads, progress))
-    chosen = decide(X, metric, options)
-    points = _points_of(X, metric, known, n_threads)
+    chosen = decide(X, metric.name, options)
+    points = _points_of(X, metric.name, known, n_threads)
     if chosen.method == "exact":
         return _search_exactly(points, n_threads, chosen, options.method, known, progress)
 
     @cache
     def exact_pairs() -> float:
-        return predicted_pairs(X, metric) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
+        return (
+            predicted_pairs(X, metric.name) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
+        )
 
     job = GraphJob(
         points,

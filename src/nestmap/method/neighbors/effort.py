@@ -80,7 +80,7 @@ class Table:
         0.6,
         "share of the variance",
         "in the leading columns: below, a spectrum is flat",
-        "images hold .7 and more, word vectors and embeddings .2 to .5",
+        "Fashion-MNIST 0.80, GloVe word vectors 0.42",
     )
     cell_share: float = _number(
         0.8,
@@ -94,10 +94,10 @@ class Table:
         64,
         "cells",
         "nearest to its own, among which a row chooses; columns it chooses by",
-        "more change nothing",
+        "those that are probed are among them",
     )
     probes: int = _number(
-        6, "cells", "that each row visits, for k = 1", "with 10, word vectors take 10% longer"
+        6, "cells", "that each row visits, for k = 1", "with 10, word vectors take up to 15% longer"
     )
     probes_lists: int = _number(
         10, "cells", "the same for k > 1", "8 find .89 of images, and need a round more"

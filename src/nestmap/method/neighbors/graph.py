@@ -15,17 +15,16 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows, check_number, check_option
 from ...core.native import core, kernels
 from ...core.points.duplicates import Copies, hash_points
-from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
+from ...core.points.point_set import PointSet, make_points
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs, single_threaded_blas
 from .approximate import NearestRows, search_graph
 from .choice import METHODS
 from .effort import LANES, TABLE
-from .metric import check_metric
+from .metric import EUCLIDEAN, Metric, check_metric
 from .nn_descent import CheaperExact
 from .prepared import GraphJob
 from .report import Clock, NeighborReport
-from .row_metric import RowMetric
 from .scan import nearest_ids
 from .shared import ALL_DISTANCES_ROWS, Shared, distinct_by_key
 from .spaces import OtherSpace, space_of
@@ -147,7 +146,7 @@ def _warn_of_recall(report: NeighborReport) -> None:
 def build_graph(
     X: Any,
     k: int,
-    metric: Any,
+    metric: Metric,
     n_threads: int,
     *,
     method: str = "auto",
@@ -155,33 +154,37 @@ def build_graph(
     progress: Share | None = None,
 ) -> NeighborGraph:
     """The graph of validated rows under a metric that `check_metric` gave back."""
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
+    if metric.changes_rows:
         rows = metric.rows(X, n_threads)
         graph = build_graph(
             rows,
             k,
-            "euclidean",
+            EUCLIDEAN,
             n_threads,
             method=method,
             target_recall=target_recall,
             progress=progress,
         )
         return replace(graph, distances=graph.distances * metric.factor)
-    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        keys = None if is_matrix else hash_points(X, n_threads)
+    if not metric.has_kernels:
+        keys = None if metric.takes_distances else hash_points(X, n_threads)
         found = _all_distances(OtherSpace(X, metric), keys, k, n_threads, progress)
         return NeighborGraph(found.ids, found.distances, found.report)
     hashes = hash_points(X, n_threads)
-    points = make_points(X, metric, n_threads=n_threads, keys=hashes)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
     is_exact = method == "exact" or target_recall >= 1
-    if core() is None or (points.n <= ALL_DISTANCES_ROWS if method == "auto" else is_exact):
+    if points.n <= ALL_DISTANCES_ROWS if method == "auto" else is_exact:
         found = _exact(points, k, n_threads, progress)
     else:
         job = GraphJob(points, target_recall, k, n_threads=n_threads, progress=progress)
         found = _nearest_by_search(job, hashes)
     return NeighborGraph(found.ids, points.to_metric(found.distances), found.report)
+
+
+_NO_KERNELS = (
+    "without the compiled kernels all distances were computed; with them a few neighbours, and so "
+    "clusters that come from them, may be others"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,17 +202,19 @@ def nearest_points(job: GraphJob, hashes: Array | None = None) -> NearestLists:
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that
     the order of the rows makes no difference.
     """
-    if job.points.n <= ALL_DISTANCES_ROWS or core() is None:
+    if job.points.n <= ALL_DISTANCES_ROWS:
         return _exact(job.points, job.k, job.n_threads, job.progress)
     return _nearest_by_search(job, hashes)
 
 
 def _nearest_by_search(job: GraphJob, hashes: Array | None) -> NearestLists:
-    """By the approximate search, unless k is beyond it."""
+    """By the approximate search, unless k is beyond it, or there are no kernels."""
     points = job.points
     n_threads = job.n_threads
-    if job.k + LANES > TABLE.longest_list:
-        return _exact(points, job.k, n_threads, job.progress)
+    if core() is None or job.k + LANES > TABLE.longest_list:
+        exact = _exact(points, job.k, n_threads, job.progress)
+        note = "" if core() is not None else _NO_KERNELS
+        return replace(exact, report=replace(exact.report, note=note))
     copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
     found: NearestRows | str
     try:

@@ -14,12 +14,12 @@ import numpy as np
 from ...core.arrays import Array, brief_repr
 from ...core.native import kernels
 from ...core.points.duplicates import first_equal
-from ...core.points.point_set import NATIVE_METRICS, PointSet, canonical_metric, make_points
+from ...core.points.point_set import PointSet, make_points
 from ...core.progress import Share
 from .graph import NearestLists, build_graph, nearest_distinct, nearest_points
+from .metric import EUCLIDEAN, Metric
 from .prepared import GraphJob
 from .report import NeighborReport
-from .row_metric import RowMetric
 from .shared import Shared
 
 # rows of a graph of rows, at most: of 200,000 words, leaves made the better map
@@ -68,9 +68,38 @@ class ItemGraph:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class GraphItems:
+    """The items of a graph before their neighbours are known; fields as in `ItemGraph`."""
+
+    n: int
+    level: int = -1
+    counts: Array | None = None
+    rows: Array | None = None
+    first: Array | None = None
+
+    @classmethod
+    def of_rows(cls, hashes: Array) -> GraphItems:
+        """The distinct rows; `hashes`: what `hash_points` gives for all."""
+        order = np.argsort(hashes, kind="stable")
+        first = first_equal(hashes[order], order)
+        if first is None:
+            return cls(len(hashes))
+        rows = np.flatnonzero(first == np.arange(len(first)))
+        counts = np.bincount(first, minlength=len(first))[rows]
+        return cls(len(rows), counts=counts, rows=rows, first=first)
+
+    def linked(self, found: NearestLists) -> ItemGraph:
+        """Their graph; `found` with ids and distances as a graph keeps them."""
+        ids = found.ids
+        distances = found.distances
+        report = found.report
+        return ItemGraph(ids, distances, report, self.level, self.counts, self.rows, self.first)
+
+
 def find_row_graph(
     X: Any,
-    metric: Any,
+    metric: Metric,
     hashes: Array,
     n_threads: int,
     progress: Share | None = None,
@@ -81,37 +110,27 @@ def find_row_graph(
     `hashes`: what `hash_points` gives for the rows; `shared`: short rows of the distinct ones, if
     known.
     """
-    order = np.argsort(hashes, kind="stable")
-    first = first_equal(hashes[order], order)
-    rows = None
-    counts = None
-    if first is not None:
-        rows = np.flatnonzero(first == np.arange(len(first)))
-        counts = np.bincount(first, minlength=len(first))[rows]
-    n = len(hashes) if rows is None else len(rows)
-    if n < 2:
+    items = GraphItems.of_rows(hashes)
+    if items.n < 2:
         return None
-    many = n > FEW_ROWS
-    k = min(_WIDTHS[many], n - 1)
+    many = items.n > FEW_ROWS
+    k = min(_WIDTHS[many], items.n - 1)
     recall = RECALLS[many]
-    if shared is not None and len(shared.rows) == n:
-        found = _as_kept(
-            nearest_distinct(shared, k, n_threads, recall, progress), shared.points.norm
-        )
-        return replace(found, counts=counts, rows=rows, first=first)
+    if shared is not None and len(shared.rows) == items.n:
+        nearest = nearest_distinct(shared, k, n_threads, recall, progress)
+        return items.linked(_as_kept(nearest, shared.points.norm))
+    rows = items.rows
     if rows is not None:
-        is_matrix = isinstance(metric, str) and metric == "precomputed"
-        X = X[np.ix_(rows, rows)] if is_matrix else X[rows]
+        X = X[np.ix_(rows, rows)] if metric.takes_distances else X[rows]
         hashes = hashes[rows]
-    found = _nearest(X, metric, k, hashes, recall, n_threads, progress, hashes)
-    return replace(found, counts=counts, rows=rows, first=first)
+    return items.linked(_nearest(X, metric, k, hashes, recall, n_threads, progress, hashes))
 
 
 def with_nearest(
     graph: ItemGraph,
     nearest: Array,
     X: Any,
-    metric: Any,
+    metric: Metric,
     n_threads: int,
     points: PointSet | None = None,
 ) -> ItemGraph:
@@ -138,19 +157,16 @@ def with_nearest(
     return replace(graph, ids=ids, distances=distances)
 
 
-def _points(X: Any, metric: Any, n_threads: int) -> PointSet:
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
-        X = metric.rows(X, n_threads)
-        metric = "euclidean"
-    return make_points(X, metric, n_threads=n_threads)
+def _points(X: Any, metric: Metric, n_threads: int) -> PointSet:
+    name = EUCLIDEAN.name if metric.changes_rows else metric.name
+    return make_points(metric.rows(X, n_threads), name, n_threads=n_threads)
 
 
 def find_node_graph(
     level: int,
     centroids: Any,
     sizes: Array,
-    metric: Any,
+    metric: Metric,
     keys: Array,
     n_threads: int,
     progress: Share | None = None,
@@ -159,37 +175,35 @@ def find_node_graph(
     n = centroids.shape[0]
     if n < 2:
         return None
-    found = _nearest(
-        centroids, metric, min(_NODE_WIDTH, n - 1), keys, _NODE_RECALL, n_threads, progress
-    )
-    return replace(found, level=level, counts=sizes)
+    k = min(_NODE_WIDTH, n - 1)
+    found = _nearest(centroids, metric, k, keys, _NODE_RECALL, n_threads, progress)
+    return GraphItems(n, level, sizes).linked(found)
 
 
 def _nearest(
     X: Any,
-    metric: Any,
+    metric: Metric,
     k: int,
     keys: Array,
     target_recall: float,
     n_threads: int,
     progress: Share | None,
     hashes: Array | None = None,
-) -> ItemGraph:
+) -> NearestLists:
     """The k nearest others of the items; of equal distances that of the lowest key is first."""
-    metric = canonical_metric(metric)
-    if isinstance(metric, RowMetric):
+    if metric.changes_rows:
         X = metric.rows(X, n_threads)
-        metric = "euclidean"
-    if not isinstance(metric, str) or metric not in NATIVE_METRICS:
+        metric = EUCLIDEAN
+    if not metric.has_kernels:
         graph = build_graph(X, k, metric, n_threads, target_recall=target_recall, progress=progress)
         nothing = np.zeros(graph.ids.shape, dtype=np.float32)
-        return ItemGraph(graph.ids.astype(np.int32), nothing, graph.report)
-    points = make_points(X, metric, n_threads=n_threads, keys=keys)
+        return NearestLists(graph.ids.astype(np.int32), nothing, graph.report)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=keys)
     job = GraphJob(points, target_recall, k, n_threads=n_threads, progress=progress)
     return _as_kept(nearest_points(job, hashes), points.norm)
 
 
-def _as_kept(found: NearestLists, norm: str) -> ItemGraph:
+def _as_kept(found: NearestLists, norm: str) -> NearestLists:
     """What kernels give, as a graph keeps it."""
     distances = found.distances if norm == "L1" else np.sqrt(found.distances)
-    return ItemGraph(found.ids.astype(np.int32), distances.astype(np.float32), found.report)
+    return NearestLists(found.ids.astype(np.int32), distances.astype(np.float32), found.report)

@@ -1,4 +1,4 @@
-"""One pass over all rows for some: ranks of given neighbours, and the true nearest ones.
+"""Exact ranks and k nearest neighbours of some rows, by one pass over all rows.
 
 Memory: a few blocks of rows x block; time: one matrix product. Nothing here depends on the number
 of threads. Ranks start at 1 for the nearest other row; rows at equal distance share their mean
@@ -7,7 +7,6 @@ rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,19 +14,20 @@ from scipy.spatial import cKDTree
 
 from ...core.arrays import Array
 from ...core.native import kernels
+from ...core.progress import Share
 from ...core.threads import map_blocks, single_threaded_blas
-from .spaces import FEW_COLUMNS, Space, make_space
+from .spaces import MAX_PLAIN_COLUMNS, Space, make_space
 
-# rows whose distances are held at a time, and how many to
-_BATCH = 2048
-_BLOCK = 2048
-# the same where all rows are one block, and threads share the scanned rows instead
-_SMALL_BATCH = 256
-_SAMPLE = 4096  # rows that bound the distance of a row's k-th neighbour before the pass
-_CROWD = 256  # more rows of one block within that bound: ties without end, settled row by row
-_TIED = 1e-13  # distances that agree to this share are equal: normalised rows carry rounding noise
-
-Report = Callable[[float], None]
+# rows whose distances to a block are held at a time, and rows of a block: 16 MB of float32
+_SCANNED_ROWS = 2048
+_BLOCK_ROWS = 2048
+# scanned rows of a thread, where all rows are one block and threads share the scanned ones
+_SCANNED_ROWS_PER_THREAD = 256
+_SAMPLE_ROWS = 4096  # whose distances bound that of the k-th neighbour before the pass
+# rows of a block within that bound: more are ties, and settled row by row
+_MAX_NEAR_PER_BLOCK = 256
+# relative difference of distances that count as equal: normalised rows carry rounding errors
+_TIE_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +44,13 @@ def scan(
     candidates: Array,
     n_neighbors: int,
     n_threads: int,
-    report: Report | None = None,
+    progress: Share | None = None,
 ) -> Scan:
     """Ranks of candidates[i] among all rows as seen from rows[i]; its n_neighbors nearest rows."""
     ranks = np.empty(candidates.shape)
     neighbors = np.empty((len(rows), n_neighbors), dtype=np.int64)
-    parts = [slice(i, min(space.n, i + _BLOCK)) for i in range(0, space.n, _BLOCK)]
-    size = _BATCH if len(parts) > 1 else _SMALL_BATCH
+    parts = [slice(i, min(space.n, i + _BLOCK_ROWS)) for i in range(0, space.n, _BLOCK_ROWS)]
+    size = _SCANNED_ROWS if len(parts) > 1 else _SCANNED_ROWS_PER_THREAD
     batches = [slice(i, min(len(rows), i + size)) for i in range(0, len(rows), size)]
 
     def look(batch: slice, threads: int = 1) -> None:
@@ -60,12 +60,12 @@ def scan(
 
     with single_threaded_blas():
         if len(parts) == 1:
-            map_blocks(look, batches, n_threads, report)
+            map_blocks(look, batches, n_threads, progress)
         else:
             for batch in batches:
                 look(batch, n_threads)
-                if report:
-                    report(batch.stop / len(rows))
+                if progress:
+                    progress(batch.stop / len(rows))
     return Scan(ranks, neighbors)
 
 
@@ -112,7 +112,7 @@ def _count_nearer(
         i, j = np.nonzero((row >= lower[at, which][:, None]) & (row <= upper[at, which][:, None]))
         limit = limits[at[i], which[i]]
         difference = space.exact(rows[at[i]], j + part.start) - limit
-        tied = np.abs(difference) <= _TIED * limit
+        tied = np.abs(difference) <= _TIE_TOLERANCE * limit
         np.add.at(
             counts, (at[i], which[i]), np.where(tied, 0.5, np.where(difference < 0, 1.0, 0.0))
         )
@@ -121,16 +121,16 @@ def _count_nearer(
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """Rows of one block within the bounds: ids[c] as seen from the i[c]-th scanned row."""
+    """Candidate neighbours from one block: rows ids[c] for the i[c]-th scanned row."""
 
     i: Array
     ids: Array
-    crowded: Array  # scanned rows with too many of them, which are left out
+    crowded: Array  # scanned rows with too many candidates, which are left out
 
 
 def _bound_neighbors(space: Space, rows: Array, k: int) -> Array:
-    """A distance within which each row has at least k others: that of the k-th in a sample."""
-    sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE, 2 * k + 2)).astype(np.int64))
+    """Upper bound of the distance to the k-th neighbour: that of the k-th in a sample."""
+    sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE_ROWS, 2 * k + 2)).astype(np.int64))
     rough, error = space.rough(rows, sample)
     rough[rows[:, None] == sample] = np.inf
     return _bound(rough, error, k)
@@ -142,14 +142,14 @@ def _bound(rough: Array, error: Array, k: int) -> Array:
 
 def _pick(rough: Array, first: int, bound: Array) -> _Near:
     within = rough <= bound[:, None]
-    crowded = np.count_nonzero(within, axis=1) > _CROWD
+    crowded = np.count_nonzero(within, axis=1) > _MAX_NEAR_PER_BLOCK
     within[crowded] = False
     i, j = np.nonzero(within)
     return _Near(i, j + first, np.flatnonzero(crowded))
 
 
 def _merge(space: Space, rows: Array, found: list[_Near], k: int) -> Array:
-    """The k nearest of what the blocks picked, by exact distances."""
+    """The k nearest of the candidates of all blocks, by exact distances."""
     crowded = np.unique(np.concatenate([near.crowded for near in found]))
     i = np.concatenate([near.i for near in found])
     ids = np.concatenate([near.ids for near in found])
@@ -173,23 +173,23 @@ def _first_k(i: Array, exact: Array, ids: Array, rows: Array, k: int) -> Array:
 
 
 def nearest_ids(
-    space: Space, rows: Array, k: int, n_threads: int, report: Report | None = None
+    space: Space, rows: Array, k: int, n_threads: int, progress: Share | None = None
 ) -> Array:
     """The k nearest other rows of some rows by all distances, ties by index."""
     return scan(
-        space, rows, np.empty((len(rows), 0), dtype=np.int64), k, n_threads, report
+        space, rows, np.empty((len(rows), 0), dtype=np.int64), k, n_threads, progress
     ).neighbors
 
 
 def nearest_rows(space: Space, rows: Array, k: int, n_threads: int) -> tuple[Array, Array]:
-    """The same, and distances as of the space."""
+    """The k nearest other rows of some rows, and their distances in the units of the space."""
     ids = nearest_ids(space, rows, k, n_threads)
     return ids, space.exact(np.repeat(rows, k), ids.ravel()).reshape(ids.shape)
 
 
 def nearest_in_map(Y: Array, rows: Array, k: int, n_threads: int) -> Array:
     """The k nearest other points of some points of a map, nearest first."""
-    if Y.shape[1] > FEW_COLUMNS:
+    if Y.shape[1] > MAX_PLAIN_COLUMNS:
         return nearest_ids(make_space(Y, "euclidean"), rows, k, n_threads)
     _, found = cKDTree(Y).query(Y[rows], k + 1, workers=n_threads)
     own = found == rows[:, None]

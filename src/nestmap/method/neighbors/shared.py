@@ -10,7 +10,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.native import core
 from ...core.points.duplicates import Copies
-from ...core.points.point_set import PointSet, canonical_metric, make_points
+from ...core.points.point_set import PointSet, make_points
 from ...core.points.reduce import (
     MOST_COLUMNS,
     Reducer,
@@ -22,11 +22,10 @@ from ...core.points.reduce import (
 from ...core.progress import Share
 from ...core.threads import single_threaded_blas
 from .effort import TABLE
+from .metric import Metric
 
 # rows up to which all distances are the faster way to a graph (measured with 784 columns)
 ALL_DISTANCES_ROWS = 4096
-# not manhattan: the leading ones of its groups of columns tell less
-_METRICS = ("euclidean", "cosine", "correlation")
 
 
 @dataclass(eq=False)
@@ -71,28 +70,23 @@ class Start:
     shared: Shared | None = None
 
 
-def shares_rows(n: int, n_features: int, metric: Any, columns: int) -> bool:
+def shares_rows(n: int, n_features: int, metric: Metric, columns: int) -> bool:
     """Whether the graph of n rows and an exact join by so many reduced columns share short rows.
 
     With fewer columns than there may be, for want of memory, each makes its own, one after the
     other.
     """
-    metric = canonical_metric(metric)
     enough = columns >= min(MOST_COLUMNS, n_features)
-    return (
-        isinstance(metric, str)
-        and metric in _METRICS
-        and n > ALL_DISTANCES_ROWS
-        and enough
-        and core() is not None
-    )
+    # of the groups of columns that bound the L1 norm, the leading ones tell less
+    has_directions = metric.has_kernels and metric.norm == "L2"
+    return has_directions and n > ALL_DISTANCES_ROWS and enough and core() is not None
 
 
 def share_rows(
-    X: Any, metric: str, hashes: Array, n_threads: int, progress: Share | None = None
+    X: Any, metric: Metric, hashes: Array, n_threads: int, progress: Share | None = None
 ) -> Shared | None:
     """Short rows of the distinct rows, None if these are few; `hashes`: `hash_points` of rows."""
-    points = make_points(X, canonical_metric(metric), n_threads=n_threads, keys=hashes)
+    points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
     with single_threaded_blas():
         copies = Copies(points, hashes)
         rows = distinct_by_key(points, copies)

@@ -1,7 +1,7 @@
-"""Distances of some rows to a block: fast, with a bound of the error; by definition for few.
+"""Distances in two precisions: fast with an error bound for blocks, exact for single pairs.
 
-Metrics of neighbourhoods only compare distances. A space gives rough values whose error is bounded;
-comparisons within the bound are settled by exact values of the few pairs concerned.
+Ranks and neighbours only compare distances. A space gives rough values with an error bound, and
+exact values for the few pairs whose order the rough values leave open.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from scipy import sparse
 
 from ...core.arrays import Array, blocks
 from ...core.native import kernels
-from ...core.points.point_set import NATIVE_METRICS, PointSet, make_points
-from .metric import check_metric, pairwise
+from ...core.points.point_set import PointSet, make_points
+from .metric import EUCLIDEAN, Metric, check_metric, known_metric
 
-FEW_COLUMNS = 8  # up to here, differences column by column beat a matrix product, and need no bound
-_ULP32 = 2.0**-24
-_ULP64 = 2.0**-53
-_UNDERFLOW = 2.0**-100
+MAX_PLAIN_COLUMNS = 8  # up to so many, sums of differences are faster than a matrix product
+_EPSILON32 = 2.0**-24  # relative rounding error of float32
+_EPSILON64 = 2.0**-53  # relative rounding error of float64
+_UNDERFLOW_ERROR = 2.0**-100  # absolute error of products that underflow, larger than it can be
 
 
 class Space(Protocol):
@@ -70,8 +70,8 @@ class ProductSpace:
     """Squared distances |a|^2 + |b|^2 - 2ab of centred rows; in float32 unless sparse."""
 
     points: PointSet
-    centre: Array | None = None  # any vector in the middle of the rows, and
-    # the squared distances of the rows from it, as float32 or better, if known
+    # any vector in the middle of the rows, and their squared distances from it, if known
+    centre: Array | None = None
     squares: Array | None = None
 
     @property
@@ -116,7 +116,7 @@ class ProductSpace:
         extra = self.points.extra
         if extra[rows].any() or extra[block].any():
             out += ((extra[rows, None] - extra[block]) ** 2).astype(out.dtype)
-        ulp = _ULP64 if self.points.is_sparse else _ULP32
+        ulp = _EPSILON64 if self.points.is_sparse else _EPSILON32
         longest = np.sqrt(self._squares[block].max(initial=0.0))
         return out, product_error(self.points.n_cols, np.sqrt(self._squares[rows]), longest, ulp)
 
@@ -124,36 +124,32 @@ class ProductSpace:
         return kernels.pair_distances(self.points, i, j)
 
 
-def product_error(n_cols: int, lengths: Array, longest: Any, ulp: float = _ULP32) -> Array:
-    """What a squared distance by a product may be off.
+def product_error(n_cols: int, lengths: Array, longest: Any, ulp: float = _EPSILON32) -> Array:
+    """Error bound of squared distances |a|^2 + |b|^2 - 2ab.
 
-    For rows of some lengths and others up to the longest.
+    For rows of the given lengths and others of length at most `longest`.
     """
     # a sum of c products has an error of at most c ulp of the product of the lengths; the operands
     # and the two additions add a few, and products that underflow next to nothing
     return np.asarray(
-        ulp * (2 * (n_cols + 2) * lengths * longest + 8 * (lengths + longest) ** 2) + _UNDERFLOW
+        ulp * (2 * (n_cols + 2) * lengths * longest + 8 * (lengths + longest) ** 2)
+        + _UNDERFLOW_ERROR
     )
 
 
 @dataclass(frozen=True, eq=False)
 class OtherSpace:
-    """Any other metric of scikit-learn, a callable, or given distances."""
+    """Rows of a metric without kernels, or a matrix of distances."""
 
     data: Any
-    metric: Any
+    metric: Metric
 
     @property
     def n(self) -> int:
         return int(self.data.shape[0])
 
-    def _distances(self, rows: Any, others: Any) -> Array:
-        if self.metric == "precomputed":
-            return np.array(self.data[rows][:, others], dtype=np.float64)
-        return pairwise(self.data[rows], self.data[others], self.metric)
-
     def rough(self, rows: Array, block: Any) -> tuple[Array, Array]:
-        out = self._distances(rows, block)
+        out = self.metric.between(self.data, rows, block)
         return out, 1e-12 * np.abs(out).max(axis=1)
 
     def exact(self, i: Array, j: Array) -> Array:
@@ -161,13 +157,13 @@ class OtherSpace:
         order = np.argsort(i, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(i[order])) + 1):
             if len(part):
-                out[part] = self._distances(i[part[:1]], j[part])[0]
+                out[part] = self.metric.between(self.data, i[part[:1]], j[part])[0]
         return out
 
 
 @dataclass(frozen=True, eq=False)
 class SomeRows:
-    """Some rows of a space, with numbers of their own."""
+    """A subset of the rows of a space, numbered from 0."""
 
     space: Space
     rows: Array
@@ -186,17 +182,15 @@ class SomeRows:
 def make_space(data: Any, metric: Any) -> Space:
     """The space of validated rows under a metric."""
     metric = check_metric(metric, data)
-    if metric == "euclidean" and not sparse.issparse(data) and data.shape[1] <= FEW_COLUMNS:
+    if metric == EUCLIDEAN and not sparse.issparse(data) and data.shape[1] <= MAX_PLAIN_COLUMNS:
         return FlatSpace(np.ascontiguousarray(data, dtype=np.float64))
-    if metric in NATIVE_METRICS:
-        return space_of(make_points(data, metric))
+    if metric.has_kernels:
+        return space_of(make_points(data, metric.name))
     return OtherSpace(data, metric)
 
 
 def space_of(points: PointSet) -> Space:
     """The space of points of a metric with kernels."""
-    return (
-        OtherSpace(points.data, points.metric)
-        if points.metric == "manhattan"
-        else ProductSpace(points)
-    )
+    if points.norm == "L1":
+        return OtherSpace(points.data, known_metric(points.metric))
+    return ProductSpace(points)

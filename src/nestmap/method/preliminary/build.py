@@ -18,15 +18,15 @@ from ...core.native import kernels
 from ...core.points.point_set import power_of_two
 from ..hierarchy.tree import Hierarchy
 from .maps import LinearMap, RandomMap
-from .pca import column_means, fit_pca, inverse_spreads
+from .pca import column_means, fit_pca
 
 KINDS = ("pca_centroids", "pca", "random_projection", "random")
-FEW_NODES = 1000  # the paper's "~1000 centroids"
+MAX_PCA_NODES = 1000  # the paper's "~1000 centroids"
 
 
 @dataclass(frozen=True, eq=False)
 class Preliminary:
-    """Coordinates of rows and nodes before the layout, in a unit in which the largest is about 1.
+    """Coordinates of rows and nodes before the layout, scaled so that the largest is about 1.
 
     Layouts square them, and go back to the data's own unit at their end: huge and tiny data work
     like any other. `transform` maps new rows; None where coordinates were given (then a new row
@@ -50,7 +50,6 @@ def make_preliminary(
     n_components: int,
     kind: Any = "pca_centroids",
     *,
-    standardize: bool = False,
     seed: int = 0,
     n_threads: int = 1,
     see: Callable[[LinearMap | RandomMap], Array] | None = None,
@@ -76,10 +75,10 @@ def make_preliminary(
         rows = mapped(transform)
     else:
         if kind == "random_projection":
-            linear = _random_projection(X, n_components, seed, standardize, n_threads)
+            linear = _random_projection(X, n_components, seed, n_threads)
         else:
             source, weights = (X, None) if kind == "pca" else pca_source(X, hierarchy)
-            linear = fit_pca(source, n_components, standardize, n_threads, weights)
+            linear = fit_pca(source, n_components, n_threads, weights)
         rows = mapped(linear)
         name = kind
         unit = power_of_two(rows, n_threads)
@@ -121,7 +120,7 @@ def pca_source(X: Any, hierarchy: Hierarchy) -> tuple[Any, Array | None]:
     for the paper's tree, for communities the number of their rows. Where these are cut changes with
     a few rows less, and so would directions that count a small piece as much as a large one.
     """
-    large = [level for level in hierarchy.levels if level.n_nodes >= FEW_NODES]
+    large = [level for level in hierarchy.levels if level.n_nodes >= MAX_PCA_NODES]
     if not large:
         return X, None
     return large[-1].centroids, large[-1].sizes.astype(
@@ -129,12 +128,6 @@ def pca_source(X: Any, hierarchy: Hierarchy) -> tuple[Any, Array | None]:
     ) if hierarchy.kind == "graph" else None
 
 
-def _random_projection(
-    X: Any, n_components: int, seed: int, standardize: bool, n_threads: int
-) -> LinearMap:
-    counts = np.ones(X.shape[0])
-    mean = column_means(X, n_threads, counts)
-    basis = np.random.default_rng(seed).uniform(-1, 1, (n_components, X.shape[1]))
-    return LinearMap(
-        mean, basis * inverse_spreads(X, mean, n_threads, counts) if standardize else basis
-    )
+def _random_projection(X: Any, n_components: int, seed: int, n_threads: int) -> LinearMap:
+    mean = column_means(X, n_threads, np.ones(X.shape[0]))
+    return LinearMap(mean, np.random.default_rng(seed).uniform(-1, 1, (n_components, X.shape[1])))

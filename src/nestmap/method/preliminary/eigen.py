@@ -1,8 +1,8 @@
-"""Leading eigenvectors of symmetric positive matrices, the same bits each time.
+"""Leading eigenvectors of positive semi-definite matrices, reproducible to the bit.
 
-ARPACK draws a new vector from a state of its own where a Krylov space ends early, as it does for
-data with many equal variances, and gives up on some of them. Here the vectors that it draws are
-fixed, and there is a way out.
+ARPACK restarts from a random state of its own where a Krylov space is exhausted, as it is for data
+with many equal variances, and fails on some of them. Here restarts are seeded, and a dense
+decomposition is the fallback.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 
 from ...core.arrays import Array
 
-_SMALL = 200  # rows up to which a full decomposition is quick
-_RESIDUAL = 1e-12  # of an eigenvector that is good enough, relative to the largest eigenvalue
-# what a new start may add to the eigenvalues if they were the leading ones, relative to the largest
-_GAIN = 1e-10
-_MOST_CYCLES = 300
-_FULL = 2000  # rows up to which a full decomposition takes over from iterations that do not end
-_NOISE = 1e-14  # eigenvalues below this part of the largest are rounding: zero
+_MAX_DIRECT_ROWS = 200  # of a matrix that is decomposed at once
+_MAX_RESIDUAL = 1e-12  # of a good eigenvector, as a share of the largest eigenvalue
+# growth of the sum of eigenvalues, as a share of the largest, that a new start may bring at the end
+_MAX_GAIN = 1e-10
+_MAX_CYCLES = 300  # Lanczos restarts
+_MAX_FALLBACK_ROWS = 2000  # of a matrix that is decomposed at once where iterations do not end
+_ZERO_EIGENVALUE = 1e-14  # as a share of the largest: smaller ones are rounding errors
 
 Apply = Callable[[Array], Array]  # v -> A v
 
@@ -44,23 +44,23 @@ def leading_eigenvectors(apply: Apply, n: int, k: int) -> Array:
     """
     n_basis = 2 * k + 16
     found = None
-    if n > _SMALL and 2 * n_basis < n:
+    if n > _MAX_DIRECT_ROWS and 2 * n_basis < n:
         found = _lanczos(apply, n, k, n_basis)
     values, vectors = _full(apply, n, k) if found is None else found
-    vectors[:, values <= _NOISE * max(values[0], 0.0)] = 0.0
+    vectors[:, values <= _ZERO_EIGENVALUE * max(values[0], 0.0)] = 0.0
     return np.asarray(np.pad(vectors, ((0, 0), (0, k - vectors.shape[1]))))
 
 
 def _full(apply: Apply, n: int, k: int) -> tuple[Array, Array]:
-    """By a dense decomposition: it cannot fail."""
+    """By a dense decomposition, which always converges."""
     values, vectors = np.linalg.eigh(np.stack([apply(row) for row in np.eye(n)]))
     return values[::-1][:k], vectors[:, ::-1][:, :k].copy()
 
 
 def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] | None:
-    """By Lanczos iteration, restarted with the leading Ritz vectors.
+    """By thick-restart Lanczos iteration.
 
-    None where it does not end (and n is small).
+    None where it does not converge (and n is small).
 
     A Krylov space holds one eigenvector of each eigenvalue. So a result stands only if a new start,
     orthogonal to it, adds nothing.
@@ -72,7 +72,7 @@ def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] 
     n_kept = 0
     total = -np.inf
     start = _new_direction(random, basis[:0])
-    for _ in range(_MOST_CYCLES):
+    for _ in range(_MAX_CYCLES):
         start, rest = _extend(apply, basis, small, n_kept, start, random)
         values, turn = np.linalg.eigh(small)
         n_kept = k + 6
@@ -81,13 +81,13 @@ def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] 
         basis[:n_kept] = kept @ basis
         small[:] = 0.0
         small[np.arange(n_kept), np.arange(n_kept)] = values
-        if rest * np.abs(kept[:k, -1]).max() > _RESIDUAL * values[0]:
+        if rest * np.abs(kept[:k, -1]).max() > _MAX_RESIDUAL * values[0]:
             continue
-        if values[:k].sum() - total <= _GAIN * values[0]:
+        if values[:k].sum() - total <= _MAX_GAIN * values[0]:
             return values[:k], basis[:k].T.copy()
         total = values[:k].sum()
         start = _new_direction(random, basis[:n_kept])
-    return None if n <= _FULL else (values[:k], basis[:k].T.copy())
+    return None if n <= _MAX_FALLBACK_ROWS else (values[:k], basis[:k].T.copy())
 
 
 def _extend(
@@ -104,7 +104,9 @@ def _extend(
         image -= again @ so_far
         small[j, : j + 1] = small[: j + 1, j] = shares + again
         rest = float(np.sqrt(image @ image))
-        if rest <= 1e-13 * np.abs(small).max():  # the space ends here: go on in another direction
+        if (
+            rest <= 1e-13 * np.abs(small).max()
+        ):  # the Krylov space is exhausted: go on in another direction
             start = _new_direction(random, so_far)
             rest = 0.0
         else:

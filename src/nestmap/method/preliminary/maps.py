@@ -14,7 +14,7 @@ from ...core.native import kernels
 from ...core.points.duplicates import hash_points
 from ...core.threads import map_blocks
 
-BLOCK_VALUES = 1_000_000  # of X that a thread reads at once
+VALUES_PER_READ = 1_000_000  # numbers of X that a thread reads at once: 8 MB of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class LinearMap:
         def project(part: slice) -> None:
             z[part] = kernels.project(dense_block(X, part), self.mean, self.basis, 1)
 
-        map_blocks(project, blocks(X.shape[0], X.shape[1], values=BLOCK_VALUES), n_threads)
+        map_blocks(project, blocks(X.shape[0], X.shape[1], values=VALUES_PER_READ), n_threads)
         return z
 
     def scaled(self, factor: float) -> LinearMap:
@@ -66,7 +66,7 @@ class RandomMap:
 
         map_blocks(
             draw,
-            [slice(None)] if is_sparse else blocks(X.shape[0], X.shape[1], values=BLOCK_VALUES),
+            [slice(None)] if is_sparse else blocks(X.shape[0], X.shape[1], values=VALUES_PER_READ),
             n_threads,
         )
         return z

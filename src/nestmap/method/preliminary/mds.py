@@ -21,14 +21,14 @@ from ...core.arrays import Array, blocks
 from ...core.threads import map_blocks, single_threaded_blas
 from ..hierarchy.build import merge_items
 from ..hierarchy.tree import Hierarchy
-from ..neighbors.row_metric import RowMetric
+from ..neighbors.metric import EUCLIDEAN
 from ..run import Run
 from . import LinearMap
 
-MOST_LANDMARKS = 2000
-MOST_AXES = 96  # as many as local frames look at
-_NOISE = 1e-6  # of the largest eigenvalue: smaller ones say nothing
-_PIECE = 1_000_000  # distances that a thread reads at once
+MAX_LANDMARKS = 2000  # rows or medoids between which all distances are taken
+MAX_AXES = 96  # as many as local frames look at
+_MIN_EIGENVALUE = 1e-6  # as a share of the largest: axes of smaller ones are noise
+_DISTANCES_PER_READ = 1_000_000  # that a thread reads at once: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class LandmarkMap:
         def see(part: slice) -> None:
             z[part] = self.linear(distances[part][:, self.landmarks].astype(np.float64) ** 2, 1)
 
-        map_blocks(see, blocks(len(z), len(self.landmarks), values=_PIECE), n_threads)
+        map_blocks(see, blocks(len(z), len(self.landmarks), values=_DISTANCES_PER_READ), n_threads)
         return z
 
 
@@ -67,10 +67,9 @@ def rows_to_lay_out(X: Any, hierarchy: Hierarchy) -> Callable[[Any, int], Any] |
 
     None where rows are laid out as they are.
     """
-    if isinstance(hierarchy.metric, RowMetric):
+    if hierarchy.metric.changes_rows:
         return hierarchy.metric.rows
-    is_matrix = isinstance(hierarchy.metric, str) and hierarchy.metric == "precomputed"
-    return fit_landmarks(X, hierarchy) if is_matrix else None
+    return fit_landmarks(X, hierarchy) if hierarchy.metric.takes_distances else None
 
 
 def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
@@ -98,7 +97,9 @@ def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
         values, vectors = np.linalg.eigh(inner)
     values = values[::-1]
     vectors = vectors[:, ::-1]
-    kept = min(MOST_AXES, max(1, int(np.count_nonzero(values > _NOISE * max(0.0, values[0])))))
+    kept = min(
+        MAX_AXES, max(1, int(np.count_nonzero(values > _MIN_EIGENVALUE * max(0.0, values[0]))))
+    )
     axes = vectors[:, :kept] * np.sign(
         vectors[np.abs(vectors[:, :kept]).argmax(axis=0), np.arange(kept)]
     )
@@ -108,19 +109,19 @@ def fit_landmarks(distances: Array, hierarchy: Hierarchy) -> LandmarkMap:
 
 
 def _landmarks(hierarchy: Hierarchy) -> Array:
-    if hierarchy.n_rows <= MOST_LANDMARKS:
+    if hierarchy.n_rows <= MAX_LANDMARKS:
         return np.arange(hierarchy.n_rows)
     for level in hierarchy.levels:
-        if level.n_nodes <= MOST_LANDMARKS:
+        if level.n_nodes <= MAX_LANDMARKS:
             break
     # a single level may have more
-    return np.asarray(level.centroids.rows[:: -(-level.n_nodes // MOST_LANDMARKS)])
+    return np.asarray(level.centroids.rows[:: -(-level.n_nodes // MAX_LANDMARKS)])
 
 
 def seen_in(hierarchy: Hierarchy, rows: Any, run: Run) -> Hierarchy:
-    """The same tree over other rows (dense or CSR): their means, euclidean distances.
+    """The same tree with the means of other rows (dense or CSR) as centroids, euclidean.
 
-    What the layout is made from; labels, paths and new rows stay with the hierarchy of the metric.
+    The layout uses it; labels, paths and new rows use the hierarchy of the metric itself.
     """
     values = rows
     weights = np.ones(rows.shape[0])
@@ -130,4 +131,4 @@ def seen_in(hierarchy: Hierarchy, rows: Any, run: Run) -> Hierarchy:
             values, weights, level.members, level.n_nodes, np.float64, run
         )
         levels.append(replace(level, centroids=values))
-    return replace(hierarchy, levels=tuple(levels), metric="euclidean", found_index=None)
+    return replace(hierarchy, levels=tuple(levels), metric=EUCLIDEAN, found_index=None)

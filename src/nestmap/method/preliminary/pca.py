@@ -12,17 +12,17 @@ from ...core.arrays import Array, blocks
 from ...core.points.point_set import power_of_two
 from ...core.threads import map_blocks, single_threaded_blas
 from .eigen import leading_eigenvectors
-from .maps import BLOCK_VALUES, LinearMap
+from .maps import VALUES_PER_READ, LinearMap
 
-_STRIPES = 4  # running sums over X: as many threads can add …
-_WIDE = 4096  # … up to this many columns, since each may be a covariance matrix
-_LEAST = 2.0**-1020  # a smaller standard deviation has no inverse
+# running sums over X: so many threads can add at once, up to so many columns, as each sum may be a
+# covariance matrix
+_PARTIAL_SUMS = 4
+_MAX_SHARED_COLUMNS = 4096
 
 
 def fit_pca(
     X: Any,
     n_components: int,
-    standardize: bool = False,
     n_threads: int = 1,
     weights: Array | None = None,
 ) -> LinearMap:
@@ -40,14 +40,8 @@ def fit_pca(
     n, n_features = X.shape
     counts = np.ones(n) if weights is None else weights / weights.mean()
     mean = column_means(X, n_threads, counts)
-    if standardize:
-        scale = inverse_spreads(X, mean, n_threads, counts)
-    else:  # only to keep squares in range
-        scale = (
-            np.full(n_features, power_of_two(X, n_threads))
-            if X.dtype == np.float64
-            else np.ones(n_features)
-        )
+    # only to keep squares in range
+    scale = np.full(n_features, power_of_two(X, n_threads) if X.dtype == np.float64 else 1.0)
     with single_threaded_blas():
         if sparse.issparse(X):
             directions = _sparse_directions(X, counts, mean, scale, n_components)
@@ -59,16 +53,14 @@ def fit_pca(
     # the sign of a direction is arbitrary: make its largest entry positive
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(n_components)])
     directions = directions * np.where(signs == 0, 1.0, signs)
-    return LinearMap(
-        mean, np.ascontiguousarray((directions * scale[:, None] if standardize else directions).T)
-    )
+    return LinearMap(mean, np.ascontiguousarray(directions.T))
 
 
 def _sum_over_rows(X: Array, term: Callable[[slice], Array], n_threads: int) -> Array:
     """The sum of term(rows of a block), in an order that no number of threads changes."""
     n, width = X.shape
-    parts = blocks(n, width, values=max(BLOCK_VALUES, 512 * width))
-    n_stripes = min(len(parts), _STRIPES if width <= _WIDE else 1)
+    parts = blocks(n, width, values=max(VALUES_PER_READ, 512 * width))
+    n_stripes = min(len(parts), _PARTIAL_SUMS if width <= _MAX_SHARED_COLUMNS else 1)
 
     def stripe(first: int) -> Array:
         return np.asarray(sum(term(part) for part in parts[first::n_stripes]))
@@ -83,26 +75,6 @@ def column_means(X: Any, n_threads: int, counts: Array) -> Array:
     return _sum_over_rows(
         X, lambda rows: (counts[rows, None] * X[rows]).sum(axis=0), n_threads
     ) / len(X)
-
-
-def inverse_spreads(X: Any, mean: Array, n_threads: int, counts: Array) -> Array:
-    """1 / standard deviation per column; 1 for constant columns (StandardScaler's rule)."""
-    unit = power_of_two(X, n_threads)  # keeps squares in range
-    if sparse.issparse(X):
-        away = unit * (X.data - mean[X.indices])
-        own = np.repeat(counts, np.diff(X.indptr))
-        squares: Array = np.bincount(X.indices, own * away * away, len(mean))
-        n_zeros = len(counts) - np.bincount(X.indices, own, len(mean))
-        squares = squares + n_zeros * (unit * mean) ** 2
-    else:
-        squares = _sum_over_rows(
-            X,
-            lambda rows: (counts[rows, None] * (unit * (X[rows] - mean)) ** 2).sum(axis=0),
-            n_threads,
-        )
-    spread = np.sqrt(squares / X.shape[0])
-    varies = spread > np.maximum(1e-12 * np.abs(unit * mean), unit * _LEAST)
-    return np.where(varies, unit / np.where(varies, spread, 1.0), 1.0)
 
 
 def _covariance(X: Array, counts: Array, mean: Array, scale: Array, n_threads: int) -> Array:

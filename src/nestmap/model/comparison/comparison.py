@@ -1,4 +1,4 @@
-"""Two fits beside each other."""
+"""Comparison of two fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...method.layout.similarity import align, spread
 from .events import KINDS, LevelChanges, find_changes
 from .match import match_rows, partner_level
 
-_SHOWN = 12  # changes that are listed
+_MAX_LISTED = 12  # changes in a repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,9 @@ class Comparison:
             counts = "  ".join(f"{count:>9}" for count in level.counts().values())
             lines.append(f"{level.old_level:>5}  {f'{level.n_old} -> {level.n_new}':>8}  {counts}")
         shown = (
-            [c for c in self.levels[-1].changes if c.kind != "same"][:_SHOWN] if self.levels else []
+            [c for c in self.levels[-1].changes if c.kind != "same"][:_MAX_LISTED]
+            if self.levels
+            else []
         )
         return "\n".join([*lines, *(f"  {change}" for change in shown)])
 
@@ -169,7 +171,7 @@ def compare(old: Any, new: Any, *, ids: Any = None, align_maps: bool = True) -> 
 
 @dataclass(frozen=True)
 class _Bare:
-    """A hierarchy as an estimator has it, without rows and without a map."""
+    """The attributes of an estimator that `compare` needs, for a bare hierarchy."""
 
     hierarchy_: Hierarchy
 

@@ -1,4 +1,4 @@
-"""What became of the clusters of a level.
+"""Matching of the clusters of two levels: same, split, merged, born, gone.
 
 Two clusters belong together if most of the common rows of one of them are in the other. Clusters
 that are connected in this way, directly or through others, are one change: one old and one new
@@ -19,8 +19,8 @@ from scipy.sparse.csgraph import connected_components
 from ...core.arrays import Array
 
 KINDS = ("same", "grown", "shrunk", "split", "merged", "regrouped", "born", "gone")
-_MOST = 0.5  # of the rows of a cluster decide where it belongs
-_GROWN = 1.25  # times as many rows
+_MAIN_SHARE = 0.5  # of the rows of a cluster decides which other cluster it is
+_GROWTH = 1.25  # factor of the number of rows from which on a cluster has grown
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ def _majority(shared: sparse.csr_matrix, sizes: Array) -> Array:
     common = np.asarray(shared.sum(axis=1)).ravel()
     best = np.asarray(shared.argmax(axis=1)).ravel()
     most = np.asarray(shared.max(axis=1).todense()).ravel()
-    return np.where((common > _MOST * sizes) & (most > _MOST * common), best, -1)
+    return np.where((common > _MAIN_SHARE * sizes) & (most > _MAIN_SHARE * common), best, -1)
 
 
 def _middles(places: Array, groups: Array) -> Array:
-    """Mean place of the rows of each change."""
+    """Mean position of the rows of each change."""
     counts = np.maximum(np.bincount(groups), 1)
     return np.stack([np.bincount(groups, column) / counts for column in places.T], axis=1)
 
@@ -149,7 +149,9 @@ def _kind(n_ours: int, n_theirs: int, n_old: int, n_new: int) -> str:
     if n_ours == 0 or n_theirs == 0:
         return "gone" if n_ours else "born"
     if n_ours == n_theirs == 1:
-        return "grown" if n_new > _GROWN * n_old else "shrunk" if n_old > _GROWN * n_new else "same"
+        return (
+            "grown" if n_new > _GROWTH * n_old else "shrunk" if n_old > _GROWTH * n_new else "same"
+        )
     if n_ours == 1:
         return "split"
     return "merged" if n_theirs == 1 else "regrouped"

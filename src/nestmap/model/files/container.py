@@ -27,9 +27,9 @@ from ...core.work.records import bounded_int, refuse_deep
 from ...core.work.replacing import temporary
 from ...errors import ModelFileError
 
-MOST_HEADER = 2_000_000  # bytes: a header names some hundred arrays, whatever the size of the model
-MOST_AXES = 8
-_ALIGNMENT = 64  # of the first array in the file
+MAX_HEADER_BYTES = 2_000_000  # a header names some hundred arrays, whatever the size of the model
+MAX_AXES = 8  # of an array
+_ALIGNMENT = 64  # bytes, of the first array in the file
 TYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -77,9 +77,9 @@ def write_container(
     header["__metadata__"] = {**metadata, "sha256": _digest(header, metadata)}
     data = json.dumps(header, separators=(",", ":")).encode()
     data += b" " * (-(len(data) + 8) % _ALIGNMENT)
-    if len(data) > MOST_HEADER:
+    if len(data) > MAX_HEADER_BYTES:
         raise ValueError(
-            f"{path}: the header would take {len(data)} bytes, more than {MOST_HEADER}"
+            f"{path}: the header would take {len(data)} bytes, more than {MAX_HEADER_BYTES}"
         )
     with temporary(path) as part, part.open("xb") as file:
         file.write(struct.pack("<Q", len(data)) + data)
@@ -100,28 +100,20 @@ def _digest(header: Mapping[str, Any], metadata: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps([said, dict(metadata)], sort_keys=True).encode()).hexdigest()
 
 
-def read_container(path: Path, kind: str, newest: int, mmap: bool = False) -> Stored:
+def read_container(path: Path, kind: str, known: int, mmap: bool = False) -> Stored:
     """Read and check a file; `ModelFileError` says what is wrong with it.
 
     Parameters
     ----------
     kind : str
         What the file must say that it is.
-    newest : int
-        The newest version of that format that the caller knows.
+    known : int
+        The version of that format that the caller knows; no other is read.
     mmap : bool
         Map the arrays instead of reading them into memory.
     """
     try:
-        return _read(path, kind, newest, mmap)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error.__cause__
-
-
-def read_document(path: Path, kind: str, newest: int) -> dict[str, Any]:
-    """The JSON document alone: a few kilobytes, whatever the file's size; arrays are not read."""
-    try:
-        return _read_header(path, kind, newest)[0]
+        return _read(path, kind, known, mmap)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error.__cause__
 
@@ -135,8 +127,8 @@ class _Place:
     start: int
 
 
-def _read(path: Path, kind: str, newest: int, mmap: bool) -> Stored:
-    document, places = _read_header(path, kind, newest)
+def _read(path: Path, kind: str, known: int, mmap: bool) -> Stored:
+    document, places = _read_header(path, kind, known)
     sums = document.pop("crc32", None)
     if not isinstance(sums, dict) or sums.keys() != places.keys():
         raise ModelFileError("the list of checksums does not name the arrays of the file")
@@ -164,7 +156,7 @@ def _array(path: Path, place: _Place, mmap: bool) -> Array:
     return values.reshape(place.shape)
 
 
-def _read_header(path: Path, kind: str, newest: int) -> tuple[dict[str, Any], dict[str, _Place]]:
+def _read_header(path: Path, kind: str, known: int) -> tuple[dict[str, Any], dict[str, _Place]]:
     """The document, and the place of each array, all of them within the file."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):  # to open a pipe or a device would wait, or do harm
@@ -172,11 +164,11 @@ def _read_header(path: Path, kind: str, newest: int) -> tuple[dict[str, Any], di
     with path.open("rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= length <= min(MOST_HEADER, found.st_size - 8):
+        if not 2 <= length <= min(MAX_HEADER_BYTES, found.st_size - 8):
             raise ModelFileError(_no_model(start, length, found.st_size))
         header = _parse(file.read(length))
     metadata = header.pop("__metadata__", None)
-    document = _check_metadata(header, metadata, kind, newest)
+    document = _check_metadata(header, metadata, kind, known)
     places = {}
     end = 0
     for name, entry in header.items():
@@ -190,7 +182,7 @@ def _read_header(path: Path, kind: str, newest: int) -> tuple[dict[str, Any], di
 
 
 def _no_model(start: bytes, length: int, size: int) -> str:
-    if length <= MOST_HEADER and size > 8 and start[7:] == b"\0":
+    if length <= MAX_HEADER_BYTES and size > 8 and start[7:] == b"\0":
         return (
             f"is cut short: its header alone has {length} bytes, and there are {size}. "
             "Copy it again"
@@ -237,7 +229,7 @@ def _finite(text: str) -> float:
 
 
 def _check_metadata(
-    header: Mapping[str, Any], metadata: Any, kind: str, newest: int
+    header: Mapping[str, Any], metadata: Any, kind: str, known: int
 ) -> dict[str, Any]:
     match metadata:
         case {
@@ -252,10 +244,11 @@ def _check_metadata(
                 raise ModelFileError(
                     f"says that it has the version {version[:40]!r}, which is no number"
                 )
-            if int(version) > newest:
+            if int(version) != known:
+                way = "pip install -U nestmap" if int(version) > known else "fit and save again"
                 raise ModelFileError(
-                    f"has version {version} of the format; this nestmap reads up to {newest}: pip "
-                    "install -U nestmap"
+                    f"has version {version} of the format; this nestmap reads version {known}: "
+                    f"{way}"
                 )
             rest = {name: value for name, value in metadata.items() if name != "sha256"}
             if _digest(header, rest) != digest:
@@ -272,9 +265,7 @@ def _check_place(name: str, entry: Any, end: int, base: int) -> tuple[_Place, in
         case {"dtype": str(code), "shape": [*shape], "data_offsets": [int(start), int(stop)]} if (
             code in TYPES
         ):
-            whole = len(shape) <= MOST_AXES and all(
-                type(n) is int and 0 <= n < 2**48 for n in shape
-            )
+            whole = len(shape) <= MAX_AXES and all(type(n) is int and 0 <= n < 2**48 for n in shape)
             dtype = np.dtype(TYPES[code])
             # NumPy multiplies axes beside those of length 0
             few = whole and math.prod(n or 1 for n in shape) < 2**59

@@ -8,11 +8,10 @@ from typing import Any
 from ...errors import ModelFileError
 from ...method.arrangement.local import MetricMap
 from ...method.hierarchy.tree import Hierarchy
-from ...method.layout import Descent, Islands, Layout, Mosaic, Regions
+from ...method.layout import DescentLayout, IslandsLayout, Layout, MosaicLayout, Regions
 from ...method.layout.descent import Placement
 from ...method.layout.islands.leaves import RowPlacement
 from ...method.layout.mosaic import RegionPlacement
-from ...method.neighbors.row_metric import RowMetric
 from ...method.placement import FittedTree
 from ...method.preliminary import LinearMap, RandomMap
 from ...method.preliminary.mds import LandmarkMap, Through
@@ -45,7 +44,7 @@ _ROW_PLACEMENT: Spec = {
     "offsets": Part(("f4",), ("rows", "d")),
     "reach": Part(("f4",), ("rows",), 0),
 }
-_SHORT: Spec = {"short": Part(("f2", "f4"), ("rows", "c"))}  # not in older files
+_SHORT: Spec = {"short": Part(("f2", "f4"), ("rows", "c"))}
 _REGION_PLACEMENT: Spec = {"spreads": Part(_F8, ("nodes", 2, 2), -_FAR, _FAR), **_FRAMES}
 _POINTS = Part(_F8, ("places", 2), -_FAR, _FAR)
 _MOMENTS: Spec = {
@@ -65,17 +64,17 @@ def write_map(writer: Writer, fitted: FittedMap) -> dict[str, Any]:
     layout = fitted.layout
     writer.put("map/positions", layout.positions)
     record: dict[str, Any] = {"kind": layout.kind, "arrangement": layout.arrangement}
-    if isinstance(layout, Descent):
+    if isinstance(layout, DescentLayout):
         record["radius"] = number(layout.radius)
         for k, placement in enumerate(layout.placements):
             writer.put_all(f"map/level{k}", placement, _PLACEMENT)
-    elif isinstance(layout, Islands):
+    elif isinstance(layout, IslandsLayout):
         record |= {
             "detail": layout.detail,
             "tightness": number(layout.tightness),
             "radius": number(layout.radius),
+            "unit": number(layout.unit),
         }
-        record |= {} if layout.unit == 1 else {"unit": number(layout.unit)}
         writer.put("map/first", layout.first)
         writer.put_all(
             "map/leaf", layout.leaf, _ROW_PLACEMENT if layout.detail == "rows" else _PLACEMENT
@@ -124,7 +123,7 @@ def _read_descent(
         placements.insert(0, Placement(**_take_frames(reader, f"map/level{k}", _PLACEMENT, own)))
     sizes["p"] = own["p"]
     radius = reader.number(record, "radius", *_RADIUS)
-    return Descent(
+    return DescentLayout(
         positions, tuple(placements), radius, reader.option(record, "arrangement", _ARRANGEMENTS)
     )
 
@@ -148,7 +147,7 @@ def _read_islands(
     first = reader.take_numbers("map/first", _POINTS, (None, 2))
     if len(first) not in (0, *hierarchy.level_sizes):
         raise ModelFileError(f"map/first: {len(first)} places, where no level has so many nodes")
-    return Islands(
+    return IslandsLayout(
         positions,
         leaf,
         first,
@@ -157,7 +156,7 @@ def _read_islands(
         reader.number(record, "tightness", *_TIGHTNESS),
         reader.number(record, "radius", *_RADIUS),
         reader.option(record, "arrangement", _ARRANGEMENTS),
-        unit=reader.number(record, "unit", *_UNIT) if "unit" in record else 1.0,
+        unit=reader.number(record, "unit", *_UNIT),
     )
 
 
@@ -168,7 +167,7 @@ def _read_mosaic(
         _take_regions(reader, f"map/level{k}", n) for k, n in enumerate(hierarchy.level_sizes)
     ]
     leaf = RegionPlacement(regions[0], **_take_frames(reader, "map/leaf", _REGION_PLACEMENT, sizes))
-    return Mosaic(
+    return MosaicLayout(
         positions, tuple(regions), leaf, reader.option(record, "arrangement", _ARRANGEMENTS)
     )
 
@@ -260,7 +259,7 @@ def _read_coordinates(
             )
     first: Any
     if reader.option(record, "first", ("landmarks", "metric")) == "metric":
-        if not isinstance(hierarchy.metric, RowMetric):
+        if not hierarchy.metric.changes_rows:
             raise ModelFileError("coordinates go through a metric that does not change rows")
         first = hierarchy.metric.rows
         n_changed = n_columns

@@ -15,6 +15,7 @@ from ..._version import __version__
 from ...core.arrays import Array
 from ...core.input.validate import LARGEST
 from ...errors import ModelFileError
+from ...method.layout.settings import SETTINGS, LayoutSettings
 from ...method.neighbors import given_neighbors
 from ...method.placement import FittedTree
 from ..fitted import FittedMap
@@ -25,8 +26,8 @@ from .values import Reader, Writer, all_within, check_text
 
 KIND = "nestmap-model"
 ESTIMATORS = ("HNNE", "FINCH", "Communities")
-VERSION = 2  # of the format: a reader of this version reads all up to it
-_NOT_KEPT = ("callback", "random_state", "like")  # of a session; a seed that is a number is kept
+VERSION = 3  # of the format; no other is read
+_NOT_KEPT = ("callback", "random_state")  # of a session; a seed that is a number is kept
 _NONE = type(None)
 _PARAMETERS: dict[str, tuple[type, ...]] = {
     "n_components": (int,),
@@ -36,23 +37,23 @@ _PARAMETERS: dict[str, tuple[type, ...]] = {
     "metric_params": (dict, _NONE),
     "hierarchy": (str,),
     "layout": (str,),
+    "neighbors": (str, np.ndarray),
+    "target_recall": (int, float),
+    "max_memory": (int, float, str, _NONE),
+    "work_dir": (str, _NONE),
+    "callback": (_NONE,),
+    "n_jobs": (int, _NONE),
+    "verbose": (int, bool),
+    "new_points": (str,),
+}
+_SETTINGS: dict[str, tuple[type, ...]] = {  # of layouts
     "detail": (str,),
     "tightness": (int, float),
     "radius": (int, float),
     "arrangement": (str,),
     "preliminary": (str, np.ndarray),
     "inflate": (bool,),
-    "neighbors": (str, np.ndarray),
-    "target_recall": (int, float),
-    "max_memory": (int, float, str, _NONE),
-    "work_dir": (str, _NONE),
-    "callback": (_NONE,),
     "random_state": (int, _NONE),
-    "n_jobs": (int, _NONE),
-    "verbose": (int, bool),
-    "standardize": (bool, int),
-    "new_points": (str,),
-    "like": (_NONE,),
 }
 _MOST_JOBS = 2**20
 
@@ -125,7 +126,12 @@ def _read(reader: Reader, n_threads: int) -> SavedModel:
     parameters = reader.get(document, "parameters", dict)
     return SavedModel(
         name,
-        {key: _read_parameter(reader, key, each) for key, each in parameters.items()},
+        {
+            key: _read_settings(reader, each)
+            if key == "layout" and isinstance(each, dict)
+            else _read_parameter(reader, key, each, _PARAMETERS)
+            for key, each in parameters.items()
+        },
         features,
         fitted,
         extra,
@@ -135,8 +141,12 @@ def _read(reader: Reader, n_threads: int) -> SavedModel:
 def _parameters_record(
     writer: Writer, parameters: Mapping[str, Any], n_rows: int
 ) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in parameters.items():
+        if isinstance(value, LayoutSettings):
+            own = _parameters_record(writer, value.get_params(deep=False), n_rows)
+            found[name] = {"settings": value.kind, "parameters": own}
+            continue
         if name == "neighbors" and not isinstance(value, str):
             value = given_neighbors(value, n_rows).ids  # which rows: distances follow from them
         dropped = name in _NOT_KEPT and not isinstance(value, int | np.integer)
@@ -144,12 +154,26 @@ def _parameters_record(
     return found
 
 
-def _read_parameter(reader: Reader, name: str, record: Any) -> Any:
+def _read_settings(reader: Reader, record: dict[str, Any]) -> LayoutSettings:
+    """The settings of a layout; their values are checked by who takes them."""
+    kind = SETTINGS[reader.option(record, "settings", tuple(SETTINGS))]
+    values = reader.get(record, "parameters", dict)
+    own = kind().get_params(deep=False)
+    if wrong := [name for name in values if name not in own]:
+        raise ModelFileError(f"layout {kind.kind!r} has no parameter {wrong[0][:60]!r}")
+    return kind(
+        **{name: _read_parameter(reader, name, each, _SETTINGS) for name, each in values.items()}
+    )
+
+
+def _read_parameter(
+    reader: Reader, name: str, record: Any, types: dict[str, tuple[type, ...]]
+) -> Any:
     """A parameter of a type that it may have; its value is checked by who takes it."""
     if not name.isidentifier():
         raise ModelFileError(f"there is no parameter {name[:60]!r}")
     value = reader.decode(record)
-    kinds = _PARAMETERS.get(name, (type(value),))
+    kinds = types.get(name, (type(value),))
     if type(value) not in kinds:
         expected = " or ".join(kind.__name__ for kind in kinds)
         raise ModelFileError(f"the parameter {name!r} is {repr(value)[:60]}; expected {expected}")

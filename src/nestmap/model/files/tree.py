@@ -1,4 +1,4 @@
-"""The hierarchy and what finds the cluster of a row, as arrays and JSON."""
+"""A fitted tree as arrays and JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from ...method.hierarchy.build import merge_items
 from ...method.hierarchy.merge import Links, components, link_graph
 from ...method.hierarchy.strengths import Strengths
 from ...method.hierarchy.tree import KINDS, Grouping, Hierarchy, Level
-from ...method.neighbors import NeighborReport, centroid_kind
-from ...method.neighbors.blocked import BlockedIndex, MedoidDistances
+from ...method.neighbors import NeighborReport
+from ...method.neighbors.blocked import BlockedIndex
+from ...method.neighbors.metric import Metric
+from ...method.neighbors.metric.matrix import MedoidDistances
 from ...method.placement import RULES, FittedTree, RowTable
 from ...method.run import Run
 from ..fitted import index_rows
@@ -24,14 +26,14 @@ from .container import same_bytes
 from .metrics import check_centroids, check_rows, metric_record, read_metric
 from .values import Part, Reader, Writer, check_text, number
 
-_MOST_LEVELS = 64  # each has at most half as many nodes as the one below
+_MAX_LEVELS = 64  # each has at most half as many nodes as the one below
 _ROWS = Part(("u1", "i1", "f2", "f4", "f8"), (), -LARGEST, LARGEST)  # types that rows are kept in
-_APART = Part(("f4", "f8"), (), 0, LARGEST)  # distances
+_DISTANCES = Part(("f4", "f8"), (), 0, LARGEST)  # distances
 _AGREEMENT = Part(("f4",), (), -1, 1)  # -1 is unknown
 
 
 def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
-    """Keep the arrays of a fitted tree; its JSON."""
+    """Keep the arrays of a fitted tree; returns its JSON."""
     hierarchy = tree.hierarchy
     writer.put("tree/hashes", tree.table.in_order())
     for k, level in enumerate(hierarchy.levels):
@@ -75,7 +77,7 @@ def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
 
 def _follows(hierarchy: Hierarchy, k: int) -> bool:
     """Whether the centroids of a level are, bit for bit, the means of those of the level below."""
-    if k == 0 or centroid_kind(hierarchy.metric) == "medoid":
+    if k == 0 or hierarchy.metric.centroid_kind == "medoid":
         return False
     below, level = hierarchy.levels[k - 1 : k + 1]
     means = _means(below.centroids, below.sizes, level.members, level.n_nodes, 1)
@@ -106,9 +108,6 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
     reports = reader.get(record, "reports", list)
     if not reports:
         raise ModelFileError("'reports' do not tell how neighbours were found")
-    # here and below: not in older files
-    kind = reader.option(record, "kind", KINDS) if "kind" in record else KINDS[0]
-    is_decided = kind == "graph" or "default_level" in record
     hierarchy = Hierarchy(
         levels,
         metric,
@@ -116,9 +115,9 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
         None,
         reader.number(record, "far_distance"),
         _read_links(reader, record, levels),
-        reader.whole(record, "n_new", 0, len(hashes)) if "n_new" in record else 0,
-        kind,
-        reader.whole(record, "default_level", 0, len(levels) - 1) if is_decided else None,
+        reader.whole(record, "n_new", 0, len(hashes)),
+        reader.option(record, "kind", KINDS),
+        reader.whole(record, "default_level", 0, len(levels) - 1),
         _read_strengths(reader, record.get("strengths"), levels),
     )
     dtype = np.dtype(reader.option(record, "dtype", ("float32", "float64")))
@@ -129,10 +128,10 @@ def read_tree(reader: Reader, record: Any, n_features: int, n_threads: int) -> F
 
 
 def _index_again(
-    reader: Reader, metric: Any, hashes: Array, n_features: int, is_sparse: bool, n_threads: int
+    reader: Reader, metric: Metric, hashes: Array, n_features: int, is_sparse: bool, n_threads: int
 ) -> Any:
     """The index over the training rows."""
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric.takes_distances:
         if n_features != len(hashes):
             raise ModelFileError(f"new rows have {n_features} distances to {len(hashes)} rows")
         return index_rows(None, metric, hashes, n_threads)
@@ -142,10 +141,15 @@ def _index_again(
 
 
 def _read_levels(
-    reader: Reader, records: list[Any], hashes: Array, metric: Any, n_features: int, n_threads: int
+    reader: Reader,
+    records: list[Any],
+    hashes: Array,
+    metric: Metric,
+    n_features: int,
+    n_threads: int,
 ) -> tuple[Level, ...]:
     """Levels from fine to coarse; sizes and keys follow from what is below."""
-    if not 1 <= len(records) <= _MOST_LEVELS or not len(hashes):
+    if not 1 <= len(records) <= _MAX_LEVELS or not len(hashes):
         raise ModelFileError(f"has {len(hashes)} rows and {len(records)} levels")
     levels: list[Level] = []
     keys = hashes
@@ -160,10 +164,10 @@ def _read_levels(
         keys = np.add.reduceat(keys[group.order], group.starts[:-1])
         weights = sizes.astype(np.float64)
         name = f"tree/level{k}/centroids"
-        if isinstance(metric, str) and metric == "precomputed":
+        if metric.takes_distances:
             # those of rows that were forgotten stay
             rows = reader.take_ids(f"{name}/rows", n_nodes, n_features)
-            apart = reader.take_numbers(f"{name}/distances", _APART, (n_nodes, n_nodes))
+            apart = reader.take_numbers(f"{name}/distances", _DISTANCES, (n_nodes, n_nodes))
             centroids: Any = MedoidDistances(rows, apart)
         elif k and not reader.has(name) and not reader.has(f"{name}/data"):
             centroids = _means(levels[-1].centroids, levels[-1].sizes, members, n_nodes, n_threads)
@@ -178,7 +182,7 @@ def _read_levels(
 
 
 def _read_agreement(reader: Reader, k: int, n_nodes: int) -> Array | None:
-    """Of the nodes of a level, where it was measured: not in older files or on other levels."""
+    """Of the nodes of a level, where it was measured: not on other levels."""
     name = f"tree/level{k}/agreement"
     if not reader.has(name):
         return None
@@ -191,7 +195,7 @@ def _strengths_record(strengths: Strengths | None) -> dict[str, int] | None:
 
 
 def _read_strengths(reader: Reader, record: Any, levels: tuple[Level, ...]) -> Strengths | None:
-    """How sure clusters are; older files, and trees of first neighbours, do not say it."""
+    """How sure clusters are; trees of first neighbours do not say it."""
     if record is None:
         return None
     whole = reader.whole(record, "whole", 1, 255)
@@ -209,7 +213,7 @@ def _read_links(reader: Reader, record: Any, levels: tuple[Level, ...]) -> tuple
     """First-neighbour links of the rows and of each level, and on above the top."""
     found: list[Links] = []
     n = len(levels[0].members)
-    for k in range(reader.whole(record, "n_links", 0, _MOST_LEVELS)):
+    for k in range(reader.whole(record, "n_links", 0, _MAX_LEVELS)):
         name = f"tree/links{k}"
         ids = reader.take_ids(f"{name}/ids", n, n, ("i4", "i8"))
         ranks = reader.take_ids(f"{name}/ranks", n, n + 1, ("i4", "i8"))
@@ -279,12 +283,6 @@ def _report_record(report: NeighborReport) -> dict[str, Any]:
 def _read_report(reader: Reader, record: Any) -> NeighborReport:
     values: dict[str, Any] = {}
     for field in fields(NeighborReport):
-        if (
-            field.name == "n_pairs_multiplied"
-            and isinstance(record, dict)
-            and field.name not in record
-        ):
-            continue  # older files do not have it
         match field.type:
             case "float":
                 values[field.name] = reader.number(record, field.name)

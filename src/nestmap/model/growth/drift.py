@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.points.point_set import NATIVE_METRICS, make_points
+from ...core.points.point_set import make_points
 from ...method.hierarchy.merge import components, link_graph
 from ...method.hierarchy.tree import Hierarchy
-from ...method.neighbors.row_metric import RowMetric
+from ...method.neighbors.metric import EUCLIDEAN, Metric
 from ...method.neighbors.scan import nearest_rows
 from ...method.neighbors.spaces import OtherSpace, space_of
 
@@ -116,12 +116,12 @@ def _share_crowded(leaves: Array, rows: Array, ids: Array) -> float:
     return float((np.unique(parents, return_counts=True)[1] > 1).mean())
 
 
-def _first_neighbors(X: Any, metric: Any, rows: Array, n_threads: int) -> tuple[Array, Array]:
-    if isinstance(metric, RowMetric):
-        ids, distances = _first_neighbors(metric.rows(X, n_threads), "euclidean", rows, n_threads)
+def _first_neighbors(X: Any, metric: Metric, rows: Array, n_threads: int) -> tuple[Array, Array]:
+    if metric.changes_rows:
+        ids, distances = _first_neighbors(metric.rows(X, n_threads), EUCLIDEAN, rows, n_threads)
         return ids, distances * metric.factor
-    if isinstance(metric, str) and metric in NATIVE_METRICS:
-        space: Any = space_of(make_points(X, metric, n_threads=n_threads))
+    if metric.has_kernels:
+        space: Any = space_of(make_points(X, metric.name, n_threads=n_threads))
     else:
         space = OtherSpace(X, metric)
     ids, distances = nearest_rows(space, rows, 1, n_threads)

@@ -19,10 +19,11 @@ from ...method.hierarchy.medoids import merge_medoids
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Level
 from ...method.layout.islands.ground import first_level
-from ...method.neighbors import FirstNeighbors, KnownItems, centroid_kind, search
+from ...method.neighbors import FirstNeighbors, KnownItems, search
 from ...method.neighbors.blocked import BlockedIndex
 from ...method.neighbors.grown import grow_index
 from ...method.neighbors.index import Index
+from ...method.neighbors.metric import EUCLIDEAN, Metric
 from ...method.placement import FittedTree, RowTable
 from ...method.run import Run
 from ..fitted import index_rows
@@ -65,7 +66,7 @@ def extend_tree(tree: FittedTree, new: NewRows, run: Run, may_found: bool = True
     `may_found`: False makes every row join its nearest leaf.
     """
     old = tree.hierarchy
-    if isinstance(old.metric, str) and old.metric == "precomputed":
+    if old.metric.takes_distances:
         raise ValueError(
             "extend: metric='precomputed' knows no distances between new rows; fit a new model"
         )
@@ -100,7 +101,7 @@ def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> lis
     for k, level in enumerate(old.levels):
         others = None
         if may_found and k == 0 and new.short is not None:
-            others = _neighbors(replace(items, data=new.short), "euclidean", run, 0)
+            others = _neighbors(replace(items, data=new.short), EUCLIDEAN, run, 0)
         elif may_found:
             others = _neighbors(items, old.metric, run, k)
         joined = join_or_found(nearest, distances, others, level.n_nodes)
@@ -120,7 +121,7 @@ def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> lis
     return steps
 
 
-def _neighbors(items: Items, metric: Any, run: Run, k: int) -> FirstNeighbors | None:
+def _neighbors(items: Items, metric: Metric, run: Run, k: int) -> FirstNeighbors | None:
     if items.data.shape[0] < 2:
         return None
     known = KnownItems(hashes=items.keys if k == 0 else None, keys=items.keys)
@@ -137,7 +138,7 @@ def _nearest_nodes(old: Hierarchy, k: int, centroids: Any, n_threads: int) -> tu
 
 
 def _make_nodes(
-    items: Items, numbers: Array, n: int, level: Level, metric: Any, run: Run
+    items: Items, numbers: Array, n: int, level: Level, metric: Metric, run: Run
 ) -> Items | None:
     """Centroids, sizes and keys of new nodes; `numbers` are negative for what joined an old one."""
     if n == 0:
@@ -147,7 +148,7 @@ def _make_nodes(
     weights = items.weights[own]
     members = numbers[own]
     group = Grouping.of(members, n)
-    if centroid_kind(metric) == "medoid":
+    if metric.centroid_kind == "medoid":
         centroids, sizes = merge_medoids(
             data, weights, group, metric, items.keys[own], run.n_threads
         )

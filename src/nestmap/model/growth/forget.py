@@ -10,7 +10,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...method.hierarchy.merge import Links, components, link_graph
 from ...method.hierarchy.tree import Hierarchy, Level
-from ...method.layout import Descent, Islands
+from ...method.layout import DescentLayout, IslandsLayout
 from ...method.layout.islands.leaves import RowPlacement
 from ...method.placement import FittedTree, RowTable
 from ..fitted import FittedMap
@@ -37,7 +37,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     tree = FittedTree(hierarchy, table, fitted.tree.dtype, fitted.tree.is_sparse)
     layout: Any = fitted.layout
     positions = layout.positions[kept]
-    if isinstance(layout, Islands):
+    if isinstance(layout, IslandsLayout):
         parents = tuple(level.members for level in levels)
         leaf = _thin_leaf(layout.leaf, kept, chosen[0], levels[0])
         layout = replace(
@@ -46,7 +46,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
             parents=parents,
             first=first_places(hierarchy, positions, layout.unit),
         )
-    elif isinstance(layout, Descent):
+    elif isinstance(layout, DescentLayout):
         placements = tuple(
             _take(place, own) for place, own in zip(layout.placements, chosen, strict=True)
         )

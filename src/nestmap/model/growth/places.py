@@ -13,7 +13,7 @@ from ...core.native import kernels
 from ...core.points.reduce import with_signs
 from ...method.arrangement import Frames, frame_offsets
 from ...method.hierarchy import Grouping
-from ...method.layout import Islands
+from ...method.layout import IslandsLayout
 from ...method.layout.descent import Placement, lengths
 from ...method.layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ...method.placement import RowTable
@@ -50,10 +50,12 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> Fi
     """
     new = meet_rows(fitted, X, run.n_threads)
     layout = fitted.layout
-    has_room = isinstance(layout, Islands) and new.z is not None and layout.leaf.maps.shape[1] == 2
+    has_room = (
+        isinstance(layout, IslandsLayout) and new.z is not None and layout.leaf.maps.shape[1] == 2
+    )
     grown = extend_tree(fitted.tree, new, run, may_found=has_room)
     positions = _place_joined(fitted, new, grown, run.n_threads)
-    if isinstance(layout, Islands):
+    if isinstance(layout, IslandsLayout):
         groups = _find_groups(fitted, grown, new, layout, run.n_threads)
         _place_groups(positions, groups, layout, new, settings, fitted, run)
         positions = _same_for_equal(positions, new.hashes)
@@ -91,7 +93,7 @@ def _beside_together(rows: Array, distances: Array, groups: Array) -> Array:
 
 
 def _find_groups(
-    fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: Islands, n_threads: int
+    fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: IslandsLayout, n_threads: int
 ) -> list[Group]:
     """The largest nodes that are new, with their rows, by their lowest row.
 
@@ -134,7 +136,7 @@ def _find_groups(
 def _place_groups(
     positions: Array,
     groups: list[Group],
-    layout: Islands,
+    layout: IslandsLayout,
     new: NewRows,
     settings: MapSettings,
     fitted: FittedMap,
@@ -219,7 +221,7 @@ def _same_for_equal(positions: Array, hashes: Array) -> Array:
 
 
 def _grow_leaves(
-    layout: Islands, grown: GrownTree, new_rows: NewRows, positions: Array, n_threads: int
+    layout: IslandsLayout, grown: GrownTree, new_rows: NewRows, positions: Array, n_threads: int
 ) -> Placement | RowPlacement:
     """What places later rows: in new leaves, beside rows that joined old ones.
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.points.duplicates import hash_points
-from ...method.layout import Islands
+from ...method.layout import IslandsLayout
 from ...method.layout.islands.leaves import FARTHEST, RowPlacement, shortened
+from ...method.neighbors.metric import EUCLIDEAN
 from ...method.placement import Assigned
 from ..fitted import FittedMap, index_rows
 
@@ -45,7 +46,7 @@ def meet_rows(fitted: FittedMap, X: Any, n_threads: int) -> NewRows:
     layout = fitted.layout
     z = None if fitted.coordinates is None else far_coordinates(fitted.coordinates, X, n_threads)
     if not (
-        isinstance(layout, Islands)
+        isinstance(layout, IslandsLayout)
         and isinstance(layout.leaf, RowPlacement)
         and layout.leaf.short is not None
     ):
@@ -53,9 +54,7 @@ def meet_rows(fitted: FittedMap, X: Any, n_threads: int) -> NewRows:
     assert z is not None
     kept = layout.leaf.short
     short = shortened(z[:, : kept.shape[1]], kept.dtype).astype(np.float32)  # rounded as the others
-    index = index_rows(
-        kept.astype(np.float32), "euclidean", fitted.tree.table.in_order(), n_threads
-    )
+    index = index_rows(kept.astype(np.float32), EUCLIDEAN, fitted.tree.table.in_order(), n_threads)
     beside, away = index.query(short, n_threads)
     known = fitted.tree.table.find(hashes)
     beside = np.where(known >= 0, known, beside)

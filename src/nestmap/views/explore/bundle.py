@@ -14,7 +14,7 @@ from ...core.arrays import blocks
 from ...core.progress import Progress
 from ...core.work.replacing import replaced
 from ...errors import ModelFileError
-from .reading import Store
+from .map_store import MapStore
 from .sink import check_replaced
 
 _CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
@@ -62,7 +62,7 @@ class Page:
         return text.replace(_CONFIG, f"<script>window.NESTMAP = {config}</script>{links}".encode())
 
 
-def write_site(target: Path, store: Store, progress: Progress | None = None) -> Path:
+def write_site(target: Path, store: MapStore, progress: Progress | None = None) -> Path:
     """A static folder of page and data: for any web server, or to be opened from disk.
 
     Data files are scripts that hold base64 of the packed bytes: pages from disk may load scripts,
@@ -92,7 +92,7 @@ def write_site(target: Path, store: Store, progress: Progress | None = None) -> 
     return target
 
 
-def _packed(store: Store, name: str) -> bytes:
+def _packed(store: MapStore, name: str) -> bytes:
     if name == "meta.json":
         return gzip.compress(json.dumps({**store.meta, "can_save": False}).encode(), 6, mtime=0)
     packed = store.packed(name)

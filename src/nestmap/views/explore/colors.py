@@ -85,29 +85,40 @@ def _numbers(key: str, column: Column, rows: Array) -> Scale:
         values = column.values[rows].astype(np.float32)
     values[~np.isfinite(values)] = np.nan
     known = values[~np.isnan(values)]
-    least, low, high, most = _range(known)
+    ends = _range(known)
     record = {
         "key": key,
         "name": column.name,
         "kind": "number",
-        "min": least,
-        "max": most,
-        "low": low,
-        "high": high,
+        "min": ends.smallest,
+        "max": ends.largest,
+        "low": ends.low,
+        "high": ends.high,
         "missing": len(values) - len(known),
         "time": column.is_time,
     }
     return Scale(values, record)
 
 
-def _range(known: Array) -> tuple[float, float, float, float]:
-    """Smallest value, the range that takes the whole scale (1% to 99% of values), and largest."""
+@dataclass(frozen=True)
+class Range:
+    """Smallest and largest value, and between them 1% to 99%, which take the whole scale."""
+
+    smallest: float
+    low: float
+    high: float
+    largest: float
+
+
+def _range(known: Array) -> Range:
     if not len(known):
-        return 0.0, 0.0, 1.0, 1.0
+        return Range(0.0, 0.0, 1.0, 1.0)
     k = len(known) // 100
     parts = np.partition(known, sorted({0, k, len(known) - 1 - k, len(known) - 1}))
-    least, low, high, most = (float(parts[i]) for i in (0, k, -1 - k, -1))
-    return (least, low, high, most) if high > low else (least, least, most, most)
+    found = Range(*(float(parts[i]) for i in (0, k, -1 - k, -1)))
+    if found.high > found.low:
+        return found
+    return Range(found.smallest, found.smallest, found.largest, found.largest)
 
 
 def _means(values: Array, starts: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What users know of the rows of a map, made harmless: short texts, numbers that JSON knows."""
+"""Metadata, names and texts of the rows of a map, sanitised: bounded texts, JSON numbers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ...core.arrays import Array
 from ...method.describe.tables import Column, free_names, read_column
 from .images import check_images
 
-LONGEST = 300  # letters of a text that the page shows
-_LONGEST_CATEGORY = 100
-_EXACT = 2**53  # integers beyond this are no numbers in a browser
+MAX_LETTERS = 300  # letters of a text that the page shows
+_MAX_CATEGORY_LETTERS = 100
+_LARGEST_EXACT_INTEGER = 2**53  # integers beyond this are no numbers in a browser
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Content:
         """A row in a word."""
         if self.names is not None:
             return self.names[row]
-        return f"row {row}" if self.texts is None else self.texts[row][:LONGEST]
+        return f"row {row}" if self.texts is None else self.texts[row][:MAX_LETTERS]
 
 
 def check_content(
@@ -78,7 +78,7 @@ def check_content(
     values = {name: _as_array(name, given, n_rows) for name, given in _apart(_named(metadata))}
     return Content(
         n_rows,
-        names=None if names is None else _as_texts("names", names, n_rows, LONGEST),
+        names=None if names is None else _as_texts("names", names, n_rows, MAX_LETTERS),
         texts=None if texts is None else _as_texts("texts", texts, n_rows, None),
         values=values,
         columns=tuple(read_column(name, _bounded(array), n_rows) for name, array in values.items()),
@@ -109,7 +109,7 @@ def _named(metadata: Any) -> list[tuple[Any, Any]]:
 def _apart(given: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
     """With names that are shown: short texts, no two alike, though 1 and "1" may have been."""
     pairs = list(given)
-    names = free_names([], [clean(name, _LONGEST_CATEGORY) for name, _ in pairs])
+    names = free_names([], [clean(name, _MAX_CATEGORY_LETTERS) for name, _ in pairs])
     return [(name, values) for name, (_, values) in zip(names, pairs, strict=True)]
 
 
@@ -129,7 +129,7 @@ def _bounded(array: Array) -> Array:
         return array
     found = np.empty(len(array), dtype=object)
     found[:] = [
-        value if value is None or value != value else clean(value, _LONGEST_CATEGORY)
+        value if value is None or value != value else clean(value, _MAX_CATEGORY_LETTERS)
         for value in array.tolist()
     ]
     return found
@@ -144,7 +144,7 @@ def _as_texts(what: str, values: Any, n_rows: int, longest: int | None) -> list[
     ]
 
 
-def clean(value: Any, longest: int | None = LONGEST) -> str:
+def clean(value: Any, longest: int | None = MAX_LETTERS) -> str:
     """A text of bounded length; what is missing is empty.
 
     Examples
@@ -165,7 +165,7 @@ def as_cell(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if -_EXACT <= value <= _EXACT else str(value)
+        return value if -_LARGEST_EXACT_INTEGER <= value <= _LARGEST_EXACT_INTEGER else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None if value != value else str(value)
     return clean(value)
@@ -178,7 +178,7 @@ def as_cells(array: Array) -> list[Any]:
     if array.dtype.kind == "b" or (array.dtype.kind == "f" and np.isfinite(array).all()):
         return list(array.tolist())
     return [
-        value if type(value) is str and len(value) <= LONGEST else as_cell(value)
+        value if type(value) is str and len(value) <= MAX_LETTERS else as_cell(value)
         for value in array.tolist()
     ]
 

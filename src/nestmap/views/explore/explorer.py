@@ -16,9 +16,10 @@ from typing import Any
 from ...core.progress import Progress
 from ..plots.notebook import draw_small
 from .bundle import check_site, write_site
+from .handler import ALIVE
+from .map_store import MapStore
 from .names import Names, SavedNames
-from .reading import Store
-from .server import ALIVE, Server
+from .server import Server
 from .store import write_store
 from .trust import known_neighbors, measure_trust
 
@@ -134,7 +135,7 @@ def explore(
     try:
         write_store(folder / "store", model, X, progress=Progress(verbose), **content)
         server = Server(
-            Store(folder / "store", SavedNames()), host, port, token=True, in_notebooks=True
+            MapStore(folder / "store", SavedNames()), host, port, token=True, in_notebooks=True
         )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -164,7 +165,7 @@ def export(
     content = _with_trust(model, X, trust, content)
     with tempfile.TemporaryDirectory(prefix="nestmap-explorer-") as folder:
         write_store(Path(folder) / "store", model, X, progress=progress, **content)
-        return write_site(target, Store(Path(folder) / "store"), progress)
+        return write_site(target, MapStore(Path(folder) / "store"), progress)
 
 
 def _with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dict[str, Any]:

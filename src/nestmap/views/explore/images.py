@@ -11,7 +11,7 @@ import numpy as np
 from ...core.arrays import Array, blocks
 
 SIDE = 32  # pictures along each side of a sheet
-_LARGEST = 256  # pixels of a side of a thumbnail
+_MAX_SIDE_PIXELS = 256  # pixels of a side of a thumbnail
 
 
 def check_images(images: Any, n_rows: int) -> Array:
@@ -23,9 +23,10 @@ def check_images(images: Any, n_rows: int) -> Array:
             f"images: needs numbers of shape ({n_rows}, height, width) or ({n_rows}, height, "
             f"width, 3), got {array.dtype} of shape {tuple(array.shape)}"
         )
-    if not 1 <= min(array.shape[1:3]) <= max(array.shape[1:3]) <= _LARGEST:
+    if not 1 <= min(array.shape[1:3]) <= max(array.shape[1:3]) <= _MAX_SIDE_PIXELS:
         raise ValueError(
-            f"images: up to {_LARGEST} x {_LARGEST} pixels, got {array.shape[1]} x {array.shape[2]}"
+            f"images: up to {_MAX_SIDE_PIXELS} x {_MAX_SIDE_PIXELS} pixels, "
+            f"got {array.shape[1]} x {array.shape[2]}"
         )
     return array
 

@@ -14,7 +14,7 @@ from ...errors import ModelFileError
 
 LONGEST_NAME = 200
 
-_LARGEST = 9_000_000  # bytes of a file that is sure to be read again
+_MAX_FILE_BYTES = 9_000_000  # bytes of a file that is sure to be read again
 _COARSEST = 2_000_000_000  # nanoseconds: steps in which file systems keep times, at worst
 
 Names = dict[int, dict[int, str]]  # per level and cluster of the hierarchy
@@ -86,9 +86,10 @@ def _write(path: Path, names: Names) -> None:
             part,
             {str(k): {str(c): own[c] for c in sorted(own)} for k, own in sorted(names.items())},
         )
-        if part.stat().st_size > _LARGEST:
+        if part.stat().st_size > _MAX_FILE_BYTES:
             raise ValueError(
-                f"{path.name} would grow beyond {_LARGEST:,} bytes: give shorter names, or fewer"
+                f"{path.name} would grow beyond {_MAX_FILE_BYTES:,} bytes: "
+                "give shorter names, or fewer"
             )
 
 

@@ -11,7 +11,7 @@ from ...core.arrays import Array, brief_repr
 from ...method.hierarchy import Hierarchy
 
 ROWS = -1  # the level of the rows
-MOST = 8192  # items of a tile
+MAX_TILE_ITEMS = 8192  # items of a tile
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class TreeOrder:
         above = self.children[level + 1]
         return np.repeat(np.arange(len(above) - 1), np.diff(above))
 
-    def tiles(self, level: int, most: int = MOST) -> Array:
+    def tiles(self, level: int, most: int = MAX_TILE_ITEMS) -> Array:
         """Where to cut a level into tiles: 0, …, the number of items.
 
         A tile holds as many siblings as fit; a node that is too large for one is cut among its

@@ -16,14 +16,14 @@ from ...method.describe.tables import Column, named_columns
 from ...method.describe.traits import WordCounts
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.typical import find_extremes
-from .content import LONGEST, Content, clean
+from .content import MAX_LETTERS, Content, clean
 
-MOST_NAMED = 20_000  # clusters of a level that has names
-_MOST_COMPARED = 600_000  # clusters times columns: about a minute
-_MOST_FEATURES = 100  # columns of X that clusters are described by
-_MOST_COUNTED = 300_000  # texts whose words are counted: about a minute
-_SHOWN = 6  # typical rows, and as many odd ones
-_TRAITS = 8
+MAX_CLUSTERS_NAMED = 20_000  # clusters of a level that has names
+_MAX_CELLS_COMPARED = 600_000  # clusters times columns: about a minute
+_MAX_FEATURES = 100  # columns of X that clusters are described by
+_MAX_TEXTS_COUNTED = 300_000  # texts whose words are counted: about a minute
+_TYPICAL_ROWS = 6  # typical rows, and as many odd ones
+_MAX_TRAITS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,14 @@ class LevelPanels:
 
 
 def named_levels(hierarchy: Hierarchy, n_columns: int) -> list[int]:
-    """Levels that get names and panels: those of so many clusters that it takes a minute or two."""
-    most = min(MOST_NAMED, _MOST_COMPARED // max(1, n_columns))
+    """Levels that get names and panels: those with few enough clusters to take at most minutes."""
+    most = min(MAX_CLUSTERS_NAMED, _MAX_CELLS_COMPARED // max(1, n_columns))
     return [k for k, size in enumerate(hierarchy.level_sizes) if size <= most]
 
 
 def feature_columns(model: Any, X: Any) -> tuple[Column, ...]:
     """The columns of the training rows, if they have names and are not too many."""
-    if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MOST_FEATURES:
+    if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MAX_FEATURES:
         return ()
     known = None if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
     return named_columns(X, known, model.hierarchy_.n_rows)
@@ -78,7 +78,7 @@ def count_some(texts: Sequence[str] | None, progress: Progress) -> WordCounts | 
     if texts is None:
         return None
     progress.begin("words of the texts")
-    step = -(-len(texts) // _MOST_COUNTED)
+    step = -(-len(texts) // _MAX_TEXTS_COUNTED)
     if step > 1:
         progress.note(f"words are counted in every {step}th of {len(texts):,} texts")
     try:
@@ -87,40 +87,65 @@ def count_some(texts: Sequence[str] | None, progress: Progress) -> WordCounts | 
         return None
 
 
-def describe_level(
-    hierarchy: Hierarchy,
-    level: int,
-    content: Content,
-    words: WordCounts | None,
-    X: Any,
-    columns: tuple[Column, ...],
-    cluster_names: Any,
-) -> LevelPanels:
-    """Names and panels of a level."""
-    labels = hierarchy.labels(level)
-    typical, odd = find_extremes(hierarchy, level, X, _SHOWN)
-    if level == 0 and X is None:
-        odd = [rows[:0] for rows in odd]  # the distances of single rows to their leaf are not known
-    told = describe_clusters(
-        labels,
-        typical,
-        level=level,
-        columns=(*content.columns, *columns),
-        texts=words,
-        names=content.names,
-    )
-    names = _own_names(hierarchy, level, labels, content, cluster_names) or told.names
-    panels = [
-        {
-            "name": names[i],
-            "size": cluster.size,
-            "typical": _labelled(typical[i], content),
-            "odd": _labelled(odd[i], content),
-            "traits": [clean(str(t)) for t in cluster.traits[:_TRAITS]],
-        }
-        for i, cluster in enumerate(told)
-    ]
-    return LevelPanels(names, panels)
+@dataclass(frozen=True, eq=False)
+class ClusterTeller:
+    """Describes clusters by what is known of their rows.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+    X : array-like or None
+        The training rows.
+    content : Content
+    features : tuple of Column
+        Columns of X that have names.
+    cluster_names : str, callable, dict or None
+        Names that users give.
+    """
+
+    hierarchy: Hierarchy
+    X: Any
+    content: Content
+    features: tuple[Column, ...]
+    cluster_names: Any
+
+    @classmethod
+    def of(
+        cls, model: Any, X: Any, rows: Any, content: Content, cluster_names: Any
+    ) -> ClusterTeller:
+        """X as it was given, which may know names of columns, and as checked rows."""
+        features = feature_columns(model, X)
+        return cls(model.hierarchy_, rows, content, features, cluster_names)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All that clusters are compared by."""
+        return (*self.content.columns, *self.features)
+
+    def describe(self, level: int, words: WordCounts | None) -> LevelPanels:
+        """Names and panels of a level."""
+        content = self.content
+        labels = self.hierarchy.labels(level)
+        typical, odd = find_extremes(self.hierarchy, level, self.X, _TYPICAL_ROWS)
+        if level == 0 and self.X is None:
+            # the distances of single rows to their leaf are not known
+            odd = [rows[:0] for rows in odd]
+        told = describe_clusters(
+            labels, typical, level=level, columns=self.columns, texts=words, names=content.names
+        )
+        own = _own_names(self.hierarchy, level, labels, content, self.cluster_names)
+        names = own or told.names
+        panels = [
+            {
+                "name": names[i],
+                "size": cluster.size,
+                "typical": _labelled(typical[i], content),
+                "odd": _labelled(odd[i], content),
+                "traits": [clean(str(t)) for t in cluster.traits[:_MAX_TRAITS]],
+            }
+            for i, cluster in enumerate(told)
+        ]
+        return LevelPanels(names, panels)
 
 
 def _labelled(rows: Array, content: Content) -> list[tuple[int, str]]:
@@ -139,10 +164,11 @@ def _own_names(
         return _by_column(column, labels, n)
     if callable(cluster_names):
         return [
-            clean(cluster_names(level, i, hierarchy.members(level, i)), LONGEST) for i in range(n)
+            clean(cluster_names(level, i, hierarchy.members(level, i)), MAX_LETTERS)
+            for i in range(n)
         ]
     by_level = {hierarchy.check_level(key): given for key, given in cluster_names.items()}
-    return [clean(name, LONGEST) for name in by_level[level]] if level in by_level else None
+    return [clean(name, MAX_LETTERS) for name in by_level[level]] if level in by_level else None
 
 
 def _by_column(column: Column, labels: Array, n: int) -> list[str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...core.arrays import Array
 
-_LEVEL = 4  # of gzip: coordinates hardly shrink further
-_WAITING = 64  # files that may wait to be written
+_GZIP_LEVEL = 4  # of gzip: coordinates hardly shrink further
+_MAX_WAITING_FILES = 64  # files that may wait to be written
 
 
 class Sink:
@@ -32,7 +32,7 @@ class Sink:
         if path.parent not in self._made:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._made.add(path.parent)
-        while len(self._waiting) >= _WAITING:
+        while len(self._waiting) >= _MAX_WAITING_FILES:
             self._settle()
         self._waiting.append((name, self._pool.submit(_write, path, data)))
 
@@ -50,7 +50,7 @@ class Sink:
         self.put(name, to_json(value))
 
     def digest(self) -> str:
-        """A sum over all files so far, whatever order they came in."""
+        """SHA-256 of names and contents of all files so far; independent of their order."""
         while self._waiting:
             self._settle()
         total = hashlib.sha256()
@@ -77,7 +77,7 @@ def to_json(value: Any) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> bytes:
-    path.write_bytes(gzip.compress(data, _LEVEL, mtime=0))
+    path.write_bytes(gzip.compress(data, _GZIP_LEVEL, mtime=0))
     return hashlib.sha256(data).digest()
 
 

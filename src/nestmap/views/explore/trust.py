@@ -12,11 +12,11 @@ from ...core.arrays import Array, blocks
 from ...core.threads import resolve_n_jobs
 from ...method.neighbors.graph import neighbor_graph
 from ...method.neighbors.scan import nearest_in_map
-from ..metrics import pointwise_trustworthiness
+from ..metrics._local import pointwise_trustworthiness
 
 N_NEIGHBORS = 10
-_MOST_SCANNED = 20_000  # rows whose trustworthiness is measured: it takes all distances
-_AT_ONCE = 100_000  # rows
+_MAX_ROWS_SCANNED = 20_000  # rows whose trustworthiness is measured: it takes all distances
+_ROWS_AT_ONCE = 100_000  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +64,12 @@ def measure_trust(
         ids = neighbor_graph(X, k, metric, metric_params=metric_params, n_jobs=n_jobs).ids
     ids = ids[:, :k]
     kept = np.empty(n)
-    for part in blocks(n, 1, values=_AT_ONCE):
+    for part in blocks(n, 1, values=_ROWS_AT_ONCE):
         rows = np.arange(part.start, part.stop)
         shown = nearest_in_map(positions, rows, k, resolve_n_jobs(n_jobs))
         kept[part] = (ids[part][:, :, None] == shown[:, None, :]).any(axis=1).mean(axis=1)
     scores = {"neighbourhood recall": kept}
-    if 2 * N_NEIGHBORS < n <= _MOST_SCANNED and not metric_params:
+    if 2 * N_NEIGHBORS < n <= _MAX_ROWS_SCANNED and not metric_params:
         scores["trustworthiness"] = pointwise_trustworthiness(
             X, positions, metric=metric, n_jobs=n_jobs
         )

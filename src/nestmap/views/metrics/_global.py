@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from ...core.arrays import Array, blocks
 from ...core.input.validate import check_number
-from ...core.points.point_set import canonical_metric
+from ...method.neighbors.metric import EUCLIDEAN, known_metric
 from ...method.neighbors.spaces import Space, make_space
 from ._inputs import Estimate, as_answer, as_map, check_labels, check_map
 
@@ -65,13 +66,15 @@ def centroid_triplet_accuracy(
     if n_all <= max_triplets:
         kept = sum(_kept_triplets(high[i], low[i], i) for i in range(k))
         return as_answer(Estimate(kept / n_all, 0.0, n_all, n_all), return_estimate)
-    a, b, c = _random_triplets(k, int(max_triplets), check_random_state(random_state))
-    kept = ((high[a, b] < high[a, c]) == (low[a, b] < low[a, c])).mean()
-    return as_answer(_share(kept, len(a), n_all), return_estimate)
+    some = _random_triplets(k, int(max_triplets), check_random_state(random_state))
+    ab = (some.a, some.b)
+    ac = (some.a, some.c)
+    kept = ((high[ab] < high[ac]) == (low[ab] < low[ac])).mean()
+    return as_answer(_share(kept, len(some), n_all), return_estimate)
 
 
 def _centroid_distances(X: Any, codes: Array, k: int, metric: Any) -> Array:
-    space = make_space(X, metric) if canonical_metric(metric) != "euclidean" else None
+    space = make_space(X, metric) if known_metric(metric) != EUCLIDEAN else None
     points = getattr(space, "points", None)
     if space is not None and points is None:
         raise ValueError(
@@ -122,20 +125,29 @@ def random_triplet_accuracy(
     check_number("n_triplets", n_triplets, 1, np.inf, integer=True)
     if n < 3:
         raise ValueError(f"triplets need at least three rows, got {n}")
-    a, b, c = _random_triplets(n, int(n_triplets), check_random_state(random_state))
-    kept = (
-        _order(make_space(X, metric), a, b, c) == _order(make_space(Y, "euclidean"), a, b, c)
-    ).mean()
-    return as_answer(_share(float(kept), len(a), n * (n - 1) * (n - 2) // 2), return_estimate)
+    some = _random_triplets(n, int(n_triplets), check_random_state(random_state))
+    kept = (_order(make_space(X, metric), some) == _order(make_space(Y, "euclidean"), some)).mean()
+    return as_answer(_share(float(kept), len(some), n * (n - 1) * (n - 2) // 2), return_estimate)
 
 
-def _order(space: Space, a: Array, b: Array, c: Array) -> Array:
-    return np.asarray(np.sign(space.exact(a, b) - space.exact(a, c)))
+def _order(space: Space, some: Triplets) -> Array:
+    """Whether b or c is nearer to a."""
+    return np.asarray(np.sign(space.exact(some.a, some.b) - space.exact(some.a, some.c)))
 
 
-def _random_triplets(
-    n: int, size: int, random: np.random.RandomState
-) -> tuple[Array, Array, Array]:
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """Triples of three different numbers."""
+
+    a: Array
+    b: Array
+    c: Array
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+
+def _random_triplets(n: int, size: int, random: np.random.RandomState) -> Triplets:
     """Three different numbers below n, `size` times."""
     a = random.randint(n, size=size)
     b = (a + 1 + random.randint(n - 1, size=size)) % n
@@ -144,7 +156,7 @@ def _random_triplets(
     high = np.maximum(a, b)
     c += c >= low
     c += c >= high
-    return a, b, c
+    return Triplets(a, b, c)
 
 
 def _share(kept: float, size: int, n_all: int) -> Estimate:

@@ -24,7 +24,6 @@ def trustworthiness(
     n_sample: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
     return_estimate: bool = False,
 ) -> Any:
     """How far the neighbours in the map are from being neighbours in the data; 1 is best.
@@ -50,8 +49,6 @@ def trustworthiness(
         Which rows make up the sample.
     n_jobs : int or None
         Threads; None means all cores. The value does not depend on it.
-    verbose : int
-        1 reports progress to stderr.
     return_estimate : bool
         Return an `Estimate` with the standard error of a sample instead of a float.
 
@@ -74,9 +71,7 @@ def trustworthiness(
     True
     """
     sample = Sample(n_sample, random_state)
-    found = _mean_score(
-        "trustworthiness", X, X_embedded, n_neighbors, metric, sample, n_jobs, verbose
-    )
+    found = _mean_score("trustworthiness", X, X_embedded, n_neighbors, metric, sample, n_jobs)
     return as_answer(found, return_estimate)
 
 
@@ -89,7 +84,6 @@ def continuity(
     n_sample: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
     return_estimate: bool = False,
 ) -> Any:
     """How far the neighbours in the data were torn apart in the map; 1 is best.
@@ -106,7 +100,7 @@ def continuity(
     1.0
     """
     sample = Sample(n_sample, random_state)
-    found = _mean_score("continuity", X, X_embedded, n_neighbors, metric, sample, n_jobs, verbose)
+    found = _mean_score("continuity", X, X_embedded, n_neighbors, metric, sample, n_jobs)
     return as_answer(found, return_estimate)
 
 
@@ -119,7 +113,6 @@ def neighborhood_recall(
     n_sample: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
     return_estimate: bool = False,
 ) -> Any:
     """Share of each point's nearest neighbours in the data that are among those in the map.
@@ -135,7 +128,7 @@ def neighborhood_recall(
     1.0
     """
     sample = Sample(n_sample, random_state)
-    found = _mean_score("recall", X, X_embedded, n_neighbors, metric, sample, n_jobs, verbose)
+    found = _mean_score("recall", X, X_embedded, n_neighbors, metric, sample, n_jobs)
     return as_answer(found, return_estimate)
 
 
@@ -210,16 +203,9 @@ def _scores(
 
 
 def _mean_score(
-    name: str,
-    X: Any,
-    X_embedded: Any,
-    k: int,
-    metric: Any,
-    sample: Sample,
-    n_jobs: int | None,
-    verbose: int,
+    name: str, X: Any, X_embedded: Any, k: int, metric: Any, sample: Sample, n_jobs: int | None
 ) -> Estimate:
-    scores = _scores(name, X, X_embedded, k, metric, sample, n_jobs, verbose)
+    scores = _scores(name, X, X_embedded, k, metric, sample, n_jobs, 0)
     return mean_estimate(scores, np.shape(X_embedded)[0])
 
 

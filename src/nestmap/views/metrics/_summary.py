@@ -49,7 +49,6 @@ def map_quality(
     n_sample: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> MapQuality:
     """Score a map: local and global structure, use of space, and classes if there are labels.
 
@@ -63,7 +62,7 @@ def map_quality(
         Of X.
     n_neighbors : tuple of int
         Numbers of neighbours for the k-NN accuracy.
-    n_sample, random_state, n_jobs, verbose
+    n_sample, random_state, n_jobs
         As for `trustworthiness`.
 
     Returns
@@ -85,7 +84,7 @@ def map_quality(
     k = min(10, (n - 1) // 2)
     check_n_neighbors(k, n)
     rows = Sample(n_sample, random_state).rows(n)
-    scores = score_rows(X, Y, rows, Wanted(min(5, k), min(5, k), k), metric, n_jobs, verbose)
+    scores = score_rows(X, Y, rows, Wanted(min(5, k), min(5, k), k), metric, n_jobs, verbose=0)
     accuracy = triplets = None
     if y is not None:
         accuracy = knn_accuracy(

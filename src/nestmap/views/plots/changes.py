@@ -13,11 +13,11 @@ from .backend import clear, frame_map, new_axes, size_in_points
 from .colors import Theme, base_colors, get_theme, parse
 from .flows import draw_bars
 
-_SHOWN = 30_000  # rows that are drawn of each map
-_WIDEST = 9.0  # of a flow, in points of paper: that of all common rows
+_MAX_ROWS = 30_000  # rows that are drawn of each map
+_WIDEST_FLOW = 9.0  # of a flow, in points of paper: that of all common rows
 # share of the common rows of a flow that is shown, within and between changes
-_LEAST = 0.002
-_LEAST_ELSEWHERE = 0.02
+_LEAST_SHARE_WITHIN = 0.002
+_LEAST_SHARE_BETWEEN = 0.02
 
 
 def plot_changes(
@@ -105,7 +105,7 @@ def _colors(
 
 def _draw(axes: Any, positions: Array, colors: Array, frame: Array) -> None:
     frame_map(axes, frame)
-    n = min(len(positions), _SHOWN)
+    n = min(len(positions), _MAX_ROWS)
     some = np.random.RandomState(0).permutation(len(positions))[:n]
     width, height = size_in_points(axes)
     area = float(np.clip(15 * width * height / 400_000 * (1800 / n) ** 0.55, 0.35, 30))
@@ -141,7 +141,7 @@ def _draw_flows(
     number = number.reshape(-1)  # NumPy 2.0 gives a column
     for n, share in enumerate(np.bincount(number) / len(number)):
         i, j = map(int, pairs[n])
-        if share < (_LEAST if (i, j) in together else _LEAST_ELSEWHERE):
+        if share < (_LEAST_SHARE_WITHIN if (i, j) in together else _LEAST_SHARE_BETWEEN):
             continue
         ends = [
             np.median(places[number == n], axis=0)
@@ -156,7 +156,7 @@ def _draw_flows(
             axesB=axes[1],
             color=colors[i],
             alpha=0.35,
-            linewidth=0.6 + _WIDEST * share**0.5,
+            linewidth=0.6 + _WIDEST_FLOW * share**0.5,
             zorder=2,
             connectionstyle="arc3,rad=-0.08",
         )

@@ -29,7 +29,12 @@ PALETTE = (
 # clusters of the level that has a hue each: about so many, at most so many
 _HUES = 9
 _MOST_HUES = 16
-_STEPS = (-0.13, 0.13, -0.07, 0.07)  # in lightness: from a group to others of the same hue
+_LIGHTNESS_STEPS = (
+    -0.13,
+    0.13,
+    -0.07,
+    0.07,
+)  # in lightness: from a group to others of the same hue
 NUMBERS = "cividis"  # from dark blue to yellow, the same for colour-blind people
 # of the shades of a parent's children: in lightness, and in hue (radians)
 _SPREAD = 0.32
@@ -100,7 +105,7 @@ def base_colors(n: int, theme: Theme) -> Array:
     """Colours of n groups: the palette, then it darker and lighter as the theme has room."""
     lab = _within(to_oklab(parse(*PALETTE)), theme)
     room = [
-        [step for step in _STEPS if theme.darkest <= L + step <= theme.lightest]
+        [step for step in _LIGHTNESS_STEPS if theme.darkest <= L + step <= theme.lightest]
         for L in lab[:, 0].tolist()
     ]
     found = lab[np.arange(n) % len(PALETTE)]

@@ -10,11 +10,11 @@ from ...core.arrays import Array
 from ...model.comparison import Change
 from .colors import Theme
 
-_GAP = 0.25  # of the height, for the gaps between all bars of a side
-_WIDTH = 0.08  # of a bar, in widths of the axes; its inner edge is in the middle of them
-_NAMED = 0.018  # height of the lowest bar with a number beside it
-_SHOWN = 0.0005  # share of the common rows below which a band is left out
-_CURVE = 30  # points along a band
+_SHARE_OF_GAPS = 0.25  # of the height, for the gaps between all bars of a side
+_BAR_WIDTH = 0.08  # of a bar, in widths of the axes; its inner edge is in the middle of them
+_LEAST_NAMED_HEIGHT = 0.018  # height of the lowest bar with a number beside it
+_LEAST_SHOWN_SHARE = 0.0005  # share of the common rows below which a band is left out
+_POINTS_PER_EDGE = 30  # points along a band
 
 
 def draw_bars(
@@ -25,7 +25,7 @@ def draw_bars(
     colors: tuple[Array, Array],
     theme: Theme,
 ) -> None:
-    """A bar per cluster, as high as it has rows; what takes part in one change lies about level.
+    """A bar per cluster, its height by rows; clusters of one change are at about one height.
 
     Parameters
     ----------
@@ -42,30 +42,34 @@ def draw_bars(
         for side in range(2)
     ]
     _draw_bands(axes, bars, labels, rows, colors[0], most)
-    for side, (low, high) in enumerate(bars):
-        left = 0.5 if side else 0.5 - _WIDTH
-        axes[side].patch.set_visible(False)  # it would lie over the bands
-        axes[side].set(xlim=(0, 1), ylim=(0, 1))
-        axes[side].bar(
-            left, high - low, _WIDTH, low, align="edge", color=colors[side], linewidth=0, zorder=3
+    for side, ends in enumerate(bars):
+        _draw_side(axes[side], side, ends, colors[side], np.bincount(labels[side]), theme)
+
+
+def _draw_side(
+    axes: Any, side: int, ends: tuple[Array, Array], colors: Array, counts: Array, theme: Theme
+) -> None:
+    """The bars of the old clusters (side 0) or the new ones, with numbers and `counts` of rows."""
+    low, high = ends
+    left = 0.5 if side else 0.5 - _BAR_WIDTH
+    axes.patch.set_visible(False)  # it would lie over the bands
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.bar(left, high - low, _BAR_WIDTH, low, align="edge", color=colors, linewidth=0, zorder=3)
+    for i in np.flatnonzero(high - low > _LEAST_NAMED_HEIGHT):
+        axes.text(
+            0.5 + (1.3 if side else -1.3) * _BAR_WIDTH,
+            (low[i] + high[i]) / 2,
+            f"{i}   {counts[i]:,} rows" if side else f"{counts[i]:,} rows   {i}",
+            color=theme.text,
+            fontsize=9,
+            va="center",
+            ha="left" if side else "right",
         )
-        for i in np.flatnonzero(high - low > _NAMED):
-            at = 0.5 + (1.3 if side else -1.3) * _WIDTH
-            count = np.count_nonzero(labels[side] == i)
-            axes[side].text(
-                at,
-                (low[i] + high[i]) / 2,
-                f"{i}   {count:,} rows" if side else f"{count:,} rows   {i}",
-                color=theme.text,
-                fontsize=9,
-                va="center",
-                ha="left" if side else "right",
-            )
 
 
 def _stack(order: list[int], labels: Array, most: int) -> tuple[Array, Array]:
     """Lower and upper ends of the bars of one side, the first on top, in heights of the axes."""
-    sizes = np.bincount(labels) / most * (1 - _GAP)
+    sizes = np.bincount(labels) / most * (1 - _SHARE_OF_GAPS)
     gap = (1 - sizes.sum()) / (len(sizes) + 1)
     high = np.empty(len(sizes))
     high[order] = 1 - gap - np.cumsum(np.append(0, sizes[order][:-1] + gap))
@@ -89,25 +93,20 @@ def _draw_bands(
     pairs = np.stack([labels[0][rows[0]], labels[1][rows[1]]], axis=1)
     pairs, counts = np.unique(pairs, axis=0, return_counts=True)
     used = [bars[0][1].copy(), bars[1][1].copy()]
-    along = np.linspace(0, 1, _CURVE)
-    blend = along * along * (3 - 2 * along)
     for n in np.lexsort(
         (-bars[1][1][pairs[:, 1]], -bars[0][1][pairs[:, 0]])
     ):  # from the top: bands cross the least
         pair = pairs[n]
-        width = counts[n] / most * (1 - _GAP)
+        width = counts[n] / most * (1 - _SHARE_OF_GAPS)
         tops = [used[side][pair[side]] for side in range(2)]
         for side in range(2):
             used[side][pair[side]] -= width
-        if counts[n] < _SHOWN * counts.sum():
+        if counts[n] < _LEAST_SHOWN_SHARE * counts.sum():
             continue
         upper = [box.y0 + top * box.height for box, top in zip(boxes, tops, strict=True)]
         lower = [high - width * box.height for high, box in zip(upper, boxes, strict=True)]
-        x = ends[0] + along * (ends[1] - ends[0])
-        edges = [a + blend * (b - a) for a, b in (upper, lower)]
-        outline = np.concatenate([np.stack([x, edges[0]], 1), np.stack([x, edges[1]], 1)[::-1]])
         band = Polygon(
-            outline,
+            _outline_band(ends, upper, lower),
             color=colors[pair[0]],
             alpha=0.4,
             linewidth=0,
@@ -115,3 +114,12 @@ def _draw_bands(
             zorder=0,
         )
         figure.add_artist(band)
+
+
+def _outline_band(ends: list[float], upper: list[float], lower: list[float]) -> Array:
+    """Points around a band that leaves both bars level: along its upper edge, back on the other."""
+    along = np.linspace(0, 1, _POINTS_PER_EDGE)
+    blend = along * along * (3 - 2 * along)
+    x = ends[0] + along * (ends[1] - ends[0])
+    edges = [a + blend * (b - a) for a, b in (upper, lower)]
+    return np.concatenate([np.stack([x, edges[0]], 1), np.stack([x, edges[1]], 1)[::-1]])

@@ -10,16 +10,16 @@ from ...core.arrays import Array
 from .colors import Theme
 from .rows import RowColors
 
-_LONGEST = 32  # letters of a name in the legend
-_WIDEST = 0.45  # of the axes: a legend that is wider lies over the map
-_GAP = 0.015  # of the axes, around a legend
+_MAX_LETTERS = 32  # letters of a name in the legend
+_WIDEST_LEGEND = 0.45  # of the axes: a legend that is wider lies over the map
+_LEGEND_GAP = 0.015  # of the axes, around a legend
 _CORNERS = {
     "upper right": (1, 1),
     "upper left": (0, 1),
     "lower right": (1, 0),
     "lower left": (0, 0),
 }
-_BAR = (0.30, 0.085)  # a colour bar with its words, in widths and heights of the axes
+_BAR_SIZE = (0.30, 0.085)  # a colour bar with its words, in widths and heights of the axes
 
 Box = tuple[float, float, float, float]  # left, right, bottom, top in units of the map
 
@@ -32,10 +32,10 @@ def draw_key(axes: Any, rows: RowColors, positions: Array, theme: Theme) -> Box 
     """
     if rows.limits is not None:
         corner = _find_corner(
-            axes, positions, _BAR, ("lower right", "lower left", "upper right", "upper left")
+            axes, positions, _BAR_SIZE, ("lower right", "lower left", "upper right", "upper left")
         )
         _draw_bar(axes, rows.limits, rows, corner, theme)
-        return _box(axes, _BAR, corner)
+        return _box(axes, _BAR_SIZE, corner)
     if not rows.entries:
         return None
     measured = _draw_legend(axes, rows, "upper right", theme)
@@ -55,7 +55,7 @@ def _find_corner(
         x, y = positions.T
         if not ((x >= left) & (x <= right) & (y >= bottom) & (y <= top)).any():
             return corner
-    if size[0] <= _WIDEST:
+    if size[0] <= _WIDEST_LEGEND:
         _make_room(axes, size, corners[0])
     return corners[0]
 
@@ -64,7 +64,7 @@ def _make_room(axes: Any, size: tuple[float, float], corner: str) -> None:
     """Limits beyond which there is only the key: beside the map, or below it if it is flat."""
     right, top = _CORNERS[corner]
     beside = size[0] < size[1]
-    factor = 1 / (1 - (size[0] if beside else size[1]) - _GAP)
+    factor = 1 / (1 - (size[0] if beside else size[1]) - _LEGEND_GAP)
     for own, (get, put), at in (
         (0, (axes.get_xlim, axes.set_xlim), right),
         (1, (axes.get_ylim, axes.set_ylim), top),
@@ -76,19 +76,24 @@ def _make_room(axes: Any, size: tuple[float, float], corner: str) -> None:
 
 
 def _box(axes: Any, size: tuple[float, float], corner: str) -> Box:
-    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    x0, x1 = axes.get_xlim()
+    y0, y1 = axes.get_ylim()
     at = np.array(_CORNERS[corner])
-    low = at * (1 - np.array(size))
-    (left, bottom), (right, top) = low, low + size
+    left, bottom = at * (1 - np.array(size))
     width = x1 - x0
     height = y1 - y0
-    return x0 + left * width, x0 + right * width, y0 + bottom * height, y0 + top * height
+    return (
+        x0 + left * width,
+        x0 + (left + size[0]) * width,
+        y0 + bottom * height,
+        y0 + (bottom + size[1]) * height,
+    )
 
 
 def _size_of(axes: Any, drawn: Any) -> tuple[float, float]:
     """Of a legend with the gap around it, in widths and heights of the axes."""
     found = drawn.get_window_extent().transformed(axes.transAxes.inverted())
-    return float(found.width) + 2 * _GAP, float(found.height) + 2 * _GAP
+    return float(found.width) + 2 * _LEGEND_GAP, float(found.height) + 2 * _LEGEND_GAP
 
 
 def _draw_legend(axes: Any, rows: RowColors, corner: str, theme: Theme) -> Any:
@@ -123,7 +128,7 @@ def _entry(name: str) -> str:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    return name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"
 
 
 def _draw_bar(
@@ -134,7 +139,7 @@ def _draw_bar(
 
     right, top = _CORNERS[corner]
     left = 0.70 if right else 0.03
-    bottom = 1 - _BAR[1] + 0.02 if top else 0.02
+    bottom = 1 - _BAR_SIZE[1] + 0.02 if top else 0.02
     place = axes.inset_axes((left, bottom, 0.27, 0.016), zorder=10)
     scale = ScalarMappable(Normalize(*limits), ListedColormap(rows.colors[:-1]))
     bar = axes.figure.colorbar(scale, cax=place, orientation="horizontal", extend="both")

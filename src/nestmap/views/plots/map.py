@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...method.describe.tables import read_column
 from ...method.hierarchy import Hierarchy
 from .backend import clear, frame_map, load_matplotlib, new_axes, size_in_points
 from .colors import Theme, color_levels, get_theme, hue_level
-from .key import draw_key
+from .key import Box, draw_key
 from .outlines import draw_outlines, get_outlines
 from .rows import QUALITIES, RowColors, color_by_column, color_by_quality, find_column
 from .shading import Window, shade_points
@@ -98,34 +99,48 @@ def plot(
     look = get_theme(theme)
     positions = _check_positions(model)
     hierarchy: Hierarchy = model.hierarchy_
-    is_level = color is None or (
-        isinstance(color, int | np.integer) and not isinstance(color, bool)
-    )
-    number = _choose_level(model, color if is_level and level is None else level)
+    number = _choose_level(model, level, color)
     shades = color_levels(hierarchy, number, look)
-    rows = _color_rows(model, color, is_level, number, shades, metadata, X, look)
+    rows = _color_rows(model, color, number, shades, metadata, X, look)
     axes = new_axes(look) if ax is None else ax
     clear(axes, look, title)
     coarse = coarser_level(hierarchy, number)
-    levels = [k for k in (coarse, number) if k is not None]
-    land = {k: get_outlines(model, k) for k in levels if outlines}
-    corners = [ring for clusters in land.values() for rings in clusters for ring in rings]
-    frame_map(axes, np.concatenate([[positions.min(axis=0), positions.max(axis=0)], *corners]))
-    some = positions[:: -(-len(positions) // _LOOKED_AT)]
-    key = draw_key(axes, rows, np.concatenate([some, *corners]), look) if legend else None
-    _draw_land(axes, land, coarse, shades if is_level else None, look)
-    if len(positions) > SHADED if shade is None else shade:
-        _draw_density(axes, positions, rows)
-    else:
-        _draw_points(axes, positions, rows, size, alpha)
-    facts, labels = _naming_facts(labels, metadata, texts, names, rows, hierarchy, number)
-    write_names(
-        axes, model, choose_names(hierarchy, labels, (number, coarse), facts), look, key, land
-    )
+    land = {k: get_outlines(model, k) for k in (coarse, number) if k is not None and outlines}
+    key = _frame(axes, positions, land, rows if legend else None, look)
+    _draw_land(axes, land, coarse, shades if _is_level(color) else None, look)
+    is_shaded = len(positions) > SHADED if shade is None else shade
+    draw = _draw_density if is_shaded else partial(_draw_points, size=size, alpha=alpha)
+    draw(axes, positions, rows)
+    facts, given = _naming_facts(labels, metadata, texts, names, rows, hierarchy, number)
+    chosen = choose_names(hierarchy, given, (number, coarse), facts)
+    write_names(axes, model, chosen, look, key, land)
     return axes
 
 
+def _frame(
+    axes: Any,
+    positions: Array,
+    land: dict[int, list[list[Array]]],
+    rows: RowColors | None,
+    theme: Theme,
+) -> Box | None:
+    """Limits that show rows and coasts, and a legend of the colours; the box that it takes."""
+    corners = [ring for clusters in land.values() for rings in clusters for ring in rings]
+    frame_map(axes, np.concatenate([[positions.min(axis=0), positions.max(axis=0)], *corners]))
+    if rows is None:
+        return None
+    some = positions[:: -(-len(positions) // _LOOKED_AT)]
+    return draw_key(axes, rows, np.concatenate([some, *corners]), theme)
+
+
+def _is_level(color: Any) -> bool:
+    """Whether a colour is a level, or the default one."""
+    is_number = isinstance(color, int | np.integer) and not isinstance(color, bool)
+    return color is None or is_number
+
+
 def _check_positions(model: Any) -> Array:
+    """Where the rows lie; raises for a model without a map in the plane."""
     from sklearn.utils.validation import check_is_fitted
 
     if hasattr(model, "get_params"):
@@ -144,18 +159,18 @@ def _check_positions(model: Any) -> Array:
     return positions
 
 
-def _choose_level(model: Any, level: Any) -> int:
-    if level is not None:
-        return int(model.hierarchy_.check_level(level))
-    return int(
-        model.label_level_ if hasattr(model, "label_level_") else model.hierarchy_.default_level()
-    )
+def _choose_level(model: Any, level: Any, color: Any) -> int:
+    """The level that was asked for, else that of the colours, else that of the labels."""
+    asked = color if level is None and _is_level(color) else level
+    if asked is not None:
+        return int(model.hierarchy_.check_level(asked))
+    known = getattr(model, "label_level_", None)
+    return int(model.hierarchy_.default_level() if known is None else known)
 
 
 def _color_rows(
     model: Any,
     color: Any,
-    is_level: bool,
     number: int,
     shades: dict[int, Array],
     metadata: Any,
@@ -163,7 +178,7 @@ def _color_rows(
     theme: Theme,
 ) -> RowColors:
     hierarchy: Hierarchy = model.hierarchy_
-    if is_level:
+    if _is_level(color):
         own = number if color is None else hierarchy.check_level(color)
         colors = shades[own] if own in shades else color_levels(hierarchy, own, theme)[own]
         return RowColors(hierarchy.labels(own), colors)
@@ -200,9 +215,9 @@ def _naming_facts(
         return Facts((read_column("", labels, hierarchy.n_rows),)), True
     if labels is not True:
         return Facts(), labels
-    known = Facts.of(hierarchy.n_rows, metadata=metadata, texts=texts, names=names)
-    if known or rows.column is None:
-        return known, True
+    found = Facts.of(hierarchy.n_rows, metadata=metadata, texts=texts, names=names)
+    if found or rows.column is None:
+        return found, True
     return Facts((rows.column,)), True
 
 
@@ -252,7 +267,8 @@ def _draw_points(
 
 
 def _draw_density(axes: Any, positions: Array, rows: RowColors) -> None:
-    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    left, right = axes.get_xlim()
+    bottom, top = axes.get_ylim()
     longer = max(right - left, top - bottom)
     width, height = (
         max(1, round(_PIXELS * side / longer)) for side in (right - left, top - bottom)

@@ -11,13 +11,13 @@ from ...method.hierarchy import Hierarchy
 from ...method.layout.islands.coasts import trace_coasts
 
 _TRACED = 25_000  # rows that coasts are traced from: of more they would be ragged
-_MOST = 2000  # clusters that are outlined
+_MAX_CLUSTERS = 2000  # clusters that are outlined
 
 
 def get_outlines(model: Any, level: int) -> list[list[Array]]:
     """Rings of each cluster of a level; clockwise ones are holes. Empty for very many clusters."""
     hierarchy: Hierarchy = model.hierarchy_
-    if hierarchy.level_sizes[level] > _MOST:
+    if hierarchy.level_sizes[level] > _MAX_CLUSTERS:
         return []
     layout = getattr(model, "layout_", None)
     if layout is not None and layout.kind != "islands":

@@ -9,15 +9,16 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...method.describe.tables import Column, read_column
-from ..metrics import Distortion, pointwise_recall, pointwise_trustworthiness
+from ..metrics._distortion import Distortion
+from ..metrics._local import pointwise_recall, pointwise_trustworthiness
 from .backend import load_matplotlib
 from .colors import NUMBERS, Theme, base_colors, parse
 
 QUALITIES = {"trustworthiness": pointwise_trustworthiness, "recall": pointwise_recall}
-_MOST = 16  # categories with a colour of their own; the others are grey
+_MAX_CATEGORIES = 16  # categories with a colour of their own; the others are grey
 _SCORED = 5000  # rows whose quality is measured; others have that of the nearest one in the map
-_STEPS = 256  # of a scale of numbers
-_CUT = 0.01  # of the rows at either end of a scale: outliers do not stretch it
+_COLORS_OF_SCALE = 256  # of a scale of numbers
+_CUT_SHARE = 0.01  # of the rows at either end of a scale: outliers do not stretch it
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ def color_by_column(column: Column, theme: Theme) -> RowColors:
     quiet = parse(theme.quiet)
     counts = np.bincount(column.values[column.values >= 0], minlength=len(names))
     order = np.argsort(-counts, kind="stable")
-    shown = order[: _MOST if len(order) > _MOST else len(order)]
+    shown = order[: _MAX_CATEGORIES if len(order) > _MAX_CATEGORIES else len(order)]
     colors = np.concatenate([base_colors(len(shown), theme), quiet])
     place = np.full(len(names) + 1, len(shown))
     place[shown] = np.arange(len(shown))
@@ -51,29 +52,32 @@ def color_by_column(column: Column, theme: Theme) -> RowColors:
     return RowColors(place[column.values], colors, column.name, tuple(entries), column=column)
 
 
-def _sort_key(name: Any) -> tuple[int, float, str]:
+def _sort_key(name: Any) -> tuple[float, str]:
     """Numbers by value, then texts."""
     text = str(name)
-    return (
-        (0, float(text), text) if text.lstrip("-").replace(".", "", 1).isdigit() else (1, 0.0, text)
-    )
+    is_number = text.lstrip("-").replace(".", "", 1).isdigit()
+    return (float(text) if is_number else np.inf, text)
 
 
 def _color_numbers(values: Array, title: str, theme: Theme) -> RowColors:
     known = np.isfinite(values)
-    low, high = np.quantile(values[known], [_CUT, 1 - _CUT]) if known.any() else (0.0, 1.0)
+    low, high = (
+        np.quantile(values[known], [_CUT_SHARE, 1 - _CUT_SHARE]) if known.any() else (0.0, 1.0)
+    )
     if not high > low:
         low, high = low - 0.5, low + 0.5
-    scale = load_matplotlib().colormaps[NUMBERS](np.linspace(*theme.scale, _STEPS))[:, :3]
+    scale = load_matplotlib().colormaps[NUMBERS](np.linspace(*theme.scale, _COLORS_OF_SCALE))[:, :3]
     share = np.where(known, (values - low) / (high - low), 0.0)
-    codes = np.where(known, (np.clip(share, 0, 1) * (_STEPS - 1)).astype(np.int64), _STEPS)
+    codes = np.where(
+        known, (np.clip(share, 0, 1) * (_COLORS_OF_SCALE - 1)).astype(np.int64), _COLORS_OF_SCALE
+    )
     return RowColors(
         codes, np.concatenate([scale, parse(theme.quiet)]), title, limits=(float(low), float(high))
     )
 
 
 def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
-    """How well a row's neighbourhood is kept; beyond 5,000 rows measured on so many, evenly."""
+    """How well a row's neighbourhood is kept; of more than 5,000 rows, measured on 5,000."""
     X = getattr(getattr(model, "_fitted", None), "X", None) if X is None else X
     if X is None:
         raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.arrays import Array
 
-_BLOCK = 1_000_000  # points at a time
+_POINTS_AT_ONCE = 1_000_000  # points at a time
 _FAINT = 0.30  # opacity of a pixel with a single point
 _FULL = 0.99  # this share of the pixels with points is less than fully opaque
 
@@ -46,8 +46,8 @@ def shade_points(positions: Array, colors: Array, codes: Array, window: Window) 
     n_pixels = window.width * window.height
     counts = np.zeros(n_pixels)
     sums = np.zeros((3, n_pixels))
-    for start in range(0, len(positions), _BLOCK):
-        part = slice(start, start + _BLOCK)
+    for start in range(0, len(positions), _POINTS_AT_ONCE):
+        part = slice(start, start + _POINTS_AT_ONCE)
         pixels = window.pixels(positions[part])
         rgb = colors[codes[part]]
         counts += np.bincount(pixels, minlength=n_pixels)

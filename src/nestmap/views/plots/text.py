@@ -14,11 +14,12 @@ from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.naming import describe_levels, names_for_map
 from .backend import unit_of
 from .colors import Theme
-from .places import find_anchors, find_inland, place_boxes
+from .key import Box
+from .label_boxes import find_anchors, find_inland, place_boxes
 
-_SAMPLE = 200_000  # rows that anchors are found on
-_MOST = 60  # names of a level, those of the largest clusters
-_WIDE = 18  # letters of a line
+_MOST_ROWS = 200_000  # that anchors are found on
+_MOST_NAMES = 60  # of a level, those of the largest clusters
+_LINE_LETTERS = 18
 # share of the rows on a cluster's largest part: below, its name would be taken for the part's
 _SCATTERED = 0.5
 
@@ -104,9 +105,9 @@ def write_names(
     positions = np.asarray(model.embedding_)
     hierarchy = model.hierarchy_
     unit = unit_of(axes)
-    step = -(-len(positions) // _SAMPLE)
+    step = -(-len(positions) // _MOST_ROWS)
     frame = (*axes.get_xlim(), *axes.get_ylim())
-    taken: list[tuple[float, float, float, float]] = [] if key is None else [key]
+    taken: list[Box] = [] if key is None else [key]
     for names in all_names:
         labels = hierarchy.labels(names.level)[::step]
         outlines = (land or {}).get(names.level)
@@ -120,11 +121,12 @@ def write_names(
             anchors = find_anchors(positions[::step], labels, hierarchy.level_sizes[names.level])
         chosen = np.argsort(-hierarchy.levels[names.level].sizes, kind="stable")
         chosen = np.array(
-            [i for i in chosen if np.isfinite(anchors[i, 0]) and names.names[i]][:_MOST],
+            [i for i in chosen if np.isfinite(anchors[i, 0]) and names.names[i]][:_MOST_NAMES],
             dtype=np.int64,
         )
         if len(chosen):
-            taken += _write(axes, names, chosen, anchors[chosen], frame, taken, theme, unit)
+            boxes = _Boxes.of(names, chosen, anchors[chosen], unit)
+            taken += _write(axes, boxes, frame, taken, theme)
 
 
 def _told_by(hierarchy: Hierarchy, level: int, finer: Names) -> Array:
@@ -135,61 +137,67 @@ def _told_by(hierarchy: Hierarchy, level: int, finer: Names) -> Array:
     return told
 
 
-def _write(
-    axes: Any,
-    names: Names,
-    chosen: Array,
-    anchors: Array,
-    frame: Any,
-    taken: Any,
-    theme: Theme,
-    unit: float,
-) -> list[tuple[float, float, float, float]]:
+@dataclass(frozen=True, eq=False)
+class _Boxes:
+    """Names of some clusters of a level, wrapped, and how large they are on the map."""
+
+    texts: list[str]
+    anchors: Array
+    sizes: Array  # (n, 2), in units of the map
+    font_size: float
+    is_coarse: bool
+
+    @classmethod
+    def of(cls, names: Names, chosen: Array, anchors: Array, unit: float) -> _Boxes:
+        """`unit`: of the map, per point of paper."""
+        length = np.mean([len(names.names[i]) for i in chosen])
+        if names.is_coarse:
+            font_size = float(np.clip(17 - 0.25 * length, 11, 15))
+        else:
+            font_size = float(np.clip(12 - 0.06 * len(chosen), 7.5, 11))
+        texts = [wrap(names.names[i]) for i in chosen]
+        sizes = np.array([measure_text(text, font_size, names.is_coarse) for text in texts])
+        return cls(texts, anchors, sizes * unit, font_size, names.is_coarse)
+
+
+def _write(axes: Any, boxes: _Boxes, frame: Box, taken: Sequence[Box], theme: Theme) -> list[Box]:
+    """Write names where they find room; the boxes that they take."""
+    placed = place_boxes(boxes.anchors, boxes.sizes, frame, taken)
+    for i in np.flatnonzero(placed.shown).tolist():
+        if placed.moved[i] > 0.9 * boxes.sizes[i, 1] and not boxes.is_coarse:
+            ends = zip(boxes.anchors[i], placed.centres[i], strict=True)
+            axes.plot(*ends, color=theme.line, lw=0.6, alpha=0.6, zorder=7)
+        _write_one(axes, boxes, i, placed.centres[i], theme)
+    kept = placed.shown
+    low = placed.centres[kept] - boxes.sizes[kept] / 2
+    high = placed.centres[kept] + boxes.sizes[kept] / 2
+    return list(zip(low[:, 0], high[:, 0], low[:, 1], high[:, 1], strict=True))
+
+
+def _write_one(axes: Any, boxes: _Boxes, i: int, centre: Array, theme: Theme) -> None:
     from matplotlib.patheffects import withStroke
 
-    length = np.mean([len(names.names[i]) for i in chosen])
-    if names.is_coarse:
-        size = float(np.clip(17 - 0.25 * length, 11, 15))
-    else:
-        size = float(np.clip(12 - 0.06 * len(chosen), 7.5, 11))
-    texts = [wrap(names.names[i]) for i in chosen]
-    boxes = np.array([measure_text(text, size, names.is_coarse) for text in texts]) * unit
-    placed = place_boxes(anchors, boxes, frame, taken)
-    for text, anchor, centre, shown, moved, box in zip(
-        texts, anchors, placed.centres, placed.shown, placed.moved, boxes, strict=True
-    ):
-        if not shown:
-            continue
-        if moved > 0.9 * box[1] and not names.is_coarse:
-            axes.plot(
-                *zip(anchor, centre, strict=True), color=theme.line, lw=0.6, alpha=0.6, zorder=7
-            )
-        axes.text(
-            *centre,
-            text,
-            ha="center",
-            va="center",
-            fontsize=size,
-            zorder=9 if names.is_coarse else 8,
-            color=theme.text,
-            weight="bold" if names.is_coarse else "normal",
-            linespacing=1.05,
-            parse_math=False,
-            path_effects=[withStroke(linewidth=3.0, foreground=theme.background, alpha=0.85)],
-        )
-    kept = placed.shown
-    low = placed.centres[kept] - boxes[kept] / 2
-    high = placed.centres[kept] + boxes[kept] / 2
-    return list(zip(low[:, 0], high[:, 0], low[:, 1], high[:, 1], strict=True))
+    axes.text(
+        *centre,
+        boxes.texts[i],
+        ha="center",
+        va="center",
+        fontsize=boxes.font_size,
+        zorder=9 if boxes.is_coarse else 8,
+        color=theme.text,
+        weight="bold" if boxes.is_coarse else "normal",
+        linespacing=1.05,
+        parse_math=False,
+        path_effects=[withStroke(linewidth=3.0, foreground=theme.background, alpha=0.85)],
+    )
 
 
 def wrap(name: str) -> str:
     """Two lines or more for a long name."""
     from textwrap import wrap as lines
 
-    return (
-        "\n".join(line.strip(" ·") for line in lines(name, _WIDE, break_long_words=False)) or name
-    )
+    found = lines(name, _LINE_LETTERS, break_long_words=False)
+    return "\n".join(line.strip(" ·") for line in found) or name
 
 
 def measure_text(text: str, size: float, bold: bool = False) -> tuple[float, float]:

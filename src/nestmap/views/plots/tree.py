@@ -10,14 +10,14 @@ from ...core.arrays import Array
 from ...method.describe import Facts
 from ...method.hierarchy import Hierarchy
 from .backend import clear, load_matplotlib, new_axes, size_in_points
-from .colors import color_levels, get_theme
+from .colors import Theme, color_levels, get_theme
 from .text import choose_names, measure_text
 
 _FONT = 8  # points
-# of a name, at most; longer ones are not cut into lines
-_LINES = 3
-_WORDS = 12
-_MOST = 4000  # clusters of a level that is drawn: finer levels are left out
+_MOST_LINES = 3  # of a name
+_MOST_WORDS = 12  # of a name; longer ones are not cut into lines
+_MOST_CLUSTERS = 4000  # of a level that is drawn: finer levels are left out
+_FEW_BOXES = 150  # of a level, with lines between them
 
 
 def plot_tree(
@@ -52,8 +52,6 @@ def plot_tree(
     >>> axes = nestmap.plot_tree(nestmap.HNNE().fit(load_digits().data))
     """
     load_matplotlib()
-    from matplotlib.collections import PolyCollection
-
     look = get_theme(theme)
     tree: Hierarchy = getattr(model, "hierarchy_", model)
     if not isinstance(tree, Hierarchy):
@@ -61,7 +59,9 @@ def plot_tree(
             "plot_tree draws the levels of a fitted model, "
             f"as in nestmap.plot_tree(HNNE().fit(X)); got {type(model).__name__}"
         )
-    shown = [k for k, n in enumerate(tree.level_sizes) if n <= _MOST] or [tree.n_levels - 1]
+    shown = [k for k, n in enumerate(tree.level_sizes) if n <= _MOST_CLUSTERS] or [
+        tree.n_levels - 1
+    ]
     colors = color_levels(tree, shown[0], look)
     axes = new_axes(look, 11, 0.9 + 0.75 * len(shown)) if ax is None else ax
     clear(axes, look, title)
@@ -70,30 +70,44 @@ def plot_tree(
     starts = place_nodes(tree)
     default = getattr(model, "label_level_", None)
     for band, k in enumerate(shown):
-        left = starts[k]
-        width = tree.levels[k].sizes
-        corners = np.stack([left, left + width], axis=1)
-        line = 0.6 if len(left) < 150 else 0.0
-        boxes = [[(a, band), (b, band), (b, band + 0.96), (a, band + 0.96)] for a, b in corners]
-        axes.add_collection(
-            PolyCollection(boxes, facecolors=colors[k], edgecolors=look.background, linewidths=line)
-        )
-        star = "(labels_)" if k == default else ""
-        axes.annotate(
-            f"level {k}: {len(left):,} clusters {star}",
-            (0, band + 0.5),
-            xytext=(-6, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontsize=9,
-            color=look.text,
-            weight="bold" if star else "normal",
-            annotation_clip=False,
-        )
-    axes.figure.subplots_adjust(left=0.2) if ax is None else None
+        _draw_band(axes, band, starts[k], tree.levels[k].sizes, colors[k], look)
+        _name_band(axes, band, k, len(starts[k]), k == default, look)
+    if ax is None:
+        axes.figure.subplots_adjust(left=0.2)
     _write_labels(axes, tree, labels, shown, starts, colors)
     return axes
+
+
+def _draw_band(
+    axes: Any, band: int, left: Array, width: Array, colors: Array, theme: Theme
+) -> None:
+    """The boxes of one level."""
+    from matplotlib.collections import PolyCollection
+
+    corners = np.stack([left, left + width], axis=1)
+    line = 0.6 if len(left) < _FEW_BOXES else 0.0
+    boxes = [[(a, band), (b, band), (b, band + 0.96), (a, band + 0.96)] for a, b in corners]
+    axes.add_collection(
+        PolyCollection(boxes, facecolors=colors, edgecolors=theme.background, linewidths=line)
+    )
+
+
+def _name_band(
+    axes: Any, band: int, level: int, n_clusters: int, is_default: bool, theme: Theme
+) -> None:
+    """What is said beside a band."""
+    axes.annotate(
+        f"level {level}: {n_clusters:,} clusters {'(labels_)' if is_default else ''}",
+        (0, band + 0.5),
+        xytext=(-6, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        fontsize=9,
+        color=theme.text,
+        weight="bold" if is_default else "normal",
+        annotation_clip=False,
+    )
 
 
 def place_nodes(tree: Hierarchy) -> list[Array]:
@@ -164,7 +178,9 @@ def fit_text(text: str, width: float, height: float) -> tuple[str, int]:
         if word
     ]
     for angle, (room, depth) in ((0, (width, height)), (90, (height, width))):
-        for n_lines in range(1, min(len(words), _LINES if len(words) <= _WORDS else 1) + 1):
+        for n_lines in range(
+            1, min(len(words), _MOST_LINES if len(words) <= _MOST_WORDS else 1) + 1
+        ):
             lines = min(_splits(words, n_lines), key=lambda lines: max(map(len, lines)))
             if (
                 n_lines * 1.2 * _FONT <= depth

@@ -9,6 +9,6 @@ from .alike import lay_alike
 from .coasts import Coasts
 from .ground import IslandsInput
 from .lay import DETAILS, lay_islands
-from .layout import Islands
+from .layout import IslandsLayout
 
-__all__ = ["DETAILS", "Coasts", "Islands", "IslandsInput", "lay_alike", "lay_islands"]
+__all__ = ["DETAILS", "Coasts", "IslandsInput", "IslandsLayout", "lay_alike", "lay_islands"]

@@ -19,7 +19,7 @@ from ..descent import Placement, lengths
 from ..similarity import align, spread
 from .ground import Ground, IslandsInput, first_level, onto_old
 from .items import Items
-from .layout import Islands
+from .layout import IslandsLayout
 from .leaps import Leaps
 from .leaves import RowPlacement, fit_leaves
 from .optimise import Homes
@@ -37,7 +37,7 @@ _NEW_SHARE = 0.1
 _LEAPING_PARTS = 3  # of the four parts of the steps: nodes leap before them
 
 
-def lay_alike(given: IslandsInput, places: OldPlaces, scale: float) -> Islands:
+def lay_alike(given: IslandsInput, places: OldPlaces, scale: float) -> IslandsLayout:
     """As `lay_islands`, from places in an older map of the same detail and tightness.
 
     The map lies on it.
@@ -49,7 +49,7 @@ def lay_alike(given: IslandsInput, places: OldPlaces, scale: float) -> Islands:
     return settled(ground, places, scale)
 
 
-def _settle_rows(ground: Ground, places: OldPlaces, scale: float) -> Islands:
+def _settle_rows(ground: Ground, places: OldPlaces, scale: float) -> IslandsLayout:
     given = ground.given
     lay = scale * ground.some(places.rows)
     ties = ROW_TIE * ground.some(places.known)
@@ -66,7 +66,7 @@ def _settle_rows(ground: Ground, places: OldPlaces, scale: float) -> Islands:
     return ground.finish(leaf, positions, first, onto.factor)
 
 
-def _settle_nodes(ground: Ground, places: OldPlaces, scale: float) -> Islands:
+def _settle_nodes(ground: Ground, places: OldPlaces, scale: float) -> IslandsLayout:
     given = ground.given
     k = max(ground.base.level, 0)
     ties = LEAF_TIE * places.counts[k] / given.hierarchy.levels[k].sizes

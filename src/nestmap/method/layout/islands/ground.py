@@ -15,7 +15,7 @@ from ...preliminary import Preliminary
 from ..descent import Anchored, Placement, make_placement, separate
 from ..similarity import Similarity, align
 from .items import Items, base_items, node_items, node_ranks
-from .layout import Islands
+from .layout import IslandsLayout
 from .leaves import RowPlacement
 from .schedule import SCHEDULE
 
@@ -130,10 +130,10 @@ class Ground:
 
     def finish(
         self, leaf: Placement | RowPlacement, positions: Array, first: Array, unit: float
-    ) -> Islands:
+    ) -> IslandsLayout:
         """The map: `positions` of all rows; `first`: of the first level before `tightness`."""
         given = self.given
-        return Islands(
+        return IslandsLayout(
             positions if given.first_equal is None else positions[given.first_equal],
             leaf,
             first,

@@ -18,7 +18,7 @@ from ...arrangement import Frames, OldPlaces
 from ...neighbors.item_graph import FEW_ROWS
 from ..descent import Anchored, Placement, PlaceRows, place_rows
 from .ground import Ground, IslandsInput, first_level, onto_old
-from .layout import Islands
+from .layout import IslandsLayout
 from .leaves import RowPlacement, fit_leaves, fit_rows
 from .schedule import SCHEDULE, Phase, node_phases, row_phases
 from .steps import find_places, improve
@@ -32,7 +32,7 @@ def lay_islands(
     start: Array | None = None,
     places: OldPlaces | None = None,
     place: PlaceRows | None = None,
-) -> Islands:
+) -> IslandsLayout:
     """t-SNE's forces on the hierarchy, coarse to fine; linear in the rows, given neighbours.
 
     Parameters
@@ -81,7 +81,7 @@ class _Nodes:
     leaves: Array
 
 
-def _finish_rows(ground: Ground, rows: _Rows, places: OldPlaces | None) -> Islands:
+def _finish_rows(ground: Ground, rows: _Rows, places: OldPlaces | None) -> IslandsLayout:
     """The map of rows that are laid out, perhaps turned onto an older one."""
     given = ground.given
     onto = onto_old(rows.positions, places, -1)

@@ -12,7 +12,7 @@ from .leaves import RowPlacement
 
 
 @dataclass(frozen=True, eq=False)
-class Islands(Frozen):
+class IslandsLayout(Frozen):
     """The map: positions of all rows, and what places new ones."""
 
     positions: Array  # (n_rows, 2) float64; in t-SNE's units the potential of a row is 1 wide

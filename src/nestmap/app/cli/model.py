@@ -1,0 +1,102 @@
+"""From options to a model: the one place that knows how they reach `HNNE` and its layout."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .options import MODEL_OPTIONS
+from .talk import Talk
+
+if TYPE_CHECKING:
+    from ...method.layout import LayoutSettings
+
+
+def given_parameters(options: Namespace) -> dict[str, Any]:
+    """Parameters that were given, of the model and of its layout; paths of arrays are read."""
+    found = {}
+    for name, option in MODEL_OPTIONS.items():
+        value = getattr(options, option.dest)
+        if value is None:
+            continue
+        if name in ("neighbors", "preliminary") and value.endswith(".npy"):
+            value = np.load(value, allow_pickle=False)
+        elif name == "neighbors" and value.endswith(".npz"):
+            value = _read_graph(value)
+        found[name] = value
+    return found
+
+
+def build_model(options: Namespace, given: dict[str, Any], talk: Talk, work: Path | None) -> Any:
+    """The model of the first map; `given`: parameters, `work`: where finished levels are kept."""
+    from ...estimators.hnne import HNNE
+
+    refuse_idle_options(given, options.dims)
+    own = {name: value for name, value in given.items() if name in signature(HNNE).parameters}
+    own["layout"] = make_layout(given, options.dims[0])
+    return HNNE(options.dims[0], **own, work_dir=work, callback=talk, n_jobs=options.threads)
+
+
+def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
+    """The settings of a layout from the options that are for it."""
+    from ...method.layout import layout_settings
+
+    layout = layout_settings(given.get("layout", "auto"), n_components)
+    own = layout.get_params(deep=False)
+    layout.set_params(**{name: given[name] for name in own if name in given})
+    return layout
+
+
+def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
+    """Raise for an option that none of the layouts has."""
+    from ...method.layout.settings import SETTINGS
+
+    homes = {kind: {*home().get_params(deep=False)} for kind, home in SETTINGS.items()}
+    layouts = [make_layout(own, n) for n, own in _by_dims(given, dims).items()]
+    used = {name for layout in layouts for name in homes[layout.kind]}
+    idle = sorted(given.keys() & set().union(*homes.values()) - used)
+    if idle:
+        name = idle[0]
+        others = " or ".join(repr(kind) for kind, names in homes.items() if name in names)
+        raise ValueError(
+            f"{name}={given[name]!r} is for layout={others}, and this is "
+            f"layout={layouts[0].kind!r}: leave it out, or choose that layout"
+        )
+
+
+def _by_dims(given: dict[str, Any], dims: list[int]) -> dict[int, dict[str, Any]]:
+    """What each map is made with: islands and mosaics of further maps are for the plane only."""
+    is_free = given.get("layout", "auto") != "descent"
+    return {
+        n: {**given, "layout": "auto"} if k and n != 2 and is_free else given
+        for k, n in enumerate(dims)
+    }
+
+
+def fit_maps(model: Any, table: Any, dims: list[int], given: dict[str, Any]) -> dict[int, Any]:
+    """Models by their dimensions: the first is fitted, the others are layouts of its hierarchy."""
+    model.fit(table.X, like=given.get("like"))
+    models = {model.n_components: model}
+    for n, own in [*_by_dims(given, dims).items()][1:]:
+        models[n] = model.relayout(n_components=n, layout=make_layout(own, n))
+    return models
+
+
+def _read_graph(path: str) -> Any:
+    """A sparse matrix of distances, or the arrays indices and distances."""
+    from scipy import sparse
+
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if {"indices", "distances"} <= {*arrays}:
+                return arrays["indices"], arrays["distances"]
+        return sparse.load_npz(path)
+    except (ValueError, KeyError) as error:
+        raise ValueError(
+            f"--neighbors {path}: holds neither a matrix of scipy.sparse.save_npz nor "
+            "arrays indices and distances"
+        ) from error

@@ -1,0 +1,82 @@
+"""What a run says of the fit that wrote it: data, parameters, versions, times, clusters."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._version import __version__
+from ..runs.folder import describe_largest, describe_levels, describe_tree
+
+if TYPE_CHECKING:
+    from .fit import Fit
+
+_N_LARGEST = 20  # clusters of the default level that the record names
+
+
+def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> dict[str, Any]:
+    """The record of a run, without the maps, which are known when they are written."""
+    table = fit.table
+    options = fit.options
+    level = int(model.label_level_)
+    return {
+        "source": str(table),
+        "file": str(options.data),
+        "n_rows": table.n_rows,
+        "n_columns": int(table.X.shape[1]),
+        "reading": {
+            "text": options.text,
+            "label": options.label,
+            "id": options.id,
+            "key": options.key,
+            "format": options.format,
+            "named": table.taken is not None,
+            "texts": table.text,
+        },
+        "metadata": [*table.metadata],
+        "created": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "versions": _versions(),
+        "parameters": _plain({**model.get_params(), "layout": model.layout.kind}),
+        "changed": _plain(fit.given),
+        "seconds": fit.seconds,
+        "levels": describe_levels(model),
+        "label_level": level,
+        "tree": describe_tree(model, names),
+        "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
+        "neighbors": str(model.neighbor_report_),
+        "far_distance": _finite(model.far_distance_),
+        "quality": None,
+    }
+
+
+def _versions() -> dict[str, str]:
+    import scipy
+    import sklearn
+
+    return {
+        "nestmap": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": platform.platform(),
+    }
+
+
+def _finite(value: float) -> float | None:
+    """A number that JSON knows."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON: arrays and functions by what they are."""
+    simple = (str, int, float, bool, type(None), list, dict)
+    return {
+        name: value if isinstance(value, simple) else f"<{type(value).__name__}>"
+        for name, value in values.items()
+        if name not in ("callback", "work_dir")
+    }

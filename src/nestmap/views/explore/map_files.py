@@ -1,0 +1,112 @@
+"""Files of one map in a store: tiles, outlines of clusters, pieces of those that are split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...method.layout.pieces import find_pieces
+from ..plots.outlines import get_outlines
+from .colors import Scale
+from .maps import ShownMap
+from .order import ROWS, TreeOrder
+from .store_format import level_name
+from .tiles import Tiles, centres, find_split, make_tiles, radii
+from .writing import Writing
+
+_NO_PARENT = 0xFFFFFFFF  # of the nodes of the top level
+
+
+def write_tiles(writing: Writing, number: int, positions: Array) -> dict[int, Tiles]:
+    """Tiles of one map; `positions` in tree order."""
+    tree = writing.tree
+    found = {}
+    for level in writing.levels:
+        writing.progress.share((level + 1) / len(writing.levels))
+        found[level] = tiles = make_tiles(tree, level, positions)
+        starts = tree.starts(level)
+        places = positions if level == ROWS else centres(starts, positions)
+        counts = np.diff(tiles.cuts)
+        x, y = (places - np.repeat(tiles.origins, counts, axis=0)).T.astype(np.float32)
+        others = _items(tree, level, radii(starts, positions, places) if level != ROWS else None)
+        for t, (begin, end) in enumerate(
+            zip(tiles.cuts[:-1].tolist(), tiles.cuts[1:].tolist(), strict=True)
+        ):
+            arrays = [
+                each[begin : end + 1] if len(each) > len(places) else each[begin:end]
+                for each in (x, y, *others)
+            ]
+            writing.sink.put_arrays(f"m{number}/{level_name(level)}/{t}.bin", *arrays)
+    return found
+
+
+def _items(tree: TreeOrder, level: int, radius: Array | None) -> list[Array]:
+    """What a tile says of items beside places; `children` has one number more than items."""
+    is_top = level == tree.n_levels - 1
+    parents = (np.full(tree.size(level), _NO_PARENT) if is_top else tree.parents(level)).astype(
+        np.uint32
+    )
+    if radius is None:
+        return [tree.rows.astype(np.uint32), parents]
+    starts = tree.starts(level)
+    return [
+        radius,
+        np.diff(starts).astype(np.uint32),
+        starts[:-1].astype(np.uint32),
+        tree.children[level].astype(np.uint32),
+        parents,
+        tree.clusters[level].astype(np.uint32),
+    ]
+
+
+def write_colors(writing: Writing, scale: Scale, tiles: Mapping[int, Tiles]) -> None:
+    """A column to colour by: a value per row, and per node of each level."""
+    for level in writing.levels:
+        values = scale.of(writing.tree, level)
+        cuts = tiles[level].cuts.tolist()
+        for t in range(len(cuts) - 1):
+            writing.sink.put_arrays(
+                f"colors/{scale.key}/{level_name(level)}/{t}.bin", values[cuts[t] : cuts[t + 1]]
+            )
+
+
+def write_outlines(writing: Writing, number: int, of: ShownMap, level: int) -> None:
+    """Polygons of the clusters of a level, relative to the middle of the map."""
+    outlines = get_outlines(of.outlined, level)
+    rings = [outlines[i] for i in writing.tree.clusters[level].tolist()]
+    middle = of.middle
+    points = [ring - middle for own in rings for ring in own]
+    writing.sink.put_arrays(
+        f"m{number}/outlines/{level}.bin",
+        np.array(
+            [len(rings), *(len(own) for own in rings), *(len(ring) for ring in points)],
+            dtype=np.uint32,
+        ),
+        np.concatenate([np.empty((0, 2)), *points]).astype(np.float32),
+    )
+
+
+def write_pieces(writing: Writing, number: int, of: ShownMap, levels: list[int]) -> list[int]:
+    """Clusters that do not lie in one place of a map; the levels known to have some."""
+    if not of.unit:
+        return []
+    writing.progress.begin(f"pieces of clusters in the map {of.name!r}")
+    order = writing.tree.rows
+    leaves = writing.hierarchy.levels[0].members
+    positions = of.positions[order]
+    found = []
+    points = order if of.unit == "rows" else leaves[order]
+    for pieces in find_pieces(writing.hierarchy, of.positions, writing.n_threads, unit=of.unit):
+        if pieces.level not in levels or not pieces.n_split:
+            continue
+        split = find_split(writing.tree, pieces, pieces.of_point[points], positions)
+        writing.sink.put_arrays(
+            f"m{number}/pieces/{pieces.level}.bin",
+            np.array([len(split.nodes), *split.nodes, *split.places], dtype=np.uint32),
+            *(split.centres - of.middle).T.astype(np.float32),
+            split.radii.astype(np.float32),
+        )
+        found.append(pieces.level)
+    return found

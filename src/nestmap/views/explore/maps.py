@@ -1,0 +1,90 @@
+"""The maps that a store holds: the model's own, and those it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...method.hierarchy import Hierarchy
+from ...method.layout.pieces import piece_unit
+from .content import clean
+from .store_format import level_name
+from .tiles import Tiles
+
+
+@dataclass(frozen=True, eq=False)
+class ShownMap:
+    """One map of the rows: name, layout, where the rows lie, and what clusters are outlined by.
+
+    `unit`: what pieces of clusters are made of.
+    """
+
+    name: str
+    layout: str
+    positions: Array
+    outlined: Any
+    unit: str
+
+    @property
+    def middle(self) -> Array:
+        """The centre of its bounds."""
+        low, high = np.array(self.bounds).reshape(2, 2)
+        return np.asarray((low + high) / 2)
+
+    @property
+    def bounds(self) -> list[float]:
+        return [*self.positions.min(axis=0).tolist(), *self.positions.max(axis=0).tolist()]
+
+    def record(self, tiles: Mapping[int, Tiles], piece_levels: list[int]) -> dict[str, Any]:
+        """Its entry in meta.json."""
+        return {
+            "name": self.name,
+            "layout": self.layout,
+            "bounds": self.bounds,
+            "tiles": {level_name(level): own.record() for level, own in tiles.items()},
+            "piece_levels": piece_levels,
+        }
+
+
+def check_maps(model: Any, compare: Any) -> list[ShownMap]:
+    """The model's own map, then those to compare it with."""
+    if compare is not None and not isinstance(compare, Mapping):
+        raise ValueError(
+            f"compare: a dict of models or positions by name, got {type(compare).__name__}"
+        )
+    given = [(None, model), *((clean(name, 100), other) for name, other in (compare or {}).items())]
+    found: list[ShownMap] = []
+    n_rows = model.hierarchy_.n_rows
+    for own_name, each in given:
+        layout = getattr(getattr(each, "layout_", None), "kind", "points")
+        name = own_name or layout
+        positions = np.asarray(getattr(each, "embedding_", each), dtype=np.float64)
+        if positions.shape != (n_rows, 2):
+            raise ValueError(
+                f"map {name!r}: the explorer shows {n_rows} rows in 2-D, "
+                f"this map has the shape {positions.shape}; "
+                "use HNNE(n_components=2), or relayout(n_components=2) of a fitted model"
+            )
+        if not np.isfinite(positions).all():
+            raise ValueError(f"map {name!r}: has positions that are NaN or infinite")
+        # regions and balls of another tree are not our clusters': coasts go around their rows
+        is_ours = _same_tree(getattr(each, "hierarchy_", None), model.hierarchy_)
+        outlined = (
+            each if is_ours else SimpleNamespace(hierarchy_=model.hierarchy_, embedding_=positions)
+        )
+        unit = piece_unit(n_rows, getattr(each, "layout_", None))
+        found.append(ShownMap(name, layout, positions, outlined, unit))
+    return found
+
+
+def _same_tree(one: Hierarchy | None, other: Hierarchy) -> bool:
+    if one is None or one is other:
+        return one is other
+    return one.level_sizes == other.level_sizes and all(
+        np.array_equal(a.members, b.members) for a, b in zip(one.levels, other.levels, strict=True)
+    )
