@@ -184,9 +184,8 @@ def search(
 
     @cache
     def exact_pairs() -> float:
-        return (
-            predicted_pairs(X, metric.name) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
-        )
+        pairs = chosen.exact_pairs
+        return predicted_pairs(X, metric.name) if np.isnan(pairs) else pairs
 
     job = GraphJob(
         points,
