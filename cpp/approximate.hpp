@@ -1,6 +1,6 @@
-// Approximate neighbours: each row looks into the cells nearest to it (near_cells.cpp, probe.cpp), keeps the most
-// promising rows (lists.hpp), meets the neighbours of its neighbours (graph.cpp), and what is left is ranked by
-// definition (rank_lists.cpp).
+// Approximate neighbours: each row probes the cells nearest to it (near_cells.cpp, probe.cpp) and keeps a list of the
+// most promising rows (lists.hpp); NN-descent improves the lists (graph.cpp), and their entries are ranked by distances
+// by definition (rank_lists.cpp).
 #pragma once
 #include <cstdint>
 
@@ -14,7 +14,7 @@ namespace nestmap {
 // The `m` cells nearest to each cell by their centres, itself first.
 void near_cells(const Cells& cells, int64_t m, int32_t* near, int n_threads, const Poll& poll);
 
-// Each row meets the rows of the cells that rank `from` to `to` among the listed ones by the distance
+// Compare each row with the rows of the cells that rank `from` to `to` among the listed ones by the distance
 // of their centres from the row (rank 0: its own cell). A list has one writer: no locks, and the same
 // result for any number of threads. Returns the number of pairs that were bounded.
 int64_t probe(const Cells& cells, const int32_t* near, int64_t m, int64_t from, int64_t to, Lists lists,

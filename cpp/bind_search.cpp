@@ -178,24 +178,25 @@ void bind_visits(nb::module_& m) {
 
 void bind_graph(nb::module_& m) {
     nb::class_<Graph>(m, "Graph")
-        .def("__init__", [](Graph* self, const Cells& cells, Out<int32_t, Mat> ids, Out<float, Mat> estimates, int most) {
+        .def("__init__", [](Graph* self, const Cells& cells, Out<int32_t, Mat> ids, Out<float, Mat> estimates,
+                            int max_candidates) {
             const Lists lists = lists_of(cells, ids, estimates);
-            if (lists.k > Graph::MOST_LISTED)
-                throw std::invalid_argument("ids: lists must have at most " + std::to_string(Graph::MOST_LISTED) +
+            if (lists.k > Graph::MAX_LISTED)
+                throw std::invalid_argument("ids: lists must have at most " + std::to_string(Graph::MAX_LISTED) +
                                             " places");
-            if (most < 1 || most > Graph::MOST_LISTED)
-                throw std::invalid_argument("most=" + std::to_string(most) + ": must be 1 to " +
-                                            std::to_string(Graph::MOST_LISTED));
+            if (max_candidates < 1 || max_candidates > Graph::MAX_LISTED)
+                throw std::invalid_argument("max_candidates=" + std::to_string(max_candidates) + ": must be 1 to " +
+                                            std::to_string(Graph::MAX_LISTED));
             nb::gil_scoped_release release;
-            new (self) Graph(cells, lists, most);
-        }, nb::arg("cells"), array("ids"), array("estimates"), nb::arg("most"), nb::keep_alive<1, 2>(),
+            new (self) Graph(cells, lists, max_candidates);
+        }, nb::arg("cells"), array("ids"), array("estimates"), nb::arg("max_candidates"), nb::keep_alive<1, 2>(),
            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
         .def("improve", [](Graph& self, int n_threads, nb::object progress) {
             const Poll poll = make_poll(progress);
             nb::gil_scoped_release release;
             return self.improve(check_threads(n_threads), poll);
         }, nb::arg("n_threads"), nb::arg("progress").none())
-        .def("n_fresh", &Graph::n_fresh);
+        .def("n_new", &Graph::n_new);
 }
 
 void bind_ranking(nb::module_& m) {

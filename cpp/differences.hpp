@@ -8,7 +8,7 @@ namespace nestmap {
 constexpr int SOME = 3, OTHERS = 4;  // rows against rows at once: what fits into registers
 
 // Sums over the columns (a multiple of LANES): x[p] against y[q] goes to out[p * stride + q]. Without cancellation, and
-// in the same order for each pair: the same bits wherever two rows meet.
+// in the same order for each pair: the same bits wherever two rows are compared.
 template <Norm N, int M>
 inline void sum_differences(const float* const (&x)[M], const float* const* y, int dims, float* out, int64_t stride) {
     vfloat sum[M][OTHERS];

@@ -324,8 +324,8 @@ void calibrate(const float* distances, int64_t n, int64_t k, double perplexity, 
     });
 }
 
-// Strips of grid rows, wider than a spline reaches: even ones never meet, then odd ones. So each grid cell is summed
-// in one order, for any number of threads.
+// Strips of grid rows, wider than a spline reaches: even ones never touch each other, nor do odd ones. So each grid
+// cell is summed in one order, for any number of threads.
 void spread(const float* positions, const float* masses, int64_t n, const Grid& grid, float* charges, int n_threads,
             const Poll& poll) {
     constexpr int64_t STRIP = 8;

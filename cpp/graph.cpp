@@ -13,15 +13,15 @@ namespace {
 
 constexpr auto RELAXED = std::memory_order_relaxed;
 
-// The same number for a pair either way round.
-inline uint32_t lot(int64_t a, int64_t b, uint32_t round) {
+// Priority of a pair in the sampling of reverse neighbours: a hash, symmetric in a and b.
+inline uint32_t priority(int64_t a, int64_t b, uint32_t round) {
     uint64_t x = ((uint64_t)std::min(a, b) << 32 | (uint64_t)std::max(a, b)) + 0x9e3779b97f4a7c15u * (round + 1);
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return (uint32_t)(x >> 32);
 }
 
-// The lowest n bits that are set.
+// The n lowest of the bits that are set.
 inline uint64_t lowest_bits(uint64_t bits, int n) {
     uint64_t rest = bits;
     for (; n > 0 && rest; --n) rest &= rest - 1;
@@ -36,7 +36,7 @@ void for_blocks(int64_t first, int64_t last, int n_threads, const Poll& poll, Bo
     });
 }
 
-// At most 16 parts, the bits of parts_; not so small that a part is not worth a loop over all rows.
+// At most 16 parts, the bits of parts_, of at least 32,768 rows: each part costs a loop over all rows.
 int bits_of_part(int64_t n) {
     int bits = 15;
     while (n > 16ll << bits) ++bits;
@@ -45,7 +45,7 @@ int bits_of_part(int64_t n) {
 
 }  // namespace
 
-void Listing::clear(uint32_t round, int64_t first) {
+void ReverseLists::clear(uint32_t round, int64_t first) {
     round_ = round;
     first_ = first;
     for (State& state : state_) {
@@ -54,18 +54,19 @@ void Listing::clear(uint32_t round, int64_t first) {
     }
 }
 
-void Listing::add(int64_t row, int32_t id) {
-    const auto key = [&](int32_t other) { return std::pair(lot(row, other, round_), other); };
+void ReverseLists::add(int64_t row, int32_t id) {
+    const auto key = [&](int32_t other) { return std::pair(priority(row, other, round_), other); };
     State& state = state_[row - first_];
     const auto own = key(id);
     if (own.first > state.limit.load(RELAXED)) return;
-    const Hold held(state.held);
+    const RowLock lock(state.locked);
     const auto lower = [&](int32_t a, int32_t b) { return key(a) < key(b); };
-    int32_t *ids = ids_.data() + (row - first_) * most_, *end = ids + state.n;
-    if (state.n < most_) {
+    int32_t* ids = ids_.data() + (row - first_) * max_candidates_;
+    int32_t* end = ids + state.n;
+    if (state.n < max_candidates_) {
         *end++ = id;
-        if (++state.n < most_) return;
-        std::make_heap(ids, end, lower);  // the highest lot comes first
+        if (++state.n < max_candidates_) return;
+        std::make_heap(ids, end, lower);  // the highest priority comes first
     } else if (own < key(*ids)) {
         std::pop_heap(ids, end, lower);
         end[-1] = id;
@@ -74,23 +75,23 @@ void Listing::add(int64_t row, int32_t id) {
     state.limit.store(key(*ids).first, RELAXED);
 }
 
-void Listing::prefetch(int64_t row) const {
-    for (int j = 0; j < most_; j += 16) __builtin_prefetch(of(row) + j, 1);
+void ReverseLists::prefetch(int64_t row) const {
+    for (int j = 0; j < max_candidates_; j += 16) __builtin_prefetch(of(row) + j, 1);
     __builtin_prefetch(&state_[row - first_], 1);
 }
 
-SharedLists::SharedLists(int64_t n, Lists lists) : lists_(lists), state_(n) {
+ConcurrentLists::ConcurrentLists(int64_t n, Lists lists) : lists_(lists), state_(n) {
     for (int64_t i = 0; i < n; ++i) {
         const List list(lists, i);
         state_[i].limit.store(list.limit(), RELAXED);
         for (int j = 0; j < list.k && list.ids[j] >= 0; ++j) {
             checked(list.ids[j], n, "ids");
-            state_[i].fresh |= 1ull << j;
+            state_[i].new_entries |= 1ull << j;
         }
     }
 }
 
-void SharedLists::prefetch(int64_t row) const {
+void ConcurrentLists::prefetch(int64_t row) const {
     for (int j = 0; j < lists_.k; j += 16) {  // a cache line
         __builtin_prefetch(lists_.ids + row * lists_.k + j, 1);
         __builtin_prefetch(lists_.estimates + row * lists_.k + j, 1);
@@ -98,148 +99,153 @@ void SharedLists::prefetch(int64_t row) const {
     __builtin_prefetch(&state_[row], 1);
 }
 
-void SharedLists::add(int64_t row, const Candidate* candidates, int n) {
+void ConcurrentLists::add(int64_t row, const Update* updates, int n) {
     State& state = state_[row];
-    const Hold held(state.held);
+    const RowLock lock(state.locked);
     const List list(lists_, row);
     const uint64_t all = ~0ull >> (64 - list.k);
-    for (const Candidate *c = candidates; c < candidates + n; ++c) {
-        const int j = list.add(c->distance, c->id);
+    for (const Update* update = updates; update < updates + n; ++update) {
+        const int j = list.add(update->distance, update->id);
         if (j == list.k) continue;
-        const uint64_t below = (1ull << j) - 1, old = state.fresh;
-        state.fresh = ((old & below) | 1ull << j | (old & ~below) << 1) & all;
+        const uint64_t below = (1ull << j) - 1;
+        const uint64_t before = state.new_entries;
+        state.new_entries = ((before & below) | 1ull << j | (before & ~below) << 1) & all;
     }
     state.limit.store(list.limit(), RELAXED);
 }
 
-// All that know one row meet.
+// The local join around one row: its neighbours and reverse neighbours are compared with each other.
 template <Norm N>
-class Meeting {
+class LocalJoin {
 public:
-    explicit Meeting(Graph& graph)
-        : graph_(graph), rows_(graph.cells_.short_rows), most_(4 * graph.most_), limits_(padded(most_)),
-          tails_(limits_.size()), sums_(SOME * limits_.size()), columns_(limits_.size()), numbers_(most_),
-          candidates_((size_t)most_ * most_) {
-        now_.ids.resize(most_);
-        next_.ids.resize(most_);
+    explicit LocalJoin(Graph& graph)
+        : graph_(graph), rows_(graph.cells_.short_rows), capacity_(4 * graph.max_candidates_),
+          limits_(padded(capacity_)), tails_(limits_.size()), sums_(SOME * limits_.size()), columns_(limits_.size()),
+          n_updates_(capacity_), updates_((size_t)capacity_ * capacity_) {
+        current_.ids.resize(capacity_);
+        next_.ids.resize(capacity_);
     }
     int64_t n_pairs = 0;
 
-    // The meetings of some rows, one after the other; whoever comes to the next one is fetched from memory meanwhile.
-    void hold(int64_t first, int64_t last) {
+    // The joins around some rows, one after the other; the rows of the next join are prefetched meanwhile.
+    void run(int64_t first, int64_t last) {
         const auto next = [&](int64_t i) {
-            while (i < last && !graph_.meets_[i]) ++i;
+            while (i < last && !graph_.has_join_[i]) ++i;
             return i;
         };
         int64_t i = next(first);
-        if (i < last) invite(i);
+        if (i < last) collect(i);
         while (i < last) {
-            std::swap(now_, next_);
+            std::swap(current_, next_);
             i = next(i + 1);
-            if (i < last) invite(i);
-            meet();
+            if (i < last) collect(i);
+            join();
         }
     }
 
 private:
-    struct Guests {
+    struct Candidates {
         std::vector<int32_t> ids;
-        int n = 0, n_fresh = 0;  // the fresh ones come first
+        int n = 0;
+        int n_new = 0;  // the new ones come first
     };
     Graph& graph_;
     const ShortRows rows_;
-    const int most_;
-    Guests now_, next_;
+    const int capacity_;  // new and old, neighbours and reverse neighbours
+    Candidates current_, next_;
     Floats limits_, tails_, sums_;
     std::vector<const float*> columns_;
-    std::vector<int32_t> numbers_;       // of candidates, for each guest
-    std::vector<Candidate> candidates_;  // most_ x most_
+    std::vector<int32_t> n_updates_;  // for the list of each candidate
+    std::vector<Update> updates_;     // capacity_ x capacity_
 
     static int padded(int n) { return (n + PANEL - 1) / PANEL * PANEL; }
 
-    void invite(int64_t i) {
+    // The candidates of the join around row i.
+    void collect(int64_t i) {
         next_.n = 0;
-        take(i, graph_.chosen_[i], graph_.listing_fresh_);
-        next_.n_fresh = next_.n;
-        take(i, graph_.others_[i], graph_.listing_known_);
+        take(i, graph_.sampled_new_[i], graph_.reverse_new_);
+        next_.n_new = next_.n;
+        take(i, graph_.sampled_old_[i], graph_.reverse_old_);
     }
-    void take(int64_t i, uint64_t listed, const Listing& listing) {
+    void take(int64_t i, uint64_t listed, const ReverseLists& reverse) {
         for (const int32_t* ids = graph_.ids_.data() + i * graph_.lists_.k; listed; listed &= listed - 1)
             take(ids[__builtin_ctzll(listed)]);
-        const int32_t* ids = listing.of(i);
-        for (int j = 0; j < listing.number(i); ++j) take(ids[j]);
+        const int32_t* ids = reverse.of(i);
+        for (int j = 0; j < reverse.size(i); ++j) take(ids[j]);
     }
     void take(int32_t id) {
         if (contains(next_.ids.data(), next_.n, id)) return;
         next_.ids[next_.n++] = id;
-        graph_.shared_.prefetch(id);
+        graph_.updated_.prefetch(id);
         const char* row = reinterpret_cast<const char*>(rows_.row(id));
         for (int k = 0; k < rows_.dims * 4; k += 64) __builtin_prefetch(row + k);
     }
 
-    void meet() {
+    void join() {
         prepare();
-        for (int a = 0; a < now_.n_fresh; a += SOME) {
-            const int some = std::min(SOME, now_.n_fresh - a);
-            for (int b = (a + 1) / OTHERS * OTHERS; b < now_.n; b += OTHERS) add_columns(a, some, b);
+        for (int a = 0; a < current_.n_new; a += SOME) {
+            const int some = std::min(SOME, current_.n_new - a);
+            for (int b = (a + 1) / OTHERS * OTHERS; b < current_.n; b += OTHERS) add_columns(a, some, b);
             for (int p = 0; p < some; ++p) compare(a + p, sums_.data() + p * limits_.size());
         }
-        for (int j = 0; j < now_.n; ++j)
-            if (numbers_[j]) graph_.shared_.add(now_.ids[j], candidates_.data() + (size_t)j * most_, numbers_[j]);
-        n_pairs += (int64_t)now_.n_fresh * now_.n;
+        for (int j = 0; j < current_.n; ++j)
+            if (n_updates_[j])
+                graph_.updated_.add(current_.ids[j], updates_.data() + (size_t)j * capacity_, n_updates_[j]);
+        n_pairs += (int64_t)current_.n_new * current_.n;
     }
 
     void prepare() {
-        for (int j = 0; j < padded(now_.n); ++j) {
-            const int32_t id = now_.ids[std::min(j, now_.n - 1)];
+        for (int j = 0; j < padded(current_.n); ++j) {
+            const int32_t id = current_.ids[std::min(j, current_.n - 1)];
             columns_[j] = rows_.row(id);
-            limits_[j] = j < now_.n ? graph_.shared_.limit(id) : -1.0f;  // nobody is there
+            limits_[j] = j < current_.n ? graph_.updated_.limit(id) : -1.0f;  // padding
             tails_[j] = graph_.tails_[id];
         }
-        std::fill(numbers_.begin(), numbers_.begin() + now_.n, 0);
+        std::fill(n_updates_.begin(), n_updates_.begin() + current_.n, 0);
     }
 
-    // `some` guests from the a-th against those from the b-th.
+    // Distances of `some` candidates from the a-th on to those from the b-th on.
     void add_columns(int a, int some, int b) {
         const float* x[SOME];
         for (int p = 0; p < SOME; ++p) x[p] = columns_[a + std::min(p, some - 1)];
         sum_differences<N>(x, columns_.data() + b, rows_.dims, sums_.data() + b, (int64_t)limits_.size());
     }
 
-    // The i-th guest and those after it: who may belong on whose list?
+    // The i-th candidate and those after it: updates of their lists.
     void compare(int i, float* sums) {
         const vfloat own = splat(limits_[i]), tail = splat(tails_[i]);
-        for (int b = (i + 1) / LANES * LANES; b < now_.n; b += LANES) {
+        for (int b = (i + 1) / LANES * LANES; b < current_.n; b += LANES) {
             const vfloat distance = load(sums + b) + tail_estimate<N>(tail, load(tails_.data() + b));
-            const uint32_t there = b > i ? ~0u : ~0u << (i + 1 - b);  // those before it have met it
+            const uint32_t there = b > i ? ~0u : ~0u << (i + 1 - b);  // pairs with earlier ones are done
             const uint32_t to_own = mask_le(distance, own) & there;
             const uint32_t to_other = mask_le(distance, load(limits_.data() + b)) & there;
             if ((to_own | to_other) == 0) continue;
             store(sums + b, distance);
             for (uint32_t bits = to_own; bits; bits &= bits - 1) {
                 const int j = b + __builtin_ctz(bits);
-                if (j < now_.n) put(i, sums[j], j);
+                if (j < current_.n) update(i, sums[j], j);
             }
             for (uint32_t bits = to_other; bits; bits &= bits - 1) {
                 const int j = b + __builtin_ctz(bits);
-                put(j, sums[j], i);
+                update(j, sums[j], i);
             }
         }
     }
-    void put(int i, float distance, int j) {
-        candidates_[(size_t)i * most_ + numbers_[i]++] = {distance, now_.ids[j]};
+    void update(int i, float distance, int j) {
+        updates_[(size_t)i * capacity_ + n_updates_[i]++] = {distance, current_.ids[j]};
     }
 };
 
-Graph::Graph(const Cells& cells, Lists lists, int most)
-    : cells_(cells), lists_(lists), most_(most), n_(cells.short_rows.n), part_bits_(bits_of_part(n_)),
-      shared_(n_, lists), listing_fresh_(begin(1), most), listing_known_(begin(1), most), ids_(n_ * lists.k), chosen_(n_),
-      others_(n_), parts_(n_), meets_(n_), tails_(n_) {
+Graph::Graph(const Cells& cells, Lists lists, int max_candidates)
+    : cells_(cells), lists_(lists), max_candidates_(max_candidates), n_(cells.short_rows.n),
+      part_bits_(bits_of_part(n_)), updated_(n_, lists), reverse_new_(begin(1), max_candidates),
+      reverse_old_(begin(1), max_candidates), ids_(n_ * lists.k), sampled_new_(n_), sampled_old_(n_), parts_(n_),
+      has_join_(n_), tails_(n_) {
     for (int64_t i = 0; i < n_; ++i) tails_[i] = cells.short_rows.tail(i, cells.short_rows.dims);
 }
 
-// The nearest of the fresh entries; a fresh one that is not chosen stays fresh.
-void Graph::draw(int64_t i) {
+// Sample the nearest new and the nearest old entries. A new entry that is not sampled stays new.
+void Graph::sample(int64_t i) {
     uint64_t listed = 0;
     uint32_t parts = 0;
     for (int j = 0; j < lists_.k && ids_[i * lists_.k + j] >= 0; ++j) {
@@ -247,76 +253,79 @@ void Graph::draw(int64_t i) {
         listed |= 1ull << j;
         parts |= 1u << (id >> part_bits_);
     }
-    uint64_t& fresh = shared_.fresh(i);
-    chosen_[i] = lowest_bits(fresh & listed, most_);
-    others_[i] = lowest_bits(listed & ~fresh, most_);
-    fresh &= ~chosen_[i];
+    uint64_t& new_entries = updated_.new_entries(i);
+    sampled_new_[i] = lowest_bits(new_entries & listed, max_candidates_);
+    sampled_old_[i] = lowest_bits(listed & ~new_entries, max_candidates_);
+    new_entries &= ~sampled_new_[i];
     parts_[i] = (uint16_t)parts;
 }
 
-// Put a row down with those of these entries that are rows of a part.
-void Graph::list(int64_t i, int64_t part, uint64_t entries, Listing& listing) const {
+// Add row i to the reverse list of each neighbour in this part.
+void Graph::add_reverse(int64_t i, int64_t part, uint64_t entries, ReverseLists& reverse) const {
     const int32_t* ids = ids_.data() + i * lists_.k;
     uint64_t inside = 0;
     for (; entries; entries &= entries - 1) {
         const int j = __builtin_ctzll(entries);
         if (ids[j] >> part_bits_ != part) continue;
         inside |= 1ull << j;
-        listing.prefetch(ids[j]);
+        reverse.prefetch(ids[j]);
     }
-    const bool is_known = &listing == &listing_known_;
+    const bool is_old = &reverse == &reverse_old_;
     for (; inside; inside &= inside - 1) {
         const int32_t id = ids[__builtin_ctzll(inside)];
-        if (!is_known || meets_[id]) listing.add(id, (int32_t)i);
+        if (!is_old || has_join_[id]) reverse.add(id, (int32_t)i);
     }
 }
 
-// Who lists the rows of a part, and which of them meet.
-void Graph::find_listing(int64_t part, int n_threads, const Poll& poll) {
-    const auto for_listing = [&](auto&& body) {
+// Reverse neighbours of the rows of a part, and which of these rows have a join.
+void Graph::gather_reverse(int64_t part, int n_threads, const Poll& poll) {
+    const auto for_rows = [&](auto&& body) {
         for_blocks(0, n_, n_threads, poll, [&](int64_t first, int64_t last, int) {
             for (int64_t i = first; i < last; ++i)
                 if (parts_[i] >> part & 1) body(i);
         });
     };
-    listing_fresh_.clear(round_, begin(part));
-    listing_known_.clear(round_, begin(part));
-    for_listing([&](int64_t i) { list(i, part, chosen_[i], listing_fresh_); });
-    for (int64_t i = begin(part); i < begin(part + 1); ++i) meets_[i] = chosen_[i] || listing_fresh_.number(i) > 0;
-    for_listing([&](int64_t i) { list(i, part, others_[i], listing_known_); });
+    reverse_new_.clear(round_, begin(part));
+    reverse_old_.clear(round_, begin(part));
+    for_rows([&](int64_t i) { add_reverse(i, part, sampled_new_[i], reverse_new_); });
+    for (int64_t i = begin(part); i < begin(part + 1); ++i)
+        has_join_[i] = sampled_new_[i] || reverse_new_.size(i) > 0;
+    for_rows([&](int64_t i) { add_reverse(i, part, sampled_old_[i], reverse_old_); });
 }
 
 template <Norm N>
-int64_t Graph::meet(int64_t part, int n_threads, const Poll& poll) {
-    std::vector<Meeting<N>> meetings(n_threads, Meeting<N>(*this));
+int64_t Graph::join_part(int64_t part, int n_threads, const Poll& poll) {
+    std::vector<LocalJoin<N>> joins(n_threads, LocalJoin<N>(*this));
     for_blocks(begin(part), begin(part + 1), n_threads, poll,
-               [&](int64_t first, int64_t last, int id) { meetings[id].hold(first, last); });
+               [&](int64_t first, int64_t last, int id) { joins[id].run(first, last); });
     int64_t n_pairs = 0;
-    for (const auto& meeting : meetings) n_pairs += meeting.n_pairs;
+    for (const auto& join : joins) n_pairs += join.n_pairs;
     return n_pairs;
 }
 
-// Who lists whom is found part by part: for all rows at once it takes more memory than the lists themselves.
+// Reverse neighbours are gathered part by part: those of all rows would take more memory than the lists.
 int64_t Graph::improve(int n_threads, const Poll& poll) {
     std::copy(lists_.ids, lists_.ids + n_ * lists_.k, ids_.begin());
     for_blocks(0, n_, n_threads, [&](double) { poll(0); }, [&](int64_t first, int64_t last, int) {
-        for (int64_t i = first; i < last; ++i) draw(i);
+        for (int64_t i = first; i < last; ++i) sample(i);
     });
     int64_t n_pairs = 0;
     for (int64_t part = 0; begin(part) < n_; ++part) {
-        const auto share = [&](double met) { return (begin(part) + met * (begin(part + 1) - begin(part))) / n_; };
-        find_listing(part, n_threads, [&](double) { poll(share(0)); });
-        const Poll some = [&](double met) { poll(share(met)); };
-        n_pairs += cells_.norm == Norm::L2 ? meet<Norm::L2>(part, n_threads, some)
-                                           : meet<Norm::L1>(part, n_threads, some);
+        const auto share = [&](double joined) {
+            return (begin(part) + joined * (begin(part + 1) - begin(part))) / n_;
+        };
+        gather_reverse(part, n_threads, [&](double) { poll(share(0)); });
+        const Poll some = [&](double joined) { poll(share(joined)); };
+        n_pairs += cells_.norm == Norm::L2 ? join_part<Norm::L2>(part, n_threads, some)
+                                           : join_part<Norm::L1>(part, n_threads, some);
     }
     ++round_;
     return n_pairs;
 }
 
-int64_t Graph::n_fresh() {
+int64_t Graph::n_new() {
     int64_t n = 0;
-    for (int64_t i = 0; i < n_; ++i) n += __builtin_popcountll(shared_.fresh(i));
+    for (int64_t i = 0; i < n_; ++i) n += __builtin_popcountll(updated_.new_entries(i));
     return n;
 }
 

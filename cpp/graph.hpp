@@ -1,4 +1,4 @@
-// The k-nearest-neighbour graph, improved in rounds by descent.
+// NN-descent: rounds of local joins that improve a k-nearest-neighbour graph.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -12,67 +12,69 @@
 
 namespace nestmap {
 
-// Held while a row's entries are written: for moments, so waiting is spinning, unless whoever holds it does not run.
-class Hold {
+// A spin lock on one row's state, held for a few instructions. It yields where the holder seems not to run.
+class RowLock {
 public:
-    explicit Hold(std::atomic<uint8_t>& held) : held_(held) {
+    explicit RowLock(std::atomic<uint8_t>& held) : held_(held) {
         while (held_.exchange(1, std::memory_order_acquire))
             for (int spins = 0; held_.load(std::memory_order_relaxed); ++spins)
                 if (spins > 100) std::this_thread::yield();
     }
-    ~Hold() { held_.store(0, std::memory_order_release); }
-    Hold(const Hold&) = delete;
+    ~RowLock() { held_.store(0, std::memory_order_release); }
+    RowLock(const RowLock&) = delete;
 
 private:
     std::atomic<uint8_t>& held_;
 };
 
-// For each row of a part up to `most` of the rows that list it. Where there are more, lots decide, which belong to a
-// pair and a round: who comes first makes no difference.
-class Listing {
+// Reverse neighbours: for each row of a part up to `max_candidates` rows that have it on their lists. Of more, a
+// sample: those of the lowest priorities, which are hashes of a pair and a round, so that the order of insertion is
+// irrelevant.
+class ReverseLists {
 public:
-    Listing(int64_t n, int most) : most_(most), ids_(n * most), state_(n) {}
-    void clear(uint32_t round, int64_t first);  // now for the rows from `first` on
+    ReverseLists(int64_t n, int max_candidates)
+        : max_candidates_(max_candidates), ids_(n * max_candidates), state_(n) {}
+    void clear(uint32_t round, int64_t first);  // for the part that begins with row `first`
     void add(int64_t row, int32_t id);
     void prefetch(int64_t row) const;
-    const int32_t* of(int64_t row) const { return ids_.data() + (row - first_) * most_; }
-    int number(int64_t row) const { return state_[row - first_].n; }
+    const int32_t* of(int64_t row) const { return ids_.data() + (row - first_) * max_candidates_; }
+    int size(int64_t row) const { return state_[row - first_].n; }
 
 private:
     struct State {
-        std::atomic<uint32_t> limit;  // a higher lot is surely not taken
-        std::atomic<uint8_t> held;
+        std::atomic<uint32_t> limit;  // a higher priority is surely not sampled
+        std::atomic<uint8_t> locked;
         uint8_t n;
     };
-    const int most_;
+    const int max_candidates_;
     uint32_t round_ = 0;
     int64_t first_ = 0;
-    std::vector<int32_t> ids_;  // once there are `most` of them, a heap
+    std::vector<int32_t> ids_;  // a heap by priority once a row has max_candidates
     std::vector<State> state_;
 };
 
-// A row that may belong on another one's list.
-struct Candidate {
+// A row that may enter another row's list.
+struct Update {
     float distance;
     int32_t id;
 };
 
-// Lists that rows of a graph write to from several threads. A list is the best of all that it has met, by distance and
-// then position: again, who comes first makes no difference. Bit j of fresh(i) says that no round has looked at entry j.
-class SharedLists {
+// Neighbour lists that several threads update. A list keeps the best of all updates by (distance, position), so their
+// order is irrelevant. Bit j of new_entries(i): entry j is a new neighbour, which has not been in a local join yet.
+class ConcurrentLists {
 public:
-    SharedLists(int64_t n, Lists lists);
+    ConcurrentLists(int64_t n, Lists lists);
     float limit(int64_t row) const { return state_[row].limit.load(std::memory_order_relaxed); }
-    // n different candidates for the list of a row.
-    void add(int64_t row, const Candidate* candidates, int n);
+    // n updates of a row's list, of different rows.
+    void add(int64_t row, const Update* updates, int n);
     void prefetch(int64_t row) const;
-    uint64_t& fresh(int64_t row) { return state_[row].fresh; }
+    uint64_t& new_entries(int64_t row) { return state_[row].new_entries; }
 
 private:
-    struct State {  // together, since it is read together
+    struct State {  // on one cache line: all of it is read for an update
         std::atomic<float> limit;
-        std::atomic<uint8_t> held;
-        uint64_t fresh;
+        std::atomic<uint8_t> locked;
+        uint64_t new_entries;
     };
     const Lists lists_;
     std::vector<State> state_;
@@ -80,42 +82,42 @@ private:
 
 class Graph {
 public:
-    static constexpr int MOST_LISTED = 64;  // entries of a list: the bits of a mask
+    static constexpr int MAX_LISTED = 64;  // entries of a list: the bits of a mask
 
-    // Starts from lists with at most MOST_LISTED entries of rows that were met, all of them fresh.
-    Graph(const Cells& cells, Lists lists, int most);
+    // Starts from lists of at most MAX_LISTED entries, all of them new neighbours.
+    Graph(const Cells& cells, Lists lists, int max_candidates);
     Graph(const Graph&) = delete;
 
-    // One round: of the rows that a row lists, and of those that list it, up to `most` fresh and as many other ones
-    // each meet. Every fresh one meets all others: near rows have near neighbours. Returns the number of pairs.
+    // One round: a local join around each row, of up to `max_candidates` new and as many old neighbours, and of as many
+    // new and old reverse neighbours. New ones are compared with all others. Returns the number of pairs.
     int64_t improve(int n_threads, const Poll& poll);
 
-    int64_t n_fresh();  // entries that no round has looked at
+    int64_t n_new();  // entries that have not been in a local join
 
 private:
     const Cells& cells_;
     const Lists lists_;
-    const int most_;
+    const int max_candidates_;
     const int64_t n_;
-    const int part_bits_;  // a part is 2^part_bits_ rows: they meet before who lists the next ones is looked up
+    const int part_bits_;  // a part is 2^part_bits_ rows; reverse neighbours are gathered for one part at a time
     uint32_t round_ = 0;
-    SharedLists shared_;
-    Listing listing_fresh_, listing_known_;  // of one part
-    std::vector<int32_t> ids_;      // the lists as they were when the round began
-    std::vector<uint64_t> chosen_;  // which of their entries are met as fresh ones,
-    std::vector<uint64_t> others_;  // and which as known ones
-    std::vector<uint16_t> parts_;   // bit p: some of these entries are rows of part p
-    std::vector<uint8_t> meets_;    // whether a row holds a meeting: it has a fresh partner
+    ConcurrentLists updated_;
+    ReverseLists reverse_new_, reverse_old_;  // of one part
+    std::vector<int32_t> ids_;           // the lists as they were when the round began
+    std::vector<uint64_t> sampled_new_;  // masks of the entries that take part in the join as new neighbours
+    std::vector<uint64_t> sampled_old_;  // and as old ones
+    std::vector<uint16_t> parts_;        // bit p: some entries are rows of part p
+    std::vector<uint8_t> has_join_;      // rows with a new neighbour or a new reverse neighbour
     std::vector<float> tails_;
 
-    void draw(int64_t row);
+    void sample(int64_t row);
     int64_t begin(int64_t part) const { return std::min(n_, part << part_bits_); }
-    void list(int64_t row, int64_t part, uint64_t entries, Listing& listing) const;
-    void find_listing(int64_t part, int n_threads, const Poll& poll);
+    void add_reverse(int64_t row, int64_t part, uint64_t entries, ReverseLists& reverse) const;
+    void gather_reverse(int64_t part, int n_threads, const Poll& poll);
     template <Norm N>
-    int64_t meet(int64_t part, int n_threads, const Poll& poll);
+    int64_t join_part(int64_t part, int n_threads, const Poll& poll);
     template <Norm N>
-    friend class Meeting;
+    friend class LocalJoin;
 };
 
 }  // namespace nestmap

@@ -103,7 +103,7 @@ private:
     size_t n_pairs_ = 0;
 
     // Rows of `cell` that the triangle inequality does not keep away from cell e of `other`, by the
-    // first panel that they need; returns the number of (row, panel) meetings.
+    // first panel that they need; returns the number of (row, panel) pairs.
     int64_t near(const Cells& own, const Best& best, int64_t cell, const Cells& other, int64_t e, Active& out) {
         const float size = own.with_margin(other.centre_size(e));
         const float slack = (float)(other.cell_slack(e) * (1 + 0x1p-20));
@@ -348,7 +348,7 @@ JoinCounts join_near(const Cells& cells, const Rows& rows, int64_t n_visit, Pair
 }
 
 // All pairs of cells that are left. Limits are about final, so order is free: a few cells together
-// meet one cell after the other, whose rows are then read from memory once for all of them.
+// are joined with one cell after the other, whose rows are then read from memory once for all of them.
 template <Norm N>
 JoinCounts join_rest(const Cells& cells, const Rows& rows, PairSet& done, Best& best,
                      const std::vector<float>& reach, int n_threads, const Poll& poll) {
@@ -364,7 +364,7 @@ JoinCounts join_rest(const Cells& cells, const Rows& rows, PairSet& done, Best& 
             nearest_cells(cells, cell, cells, 0, distance[cell - first]);
         }
         for (int64_t k = 0; k < n && !stop; ++k) {
-            const int64_t e = (first + k) % n;  // tasks start apart and rarely meet the same cell
+            const int64_t e = (first + k) % n;  // tasks start apart and are rarely at the same cell
             for (int64_t cell = first; cell < last; ++cell)
                 if (!own[cell - first].ruled_out(e, distance[cell - first][e], std::max(reach[cell], reach[e])) &&
                     done.insert(cell, e))

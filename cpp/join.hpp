@@ -59,7 +59,7 @@ private:
     std::vector<std::atomic<uint64_t>> words_;
 };
 
-// Join the cells with themselves. Each cell meets its `n_visit` nearest cells (all: n_visit >=
+// Join the cells with themselves. Each cell is joined with its `n_visit` nearest cells (all: n_visit >=
 // n_cells), each pair of cells once over all calls with the same `done`. With all cells met, `best`
 // is the brute-force result, ties to the lower id.
 JoinCounts self_join(const Cells& cells, const Rows& rows, int64_t n_visit, PairSet& done, Best& best,

@@ -1,4 +1,4 @@
-// The most promising rows of each row, and the distance that says which they are.
+// Neighbour lists, and the estimated distances that they are sorted by.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,7 @@
 
 namespace nestmap {
 
-// Of each row the k most promising ones so far (positions in cell order; -1: none), ascending by the estimated
-// distance.
+// For each row the k nearest ones so far (positions in cell order; -1: none), ascending by the estimated distance.
 struct Lists {
     int k;
     int32_t* ids;   // n x k
@@ -25,7 +24,7 @@ inline V tail_estimate(V a, V b) {
     return N == Norm::L2 ? d * d + a * b : (d > 0 ? d : -d);
 }
 
-// By so much does an estimate exceed the lower bound, at least, if the tails do not exceed these.
+// Least excess of an estimate over the lower bound, for tails of at most a and b.
 template <Norm N>
 inline float above_bound(float a, float b) {
     return N == Norm::L2 ? a * b * (1 - 0x1p-20f) : 0;
@@ -46,11 +45,11 @@ struct List {
     List(const Lists& l, int64_t i) : k(l.k), ids(l.ids + i * l.k), estimates(l.estimates + i * l.k) {}
     float limit() const { return estimates[k - 1]; }
     bool has(int32_t id) const { return contains(ids, k, id); }
-    // By distance, then position. Returns the place that it got; k if it is there already, or not near enough.
+    // Insert by (distance, position). Returns the index of the entry; k if it is there already, or not near enough.
     int add(float away, int32_t id) const { return away > limit() || has(id) ? k : insert(away, id); }
 
 private:
-    // Those that come after the new one move back, a vector of them at a time.
+    // Entries after the new one move back, one vector at a time.
     int insert(float away, int32_t id) const {
         const auto comes_after = [&](int j) { return away < estimates[j] || (away == estimates[j] && id < ids[j]); };
         const vfloat own = splat(away);
@@ -71,7 +70,7 @@ private:
             store(ids + first, moves ? (moved_before ? id_before : own_id) : old_id);
             if (!more) return end - n_moving;
         }
-        for (; end > 0 && comes_after(end - 1); --end) {  // the first ones, if k is no multiple
+        for (; end > 0 && comes_after(end - 1); --end) {  // the first k % LANES entries
             if (end == k) continue;
             estimates[end] = estimates[end - 1];
             ids[end] = ids[end - 1];

@@ -37,7 +37,7 @@ private:
 };
 
 // The `kept` least of n distances, nearest first. Cells that are near each other have near numbers, so those around
-// `own` are looked at first: few of the others are below the limit that they set.
+// Those of `own` come first: few of the others are below the limit that they set.
 class Least {
     const float* distance_ = nullptr;
     float limit_ = 0;

@@ -28,11 +28,11 @@ public:
     virtual ~Rows() = default;
     int64_t n() const { return n_; }
     // Squared euclidean (L2) or manhattan (L1) distance of row i to row j of `other`; any value above
-    // `limit` as soon as it is known to be above. CSR rows meet CSR rows of the same types; dense rows
-    // of different types meet in double.
+    // `limit` as soon as it is known to be above. CSR rows are compared with CSR rows of the same types; dense rows
+    // of different types in double.
     virtual double distance(int64_t i, const Rows& other, int64_t j, double limit, Norm norm) const = 0;
-    // For a row that meets many: `read` leaves in `out` (cols() doubles) what distance_from, which has the same bits
-    // as `distance` to row j of these, takes as x, so that row i is converted once.
+    // For a row that is compared with many: `read` leaves in `out` (cols() doubles) what distance_from, which has the
+    // same bits as `distance` to row j of these, takes as x, so that row i is converted once.
     virtual void read(int64_t, double*) const {}
     virtual double distance_from(const double*, int64_t i, int64_t j, double limit, Norm norm) const {
         return distance(i, *this, j, limit, norm);

@@ -5,6 +5,7 @@ of threads.
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,30 @@ from nestmap import HNNE, RecallWarning
 from nestmap.core.input.memory import Budget
 from nestmap.core.native import kernels
 from nestmap.core.native import probe as twin
-from nestmap.core.points.point_set import make_points
+from nestmap.core.points.point_set import PointSet, make_points
 from nestmap.core.points.reduce import fit_reducer, reduce_rows
-from nestmap.method.neighbors import approximate, first_neighbors
-from nestmap.method.neighbors import choice as choice_module
-from nestmap.method.neighbors.approximate import Candidates, approximate_neighbors
+from nestmap.method.neighbors import effort, first_neighbors, prepared
+from nestmap.method.neighbors.approximate import approximate_neighbors
 from nestmap.method.neighbors.cells import Partition, fine_partition, telling_columns
 from nestmap.method.neighbors.choice import Search, columns_for, decide, predicted_pairs
-from nestmap.method.neighbors.join import join_points, make_cells
+from nestmap.method.neighbors.effort import TABLE, Allowance, decide_effort
+from nestmap.method.neighbors.index import make_cells
+from nestmap.method.neighbors.join import Joined, join_points
 from nestmap.method.neighbors.metric import known_metric
+from nestmap.method.neighbors.prepared import GraphJob, NeighborLists
 from nestmap.model.plan import plan_fit
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
+
+def change(monkeypatch: pytest.MonkeyPatch, **numbers: float) -> None:
+    """Other numbers in the table of the searches."""
+    for name, value in numbers.items():
+        monkeypatch.setitem(vars(effort.TABLE), name, value)
+
+
+def search(points: PointSet, n_threads: int, target: float, **options: Any) -> Joined:
+    return approximate_neighbors(GraphJob(points, target, n_threads=n_threads, **options))
 
 
 def mixture(n: int, d: int, seed: int = 0, groups: int = 30) -> np.ndarray:
@@ -62,7 +75,7 @@ def test_kernels_agree_with_twins(build: str, k: int, metric: str, d: int) -> No
         near = np.empty((n_cells, m), dtype=np.int32)
         core().near_cells(cells, near, 2, None)
         np.testing.assert_array_equal(near, twin.near_cells(rows, m))
-        lists = Candidates.empty(n, k)
+        lists = NeighborLists.empty(n, k)
         ids, estimates = lists.ids.astype(np.int64), lists.estimates.astype(np.float64)
         for first, last in ((0, 2), (2, 5)):
             core().probe(cells, near, first, last, lists.ids, lists.estimates, 2, None)
@@ -78,7 +91,7 @@ def test_kernels_agree_with_twins(build: str, k: int, metric: str, d: int) -> No
             by_twin.improve()
             np.testing.assert_allclose(lists.estimates, by_twin.estimates, rtol=1e-4)
             assert np.mean(lists.ids == by_twin.ids) > 0.999
-            assert abs(graph.n_fresh() - by_twin.fresh.sum()) <= 0.002 * ids.size
+            assert abs(graph.n_new() - by_twin.new.sum()) <= 0.002 * ids.size
         found, who = np.empty((n, 3)), np.empty((n, 3), dtype=np.int64)
         core().rank_lists(
             cells,
@@ -125,7 +138,7 @@ def test_entries_at_equal_distances_are_those_of_the_lowest_numbers(build: str) 
     starts = np.array([0, 30, 60])
     rows = twin.CellRows(np.column_stack([z, nothing[:, 0]]).astype(np.float64), starts, "L2")
     near = np.array([[0, 1], [1, 0]], dtype=np.int32)
-    lists = Candidates.empty(60, 16)
+    lists = NeighborLists.empty(60, 16)
     with using(build):
         cells = core().Cells(
             z, nothing, (z**2).sum(axis=1), np.arange(60), starts, 16, 0.0, "L2", True, 2
@@ -145,7 +158,7 @@ def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
     points = make_points(mixture(n, 20), "euclidean")
     short = reduce_rows(points, fit_reducer(points), 1)
 
-    def lists_after(times: int, rounds: int) -> Candidates:
+    def lists_after(times: int, rounds: int) -> NeighborLists:
         """Copy c of row i has number i * times + c; all know k random rows of their own copy."""
         z, tails, sizes = (np.repeat(a, times, axis=0) for a in (short.z, short.tails, short.sizes))
         starts = np.arange(0, n * times + 1, times)
@@ -159,10 +172,10 @@ def test_rows_in_many_parts_meet_as_in_one(build: str) -> None:
             np.take_along_axis(away, by_distance, 1),
         )
         ids = (known[:, None] * times + np.arange(times)[:, None]).reshape(-1, k).astype(np.int32)
-        found = Candidates(ids, np.repeat(away, times, axis=0))
+        found = NeighborLists(ids, np.repeat(away, times, axis=0))
         graph = core().Graph(
             cells, found.ids, found.estimates, 64
-        )  # no lots: more than list any row
+        )  # no sampling: more than list any row
         for _ in range(rounds):
             graph.improve(2, None)
         return found
@@ -192,15 +205,14 @@ def test_a_sample_meets_cells_in_turn_as_all_at_once(monkeypatch: pytest.MonkeyP
     same.
     """
     points = make_points(mixture(6000, 30, seed=2), "euclidean")
-    once = approximate_neighbors(points, 2, 0.95)
+    once = search(points, 2, 0.95)
     turns: list[int] = []
-    made = approximate.make_cells
+    made = prepared.make_cells
     monkeypatch.setattr(
-        approximate, "make_cells", lambda *a, **k: turns.append(len(a[1].z)) or made(*a, **k)
+        prepared, "make_cells", lambda *a, **k: turns.append(len(a[1].z)) or made(*a, **k)
     )
-    monkeypatch.setattr(approximate, "PACKED", 700)
-    monkeypatch.setattr(approximate, "_FEW_PACKED", 700)
-    again = approximate_neighbors(points, 2, 0.95)
+    monkeypatch.setattr(prepared, "ROWS_WITH_PANELS", 700)
+    again = search(points, 2, 0.95)
     assert (
         len(turns) > 8 and sum(turns[2:]) == turns[0]
     )  # all rows, the sample, then the cells in turn
@@ -226,7 +238,7 @@ def test_short_rows_are_put_in_order_in_place() -> None:
 def test_recall_is_what_the_report_says(metric: str) -> None:
     points = make_points(mixture(30_000, 24), metric)
     exact = join_points(points, 2).in_metric(points)
-    found = approximate_neighbors(points, 2, 0.8).in_metric(points)
+    found = search(points, 2, 0.8).in_metric(points)
     recall = np.mean(found.distances <= exact.distances)
     report = found.report
     assert report.recall >= 0.8
@@ -253,24 +265,21 @@ def test_rows_that_few_directions_say_little_about_get_more_columns() -> None:
     points = make_points(grouped(12_000, 800, 80, 12), "cosine")
     exact = join_points(points, 2).in_metric(points)
     found = {
-        (target, most): approximate_neighbors(
-            points, 2, target, columns=64, most_columns=most
-        ).in_metric(points)
-        for target, most in ((0.3, 192), (0.8, 192), (0.8, 0))
+        (target, most): search(points, 2, target, allowance=Allowance(columns=most)).in_metric(
+            points
+        )
+        for target, most in ((0.3, 192), (0.8, 192), (0.8, 64))
     }
     columns = {case: each.report.n_reduced_columns for case, each in found.items()}
-    assert columns == {(0.3, 192): 64, (0.8, 192): 192, (0.8, 0): 64}, (
-        "not for a low target, nor where none are left"
-    )
+    assert columns == {(0.3, 192): 192, (0.8, 192): 192, (0.8, 64): 64}, "unless memory forbids it"
     recalls = {case: np.mean(each.distances <= exact.distances) for case, each in found.items()}
-    assert recalls[0.8, 192] > recalls[0.8, 0] + 0.02 > 0.8, "they tell more of what is near"
+    assert recalls[0.8, 192] > recalls[0.8, 64] + 0.02 > 0.8, "they tell more of what is near"
 
 
 def test_of_wide_rows_without_bounds_fewer_are_sampled() -> None:
     X = np.random.default_rng(0).standard_normal((5_000, 800)).astype(np.float32)
     wide, narrow = (
-        approximate_neighbors(make_points(x, "euclidean"), 2, 0.75).report
-        for x in (X, X[:, :300].copy())
+        search(make_points(x, "euclidean"), 2, 0.75).report for x in (X, X[:, :300].copy())
     )
     assert wide.n_sampled == 250 and narrow.n_sampled == 500, "half of them steer"
 
@@ -299,7 +308,7 @@ def test_ranked_distances_have_the_bits_of_pairs(build: str, metric: str, kind: 
     X[:4] = 0  # rows without direction
     with using(build):
         points = make_points(X, metric)
-        found = approximate_neighbors(points, 2, 0.8)
+        found = search(points, 2, 0.8)
         direct = kernels.pair_distances(points, np.arange(points.n), found.ids)
     assert not found.report.exact
     np.testing.assert_array_equal(found.squared, direct)
@@ -307,7 +316,7 @@ def test_ranked_distances_have_the_bits_of_pairs(build: str, metric: str, kind: 
 
 def test_distances_belong_to_the_neighbours() -> None:
     points = make_points(mixture(25_000, 10), "euclidean")
-    found = approximate_neighbors(points, 2, 0.5).in_metric(points)
+    found = search(points, 2, 0.5).in_metric(points)
     rows = np.arange(0, points.n, 97)
     direct = points.pair_distances(rows, points, found.ids[rows], "L2")
     np.testing.assert_allclose(found.distances[rows], points.to_metric(direct), rtol=1e-12)
@@ -316,7 +325,7 @@ def test_distances_belong_to_the_neighbours() -> None:
 
 def test_same_bits_for_any_number_of_threads() -> None:
     points = make_points(mixture(25_000, 40), "euclidean")
-    one, many = (approximate_neighbors(points, n, 0.9) for n in (1, 3))
+    one, many = (search(points, n, 0.9) for n in (1, 3))
     np.testing.assert_array_equal(one.ids, many.ids)
     np.testing.assert_array_equal(one.squared, many.squared)
     assert (
@@ -326,7 +335,7 @@ def test_same_bits_for_any_number_of_threads() -> None:
 
 def test_a_higher_target_finds_more() -> None:
     points = make_points(mixture(40_000, 30, groups=5), "euclidean")
-    low, high = (approximate_neighbors(points, 2, target).report for target in (0.3, 0.95))
+    low, high = (search(points, 2, target).report for target in (0.3, 0.95))
     assert high.recall >= 0.93 > low.recall, "the rows that judge are others than those that steer"
     assert high.n_rounds > low.n_rounds
 
@@ -334,7 +343,7 @@ def test_a_higher_target_finds_more() -> None:
 def test_duplicates_are_neighbours_of_each_other() -> None:
     X = mixture(24_000, 6)
     X[5_000:15_000] = X[7]
-    found = approximate_neighbors(make_points(X, "euclidean"), 2, 0.7)
+    found = search(make_points(X, "euclidean"), 2, 0.7)
     same = np.flatnonzero((X[7] == X).all(axis=1))
     assert (found.squared[same] == 0).all()
     assert found.ids[same[0]] == same[1] and (found.ids[same[1:]] == same[0]).all()
@@ -362,10 +371,10 @@ def test_auto_is_exact_for_few_rows_and_where_bounds_rule_out_much(
 ) -> None:
     easy, hard = mixture(26_000, 3), np.random.default_rng(0).standard_normal((26_000, 60))
     assert method_of(easy) == method_of(hard) == "exact"
-    monkeypatch.setattr(choice_module, "SURE", 21_000)
+    change(monkeypatch, exact_pairs=21_000**2 // 2)
     cost = predicted_pairs(hard, "euclidean")
     assert predicted_pairs(easy, "euclidean") < 0.2 * cost
-    monkeypatch.setattr(choice_module, "MOST_PAIRS", cost / 2)
+    change(monkeypatch, exact_pairs=int(cost / 2))
     assert method_of(easy) == "exact" and method_of(hard) == "approximate"
     assert decide(hard, "euclidean", Search()).exact_pairs == cost
     assert (
@@ -380,7 +389,7 @@ def test_auto_knows_the_price_of_pairs_that_bounds_leave_over() -> None:
     rng = np.random.default_rng(0)
     embeddings = rng.standard_normal((700, 768)).astype(np.float32)
     chosen = decide(embeddings, "cosine", Search(), n=100_000)
-    assert chosen.method == "approximate" and chosen.exact_pairs > choice_module.MOST_PAIRS
+    assert chosen.method == "approximate" and chosen.exact_pairs > TABLE.exact_pairs
     few_directions = rng.standard_normal((700, 20)) @ rng.standard_normal((20, 768))
     assert decide(few_directions, "cosine", Search(), n=100_000).method == "exact"
 
@@ -388,17 +397,20 @@ def test_auto_knows_the_price_of_pairs_that_bounds_leave_over() -> None:
 def test_columns_follow_from_what_directions_hold() -> None:
     hard, n = grouped(2_500, 400, 80, 12), 500_000
     easy = (hard[:, :20] @ np.random.default_rng(1).standard_normal((20, 400))).astype(np.float32)
-    assert columns_for(hard, "cosine", n, 0.9) == 256 and columns_for(easy, "cosine", n, 0.9) == 128
+    assert columns_for(hard, "cosine", n, 0.9) == 256 and columns_for(easy, "cosine", n, 0.9) == 112
     assert (
-        columns_for(hard, "cosine", n, 0.999) == columns_for(hard, "cosine", 50_000, 0.999) == 384
+        columns_for(hard, "cosine", n, 0.999) == columns_for(hard, "cosine", 50_000, 0.999) == 256
     )
     assert (
-        columns_for(easy, "cosine", n, 0.999) == 128
+        columns_for(easy, "cosine", n, 0.999) == 112
         and columns_for(hard, "cosine", 50_000, 0.9) == 256
     )
-    assert [columns_for(hard, "cosine", m * 10**6, 0.999) for m in (3, 5, 9)] == [256, 128, 64], (
-        "memory"
-    )
+    assert [columns_for(hard, "cosine", m * 10**6, 0.999) for m in (3, 5, 9, 17)] == [
+        256,
+        192,
+        112,
+        64,
+    ], "memory"
     narrow = [
         columns_for(X, "cosine", 3_000_000, 0.9)
         for X in (hard[:, :100].copy(), hard[:, :64].copy(), easy)
@@ -418,7 +430,7 @@ def test_columns_follow_from_what_directions_hold() -> None:
         )
         for name, X in (("hard", hard), ("easy", easy))
     }
-    assert plans["hard"].columns == 256 and plans["easy"].columns == 128
+    assert plans["hard"].columns == 256 and plans["easy"].columns == 112
     more = plans["hard"].stages["first neighbours"] - plans["easy"].stages["first neighbours"]
     assert more >= n * 4.5 * 128
 
@@ -450,46 +462,49 @@ def test_a_target_is_about_what_is_found(target: float) -> None:
     )
 
 
-def test_lists_are_cut_where_short_ones_will_do() -> None:
-    """Visits find about five of six neighbours: for 0.9 rounds on short lists are enough, for 0.97
-    they are not.
-    """
-    X = np.random.default_rng(0).standard_normal((30_000, 8)).astype(np.float32)
+def test_lists_grow_until_a_target_is_reached() -> None:
+    """Of rows without structure, lists of the first length find too few neighbours."""
+    X = np.random.default_rng(0).standard_normal((24_000, 40)).astype(np.float32)
     points = make_points(X, "euclidean")
-    some, most = (approximate_neighbors(points, 2, target).report for target in (0.9, 0.97))
-    assert some.n_listed == 8 < most.n_listed and min(some.n_rounds, most.n_rounds) >= 1
-    assert some.recall > 0.88 and most.recall > 0.95
+    some, most = (search(points, 2, target).report for target in (0.6, 0.95))
+    assert some.n_listed < most.n_listed and min(some.n_rounds, most.n_rounds) >= 1
+    assert some.recall > 0.58 and most.recall > 0.93
 
 
 def test_lists_are_as_long_as_a_target_asks_for() -> None:
-    missed = {8: 0.5, 16: 0.2, 32: 0.05}
-    assert [
-        approximate._length_for(0.4, target, missed) for target in (0.6, 0.8, 0.9, 0.96, 0.999)
-    ] == [
-        8,
-        16,
-        32,
-        32,
-        48,
+    longer = [effort.longer_list(16, 0.8, target) for target in (0.81, 0.9, 0.95, 0.999, 1)]
+    assert longer == [32, 32, 48, 64, 64], "the most, if nothing is expected to do"
+    assert [effort.longer_list(40, recall, 0.9) for recall in (0.89, 0.8)] == [48, 64]
+    listed = [
+        [decide_effort(10**5, target, is_flat=flat).listed for target in (0.5, 0.8, 0.9, 0.995)]
+        for flat in (False, True)
     ]
-    assert (
-        approximate._longer(8, 0.8, 0.9, missed) == 16
-        and approximate._longer(8, 0.8, 0.95, missed) == 32
-    )
-    assert approximate._longer(12, 0.8, 0.999, missed) == 64, (
-        "the most, if nothing is expected to do"
-    )
-    lengths = [
-        [approximate.first_length(target, hard) for target in (0.5, 0.8, 0.9, 0.995)]
-        for hard in (False, True)
-    ]
-    assert lengths == [[8, 8, 16, 16], [8, 16, 24, 48]]
+    assert listed == [[8, 8, 16, 16], [16, 16, 24, 24]]
+    assert [decide_effort(10**5, 0.9, k=k).listed for k in (2, 15, 30, 55)] == [24, 32, 48, 64]
+
+
+def test_effort_follows_from_rows_target_spectrum_and_memory() -> None:
+    usual, low = (decide_effort(10**6, target) for target in (0.9, 0.8))
+    assert (usual.columns, usual.probes) == (112, 6) and (low.columns, low.probes) == (64, 3)
+    millions = [decide_effort(m * 10**6, 0.9) for m in (2, 4, 8, 16)]
+    assert [each.longest for each in millions] == [64, 32, 16, 8]
+    assert [each.columns for each in millions] == [112, 64, 64, 64]
+    little = decide_effort(10**6, 0.9, is_flat=True, allowance=Allowance(columns=48, listed=16))
+    assert (little.columns, little.listed, little.longest) == (48, 16, 16)
+    graph = decide_effort(10**6, 0.9, k=30, allowance=Allowance(listed=16))
+    assert graph.listed == 48, "k neighbours need a list of k, whatever memory allows"
+
+
+def test_the_table_of_the_search_is_printed_in_the_docs() -> None:
+    pages = Path(__file__).parent.parent.joinpath("docs").rglob("*.md")
+    told = [text for text in (page.read_text() for page in pages) if "| `exact_pairs` |" in text]
+    assert len(told) == 1 and effort.as_markdown() in told[0], "print(effort.as_markdown())"
 
 
 def test_a_target_that_the_sample_cannot_tell_takes_rounds_until_they_bring_nothing() -> None:
     """With few sampled rows, all of which are found after some rounds."""
     points = make_points(mixture(20_000, 40, groups=5), "euclidean")
-    few, many = (approximate_neighbors(points, 2, target, n_sampled=40) for target in (0.9, 0.99))
+    few, many = (search(points, 2, target, sampled=40) for target in (0.9, 0.99))
     exact = join_points(points, 2)
     few_found, many_found = (np.mean(found.ids == exact.ids) for found in (few, many))
     assert many.report.n_rounds > few.report.n_rounds and many_found > max(few_found, 0.997)
@@ -498,10 +513,10 @@ def test_a_target_that_the_sample_cannot_tell_takes_rounds_until_they_bring_noth
 def test_longer_lists_are_not_tried_where_all_pairs_are_cheaper() -> None:
     X = np.random.default_rng(0).standard_normal((24_000, 40)).astype(np.float32)
     points = make_points(X, "euclidean")
-    found = approximate_neighbors(points, 2, 0.99, exact_pairs=lambda: 1e6)
+    found = search(points, 2, 0.99, exact_pairs=lambda: 1e6)
     assert found.report.exact and "longer than all pairs" in found.report.note
     np.testing.assert_array_equal(found.ids, join_points(points, 2).ids)
-    longer = approximate_neighbors(points, 2, 0.9).report
+    longer = search(points, 2, 0.9).report
     assert longer.n_listed > 16 and longer.recall > 0.85
 
 
@@ -516,7 +531,7 @@ def test_first_neighbors_takes_the_method_and_checks_it() -> None:
 
 
 def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.method.neighbors.approximate.LENGTHS", (16,))
+    change(monkeypatch, longest_list=16)
     X = np.random.default_rng(0).standard_normal((30_000, 50)).astype(np.float32)
     with pytest.warns(RecallWarning, match="was not reached"):
         first_neighbors(X, method="approximate", target_recall=0.99)

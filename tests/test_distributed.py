@@ -42,7 +42,7 @@ from nestmap.distributed import best, borders, division, fit, pages, results, se
 from nestmap.distributed.borders import Borders
 from nestmap.distributed.division import Division
 from nestmap.distributed.store import RowFile
-from nestmap.method.neighbors.join import build_index
+from nestmap.method.neighbors.index import build_index
 from tools.flat import make_hnne
 
 da = pytest.importorskip("dask.array")

@@ -14,6 +14,7 @@ from scipy import sparse
 from nestmap import FINCH, HNNE, Descent, ProgressEvent
 from nestmap.core.input import memory
 from nestmap.method.neighbors import choice
+from nestmap.method.neighbors.effort import TABLE
 
 
 class Stop(Exception):
@@ -135,8 +136,8 @@ class TestPlanDecides:
     def test_the_method_is_predicted_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[int] = []
         predict = choice.predicted_pairs
-        monkeypatch.setattr(choice, "SURE", 100)
-        monkeypatch.setattr(choice, "_FEW", 100)
+        monkeypatch.setattr(choice, "all_pairs_rows", lambda: 100)
+        monkeypatch.setitem(vars(TABLE), "sure_rows", 100)
         monkeypatch.setattr(
             choice, "predicted_pairs", lambda *a, **k: calls.append(1) or predict(*a, **k)
         )
@@ -155,7 +156,7 @@ class TestPlanDecides:
         for available in (4_000_000_000, 40_000_000_000):
             monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
             columns.add(HNNE(neighbors="approximate").plan(X).columns)
-        assert columns == {128}
+        assert columns == {112}
         assert (
             HNNE(layout="descent", neighbors="approximate", max_memory="420MB").plan(X).columns
             < 128

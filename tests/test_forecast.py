@@ -16,7 +16,8 @@ from conftest import core, digits
 from nestmap import FINCH, HNNE, Communities, ProgressEvent
 from nestmap.core.forecast import Forecast, kind_of
 from nestmap.core.progress import Progress
-from nestmap.method.layout.islands import lay
+from nestmap.method.layout.islands import lay, schedule
+from nestmap.method.layout.islands.schedule import SCHEDULE
 from nestmap.method.neighbors import neighbor_graph
 from nestmap.method.neighbors.metric import EUCLIDEAN, known_metric
 from nestmap.model import costs as _costs
@@ -116,8 +117,8 @@ def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> No
     for module in (_costs, fitted):
         monkeypatch.setattr(module, "MOST_ROWS", 100)
         monkeypatch.setattr(module, "MOST_NODES", 100)
-    for module in (_costs, lay):
-        monkeypatch.setattr(module, "FIRST_NODES", 30)
+    monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
+    for module in (_costs, lay, schedule):
         monkeypatch.setattr(module, "FEW_ROWS", 100)
     paper = {"hierarchy": "first_neighbors"}
     for options in (

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from sklearn.neighbors import NearestNeighbors
 import nestmap
 from nestmap import HNNE, Communities, RecallWarning
 from nestmap.core.points.duplicates import hash_points
-from nestmap.method.neighbors import NeighborGraph, approximate, neighbor_graph
+from nestmap.method.neighbors import NeighborGraph, neighbor_graph, sampled
+from nestmap.method.neighbors.effort import TABLE
 from nestmap.method.neighbors.graph import _with_copies
 from nestmap.method.neighbors.item_graph import find_row_graph, with_nearest
 from nestmap.method.neighbors.metric import known_metric
@@ -92,16 +94,16 @@ def test_a_higher_target_finds_more() -> None:
 def test_true_neighbours_of_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """By bounds, where these tell most rows to be too far away, and by all distances."""
     truths, X = [], mixture(6_000, 60)
-    recall_of = approximate._Search.recall
+    recall_of = sampled.SampledRows.measured
 
-    def keep_truth(search: approximate._Search) -> tuple[float, int]:
-        distances = search.points.to_metric(search.truth)
-        truths.append((search.partition.order[search.sample], distances))
-        return recall_of(search)
+    def keep_truth(found: sampled.SampledRows, *args: Any, **how: Any) -> sampled.MeasuredRecall:
+        distances = found.rows.points.to_metric(found.distances)
+        truths.append((found.rows.partition.order[found.positions], distances))
+        return recall_of(found, *args, **how)
 
-    monkeypatch.setattr(approximate._Search, "recall", keep_truth)
+    monkeypatch.setattr(sampled.SampledRows, "measured", keep_truth)
     for share in (1, -1):
-        monkeypatch.setattr(approximate, "_MANY", share)
+        monkeypatch.setattr(sampled, "_WITHIN_SHARE", share)
         neighbor_graph(X, 10)
     (rows, by_bounds), (same_rows, by_all) = truths
     np.testing.assert_array_equal(rows, same_rows)
@@ -175,7 +177,7 @@ def test_forms_of_other_programs() -> None:
 
 
 def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestmap.method.neighbors.approximate.LENGTHS", (24,))
+    monkeypatch.setitem(vars(TABLE), "longest_list", 40)
     X = np.random.default_rng(0).standard_normal((6_000, 120)).astype(np.float32)
     with pytest.warns(RecallWarning, match="was not reached"):
         neighbor_graph(X, 15, target_recall=0.999)

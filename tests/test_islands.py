@@ -19,7 +19,7 @@ from nestmap.core.native import forces, kernels
 from nestmap.core.native.forces import NodeState, StepSizes
 from nestmap.core.progress import Progress
 from nestmap.method.layout import DescentLayout, IslandsLayout, audit_layout
-from nestmap.method.layout.islands import lay
+from nestmap.method.layout.islands import lay, schedule
 from nestmap.method.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.method.layout.islands.graph import (
     Attraction,
@@ -28,9 +28,11 @@ from nestmap.method.layout.islands.graph import (
     smooth,
     weigh_neighbors,
 )
+from nestmap.method.layout.islands.ground import first_level
 from nestmap.method.layout.islands.items import Items, node_ranks
-from nestmap.method.layout.islands.lay import first_level, improve, spread_out
-from nestmap.method.layout.islands.optimise import MOMENTUM, Homes, Phase, optimise
+from nestmap.method.layout.islands.optimise import MOMENTUM, Homes, optimise
+from nestmap.method.layout.islands.schedule import SCHEDULE, Phase
+from nestmap.method.layout.islands.steps import improve, optimise_leaping, spread_out
 from nestmap.method.neighbors import item_graph, neighbor_graph
 from nestmap.method.preliminary import make_preliminary
 from nestmap.metrics import trustworthiness
@@ -480,9 +482,9 @@ class TestLevels:
     def test_first_level_is_the_lowest_small_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         tree = build_hierarchy(digits())  # 401, 88, 21, 7
         assert first_level(tree) == 0
-        monkeypatch.setattr(lay, "FIRST_NODES", 100)
+        monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 100)
         assert first_level(tree) == 1
-        monkeypatch.setattr(lay, "FIRST_NODES", 3)
+        monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 3)
         assert first_level(tree) == 3
 
     def test_ranks_keep_what_is_near_in_the_tree_together(self) -> None:
@@ -518,8 +520,9 @@ class TestLevels:
         np.testing.assert_array_equal(found[120], begin[120])  # nothing attracts it
 
     def test_goes_down_through_several_levels(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lay, "FIRST_NODES", 30)
-        monkeypatch.setattr(lay, "FEW_ROWS", 1000)
+        monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
+        for module in (lay, schedule):
+            monkeypatch.setattr(module, "FEW_ROWS", 1000)
         for detail, last in (
             ("rows", "islands: 1797 rows"),
             ("leaves", "islands: 401 nodes of level 0"),
@@ -537,7 +540,7 @@ class TestLevels:
     def test_levels_of_very_many_nodes_lie_as_they_are_arranged(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lay, "FIRST_NODES", 30)
+        monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
         monkeypatch.setattr(fitted, "MOST_NODES", 100)
         monkeypatch.setattr(fitted, "MOST_ROWS", 100)
         stages: list[str] = []
@@ -553,17 +556,17 @@ class TestLevels:
 
     def test_rows_draw_together_before_they_spread(self) -> None:
         for n in (100, item_graph.FEW_ROWS, 25_000, 70_000, 10**6):
-            phases = lay.row_phases(n, 3.0)
+            phases = schedule.row_phases(n, 3.0)
             pulls = [phase.exaggeration for phase in phases]
-            assert pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * lay.LOOSER
+            assert pulls == sorted(pulls, reverse=True) and pulls[-1] >= 3 * SCHEDULE.looser
             few = n <= item_graph.FEW_ROWS
             assert sum(phase.n_steps for phase in phases) == (
-                lay.FEW_ROW_STEPS if few else lay.ROW_STEPS
+                SCHEDULE.few_row_steps if few else SCHEDULE.row_steps
             )
-        pulls = [phase.exaggeration for phase in lay.FIRST_PHASES]
-        assert pulls[0] > pulls[-1] > lay._SETTLE.exaggeration == 1.0 and pulls == sorted(
-            pulls, reverse=True
-        )
+        pulls = [phase.exaggeration for phase in schedule.first_phases()]
+        assert pulls[0] > pulls[
+            -1
+        ] > schedule.settling_phase().exaggeration == 1.0 and pulls == sorted(pulls, reverse=True)
 
     def test_links_between_clusters_are_weaker_at_first(self) -> None:
         chain = Attraction(
@@ -576,13 +579,13 @@ class TestLevels:
 
     def test_many_rows_leap_in_the_same_number_of_steps(self) -> None:
         for n in (25_000, 70_000, 10**6):
-            phases = lay.row_phases(n, 3.0, leap=True)
+            phases = schedule.row_phases(n, 3.0, leap=True)
             pulls = [phase.exaggeration for phase in phases]
             assert pulls == sorted(pulls, reverse=True) and pulls[-1] == pytest.approx(
-                3 * lay.LOOSER
+                3 * SCHEDULE.looser
             )
             steps, plain = (
-                sum(p.n_steps for p in some) for some in (phases, lay.row_phases(n, 3.0))
+                sum(p.n_steps for p in some) for some in (phases, schedule.row_phases(n, 3.0))
             )
             assert steps == plain
 
@@ -594,15 +597,16 @@ class TestLevels:
         begin[:10, 0] += 40
         phases = (Phase(4, 1.5), Phase(4))
         options = (np.ones(400), attraction, phases, 1, None)
-        stayed, leapt = (go(begin, *options)[:10, 0] for go in (optimise, lay._leap_and_optimise))
+        stayed, leapt = (go(begin, *options)[:10, 0] for go in (optimise, optimise_leaping))
         assert (stayed > 20).any() and (leapt < 20).all()
 
     @pytest.mark.parametrize("build", builds())
     def test_leaps_are_the_same_for_any_number_of_threads(
         self, build: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lay, "FEW_ROWS", 1000)
-        monkeypatch.setattr(lay, "FIRST_NODES", 300)
+        for module in (lay, schedule):
+            monkeypatch.setattr(module, "FEW_ROWS", 1000)
+        monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 300)
         X = np.concatenate([digits()] * 3) + RNG.normal(size=(3 * 1797, 64))
         with using(build):
             maps = [HNNE(n_jobs=n, layout=Islands(detail="rows")).fit_transform(X) for n in (1, 3)]
@@ -610,9 +614,14 @@ class TestLevels:
         assert trustworthiness(X, maps[0], n_sample=500) > 0.97
 
     def test_the_last_steps_leave_room_where_there_are_many_rows(self) -> None:
-        last = [lay.row_phases(n, 1.0)[-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]
-        assert last == pytest.approx([1, 1, (1 + lay.LOOSER) / 2, lay.LOOSER, lay.LOOSER])
-        assert [lay.node_phases(k, 2.0)[0].exaggeration for k in (0, 1)] == [2 * lay.LOOSER, 2]
+        last = [schedule.row_phases(n, 1.0)[-1].exaggeration for n in (3, 2000, 4000, 8000, 20_000)]
+        assert last == pytest.approx(
+            [1, 1, (1 + SCHEDULE.looser) / 2, SCHEDULE.looser, SCHEDULE.looser]
+        )
+        assert [schedule.node_phases(k, 2.0)[0].exaggeration for k in (0, 1)] == [
+            2 * SCHEDULE.looser,
+            2,
+        ]
 
     def test_progress_and_a_stop_between_steps(self) -> None:
         def stop(event: ProgressEvent) -> None:

@@ -270,10 +270,10 @@ def arguments(kernel: str) -> dict[str, Any]:
         }
         return {"cells": cells, "rows": native, **full, **asked, **search}
     if kernel == "Graph":
-        return {"cells": cells, **full, "most": 2}
+        return {"cells": cells, **full, "max_candidates": 2}
     if kernel == "Graph.improve":
         return {"self": core().Graph(cells, *full.values(), 2), **search}
-    if kernel == "Graph.n_fresh":
+    if kernel == "Graph.n_new":
         return {"self": core().Graph(cells, *full.values(), 2)}
     best["ids"] = np.full(N, -1)
     if kernel == "self_join":
@@ -325,7 +325,7 @@ KERNELS = (
     "probe",
     "Graph",
     "Graph.improve",
-    "Graph.n_fresh",
+    "Graph.n_new",
     "rank_lists",
     "self_join",
     "query",
@@ -510,8 +510,8 @@ BAD = [
     ("probe", "near", put((1, 1), 4), IndexError, "near: 4"),
     ("probe", "near", put((1, 1), -1), IndexError, "near: -1"),
     ("Graph", "ids", put((5, 1), 60), IndexError, "ids: 60"),
-    ("Graph", "most", 0, ValueError, "most=0"),
-    ("Graph", "most", 65, ValueError, "most=65"),
+    ("Graph", "max_candidates", 0, ValueError, "max_candidates=0"),
+    ("Graph", "max_candidates", 65, ValueError, "max_candidates=65"),
     ("rank_lists", "ids", put((5, 1), 60), IndexError, "ids: 60"),
     (
         "rank_lists",

@@ -23,10 +23,10 @@ from nestmap import HNNE, Descent
 from nestmap.core.native import forces
 from nestmap.method.arrangement import OldPlaces
 from nestmap.method.hierarchy import build_hierarchy
-from nestmap.method.layout.islands.alike import ALLOWANCE, cut, share_kept
+from nestmap.method.layout.islands.alike import ALLOWANCE, part_ends, share_kept
 from nestmap.method.layout.islands.graph import Attraction, weigh_neighbors
 from nestmap.method.layout.islands.leaps import Neighbors, better_places
-from nestmap.method.layout.islands.optimise import Phase
+from nestmap.method.layout.islands.schedule import Phase, count_steps, cut
 from nestmap.method.layout.similarity import align, fit_scale, spread
 from nestmap.metrics import trustworthiness
 from nestmap.model.growth.like import keep_numbers, renumber
@@ -351,7 +351,7 @@ class TestLeaps:
     @given(st.lists(st.integers(1, 200), min_size=1, max_size=3))
     def test_parts_are_the_same_steps(self, lengths: list[int]) -> None:
         phases = tuple(Phase(n, float(i)) for i, n in enumerate(lengths))
-        parts = cut(phases)
+        parts = cut(phases, part_ends(count_steps(phases)))
         told = [p.exaggeration for part in parts for p in part for _ in range(p.n_steps)]
         assert (
             told == [p.exaggeration for p in phases for _ in range(p.n_steps)] and len(parts) == 4

@@ -20,7 +20,8 @@ from nestmap import first_neighbors
 from nestmap.core.native import twins
 from nestmap.core.points.duplicates import hash_points
 from nestmap.core.points.point_set import make_points
-from nestmap.method.neighbors.join import Index, build_index, join_points
+from nestmap.method.neighbors.index import Index, build_index
+from nestmap.method.neighbors.join import join_points
 
 RNG = np.random.default_rng(1)
 SCIPY = {"manhattan": "cityblock"}

@@ -8,7 +8,8 @@ import pytest
 from nestmap.core.native import twins
 from nestmap.core.points.duplicates import hash_points
 from nestmap.core.points.point_set import make_points
-from nestmap.method.neighbors.choice import MOST_PAIRS, Search, decide, predicted_pairs
+from nestmap.method.neighbors.choice import Search, decide, predicted_pairs
+from nestmap.method.neighbors.effort import TABLE
 from nestmap.method.neighbors.join import Joined, join_points
 from nestmap.method.neighbors.products import keep_nearest
 from nestmap.method.neighbors.spaces import ProductSpace
@@ -105,6 +106,10 @@ def test_the_least_of_all_that_is_told_is_kept() -> None:
 def test_auto_is_exact_where_products_are_cheap() -> None:
     """Some ten thousand embeddings: all pairs in seconds. A million: not."""
     X = far_apart(2000, 768)
-    assert predicted_pairs(X, "cosine", 30_000) < MOST_PAIRS < predicted_pairs(X, "cosine", 100_000)
+    assert (
+        predicted_pairs(X, "cosine", 30_000)
+        < TABLE.exact_pairs
+        < predicted_pairs(X, "cosine", 100_000)
+    )
     assert decide(X, "cosine", Search(), 30_000).method == "exact"
     assert decide(X, "cosine", Search(), 1_000_000).method == "approximate"

@@ -13,7 +13,7 @@ from nestmap.method.neighbors.graph import neighbor_graph
 from nestmap.method.neighbors.item_graph import ItemGraph, find_row_graph
 from nestmap.method.neighbors.join import join_points
 from nestmap.method.neighbors.metric import known_metric
-from nestmap.method.neighbors.shared import FEW, Shared, share_rows, shares_rows
+from nestmap.method.neighbors.shared import ALL_DISTANCES_ROWS, Shared, share_rows, shares_rows
 
 pytestmark = pytest.mark.skipif(not builds(), reason="there is no compiled module")
 COPIES = 400
@@ -86,14 +86,13 @@ def test_sparse_rows_share_theirs() -> None:
 
 
 def test_who_shares() -> None:
-    assert shares_rows(FEW + 1, 784, known_metric("euclidean"), 256) and shares_rows(
-        FEW + 1, 20, known_metric("l2"), 32
-    )
-    assert not shares_rows(FEW, 784, known_metric("euclidean"), 256)
-    assert not shares_rows(
-        FEW + 1, 784, known_metric("euclidean"), 128
-    )  # memory is short: one after the other
-    assert not shares_rows(FEW + 1, 784, known_metric("manhattan"), 256)
+    euclidean = known_metric("euclidean")
+    few = ALL_DISTANCES_ROWS
+    assert shares_rows(few + 1, 784, euclidean, 256)
+    assert shares_rows(few + 1, 20, known_metric("l2"), 32)
+    assert not shares_rows(few, 784, euclidean, 256)
+    assert not shares_rows(few + 1, 784, euclidean, 128)  # memory is short: one after the other
+    assert not shares_rows(few + 1, 784, known_metric("manhattan"), 256)
     X = np.repeat(some_rows()[:100], 60, axis=0)
     assert (
         share_rows(X, known_metric("euclidean"), hash_points(X, 1), 1) is None

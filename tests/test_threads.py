@@ -15,6 +15,7 @@ from nestmap import HNNE, first_neighbors
 from nestmap.core import native as _native
 from nestmap.core.points.point_set import make_points
 from nestmap.method.neighbors.approximate import approximate_neighbors
+from nestmap.method.neighbors.prepared import GraphJob
 from nestmap.metrics import trustworthiness
 
 
@@ -37,7 +38,7 @@ def test_searches(metric: str, backend: str) -> None:
     with using(backend):
         exact = [first_neighbors(rows(), metric, method="exact", n_jobs=n).ids for n in (1, 2, 8)]
         points = make_points(rows(), metric)
-        lists = [approximate_neighbors(points, n, 0.9).ids for n in (1, 8)]
+        lists = [approximate_neighbors(GraphJob(points, 0.9, n_threads=n)).ids for n in (1, 8)]
     for found in exact[1:]:
         np.testing.assert_array_equal(found, exact[0])
     np.testing.assert_array_equal(*lists)

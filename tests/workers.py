@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 
 from nestmap import HNNE
 from nestmap.distributed import fit, level_search, search
-from nestmap.method.layout.islands import lay
-from nestmap.method.neighbors import choice
+from nestmap.method.layout.islands.schedule import SCHEDULE
+from nestmap.method.neighbors.effort import TABLE
 from nestmap.model import fitted
 
 dask = pytest.importorskip("dask")
@@ -93,7 +93,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small data take the way of large data: rows and leaves are too many for a neighbour graph."""
     monkeypatch.setattr(fitted, "MOST_ROWS", 100)
     monkeypatch.setattr(fitted, "MOST_NODES", 100)
-    monkeypatch.setattr(lay, "FIRST_NODES", 30)
+    monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
 
 
 def same(model: HNNE, alone: HNNE) -> None:
@@ -124,7 +124,7 @@ def approximate(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     """
     if core() is None:
         pytest.skip("without kernels all searches are exact")
-    monkeypatch.setattr(choice, "_FEW", 0)
+    monkeypatch.setitem(vars(TABLE), "sure_rows", 0)
     monkeypatch.setattr(fit, "PART_BYTES", 5_000_000)
     monkeypatch.setattr(level_search, "BLOCK_BYTES", 100_000)
     X = np.random.default_rng(7).normal(size=(15_000, 6)).astype(np.float32)

@@ -17,9 +17,8 @@ from ..core.input.validate import row_dtype
 from ..core.points.point_set import PointSet, make_points
 from ..core.points.reduce import Reducer, fit_reducer, reduce_rows, with_signs
 from ..core.threads import single_threaded_blas
-from ..method.neighbors.approximate import graph_bytes
 from ..method.neighbors.cells import k_means, nearest_centre
-from ..method.neighbors.choice import most_columns
+from ..method.neighbors.effort import exact_columns, list_bytes
 from .store import Store
 
 COLUMNS = 24  # leading reduced columns that cells and boxes look at
@@ -248,13 +247,13 @@ def boxes(z: Array, cells: Array, n_cells: int) -> tuple[Array, Array]:
 
 def per_row(n: int, width: int, dtype: Any, method: str) -> int:
     """Memory per row of a part while neighbours are searched: row, short rows, panels, lists."""
-    columns = min(most_columns(n), -(-width // 16) * 16)
+    columns = min(exact_columns(n), -(-width // 16) * 16)
     row_bytes = width * row_dtype(dtype).itemsize
     short = 4.5 * columns + 4
     panels = 4 * (min(columns, 96) + 2) * 1.2
     if method == "exact":
         return int(row_bytes + 2 * short + panels + 24 + 64)
-    return int(row_bytes + max(2 * short, short + panels + graph_bytes(LISTED)) + 64)
+    return int(row_bytes + max(2 * short, short + panels + list_bytes(LISTED)) + 64)
 
 
 def number_of_parts(n: int, per_row: int, room: int, method: str) -> int:

@@ -21,7 +21,9 @@ from ..core.points.duplicates import Copies, hash_points
 from ..core.points.point_set import PointSet
 from ..method.neighbors.approximate import approximate_neighbors
 from ..method.neighbors.choice import Search
-from ..method.neighbors.join import Joined, build_index, join_points
+from ..method.neighbors.index import build_index
+from ..method.neighbors.join import Joined, join_points
+from ..method.neighbors.prepared import GraphJob
 from ..method.neighbors.report import NeighborReport
 from .division import Division, boxes, load_division
 from .pages import keeps_pages
@@ -161,17 +163,14 @@ def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbo
         joined = join_points(points, 1, division.reducer, None, part.hashes, search.columns)
         asks = _asks(division, points, joined, p)
     else:
-        joined = approximate_neighbors(
+        job = GraphJob(
             points,
-            1,
             search.target_recall,
-            division.reducer,
-            None,
-            part.hashes,
-            search.columns,
-            search.n_listed,
-            n_sampled=_N_SAMPLED,
+            allowance=search.allowance,
+            reducer=division.reducer,
+            sampled=_N_SAMPLED,
         )
+        joined = approximate_neighbors(job, part.hashes)
         truth = _true_distances(store, division, joined, part.places)
     ids = np.where(joined.ids >= 0, part.places[joined.ids], -1)
     return PartNeighbors(Answers(part.places, joined.squared, ids), joined.report, asks, truth)

@@ -19,7 +19,7 @@ from ..core.points.duplicates import first_equal, hash_points
 from ..errors import FarRowsWarning
 from .hierarchy import Hierarchy
 from .neighbors.blocked import BlockedIndex
-from .neighbors.join import Index
+from .neighbors.index import Index
 
 RULES = ("centroid", "neighbor")
 _FAR_SHARE = 0.5  # of the rows of a call that are far before a warning: single rows may be far

@@ -9,7 +9,8 @@ from typing import Any
 from ..core.arrays import Array
 from ..core.input.scratch import scratch_array
 from ..core.progress import Progress
-from .neighbors.choice import SURE, Search
+from .neighbors.choice import Search
+from .neighbors.effort import all_pairs_rows
 
 
 def _silent() -> Progress:
@@ -37,5 +38,5 @@ class Run:
 
     def table(self, shape: tuple[int, int], dtype: Any) -> Array:
         """An array for the centroids of a level, in memory or on disk."""
-        in_memory = not self.centroids_on_disk or shape[0] <= SURE // 4
+        in_memory = not self.centroids_on_disk or shape[0] <= all_pairs_rows() // 4
         return scratch_array(shape, dtype, in_memory=in_memory, folder=self.folder)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..core.native import core
-from ..method.layout.islands.lay import FIRST_NODES, ROW_STEPS
-from ..method.neighbors.approximate import longest_list
+from ..method.layout.islands.schedule import SCHEDULE
 from ..method.neighbors.choice import pair_share
+from ..method.neighbors.effort import TABLE, longest_list
 from ..method.neighbors.item_graph import FEW_ROWS, MOST_NODES, MOST_ROWS
 from ..method.neighbors.metric import Metric
 
@@ -32,7 +32,6 @@ _FLOPS = 2.5e10
 _SINGLE_FLOPS = 6e10
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
-GRAPH_COLUMNS = 112  # reduced columns per item in the search of a neighbour graph, about
 
 
 @dataclass(frozen=True)
@@ -142,10 +141,11 @@ def _island_costs(job: Job) -> dict[str, float]:
     if job.detail == "rows" and job.n <= FEW_ROWS:
         return {**costs, "rows": 0.1 + 1.3e-4 * job.n}
     # leaves that are too many, or that rows follow, are passed over: the level above is optimised
-    nodes = leaves if FIRST_NODES < leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
-    costs["nodes"] = 0.05 + 9e-5 * min(float(FIRST_NODES), leaves) + 4e-5 * nodes + 1e-6 * job.n
+    first = float(SCHEDULE.first_nodes)
+    nodes = leaves if first < leaves <= MOST_NODES and job.detail == "leaves" else leaves / 6
+    costs["nodes"] = 0.05 + 9e-5 * min(first, leaves) + 4e-5 * nodes + 1e-6 * job.n
     if job.detail == "rows":
-        costs["rows"] = 0.1 + 2.2e-7 * ROW_STEPS * job.n
+        costs["rows"] = 0.1 + 2.2e-7 * SCHEDULE.row_steps * job.n
     return costs
 
 
@@ -157,7 +157,7 @@ def n_items(graph: str, n: int, leaves: float) -> float:
 def _graph_cost(job: Job, graph: str) -> float:
     """Of a neighbour graph, on one core."""
     n = n_items(graph, job.n, _LEAVES)
-    columns = min(GRAPH_COLUMNS, job.n_features)
+    columns = min(TABLE.usual_columns, job.n_features)
     rounds = 1 + 1.7 * job.share * sqrt(job.share) if job.n > FEW else 1.0
     each = 1.7e-5 if graph == "rows" else 1.2e-5
     return 0.02 + 2.0 * n * job.n_features * columns / _FLOPS + each * n * rounds

@@ -30,6 +30,7 @@ from ..method.hierarchy.resume import Steps, identity
 from ..method.hierarchy.tree import Hierarchy
 from ..method.layout import (
     DescentLayout,
+    IslandsInput,
     Layout,
     MosaicLayout,
     descend,
@@ -41,7 +42,8 @@ from ..method.layout.descent import Anchored, Placement
 from ..method.layout.islands.leaves import SHORT
 from ..method.layout.similarity import align, fit_scale
 from ..method.neighbors.blocked import BlockedIndex
-from ..method.neighbors.choice import most_columns
+from ..method.neighbors.effort import exact_columns
+from ..method.neighbors.index import Index, build_index
 from ..method.neighbors.item_graph import (
     MOST_NODES,
     MOST_ROWS,
@@ -51,7 +53,6 @@ from ..method.neighbors.item_graph import (
     find_row_graph,
     with_nearest,
 )
-from ..method.neighbors.join import Index, build_index
 from ..method.neighbors.metric import EUCLIDEAN, Metric
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import Assigned, FittedTree, RowTable
@@ -162,7 +163,7 @@ def index_rows(X: Any, metric: Metric, hashes: Array, n_threads: int) -> Index |
         # new rows bring their distances
         return BlockedIndex(None if metric.takes_distances else X, metric, hashes)
     points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
-    return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
+    return build_index(points, n_threads, fit_reducer(points, most=exact_columns(points.n)))
 
 
 def _has_row_graph(X: Any, metric: Metric) -> bool:
@@ -272,19 +273,12 @@ def fit_map(
         options |= dict(row_keys=tree.table.in_order(), radius=settings.radius)
         options |= dict(detail=settings.detail, tightness=settings.tightness)
         graph = _graph_of_forces(X, tree, settings, run, graph)
+        given = IslandsInput(tree.hierarchy, arrangement, preliminary, graph, **options)
         if places is not None and settings.scale is not None:
-            layout = lay_alike(
-                tree.hierarchy,
-                arrangement,
-                preliminary,
-                graph,
-                places,
-                scale=settings.scale,
-                **options,
-            )
+            layout = lay_alike(given, places, settings.scale)
         else:
-            options |= dict(start=settings.start, places=places, place=work and work.place)
-            layout = lay_islands(tree.hierarchy, arrangement, preliminary, graph, **options)
+            place = work.place if work else None
+            layout = lay_islands(given, start=settings.start, places=places, place=place)
     elif settings.layout == "mosaic":
         layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
     else:

@@ -16,19 +16,19 @@ from ..core.points.reduce import ALL_COLUMNS, MOST_COLUMNS, MOVED, sample_size
 from ..core.progress import Progress, in_seconds
 from ..errors import MemoryBudgetError
 from ..method.arrangement import MOST_LOCAL, n_columns
-from ..method.neighbors.approximate import (
-    FIRST_LENGTH,
-    LENGTHS,
-    LISTED,
-    PACKED,
-    graph_bytes,
+from ..method.neighbors.choice import Search, columns_for, decide
+from ..method.neighbors.effort import (
+    TABLE,
+    cell_size,
+    exact_columns,
+    list_bytes,
+    list_lengths,
     longest_list,
 )
-from ..method.neighbors.cells import fine_size
-from ..method.neighbors.choice import Search, columns_for, decide, most_columns
 from ..method.neighbors.metric import EUCLIDEAN, Metric
+from ..method.neighbors.prepared import ROWS_WITH_PANELS
 from ..method.run import Run
-from .costs import GRAPH_COLUMNS, Graphs, Job, expected_share, faster_ways, n_items, predict_costs
+from .costs import Graphs, Job, expected_share, faster_ways, n_items, predict_costs
 
 # level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
 _LEAVES = 0.25
@@ -216,7 +216,7 @@ def plan_fit(
         )
         for disk in ((False,) if sparse.issparse(X) else (False, True))
         for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
-        for n_listed in LENGTHS
+        for n_listed in list_lengths()
         if n_listed <= longest
     ]
     allowed = plans
@@ -290,16 +290,16 @@ def make_run(
 def _method(X: Any, metric: Metric, options: Search, given: bool, n: int) -> tuple[str, float, int]:
     """The way's name, the exact one's pairs if it had to be asked for, and columns to keep."""
     if given:
-        return "given", nan, most_columns(n)
+        return "given", nan, exact_columns(n)
     if metric.changes_rows:  # euclidean after a change of the rows
         return _method(metric.rows(X), EUCLIDEAN, options, given, n)
     if not metric.has_kernels:
-        return "brute force", nan, most_columns(n)
+        return "brute force", nan, exact_columns(n)
     chosen = decide(X, metric.name, options, n)
     columns = (
         columns_for(X, metric.name, n, options.target_recall)
         if chosen.method == "approximate"
-        else most_columns(n)
+        else exact_columns(n)
     )
     return chosen.method, chosen.exact_pairs, columns
 
@@ -332,18 +332,17 @@ def _estimate(
     if method == "exact":
         search = n * (panels + 24)
     else:
-        search = (
-            n * max(8 * min(FIRST_LENGTH, n_listed), graph_bytes(n_listed))
-            + min(n, PACKED) * panels
-        )
-    n_cells = 0 if method == "exact" else n / fine_size(n)
+        search = n * list_bytes(n_listed) + min(n, ROWS_WITH_PANELS) * panels
+    n_cells = 0 if method == "exact" else n / cell_size(n)
     sample = sample_size(n, n_features)
     leaves = _LEAVES * n
     p = n_columns(n, n_features) if local and d <= MOST_LOCAL else d
     stages = {
         "short rows": n * (kept + short + 0.5 * columns + 4 * MOVED + 16),
         "directions": n * kept + 16 * sample * n_features + 24 * n_features * min(columns, sample),
-        "first neighbours": n * (kept + short + 24) + search + 4 * n_cells * min(n_cells, LISTED),
+        "first neighbours": n * (kept + short + 24)
+        + search
+        + 4 * n_cells * min(n_cells, TABLE.near_cells),
         "centroids": n * (kept + 48) + (0 if on_disk else table),
         "layout": n * (kept + 16 + 8 * d * 4)
         + leaves * 4 * p * (d + 3)
@@ -387,10 +386,12 @@ def _graph_stages(
     found: dict[str, float] = {}
     if graphs.tree or graphs.forces:
         items = max(n_items(graph, n, _LEAVES) for graph in (graphs.tree, graphs.forces))
-        short = 5 * min(GRAPH_COLUMNS, -(-n_features // 16) * 16) + 4 * MOVED + 44
+        short = 5 * min(TABLE.usual_columns, -(-n_features // 16) * 16) + 4 * MOVED + 44
         panels = 4 * 66 * 1.2
-        each = short + graph_bytes(LENGTHS[0]) + 2 * _PER_ITEM  # lists, and neighbours in float64
-        found["graph"] = centroids + items * each + min(items, PACKED) * panels
+        each = (
+            short + list_bytes(TABLE.longest_list) + 2 * _PER_ITEM
+        )  # lists, and neighbours in float64
+        found["graph"] = centroids + items * each + min(items, ROWS_WITH_PANELS) * panels
     if communities:
         items = n_items(graphs.tree or "rows", n, _LEAVES)
         found["communities"] = (

@@ -74,62 +74,60 @@ def probe(
 
 
 class Graph:
-    """Lists that are improved in rounds: who is near my neighbours may be near me."""
+    """NN-descent: neighbours and reverse neighbours of a row are compared with each other."""
 
-    def __init__(self, rows: CellRows, ids: Array, estimates: Array, most: int) -> None:
+    def __init__(self, rows: CellRows, ids: Array, estimates: Array, max_candidates: int) -> None:
         self.rows = rows
         self.ids = ids.copy()
         self.estimates = estimates.copy()
-        self.most = most
-        # entries that no round has looked at
-        self.fresh = ids >= 0
+        self.max_candidates = max_candidates
+        # entries that have not been in a local join
+        self.new = ids >= 0
         self.round = 0
 
     def improve(self) -> None:
-        """One round: rows that a row lists, and that list it, meet; each fresh one all others."""
+        """One round: a local join around each row, in which each new one meets all others."""
         listed = self.ids >= 0
-        chosen = self._first(self.fresh)
-        others = self._first(~self.fresh)
-        others &= listed
-        self.fresh &= ~chosen
-        fresh = self._partners(chosen, np.ones(len(listed), dtype=bool))
-        meets = np.array([len(rows) > 0 for rows in fresh])
-        known = self._partners(others, meets)
-        met: list[set[int]] = [set() for _ in listed]
-        for some, rest in zip(fresh, known, strict=True):
+        sampled_new = self._first(self.new)
+        sampled_old = self._first(~self.new & listed)
+        self.new &= ~sampled_new
+        new = self._candidates(sampled_new, np.ones(len(listed), dtype=bool))
+        has_join = np.array([len(rows) > 0 for rows in new])
+        old = self._candidates(sampled_old, has_join)
+        compared: list[set[int]] = [set() for _ in listed]
+        for some, rest in zip(new, old, strict=True):
             everybody = {*some, *rest}
             for a in some:
                 for b in everybody - {a}:
-                    met[a].add(b)
-                    met[b].add(a)
+                    compared[a].add(b)
+                    compared[b].add(a)
         before = self.ids.copy()
-        was_fresh = self.fresh.copy()
-        for i, others_met in enumerate(met):
-            _improve(
-                self.rows, i, np.array(sorted(others_met), dtype=int), self.ids, self.estimates
-            )
-            still = {int(id): bool(flag) for id, flag in zip(before[i], was_fresh[i], strict=True)}
-            self.fresh[i] = [still.get(int(id), True) and id >= 0 for id in self.ids[i]]
+        was_new = self.new.copy()
+        for i, others in enumerate(compared):
+            _improve(self.rows, i, np.array(sorted(others), dtype=int), self.ids, self.estimates)
+            still = {int(id): bool(flag) for id, flag in zip(before[i], was_new[i], strict=True)}
+            self.new[i] = [still.get(int(id), True) and id >= 0 for id in self.ids[i]]
         self.round += 1
 
     def _first(self, entries: Array) -> Array:
-        """The first `most` of the entries of each row."""
-        return np.asarray(entries & (np.cumsum(entries, axis=1) <= self.most))
+        """The first `max_candidates` of the entries of each row."""
+        return np.asarray(entries & (np.cumsum(entries, axis=1) <= self.max_candidates))
 
-    def _partners(self, entries: Array, wanted: Array) -> list[set[int]]:
-        """The rows that a row has in these entries, and up to `most` that have it, by lot."""
+    def _candidates(self, entries: Array, wanted: Array) -> list[set[int]]:
+        """The neighbours in these entries, and a sample of the reverse ones."""
         out: list[set[int]] = [set(self.ids[i][entries[i]].tolist()) for i in range(len(entries))]
-        listing: list[list[int]] = [[] for _ in out]
-        for i, partners in enumerate(out):
-            for j in partners:
-                listing[j].append(i)
-        for i, rows in enumerate(listing):
-            out[i] = {*out[i], *sorted(rows, key=lambda j: (lot(i, j, self.round), j))[: self.most]}
+        reverse: list[list[int]] = [[] for _ in out]
+        for i, neighbors in enumerate(out):
+            for j in neighbors:
+                reverse[j].append(i)
+        for i, rows in enumerate(reverse):
+            by_priority = sorted(rows, key=lambda j: (priority(i, j, self.round), j))
+            out[i] = {*out[i], *by_priority[: self.max_candidates]}
         return [rows if want else set() for rows, want in zip(out, wanted, strict=True)]
 
 
-def lot(a: int, b: int, round: int) -> int:
-    """A number between 0 and 2^32 for a pair of rows and a round, the same either way round."""
+def priority(a: int, b: int, round: int) -> int:
+    """Of a pair in the sampling of a round: from 0 to 2^32, symmetric in a and b."""
     mask = 2**64 - 1
     x = ((min(a, b) << 32 | max(a, b)) + 0x9E3779B97F4A7C15 * (round + 1)) & mask
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & mask

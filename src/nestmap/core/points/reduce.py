@@ -23,17 +23,11 @@ from ..threads import map_blocks
 from .point_set import PointSet
 
 _VARIANCE_KEPT = 0.97  # share of the variance of the sample that the kept directions hold
-MOST_COLUMNS = 256  # reduced columns of a row, at most, for exact bounds
-WIDE_COLUMNS = 384  # for high recall on data with a flat PCA spectrum
-FEW_COLUMNS = 64  # where rows are counted in millions
+MOST_COLUMNS = 256  # reduced columns of a row, at most, for exact bounds: 1.2 kB with tails
 ALL_COLUMNS = 128  # data with at most so many keep all of them: bounds are distances
-# a PCA spectrum is flat if so many directions hold less than this share of the variance, as of many
-# embeddings: then more columns are kept
-_LEADING_DIRECTIONS = 24
-_FLAT_SHARE = 0.6
 # columns that are reordered at a time: one cache line of float32, or more while they are few values
 MOVED = 16
-_VALUES_PER_MOVE = 8_000_000
+_VALUES_PER_MOVE = 8_000_000  # 32 MB
 _SAMPLE_VALUES = 4_000_000  # numbers in the sample of rows that directions are fitted on, at most
 _SAMPLE_ROWS = 2000  # rows of that sample, for few columns
 _MIN_SAMPLE_ROWS = 64  # rows of that sample, for many columns
@@ -94,12 +88,12 @@ class ShortRows:
         map_blocks(copy, blocks(len(z), columns, values=800_000), n_threads)
         return ShortRows(z, np.ascontiguousarray(self.tails[:, : columns // 8]), self.sizes)
 
-    def leading_hold_little(self) -> bool:
-        """Whether the PCA spectrum is flat, so that a search needs many columns (L2)."""
-        if self.z.shape[1] <= _LEADING_DIRECTIONS:
+    def is_flat(self, leading: int, share: float) -> bool:
+        """Whether the leading columns hold less than a share of the squares (L2)."""
+        if self.z.shape[1] <= leading:
             return False
-        rest = float(np.square(self.tails[:, _LEADING_DIRECTIONS // 8 - 1], dtype=np.float64).sum())
-        return rest > (1 - _FLAT_SHARE) * float(self.sizes.sum(dtype=np.float64))
+        rest = float(np.square(self.tails[:, leading // 8 - 1], dtype=np.float64).sum())
+        return rest > (1 - share) * float(self.sizes.sum(dtype=np.float64))
 
 
 def _take(values: Array, order: Array, n_threads: int, out: Array | None = None) -> Array:
@@ -146,22 +140,13 @@ def _random_rows(points: PointSet, rng: np.random.Generator) -> Array:
     )
 
 
-def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) -> Reducer:
-    """The usual number of directions, or `most` if the PCA spectrum of a sample is flat.
-
-    The sample is of rows (None: a random one).
-    """
-    reducer = fit_reducer(points, rows, usual)
-    if most <= usual or reducer.norm == "L1":
-        return reducer
+def share_held(points: PointSet, rows: Array | None, reducer: Reducer, leading: int) -> float:
+    """Share of the variance of sampled rows (None: random ones) along the leading directions."""
     x = points.block(_random_rows(points, np.random.default_rng(0)) if rows is None else rows)
     x = x if points.is_sparse else x - reducer.mean
-    held = float(row_squares(_dense(x @ reducer.directions[:, :_LEADING_DIRECTIONS])).sum())
-    return (
-        reducer
-        if held >= _FLAT_SHARE * float(row_squares(x).sum())
-        else fit_reducer(points, rows, most)
-    )
+    held = float(row_squares(_dense(x @ reducer.directions[:, :leading])).sum())
+    total = float(row_squares(x).sum())
+    return held / total if total > 0 else 1.0
 
 
 def _principal_directions(sample: Array, rng: np.random.Generator, most: int) -> Array:

@@ -26,6 +26,7 @@ from ...core.threads import map_blocks, resolve_n_jobs
 from ..neighbors import (
     FirstNeighbors,
     Found,
+    KnownItems,
     NeighborReport,
     check_metric,
     given_neighbors,
@@ -34,7 +35,7 @@ from ..neighbors import (
 )
 from ..neighbors.blocked import BlockedIndex, measure_links
 from ..neighbors.choice import Search
-from ..neighbors.join import Index
+from ..neighbors.index import Index
 from ..neighbors.metric import Metric
 from ..neighbors.shared import Start
 from ..run import Run
@@ -239,11 +240,8 @@ class _Joiner:
             self.metric,
             run.n_threads,
             run.search(items.k),
-            items.reducer,
+            KnownItems(known.hashes, items.keys, items.reducer, known.start),
             run.progress.share,
-            known.hashes,
-            items.keys,
-            known.start,
         )
         # new rows are compared with the nodes of level 0 only: other indices are not kept
         return found if items.k == 1 else replace(found, index=None)

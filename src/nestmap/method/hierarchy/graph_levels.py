@@ -15,7 +15,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.native import kernels
 from ...core.points.point_set import make_points
-from ..neighbors import search
+from ..neighbors import KnownItems, search
 from ..neighbors.item_graph import ItemGraph
 from ..neighbors.metric import Metric
 from ..run import Run
@@ -208,7 +208,8 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     distances = _distances_between(first.centroids, metric, run)
     while (n := int(joined.max()) + 1) > 1:
         level = _merge(first, joined, metric, run)
-        found = search(level.centroids, metric, run.n_threads, run.nodes, keys=level.keys)
+        known = KnownItems(keys=level.keys)
+        found = search(level.centroids, metric, run.n_threads, run.nodes, known)
         near = found.neighbors.ids
         pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
         ends = np.array([_facing(distances, joined, a, b) for a, b in pairs.tolist()])

@@ -19,6 +19,7 @@ from ...core.input.validate import LARGEST, largest_value
 from ...core.points.reduce import Reducer
 from ...core.work.directory import WorkDir, pack, unpack
 from ..neighbors import FirstNeighbors, NeighborReport
+from ..neighbors.graph import NearestLists
 from ..neighbors.item_graph import GraphItems, ItemGraph
 from ..neighbors.metric import Metric, known_metric
 from ..run import Run
@@ -117,7 +118,7 @@ class Steps:
             distances = np.array(arrays["distances"])
             _require(meta["level"] == items.level, f"it must be of level {items.level}")
             _check_graph(ids, distances, items.n)
-            return items.linked(ids, distances, _make_report(meta["report"]))
+            return items.linked(NearestLists(ids, distances, _make_report(meta["report"])))
         except (KeyError, TypeError, ValueError) as error:
             raise self._damaged(_GRAPH, error) from error
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.arrays import Array, blocks
 from ...core.points.point_set import make_points
 from ...core.threads import single_threaded_blas
-from ..neighbors import search
+from ..neighbors import KnownItems, search
 from ..neighbors.metric import Metric
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ def _with_gaps(hierarchy: Hierarchy, n_threads: int) -> Hierarchy:
     levels = list(hierarchy.levels)
     for k, level in enumerate(levels):
         if np.isnan(level.gap) and 1 < level.n_nodes <= _MAX_MEASURED_CLUSTERS:
-            near = search(level.centroids, hierarchy.metric, n_threads, keys=level.keys).neighbors
+            known = KnownItems(keys=level.keys)
+            near = search(level.centroids, hierarchy.metric, n_threads, known=known).neighbors
             levels[k] = replace(level, gap=float(np.mean(near.distances)))
         if k and np.isnan(level.link):
             levels[k] = replace(levels[k], link=levels[k - 1].gap)

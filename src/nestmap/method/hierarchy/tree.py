@@ -16,9 +16,9 @@ from ..describe import LevelDescription, describe_clusters
 from ..describe.tables import named_columns
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex
-from ..neighbors.choice import most_columns
+from ..neighbors.effort import exact_columns
 from ..neighbors.grown import GrownIndex
-from ..neighbors.join import Index, build_index
+from ..neighbors.index import Index, build_index
 from ..neighbors.metric import Metric
 from .level import Grouping, Level, read_only
 from .level_tree import LevelTree
@@ -93,7 +93,7 @@ class Hierarchy(LevelTree):
         points = make_points(leaf.centroids, self.metric.name, n_threads=n_threads, keys=leaf.keys)
         if leaf.n_nodes < 2:
             return Index(points)
-        return build_index(points, n_threads, fit_reducer(points, most=most_columns(points.n)))
+        return build_index(points, n_threads, fit_reducer(points, most=exact_columns(points.n)))
 
     def labels(
         self,

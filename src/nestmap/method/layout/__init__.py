@@ -2,7 +2,7 @@
 
 from .audit import Audit, LevelAudit, audit_layout
 from .descent import DescentLayout, descend
-from .islands import DETAILS, Coasts, IslandsLayout, lay_alike, lay_islands
+from .islands import DETAILS, Coasts, IslandsInput, IslandsLayout, lay_alike, lay_islands
 from .mosaic import MosaicLayout, lay_mosaic
 from .pieces import summarize_map
 from .regions import Regions
@@ -18,6 +18,7 @@ __all__ = [
     "Descent",
     "DescentLayout",
     "Islands",
+    "IslandsInput",
     "IslandsLayout",
     "Layout",
     "LayoutSettings",

@@ -18,22 +18,22 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows
 from ...core.native import core
 from ...core.points.duplicates import hash_points
-from ...core.points.point_set import make_points
+from ...core.points.point_set import PointSet, make_points
 from ...core.points.reduce import Reducer
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs
 from ...errors import NativeMissingWarning, RecallWarning
 from .approximate import approximate_neighbors
 from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
-from .choice import Search, decide, hard_columns, predicted_pairs
+from .choice import Search, decide, predicted_pairs
 from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
-from .join import Index, join_points
+from .index import Index
+from .join import join_points
 from .metric import EUCLIDEAN, Metric, check_metric, known_metric
+from .prepared import GraphJob
 from .report import FirstNeighbors, NeighborReport
 from .shared import Start
-
-_COLUMNS = 128  # reduced columns that the approximate search makes use of
 
 __all__ = [
     "FirstNeighbors",
@@ -135,75 +135,109 @@ class Found:
     merge: Callable[[Array, Any], Merged] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class KnownItems:
+    """What a caller knows of the items of a search.
+
+    `hashes`: what `hash_points` gives for them; they are the keys, which decide between equal
+    distances, unless `keys` are given. `reducer`: directions of finer items. `start`: what a graph
+    of these rows has left.
+    """
+
+    hashes: Array | None = None
+    keys: Array | None = None
+    reducer: Reducer | None = None
+    start: Start | None = None
+
+    def complete(self, X: Any, n_threads: int) -> KnownItems:
+        """The same with hashes and keys."""
+        hashes = hash_points(X, n_threads) if self.hashes is None else self.hashes
+        return replace(self, hashes=hashes, keys=hashes if self.keys is None else self.keys)
+
+
 def search(
     X: Any,
     metric: Metric,
     n_threads: int,
     options: Search | None = None,
-    reducer: Reducer | None = None,
+    known: KnownItems | None = None,
     progress: Share | None = None,
-    hashes: Array | None = None,
-    keys: Array | None = None,
-    start: Start | None = None,
 ) -> Found:
     """First neighbours of validated rows (or centroids) under a metric from `check_metric`.
 
-    Of rows at the same distance the one with the lowest key is taken. `hashes`: what `hash_points`
-    gives for the rows; they are the keys unless others are given; `start`: what a graph of these
-    rows has left.
+    Of rows at the same distance the one with the lowest key is taken.
     """
     options = options or Search()
     if metric.takes_distances:
         return Found(nearest_in_matrix(X))
-    hashes = hash_points(X, n_threads) if hashes is None else hashes
-    keys = hashes if keys is None else keys
+    known = (known or KnownItems()).complete(X, n_threads)
     if metric.changes_rows:
         rows = metric.rows(X, n_threads)
-        found = search(rows, EUCLIDEAN, n_threads, options, reducer, progress, hashes, keys, start)
+        found = search(rows, EUCLIDEAN, n_threads, options, known, progress)
         return Found(found.neighbors.scaled(metric.factor), None, found.reducer)
     if not metric.has_kernels:
-        return Found(*blocked_neighbors(X, metric, keys, n_threads, progress))
+        return Found(*blocked_neighbors(X, metric, known.keys, n_threads, progress))
     chosen = decide(X, metric.name, options)
-    nearest, shared = (None, None) if start is None else (start.nearest, start.shared)
-    points = (
-        shared.points if shared else make_points(X, metric.name, n_threads=n_threads, keys=keys)
-    )
+    points = _points_of(X, metric.name, known, n_threads)
     if chosen.method == "exact":
-        joined = join_points(
-            points, n_threads, reducer, progress, hashes, options.columns, nearest, shared
-        )
-        neighbors = joined.in_metric(points)
-        if core() is None and options.method == "approximate":
-            neighbors = replace(
-                neighbors, report=replace(neighbors.report, note=_warn_that_search_is_exact())
-            )
-        return Found(_with_prediction(neighbors, chosen.exact_pairs), joined.index, joined.reducer)
+        return _search_exactly(points, n_threads, chosen, options.method, known, progress)
 
     @cache
     def exact_pairs() -> float:
-        return (
-            predicted_pairs(X, metric.name) if np.isnan(chosen.exact_pairs) else chosen.exact_pairs
-        )
+        pairs = chosen.exact_pairs
+        return predicted_pairs(X, metric.name) if np.isnan(pairs) else pairs
 
-    joined = approximate_neighbors(
+    job = GraphJob(
+        points,
+        options.target_recall,
+        allowance=options.allowance,
+        reducer=known.reducer,
+        exact_pairs=exact_pairs,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    joined = approximate_neighbors(job, known.hashes)
+    return _found(joined.in_metric(points), chosen, None, joined.reducer)
+
+
+def _points_of(X: Any, metric: str, known: KnownItems, n_threads: int) -> PointSet:
+    if known.start and known.start.shared:
+        return known.start.shared.points
+    return make_points(X, metric, n_threads=n_threads, keys=known.keys)
+
+
+def _found(
+    neighbors: FirstNeighbors, chosen: Search, index: Index | None, reducer: Reducer | None
+) -> Found:
+    """With the prediction that has decided, if one was asked for, in the report."""
+    report = replace(neighbors.report, n_pairs_predicted=chosen.exact_pairs)
+    return Found(replace(neighbors, report=report), index, reducer)
+
+
+def _search_exactly(
+    points: PointSet,
+    n_threads: int,
+    chosen: Search,
+    asked: str,
+    known: KnownItems,
+    progress: Share | None,
+) -> Found:
+    """By the exact join; with a note if the approximate search was asked for but has no kernels."""
+    joined = join_points(
         points,
         n_threads,
-        options.target_recall,
-        reducer,
+        known.reducer,
         progress,
-        hashes,
-        columns=min(options.columns, _COLUMNS),
-        longest=options.n_listed,
-        exact_pairs=exact_pairs,
-        most_columns=min(options.columns, hard_columns(options.target_recall, points.n)),
+        known.hashes,
+        chosen.columns,
+        known.start.nearest if known.start else None,
+        known.start.shared if known.start else None,
     )
-    return Found(
-        _with_prediction(joined.in_metric(points), chosen.exact_pairs), None, joined.reducer
-    )
-
-
-def _with_prediction(neighbors: FirstNeighbors, pairs: float) -> FirstNeighbors:
-    return replace(neighbors, report=replace(neighbors.report, n_pairs_predicted=pairs))
+    neighbors = joined.in_metric(points)
+    if core() is None and asked == "approximate":
+        note = _warn_that_search_is_exact()
+        neighbors = replace(neighbors, report=replace(neighbors.report, note=note))
+    return _found(neighbors, chosen, joined.index, joined.reducer)
 
 
 @cache

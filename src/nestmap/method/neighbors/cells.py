@@ -14,19 +14,15 @@ import numpy as np
 from ...core.arrays import Array, blocks
 from ...core.progress import Share
 from ...core.threads import map_blocks
+from .effort import TABLE, cell_size, round_up
 
-# reduced columns that k-means looks at; for fine cells more, if these hold less than a share
-USUAL_COLUMNS = 24
-# of the variance of all columns, on so many rows
-_SPREAD = 0.8
+# rows that the spread of columns is measured on
 _SPREAD_ROWS = 4096
-_ROWS_PER_CELL = 40  # training rows per cell
-_ITERATIONS = 4
-# rows per fine cell: a row can choose well where to look, and panels are still full
-_FINE_ROWS = 64
-_FINE_TRAINING = 16  # training rows per fine cell
-_MOST_FINE = 65_536  # fine cells: every cell is compared with every other
-_TOO_LARGE = 4  # times the wanted rows: such a cell is divided again
+# training rows of k-means per cell, and per fine cell (of a large one)
+_ROWS_PER_CELL = 40
+_ROWS_PER_FINE_CELL = 16
+_ITERATIONS = 4  # of Lloyd's algorithm: cells need not be the best ones
+_OVERFULL = 4  # times the wanted rows: such a fine cell is divided again
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +41,7 @@ def number_of_cells(n: int) -> int:
 
 def partition_rows(z: Array, n_cells: int, n_threads: int) -> Partition:
     """k-means cells of the rows of z; O(n · n_cells) with a small constant."""
-    z = z[:, :USUAL_COLUMNS]
+    z = z[:, : TABLE.leading]
     train = _sample(z, _ROWS_PER_CELL * n_cells, np.random.default_rng(0))
     return group_by_centre(z, k_means(train, n_cells, n_threads), n_threads)
 
@@ -68,11 +64,6 @@ def k_means(train: Array, n_cells: int, n_threads: int) -> Array:
     return centres
 
 
-def fine_size(n: int) -> int:
-    """Rows that a fine cell is to have."""
-    return max(_FINE_ROWS, -(-n // _MOST_FINE))
-
-
 def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> Partition:
     """Cells of about 64 rows (more beyond 4 million rows), in two steps.
 
@@ -82,7 +73,7 @@ def fine_partition(z: Array, n_threads: int, progress: Share | None = None) -> P
     """
     z = z[:, : telling_columns(z)]
     n = len(z)
-    size = fine_size(n)
+    size = cell_size(n)
     n_large = max(1, int(np.sqrt(n / size)))
     centres = k_means(
         _sample(z, 4 * _ROWS_PER_CELL * n_large, np.random.default_rng(0)), n_large, n_threads
@@ -106,8 +97,8 @@ def telling_columns(z: Array) -> int:
     spread = np.cumsum(
         _sample(z, _SPREAD_ROWS, np.random.default_rng(0)).var(axis=0, dtype=np.float64)
     )
-    held = int(np.searchsorted(spread, _SPREAD * spread[-1])) + 1
-    return min(int(z.shape[1]), max(USUAL_COLUMNS, -(-held // 8) * 8))
+    held = int(np.searchsorted(spread, TABLE.cell_share * spread[-1])) + 1
+    return min(int(z.shape[1]), max(TABLE.leading, round_up(held, 8)))
 
 
 def _divide(z: Array, rows: Array, size: int, again: int = 2) -> list[Array]:
@@ -116,7 +107,9 @@ def _divide(z: Array, rows: Array, size: int, again: int = 2) -> list[Array]:
     if n_cells < 2:
         return [rows]
     x = z[rows]
-    centres = k_means(_sample(x, _FINE_TRAINING * n_cells, np.random.default_rng(0)), n_cells, 1)
+    centres = k_means(
+        _sample(x, _ROWS_PER_FINE_CELL * n_cells, np.random.default_rng(0)), n_cells, 1
+    )
     labels = nearest_centre(x, centres, 1)
     ends = np.cumsum(np.bincount(labels, minlength=n_cells))
     cells = [
@@ -124,12 +117,12 @@ def _divide(z: Array, rows: Array, size: int, again: int = 2) -> list[Array]:
     ]
     out: list[Array] = []
     for cell in cells:
-        if len(cell) <= _TOO_LARGE * size:
+        if len(cell) <= _OVERFULL * size:
             out.append(cell)
         elif again:
             out += _divide(z, cell, size, again - 1)
         else:  # rows that k-means cannot tell apart: any division will do
-            out += np.array_split(cell, -(-len(cell) // (_TOO_LARGE * size)))
+            out += np.array_split(cell, -(-len(cell) // (_OVERFULL * size)))
     return out
 
 

@@ -18,19 +18,21 @@ from ...core.points.duplicates import Copies, hash_points
 from ...core.points.point_set import PointSet, make_points
 from ...core.progress import Share
 from ...core.threads import resolve_n_jobs, single_threaded_blas
-from .approximate import MOST_LISTED, CheaperExact, NearestRows, search_graph
-from .choice import hard_columns
+from .approximate import NearestRows, search_graph
+from .choice import METHODS
+from .effort import LANES, TABLE
 from .metric import EUCLIDEAN, Metric, check_metric
+from .nn_descent import CheaperExact
+from .prepared import GraphJob
 from .report import Clock, NeighborReport
 from .scan import nearest_ids
-from .shared import FEW, Shared, distinct_by_key
+from .shared import ALL_DISTANCES_ROWS, Shared, distinct_by_key
 from .spaces import OtherSpace, space_of
 
-METHODS = ("auto", "exact", "approximate")
-_TIED = 8  # equal distances that are told apart by keys at once
-# distances that are measured for rows with longer runs of equal ones: some seconds
-_MOST_TIED = 20_000_000
-_COLUMNS = 112  # reduced columns that the search makes use of: more cost more than they find
+# neighbours beyond k that are looked at, so that keys decide between equal distances
+_TIE_ROOM = 8
+# distances that are computed for rows with longer runs of equal ones, at most: some seconds
+_TIE_DISTANCES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,19 +168,17 @@ def build_graph(
         return replace(graph, distances=graph.distances * metric.factor)
     if not metric.has_kernels:
         keys = None if metric.takes_distances else hash_points(X, n_threads)
-        return NeighborGraph(*_all_distances(OtherSpace(X, metric), keys, k, n_threads, progress))
+        found = _all_distances(OtherSpace(X, metric), keys, k, n_threads, progress)
+        return NeighborGraph(found.ids, found.distances, found.report)
     hashes = hash_points(X, n_threads)
     points = make_points(X, metric.name, n_threads=n_threads, keys=hashes)
-    ids, distances, report = nearest_points(
-        points,
-        k,
-        n_threads,
-        method=method,
-        target_recall=target_recall,
-        progress=progress,
-        hashes=hashes,
-    )
-    return NeighborGraph(ids, points.to_metric(distances), report)
+    is_exact = method == "exact" or target_recall >= 1
+    if points.n <= ALL_DISTANCES_ROWS if method == "auto" else is_exact:
+        found = _exact(points, k, n_threads, progress)
+    else:
+        job = GraphJob(points, target_recall, k, n_threads=n_threads, progress=progress)
+        found = _nearest_by_search(job, hashes)
+    return NeighborGraph(found.ids, points.to_metric(found.distances), found.report)
 
 
 _NO_KERNELS = (
@@ -187,84 +187,74 @@ _NO_KERNELS = (
 )
 
 
-def nearest_points(
-    points: PointSet,
-    k: int,
-    n_threads: int,
-    *,
-    method: str = "auto",
-    target_recall: float = 0.95,
-    progress: Share | None = None,
-    hashes: Array | None = None,
-) -> tuple[Array, Array, NeighborReport]:
-    """The k nearest others of points with keys: ids, distances and a report.
+@dataclass(frozen=True, eq=False)
+class NearestLists:
+    """The k nearest others of each row, nearest first; distances as kernels give them."""
 
-    Distances are as kernels give them (squared for L2).
+    ids: Array  # int64
+    distances: Array  # float64, squared for L2
+    report: NeighborReport
+
+
+def nearest_points(job: GraphJob, hashes: Array | None = None) -> NearestLists:
+    """The k nearest others of points with keys.
 
     `hashes`: of `hash_points`, if the caller has them. Work goes by the order of the keys, so that
     the order of the rows makes no difference.
     """
-    few = points.n <= FEW if method == "auto" else method == "exact" or target_recall >= 1
-    if few or core() is None or k + 8 > MOST_LISTED:
-        ids, distances, report = _exact(points, k, n_threads, progress)
-        note = "" if few or core() is not None else _NO_KERNELS
-        return ids, distances, replace(report, note=note)
+    if job.points.n <= ALL_DISTANCES_ROWS:
+        return _exact(job.points, job.k, job.n_threads, job.progress)
+    return _nearest_by_search(job, hashes)
+
+
+def _nearest_by_search(job: GraphJob, hashes: Array | None) -> NearestLists:
+    """By the approximate search, unless k is beyond it, or there are no kernels."""
+    points = job.points
+    n_threads = job.n_threads
+    if core() is None or job.k + LANES > TABLE.longest_list:
+        exact = _exact(points, job.k, n_threads, job.progress)
+        note = "" if core() is not None else _NO_KERNELS
+        return replace(exact, report=replace(exact.report, note=note))
     copies = Copies(points, hash_points(points.data, n_threads) if hashes is None else hashes)
     found: NearestRows | str
     try:
-        found = _search(
-            points, distinct_by_key(points, copies), k, n_threads, target_recall, progress
-        )
+        found = _search(replace(job, distinct=distinct_by_key(points, copies)))
     except CheaperExact as reason:
         found = str(reason)  # the exception itself would keep all that the search holds
     if isinstance(found, str):
-        ids, distances, report = _exact(points, k, n_threads, progress)
-        return ids, distances, replace(report, note=found)
-    ids = np.empty((points.n, k), dtype=np.int64)
-    distances = np.empty((points.n, k))
+        exact = _exact(points, job.k, n_threads, job.progress)
+        return replace(exact, report=replace(exact.report, note=found))
+    ids = np.empty((points.n, job.k), dtype=np.int64)
+    distances = np.empty((points.n, job.k))
     ids[found.order] = found.ids
     distances[found.order] = found.distances
     if copies.distinct is not None:
         ids, distances = _with_copies(ids, distances, copies.first)
-    return ids, distances, found.report
+    return NearestLists(ids, distances, found.report)
 
 
 def nearest_distinct(
     shared: Shared, k: int, n_threads: int, target_recall: float, progress: Share | None = None
-) -> tuple[Array, Array, NeighborReport]:
+) -> NearestLists:
     """The same among the distinct rows alone: rows and ids are their places in ascending order."""
-    found = _search(shared.points, shared.rows, k, n_threads, target_recall, progress, shared)
-    place = np.zeros(shared.points.n, dtype=np.int64)
+    points = shared.points
+    job = GraphJob(
+        points, target_recall, k, shared.rows, shared=shared, n_threads=n_threads, progress=progress
+    )
+    found = _search(job)
+    place = np.zeros(points.n, dtype=np.int64)
     place[np.sort(shared.rows)] = np.arange(len(shared.rows))
     ids = np.empty_like(found.ids)
     distances = np.empty_like(found.distances)
     ids[place[found.order]] = place[found.ids]
     distances[place[found.order]] = found.distances
-    return ids, distances, found.report
+    return NearestLists(ids, distances, found.report)
 
 
-def _search(
-    points: PointSet,
-    distinct: Array,
-    k: int,
-    n_threads: int,
-    target: float,
-    progress: Share | None,
-    shared: Shared | None = None,
-) -> NearestRows:
+def _search(job: GraphJob) -> NearestRows:
+    """The approximate search, without an index."""
     with single_threaded_blas():
-        found = search_graph(
-            points,
-            distinct,
-            k,
-            n_threads,
-            target,
-            progress=progress,
-            columns=_COLUMNS,
-            most_columns=hard_columns(target, points.n),
-            shared=shared,
-        )
-    return replace(found, index=None)
+        return replace(search_graph(job), index=None)
 
 
 def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Array]:
@@ -305,28 +295,20 @@ def _with_copies(ids: Array, distances: Array, first: Array) -> tuple[Array, Arr
     return out, away
 
 
-def _exact(
-    points: PointSet, k: int, n_threads: int, progress: Share | None
-) -> tuple[Array, Array, NeighborReport]:
+def _exact(points: PointSet, k: int, n_threads: int, progress: Share | None) -> NearestLists:
     """By all distances, as kernels give them."""
     clock = Clock()
-    ids, distances = _nearest(
-        space_of(points),
-        partial(kernels.pair_distances, points),
-        points.keys,
-        k,
-        n_threads,
-        progress,
-    )
-    return ids, distances, _report_exact(points.n, clock)
+    measure = partial(kernels.pair_distances, points)
+    ids, distances = _nearest(space_of(points), measure, points.keys, k, n_threads, progress)
+    return NearestLists(ids, distances, _report_exact(points.n, clock))
 
 
 def _all_distances(
     space: Any, keys: Array | None, k: int, n_threads: int, progress: Share | None
-) -> tuple[Array, Array, NeighborReport]:
+) -> NearestLists:
     clock = Clock()
     ids, distances = _nearest(space, space.exact, keys, k, n_threads, progress)
-    return ids, distances, _report_exact(space.n, clock)
+    return NearestLists(ids, distances, _report_exact(space.n, clock))
 
 
 def _nearest(
@@ -340,14 +322,14 @@ def _nearest(
     """The k nearest of all rows, and distances by `measure`; of equal ones, lowest keys first."""
     n = space.n
     rows = np.arange(space.n)
-    wanted = min(n - 1, k + _TIED)
+    wanted = min(n - 1, k + _TIE_ROOM)
     ids = nearest_ids(space, rows, wanted, n_threads, progress)
     distances = measure(np.repeat(rows, wanted), ids.ravel()).reshape(ids.shape)
     order = np.lexsort((ids if keys is None else keys[ids], distances), axis=1)
     ids = np.take_along_axis(ids, order, axis=1)
     distances = np.take_along_axis(distances, order, axis=1)
     if wanted < n - 1:  # a run of equal distances that goes on beyond what was looked at
-        for row in np.flatnonzero(distances[:, k - 1] == distances[:, -1])[: _MOST_TIED // n]:
+        for row in np.flatnonzero(distances[:, k - 1] == distances[:, -1])[: _TIE_DISTANCES // n]:
             others = np.delete(rows, row)
             away = measure(np.full(n - 1, row), others)
             best = np.lexsort((others if keys is None else keys[others], away))[:k]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from .blocked import BlockedIndex
-from .join import Index
+from .index import Index
 from .metric import Metric
 
 

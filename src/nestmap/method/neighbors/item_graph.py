@@ -16,17 +16,21 @@ from ...core.native import kernels
 from ...core.points.duplicates import first_equal
 from ...core.points.point_set import PointSet, make_points
 from ...core.progress import Share
-from .graph import build_graph, nearest_distinct, nearest_points
+from .graph import NearestLists, build_graph, nearest_distinct, nearest_points
 from .metric import EUCLIDEAN, Metric
+from .prepared import GraphJob
 from .report import NeighborReport
 from .shared import Shared
 
-MOST_ROWS = 100_000  # of a graph of rows: of 200,000 words, leaves made the better map
-MOST_NODES = 600_000  # of a graph of nodes
-FEW_ROWS = 20_000  # get 30 neighbours, others 16: what forces act along. The tree takes 15 of them
+# rows of a graph of rows, at most: of 200,000 words, leaves made the better map
+MOST_ROWS = 100_000
+# nodes of a graph of nodes, at most: 96 MB of ids and distances
+MOST_NODES = 600_000
+FEW_ROWS = 20_000  # up to so many rows get the wider graph, which forces act along
+# neighbours per row of few and of many rows (the tree takes 15 of them), and per node
 _WIDTHS = (30, 16)
 _NODE_WIDTH = 20
-# of all neighbours, at least, of a few rows and of many: forces are sums
+# share of all neighbours that is to be found, of few and of many rows, and of nodes
 RECALLS = (0.95, 0.9)
 _NODE_RECALL = 0.9
 
@@ -85,8 +89,11 @@ class GraphItems:
         counts = np.bincount(first, minlength=len(first))[rows]
         return cls(len(rows), counts=counts, rows=rows, first=first)
 
-    def linked(self, ids: Array, distances: Array, report: NeighborReport) -> ItemGraph:
-        """Their graph."""
+    def linked(self, found: NearestLists) -> ItemGraph:
+        """Their graph; `found` with ids and distances as a graph keeps them."""
+        ids = found.ids
+        distances = found.distances
+        report = found.report
         return ItemGraph(ids, distances, report, self.level, self.counts, self.rows, self.first)
 
 
@@ -110,14 +117,13 @@ def find_row_graph(
     k = min(_WIDTHS[many], items.n - 1)
     recall = RECALLS[many]
     if shared is not None and len(shared.rows) == items.n:
-        return items.linked(
-            *_as_kept(*nearest_distinct(shared, k, n_threads, recall, progress), shared.points.norm)
-        )
+        nearest = nearest_distinct(shared, k, n_threads, recall, progress)
+        return items.linked(_as_kept(nearest, shared.points.norm))
     rows = items.rows
     if rows is not None:
         X = X[np.ix_(rows, rows)] if metric.takes_distances else X[rows]
         hashes = hashes[rows]
-    return items.linked(*_nearest(X, metric, k, hashes, recall, n_threads, progress, hashes))
+    return items.linked(_nearest(X, metric, k, hashes, recall, n_threads, progress, hashes))
 
 
 def with_nearest(
@@ -171,7 +177,7 @@ def find_node_graph(
         return None
     k = min(_NODE_WIDTH, n - 1)
     found = _nearest(centroids, metric, k, keys, _NODE_RECALL, n_threads, progress)
-    return GraphItems(n, level, sizes).linked(*found)
+    return GraphItems(n, level, sizes).linked(found)
 
 
 def _nearest(
@@ -183,28 +189,21 @@ def _nearest(
     n_threads: int,
     progress: Share | None,
     hashes: Array | None = None,
-) -> tuple[Array, Array, NeighborReport]:
-    """Ids and distances of the k nearest others, and a report.
-
-    Of equal distances that of the lowest key is first.
-    """
+) -> NearestLists:
+    """The k nearest others of the items; of equal distances that of the lowest key is first."""
     if metric.changes_rows:
         X = metric.rows(X, n_threads)
         metric = EUCLIDEAN
     if not metric.has_kernels:
         graph = build_graph(X, k, metric, n_threads, target_recall=target_recall, progress=progress)
-        return graph.ids.astype(np.int32), np.zeros(graph.ids.shape, dtype=np.float32), graph.report
+        nothing = np.zeros(graph.ids.shape, dtype=np.float32)
+        return NearestLists(graph.ids.astype(np.int32), nothing, graph.report)
     points = make_points(X, metric.name, n_threads=n_threads, keys=keys)
-    found = nearest_points(
-        points, k, n_threads, target_recall=target_recall, progress=progress, hashes=hashes
-    )
-    return _as_kept(*found, points.norm)
+    job = GraphJob(points, target_recall, k, n_threads=n_threads, progress=progress)
+    return _as_kept(nearest_points(job, hashes), points.norm)
 
 
-def _as_kept(
-    ids: Array, distances: Array, report: NeighborReport, norm: str
-) -> tuple[Array, Array, NeighborReport]:
+def _as_kept(found: NearestLists, norm: str) -> NearestLists:
     """What kernels give, as a graph keeps it."""
-    if norm != "L1":
-        np.sqrt(distances, out=distances)
-    return ids.astype(np.int32), distances.astype(np.float32), report
+    distances = found.distances if norm == "L1" else np.sqrt(found.distances)
+    return NearestLists(found.ids.astype(np.int32), distances.astype(np.float32), found.report)

@@ -20,15 +20,18 @@ from ...core.progress import Share
 from ...core.threads import map_blocks
 from .spaces import ProductSpace, product_error
 
-_BLOCK = 2048  # rows that meet as many others in one product
-_UNSURE = 0.05  # of the limit: with a larger error too many pairs would have to be verified
+_PRODUCT_ROWS = 2048  # on either side of one matrix product: 16 MB
+# error of a product, as a share of the limit: with more, too many pairs would be verified
+_ERROR_SHARE = 0.05
+# share of sampled rows whose error has to be so small
+_SURE_ROWS = 0.9
 
 
 def products_tell(n_cols: int, lengths: Array, limits: Array) -> bool:
     """Whether products can rule out pairs, for nine of ten sampled rows of some lengths."""
     return bool(
-        np.mean(product_error(n_cols, lengths, np.quantile(lengths, 0.99)) <= _UNSURE * limits)
-        >= 0.9
+        np.mean(product_error(n_cols, lengths, np.quantile(lengths, 0.99)) <= _ERROR_SHARE * limits)
+        >= _SURE_ROWS
     )
 
 
@@ -52,7 +55,9 @@ def join_by_products(
     space = ProductSpace(points, centre)
     lock = Lock()
     keys = np.zeros(points.n, dtype=np.uint64) if points.keys is None else points.keys
-    parts = [slice(i, min(len(order), i + _BLOCK)) for i in range(0, len(order), _BLOCK)]
+    parts = [
+        slice(i, min(len(order), i + _PRODUCT_ROWS)) for i in range(0, len(order), _PRODUCT_ROWS)
+    ]
 
     def meet(pair: tuple[slice, slice]) -> int:
         one, other = pair

@@ -1,4 +1,4 @@
-"""What two searches of the same rows begin with: the neighbour graph, the exact join after it."""
+"""Short rows that two searches of the same rows share: the neighbour graph, then the exact join."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from ...core.points.reduce import (
 )
 from ...core.progress import Share
 from ...core.threads import single_threaded_blas
+from .effort import TABLE
 from .metric import Metric
 
-FEW = 4096  # rows up to which all distances are the faster way to a graph
+# rows up to which all distances are the faster way to a graph (measured with 784 columns)
+ALL_DISTANCES_ROWS = 4096
 
 
 @dataclass(eq=False)
@@ -40,10 +42,15 @@ class Shared:
     reducer: Reducer
     reduced: ShortRows | None  # of these rows
 
-    def leading(self, columns: int, most: int, n_threads: int) -> tuple[Reducer, ShortRows]:
-        """Some columns of a copy: as many as asked for, or the most if the leading hold little."""
+    def is_flat(self) -> bool:
+        """Whether the leading directions hold little of the variance."""
         assert self.reduced is not None
-        kept = min(self.reducer.n_dims, most if self.reduced.leading_hold_little() else columns)
+        return self.reduced.is_flat(TABLE.leading, TABLE.flat_share)
+
+    def leading(self, columns: int, n_threads: int) -> tuple[Reducer, ShortRows]:
+        """Some columns of a copy, at most as many as there are, and their directions."""
+        assert self.reduced is not None
+        kept = min(self.reducer.n_dims, columns)
         reducer = replace(self.reducer, directions=self.reducer.directions[:, :kept])
         return reducer, self.reduced.leading(kept, n_threads)
 
@@ -72,7 +79,7 @@ def shares_rows(n: int, n_features: int, metric: Metric, columns: int) -> bool:
     enough = columns >= min(MOST_COLUMNS, n_features)
     # of the groups of columns that bound the L1 norm, the leading ones tell less
     has_directions = metric.has_kernels and metric.norm == "L2"
-    return has_directions and n > FEW and enough and core() is not None
+    return has_directions and n > ALL_DISTANCES_ROWS and enough and core() is not None
 
 
 def share_rows(
@@ -83,7 +90,7 @@ def share_rows(
     with single_threaded_blas():
         copies = Copies(points, hashes)
         rows = distinct_by_key(points, copies)
-        if len(rows) <= FEW:
+        if len(rows) <= ALL_DISTANCES_ROWS:
             return None
         reducer = fit_reducer(points, sample_of(points, rows))
         return Shared(

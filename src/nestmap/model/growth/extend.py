@@ -18,11 +18,11 @@ from ...method.hierarchy.build import merge_items
 from ...method.hierarchy.medoids import merge_medoids
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Level
-from ...method.layout.islands.lay import first_level
-from ...method.neighbors import FirstNeighbors, search
+from ...method.layout.islands.ground import first_level
+from ...method.neighbors import FirstNeighbors, KnownItems, search
 from ...method.neighbors.blocked import BlockedIndex
 from ...method.neighbors.grown import grow_index
-from ...method.neighbors.join import Index
+from ...method.neighbors.index import Index
 from ...method.neighbors.metric import EUCLIDEAN, Metric
 from ...method.placement import FittedTree, RowTable
 from ...method.run import Run
@@ -124,10 +124,8 @@ def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> lis
 def _neighbors(items: Items, metric: Metric, run: Run, k: int) -> FirstNeighbors | None:
     if items.data.shape[0] < 2:
         return None
-    hashes = items.keys if k == 0 else None
-    return search(
-        items.data, metric, run.n_threads, run.search(k), hashes=hashes, keys=items.keys
-    ).neighbors
+    known = KnownItems(hashes=items.keys if k == 0 else None, keys=items.keys)
+    return search(items.data, metric, run.n_threads, run.search(k), known).neighbors
 
 
 def _nearest_nodes(old: Hierarchy, k: int, centroids: Any, n_threads: int) -> tuple[Array, Array]:

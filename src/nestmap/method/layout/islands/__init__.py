@@ -7,7 +7,8 @@ parents, nearly right, so that a few steps do.
 
 from .alike import lay_alike
 from .coasts import Coasts
+from .ground import IslandsInput
 from .lay import DETAILS, lay_islands
 from .layout import IslandsLayout
 
-__all__ = ["DETAILS", "Coasts", "IslandsLayout", "lay_alike", "lay_islands"]
+__all__ = ["DETAILS", "Coasts", "IslandsInput", "IslandsLayout", "lay_alike", "lay_islands"]

@@ -8,105 +8,81 @@ places let go of their rows.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
-
 import numpy as np
 
 from ....core.arrays import Array
 from ....core.native import kernels
-from ....core.progress import Progress, part_of
-from ...arrangement import Arrangement, DistinctRows, OldPlaces
+from ....core.progress import Progress
+from ...arrangement import OldPlaces
 from ...hierarchy.tree import Hierarchy
-from ...neighbors.item_graph import ItemGraph
-from ...preliminary import Preliminary
 from ..descent import Placement, lengths
 from ..similarity import align, spread
-from .items import Items, base_items, node_items, node_ranks
-from .lay import BALL, first_level, jitter, node_phases, onto_old, place_members, row_phases, snap
+from .ground import Ground, IslandsInput, first_level, onto_old
+from .items import Items
 from .layout import IslandsLayout
-from .leaps import WORTH, Neighbors, better_places
+from .leaps import Leaps
 from .leaves import RowPlacement, fit_leaves
-from .optimise import Homes, Phase, optimise
+from .optimise import Homes
+from .schedule import SCHEDULE, Phase, count_steps, cut, node_phases, row_phases
+from .steps import PartStart, in_item_order, jitter, optimise_parts, snap
 
-# Weights of old places; those of neighbours add up to about 1. Of ten times as much,
-# maps lose what is near.
+# Weights of old places; those of neighbours add up to about 1. At 10 times these weights, local
+# neighbourhoods degrade.
 ROW_TIE = 0.013
 LEAF_TIE = 0.1
-# Median move, as a share of the spread, up to which ties are let go for the last steps, and the
-# share of new rows for which that holds: of fewer it is less in proportion. Room is made
-# for those who come.
+# median move, as a share of the spread, up to which ties are let go for the last steps
 ALLOWANCE = 0.018
-_MANY_NEW = 0.1
-_LEAPS = 3  # parts of the steps before which nodes may leap
+# share of new rows for which ALLOWANCE holds: of fewer it is less in proportion
+_NEW_SHARE = 0.1
+_LEAPING_PARTS = 3  # of the four parts of the steps: nodes leap before them
 
 
-def lay_alike(
-    hierarchy: Hierarchy,
-    arrangement: Arrangement,
-    preliminary: Preliminary,
-    graph: ItemGraph | None,
-    places: OldPlaces,
-    *,
-    scale: float,
-    row_keys: Array,
-    radius: float,
-    detail: str,
-    tightness: float,
-    first_equal: Array | None,
-    n_threads: int,
-    progress: Progress,
-) -> IslandsLayout:
+def lay_alike(given: IslandsInput, places: OldPlaces, scale: float) -> IslandsLayout:
     """As `lay_islands`, from places in an older map of the same detail and tightness.
 
     The map lies on it.
 
     `scale`: of the old map to t-SNE's units for the new rows.
     """
-    distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
-    ranks = node_ranks(hierarchy, preliminary)
-    base = base_items(hierarchy, graph, preliminary.rows, ranks, row_keys, distinct, n_threads)
-    leaf: Placement | RowPlacement
-    if detail == "rows":
-        some = slice(None) if distinct is None else distinct.rows
-        lay = scale * places.rows[some]
-        ties = ROW_TIE * places.known[some]
-        progress.begin(f"islands: {len(lay)} rows from where they lay")
-        found = settle(base, lay, ties, row_phases(len(lay), tightness), n_threads, progress)
-        found = found if distinct is None else found[distinct.of_row]
-        onto = onto_old(found, places, -1)
-        first = _means(hierarchy, -1, onto.turned(found))
-        positions = onto(found)
-        leaf = fit_leaves(hierarchy, arrangement, positions, distinct, n_threads)
-    else:
-        k = max(base.level, 0)
-        ties = LEAF_TIE * places.counts[k] / hierarchy.levels[k].sizes
-        items = node_items(hierarchy, k, ranks, base)
-        progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
-        phases = node_phases(k, tightness)
-        found = settle(items, scale * places.nodes[k], ties, phases, n_threads, progress)
-        onto = onto_old(found, places, k)
-        first = _means(hierarchy, k, onto.turned(found))
-        positions = onto(found)
-        for below in reversed(range(k + 1)):
-            ball = BALL if below else radius
-            leaf, positions, _ = place_members(
-                hierarchy, below, arrangement, positions, ball, distinct, n_threads
-            )
-    if first_equal is not None:
-        positions = positions[first_equal]
-    parents = tuple(level.members for level in hierarchy.levels)
-    return IslandsLayout(
-        positions,
-        leaf,
-        first,
-        parents,
-        detail,
-        tightness,
-        radius,
-        arrangement.kind,
-        unit=onto.factor,
+    ground = Ground.of(given)
+    settled = _settle_rows if given.detail == "rows" else _settle_nodes
+    return settled(ground, places, scale)
+
+
+def _settle_rows(ground: Ground, places: OldPlaces, scale: float) -> IslandsLayout:
+    given = ground.given
+    lay = scale * ground.some(places.rows)
+    ties = ROW_TIE * ground.some(places.known)
+    given.progress.begin(f"islands: {len(lay)} rows from where they lay")
+    phases = row_phases(len(lay), given.tightness)
+    found = settle(ground.base, lay, ties, phases, given.n_threads, given.progress)
+    found = ground.every(found)
+    onto = onto_old(found, places, -1)
+    first = _means(given.hierarchy, -1, onto.turned(found))
+    positions = onto(found)
+    leaf = fit_leaves(
+        given.hierarchy, given.arrangement, positions, ground.distinct, given.n_threads
     )
+    return ground.finish(leaf, positions, first, onto.factor)
+
+
+def _settle_nodes(ground: Ground, places: OldPlaces, scale: float) -> IslandsLayout:
+    given = ground.given
+    k = max(ground.base.level, 0)
+    ties = LEAF_TIE * places.counts[k] / given.hierarchy.levels[k].sizes
+    given.progress.begin(f"islands: {len(ties)} nodes of level {k} from where they lay")
+    phases = node_phases(k, given.tightness)
+    lay = scale * places.nodes[k]
+    found = settle(ground.items(k), lay, ties, phases, given.n_threads, given.progress)
+    onto = onto_old(found, places, k)
+    first = _means(given.hierarchy, k, onto.turned(found))
+    positions = onto(found)
+    leaf: Placement | RowPlacement
+    for below in reversed(range(k + 1)):
+        members = ground.place_members(below, positions, SCHEDULE.ball if below else given.radius)
+        positions = members.positions
+        leaf = members.placement
+    return ground.finish(leaf, positions, first, onto.factor)
 
 
 def _means(hierarchy: Hierarchy, k: int, positions: Array) -> Array:
@@ -134,32 +110,42 @@ def settle(
     if len(places) < 3 or attraction is None:
         return np.asarray(centred)
     begin = snap(centred)[order]
-    ties = ties[order].astype(np.float32)
-    homes = begin.astype(np.float32)
-    known = ties > 0
-    everybody = np.ones(len(begin), dtype=bool)
-    neighbors = Neighbors.of(attraction, n_threads)
-    begin = np.where(
-        known[:, None], begin, better_places(neighbors, begin, known, n_threads).places
-    )
     apart = jitter(np.arange(len(begin)))
-    begin = begin + apart
-    allowance = ALLOWANCE * min(1.0, float((~known).mean()) / _MANY_NEW)
-    done = 0.0
-    total = sum(phase.n_steps for phase in phases)
-    for number, part in enumerate(cut(phases)):
-        if number < _LEAPS:
-            better = better_places(neighbors, begin, everybody, n_threads)
-            leap = better.times > WORTH
-            begin = np.where(leap[:, None], better.places + apart, begin)
-            ties = np.where(leap, np.float32(0), ties)
+    leaps = Leaps.of(attraction, apart, n_threads)
+    tied = _Tied(leaps, begin.astype(np.float32), ties[order].astype(np.float32))
+    begin = np.where(tied.known[:, None], begin, leaps.better(begin, tied.known).places)
+    parts = cut(phases, part_ends(count_steps(phases)))
+    found = optimise_parts(
+        begin + apart, items.masses, attraction, parts, tied.begin, n_threads, progress.share
+    )
+    return in_item_order(found, items)
+
+
+def part_ends(n_steps: int) -> tuple[int, ...]:
+    """After which steps parts end: a sixth, a sixth, a third, a third."""
+    return n_steps // 6, n_steps // 3, 2 * n_steps // 3, n_steps
+
+
+class _Tied:
+    """Ties to old places while the steps go on: nodes that leap lose theirs."""
+
+    def __init__(self, leaps: Leaps, homes: Array, ties: Array) -> None:
+        self.leaps = leaps
+        self.homes = homes
+        self.ties = ties
+        self.known = ties > 0
+        self.allowance = ALLOWANCE * min(1.0, float((~self.known).mean()) / _NEW_SHARE)
+
+    def begin(self, number: int, here: Array) -> PartStart:
+        """What a part of the steps starts from: leaps, but before the last part, ties let go."""
+        if number < _LEAPING_PARTS:
+            leapt = self.leaps.leap(here)
+            here = leapt.positions
+            self.ties = np.where(leapt.nodes, np.float32(0), self.ties)
         else:
-            ties = ties * np.float32(share_kept(begin[known], homes[known], allowance))
-        end = done + sum(phase.n_steps for phase in part) / total
-        told = part_of(progress.share, done, end)
-        done = end
-        begin = optimise(begin, items.masses, attraction, part, n_threads, told, Homes(homes, ties))
-    return np.asarray(begin, dtype=np.float64)[items.rank]
+            share = share_kept(here[self.known], self.homes[self.known], self.allowance)
+            self.ties = self.ties * np.float32(share)
+        return PartStart(here, Homes(self.homes, self.ties))
 
 
 def share_kept(here: Array, homes: Array, allowance: float) -> float:
@@ -175,22 +161,3 @@ def share_kept(here: Array, homes: Array, allowance: float) -> float:
     homes = homes.astype(np.float64)
     move = float(np.median(lengths(align(here, homes)(here) - homes)))
     return min(1.0, max(0.0, 2 - allowance * spread(homes) / move)) if move > 0 else 1.0
-
-
-def cut(phases: tuple[Phase, ...]) -> list[tuple[Phase, ...]]:
-    """The same steps in four parts: a sixth, a sixth, a third, a third.
-
-    Nodes leap before each of the first three.
-    """
-    total = sum(phase.n_steps for phase in phases)
-    parts = []
-    for begin, end in pairwise([0, total // 6, total // 3, 2 * total // 3, total]):
-        part = []
-        at = 0
-        for phase in phases:
-            n_steps = min(end, at + phase.n_steps) - max(begin, at)
-            at += phase.n_steps
-            if n_steps > 0:
-                part.append(replace(phase, n_steps=n_steps))
-        parts.append(tuple(part))
-    return parts

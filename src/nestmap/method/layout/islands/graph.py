@@ -9,13 +9,10 @@ from scipy import sparse
 
 from ....core.arrays import Array
 from ....core.native import kernels
+from .schedule import SCHEDULE
 
-# of smoothing, and what a node keeps of its own place in each: neighbours decide the rest
-_ROUNDS = 40
-_OWN = 0.2
-# times the attraction between clusters; of 0.5, maps change more with a few rows less
-_BETWEEN = np.float32(0.7)
-REACH = 1.6  # neighbours of a node, in perplexities, at least
+# neighbours of a node per perplexity, at least: of fewer neighbours the perplexity is lower
+REACH = 1.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +90,8 @@ def contract(attraction: Attraction, masses: Array, labels: Array, n_nodes: int)
 def part_clusters(attraction: Attraction, clusters: Array) -> Attraction:
     """The same with weaker links between nodes of different clusters."""
     apart = np.repeat(clusters, np.diff(attraction.starts)) != clusters[attraction.ids]
-    return replace(
-        attraction, weights=np.where(apart, _BETWEEN * attraction.weights, attraction.weights)
-    )
+    weaker = np.float32(SCHEDULE.between) * attraction.weights
+    return replace(attraction, weights=np.where(apart, weaker, attraction.weights))
 
 
 def smooth(attraction: Attraction, positions: Array) -> Array:
@@ -106,10 +102,11 @@ def smooth(attraction: Attraction, positions: Array) -> Array:
     n = len(positions)
     weights = attraction.weights.astype(np.float64)
     pulls = np.add.reduceat(weights, attraction.starts[:-1])
-    shares = np.divide(1 - _OWN, pulls, out=np.zeros(n), where=pulls > 0)
+    shares = np.divide(1 - SCHEDULE.smoothing_kept, pulls, out=np.zeros(n), where=pulls > 0)
     weights *= np.repeat(shares, np.diff(attraction.starts))
     step = sparse.csr_matrix((weights, attraction.ids, attraction.starts), shape=(n, n))
-    kept = np.where(pulls > 0, _OWN, 1.0)[:, None]  # a node that nothing attracts stays
-    for _ in range(_ROUNDS):
+    # a node that nothing attracts stays
+    kept = np.where(pulls > 0, SCHEDULE.smoothing_kept, 1.0)[:, None]
+    for _ in range(SCHEDULE.smoothing_rounds):
         positions = kept * positions + step @ positions
     return np.asarray(positions)

@@ -13,15 +13,12 @@ import numpy as np
 from ....core.arrays import Array
 from ....core.native import kernels
 from .graph import Attraction
+from .schedule import SCHEDULE
 
-# times the attraction at its own place: a node leaps there. 1.5 leaves more new
-# rows at wrong places
-WORTH = 1.2
 # square of the distance at which a neighbour attracts half as much: wider than t-SNE's 1, a region
-_NEAR = 10.0
-# neighbours that count, and those whose places are tried
-_STRONGEST = 24
-_CANDIDATES = 8
+_HALF_ATTRACTION = 10.0
+_STRONGEST = 24  # neighbours that attract
+_TRIED_PLACES = 8  # strongest neighbours whose places are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,5 +54,39 @@ def better_places(
     ids = neighbors.ids
     weights = neighbors.weights
     return Better(
-        *kernels.better_places(ids, weights, _CANDIDATES, _NEAR, positions, counts, n_threads)
+        *kernels.better_places(
+            ids, weights, _TRIED_PLACES, _HALF_ATTRACTION, positions, counts, n_threads
+        )
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Leapt:
+    """Positions after leaps, and which nodes have leapt."""
+
+    positions: Array
+    nodes: Array  # bool
+
+
+@dataclass(frozen=True, eq=False)
+class Leaps:
+    """Leaps of the nodes of one level; `apart` keeps those apart that come to the same place."""
+
+    neighbors: Neighbors
+    apart: Array  # (n, 2)
+    n_threads: int
+
+    @classmethod
+    def of(cls, attraction: Attraction, apart: Array, n_threads: int) -> Leaps:
+        return cls(Neighbors.of(attraction, n_threads), apart, n_threads)
+
+    def better(self, positions: Array, counts: Array) -> Better:
+        """As `better_places`."""
+        return better_places(self.neighbors, positions, counts, self.n_threads)
+
+    def leap(self, positions: Array) -> Leapt:
+        """Nodes that are attracted elsewhere by more than at their place go there."""
+        better = self.better(positions, np.ones(len(positions), dtype=bool))
+        nodes = better.times > SCHEDULE.leap_gain
+        there = better.places + self.apart
+        return Leapt(np.where(nodes[:, None], there, positions), nodes)

@@ -18,7 +18,7 @@ from ...hierarchy.tree import Grouping, Hierarchy, Level
 from ..descent import lengths, neighbors_in_map
 from ..frozen import Frozen
 
-_PIECE = 1_000_000  # pairs of a new row and a row of its leaf that are compared at once
+_PAIRS_AT_ONCE = 1_000_000  # of a new row and a row of its leaf, in one block
 # of the distance to the nearest other row: whoever is placed beside a row has it as nearest
 REACH = 1 / 3
 # leading directions along which rows are kept: 1-NN accuracy of Fashion-MNIST .846,
@@ -67,7 +67,7 @@ class RowPlacement(Frozen):
         offsets = frame_offsets(self.maps, self.origins, parents, z)
         beside = np.empty(len(parents), dtype=np.int64)
         widest = int(np.diff(self.starts).max())
-        for part in blocks(len(parents), widest, values=_PIECE):
+        for part in blocks(len(parents), widest, values=_PAIRS_AT_ONCE):
             beside[part] = self._nearest(parents[part], offsets[part])
         return self._put(beside, parents, offsets)
 

@@ -12,19 +12,11 @@ from ....core.native.forces import NodeState, StepSizes
 from ....core.progress import Share
 from .forces import fit_grid, repulsion
 from .graph import Attraction
+from .schedule import Phase, count_steps
 
-MOMENTUM = 0.8
-_LONGEST = 5.0  # step of a node: t-SNE's limit
-_FEW = 4000  # nodes that are not worth a second thread
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A number of steps with attraction times `exaggeration`."""
-
-    n_steps: int
-    exaggeration: float = 1.0
-    rate: float = 2.0  # length of a step where the forces are of size 1
+MOMENTUM = 0.8  # share of the last step that is added to the next: t-SNE's
+_MAX_STEP = 5.0  # length of a node's step, in t-SNE's units: its own limit
+_SINGLE_THREAD_NODES = 4000  # up to so many, steps take no longer on one thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +47,7 @@ def optimise(
         Rows below each node: a node repels others as so many rows would.
     """
     n = len(positions)
-    threads = 1 if n < _FEW else n_threads
+    threads = 1 if n < _SINGLE_THREAD_NODES else n_threads
     masses = np.asarray(masses / masses.mean(), dtype=np.float32)
     here = np.array(positions, dtype=np.float32, order="C")
     there = np.empty((n, 2), dtype=np.float32)
@@ -66,14 +58,14 @@ def optimise(
     bounds = np.stack([here.min(axis=0), here.max(axis=0)])
     grid = None
     done = 0
-    total = sum(phase.n_steps for phase in phases)
+    total = count_steps(phases)
     for phase in phases:
         rate = phase.rate / max(1.0, phase.exaggeration)
         for _ in range(phase.n_steps):
             grid = fit_grid(bounds, n, done, grid)
             potential, z = repulsion(here, masses, grid, threads)
             sizes = StepSizes(
-                rate * phase.exaggeration, rate * n / max(z, 1e-30), MOMENTUM, _LONGEST
+                rate * phase.exaggeration, rate * n / max(z, 1e-30), MOMENTUM, _MAX_STEP
             )
             state = NodeState(here, velocities, gains, there, bounds)
             kernels.move(attraction, grid, potential, sizes, rates, homes, state, threads)

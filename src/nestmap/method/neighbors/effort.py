@@ -1,0 +1,276 @@
+"""How much work a search of neighbours does: one table of numbers, one function that reads it.
+
+`TABLE` is printed in docs/scale.md (`as_markdown`; a test compares them). Whatever a search needs
+to know beforehand (columns, cells, probes, lists, candidates, sampled rows) is decided by
+`decide_effort`; when rounds stop, and how long lists become then, by the numbers of the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from math import isqrt
+from typing import Any
+
+from ...core.points.reduce import MOST_COLUMNS
+
+LANES = 8  # lengths of lists are multiples of it: of a vector of float32 (AVX2)
+PADDED = 16  # short rows are padded to a multiple of it: a cache line of float32
+
+
+def _number(value: float, unit: str, counts: str, source: str) -> Any:
+    return field(default=value, metadata={"unit": unit, "counts": counts, "source": source})
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of a search, each with its unit, what it counts, and where it comes from."""
+
+    exact_pairs: int = _number(
+        30_000_000_000,
+        "pairs of rows",
+        'bounded by an exact search, at most, where `neighbors="auto"`',
+        "half a minute on two cores with AVX2",
+    )
+    sure_rows: int = _number(
+        20_000,
+        "rows",
+        "up to which a search is exact unasked, and sampled for the closer one of two predictions",
+        "the exact join is the faster one",
+    )
+    trial_rows: int = _number(
+        500, "rows", "sampled for the first prediction", "tells whether bounds are of any use"
+    )
+    trial_overshoot: float = _number(
+        2, "times", "the true cost: what 500 rows predict", "images and embeddings up to 244,948"
+    )
+    hopeless: float = _number(
+        8, "times", "`exact_pairs`: no second prediction", "4 × what 500 rows overshoot"
+    )
+    verify_cost: float = _number(
+        0.4, "pairs per column", "cost of a distance by definition", "measured, AVX2"
+    )
+    product_cost: float = _number(
+        0.03, "pairs per column", "cost of a pair in a matrix product", "measured, AVX2"
+    )
+    columns: int = _number(
+        MOST_COLUMNS,
+        "columns",
+        "of a short row, at most: exact searches, flat spectra",
+        "memory: 1.2 kB",
+    )
+    usual_columns: int = _number(
+        112, "columns", "of a short row, spectra that are not flat", "more cost more than they find"
+    )
+    few_columns: int = _number(
+        64,
+        "columns",
+        "the same for low targets, and beyond 2 million rows",
+        "memory: 1 GB for 4 million rows",
+    )
+    short_values: int = _number(
+        1_024_000_000, "values", "in the short rows of a flat spectrum, at most", "memory: 4.6 GB"
+    )
+    leading: int = _number(
+        24,
+        "columns",
+        "whose share of the variance tells a flat spectrum; of k-means, at least",
+        "enough for images",
+    )
+    flat_share: float = _number(
+        0.6,
+        "share of the variance",
+        "in the leading columns: below, a spectrum is flat",
+        "Fashion-MNIST 0.80, GloVe word vectors 0.42",
+    )
+    cell_share: float = _number(
+        0.8,
+        "share of the variance",
+        "of short rows, in the columns of k-means",
+        "of embeddings 24 columns tell only the largest groups apart",
+    )
+    cell_rows: int = _number(64, "rows", "per cell of an approximate search", "panels stay full")
+    most_cells: int = _number(65_536, "cells", "at most", "each is compared with each other")
+    near_cells: int = _number(
+        64,
+        "cells",
+        "nearest to its own, among which a row chooses; columns it chooses by",
+        "those that are probed are among them",
+    )
+    probes: int = _number(
+        6, "cells", "that each row visits, for k = 1", "with 10, word vectors take up to 15% longer"
+    )
+    probes_lists: int = _number(
+        10, "cells", "the same for k > 1", "8 find .89 of images, and need a round more"
+    )
+    low_target: float = _number(
+        0.9,
+        "recall",
+        "a lower one, for k = 1: half of the probes, lists of 8 less, few columns if not flat",
+        "images at .5 and .8 take a quarter less time",
+    )
+    listed: int = _number(
+        16,
+        "rows",
+        "listed at first, for k = 1; 8 more for a flat spectrum",
+        "with 24, rounds of images take a fifth longer",
+    )
+    spare: int = _number(17, "rows", "listed beyond k, for k > 1", "estimates do not rank for sure")
+    longest_list: int = _number(64, "rows", "per list, at most", "bits of a mask (cpp/graph.hpp)")
+    list_entries: int = _number(
+        128_000_000, "entries", "of all lists, at most", "memory: 12 bytes each, 1.5 GB"
+    )
+    candidates: int = _number(
+        24,
+        "rows",
+        "in a local join, for k = 1: as many new, old, new reverse and old reverse neighbours",
+        "with 16, word vectors need a round more at .9 and end lower at .99",
+    )
+    candidates_lists: int = _number(
+        16, "rows", "the same for k > 1", "lists are long there; more make rounds slow"
+    )
+    miss_power: float = _number(
+        1.4,
+        "power",
+        "rounds miss in proportion to 1 / length to this power",
+        "word vectors, embeddings: lists of 8 to 64",
+    )
+    settled: float = _number(
+        0.25,
+        "share of entries",
+        "that are new: below, a round brings half as much as the last",
+        "images, word vectors",
+    )
+    least_gain: float = _number(
+        0.005,
+        "recall",
+        "gained by a round: with less it is the last; so near to 1, a target is hard to reach",
+        "below what is noticed",
+    )
+    list_cost: float = _number(
+        16, "pairs", "per row and squared length of a list: cost of all rounds", "measured, AVX2"
+    )
+    sampled: int = _number(
+        1000, "rows", "compared with all, for k = 1", "standard error of .013 at a recall of .9"
+    )
+    sampled_lists: int = _number(
+        256, "rows", "the same for k > 1, and the least", "each has k neighbours"
+    )
+    sampled_values: int = _number(
+        400_000,
+        "values",
+        "of sampled rows that bounds say nothing about",
+        "products with all rows would take as long as the search",
+    )
+
+
+TABLE = Table()
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What memory allows a search: reduced columns per row and rows per list, at most."""
+
+    columns: int = TABLE.columns
+    listed: int = TABLE.longest_list
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What one approximate search does."""
+
+    columns: int  # of a short row
+    probes: int  # cells that each row visits
+    listed: int  # rows per list at first
+    longest: int  # rows per list at most
+    candidates: int  # new ones, and as many old ones, of a local join
+    sampled: int  # rows that are compared with all
+
+
+def decide_effort(
+    n: int,
+    target: float,
+    *,
+    k: int = 1,
+    is_flat: bool = False,
+    allowance: Allowance | None = None,
+) -> Effort:
+    """The work of an approximate search for the k nearest of n rows.
+
+    `is_flat`: whether the leading directions of the rows hold little of their variance.
+    """
+    allowance = allowance or Allowance()
+    is_low = k == 1 and target < TABLE.low_target
+    columns = TABLE.few_columns if is_low else _usual_columns(n)
+    if is_flat:
+        columns = max(columns, min(TABLE.columns, TABLE.short_values // n // PADDED * PADDED))
+    columns = min(allowance.columns, columns)
+    longest = min(longest_list(n), allowance.listed)
+    if k > 1:
+        # these need a list of k, whatever memory allows
+        listed = min(TABLE.longest_list, round_up(k + TABLE.spare, LANES))
+        probes = TABLE.probes_lists
+        return Effort(columns, probes, listed, longest, TABLE.candidates_lists, TABLE.sampled_lists)
+    listed = min(longest, TABLE.listed + LANES * (is_flat - is_low))
+    probes = TABLE.probes // 2 if is_low else TABLE.probes
+    return Effort(columns, probes, listed, longest, TABLE.candidates, TABLE.sampled)
+
+
+def exact_columns(n: int) -> int:
+    """Reduced columns of n rows at most, where their spectrum plays no part (exact searches)."""
+    return TABLE.columns if n <= all_pairs_rows() else _usual_columns(n)
+
+
+def _usual_columns(n: int) -> int:
+    is_many = longest_list(n) < TABLE.longest_list  # more than 2 million
+    return TABLE.few_columns if is_many else TABLE.usual_columns
+
+
+def all_pairs_rows() -> int:
+    """Rows all of whose pairs an exact search may bound: 244,948."""
+    return isqrt(2 * TABLE.exact_pairs)
+
+
+def list_lengths() -> tuple[int, ...]:
+    """Lengths of lists that plans choose from: the longest, and halves down to a vector."""
+    halves = range((TABLE.longest_list // LANES).bit_length())
+    return tuple(max(LANES, TABLE.longest_list >> half) for half in halves)
+
+
+def longest_list(n: int) -> int:
+    """Rows per list at most: lists of very many rows take long and much memory."""
+    lengths = list_lengths()
+    return next((each for each in lengths if n * each <= TABLE.list_entries), lengths[-1])
+
+
+def longer_list(length: int, recall: float, target: float) -> int:
+    """The length of lists that should reach a target, by the recall of rounds on shorter ones."""
+    times = ((1 - recall) / max(1 - target, 1e-9)) ** (1 / TABLE.miss_power)
+    return round_up(int(min(length * times, TABLE.longest_list - 1)) + 1, 2 * LANES)
+
+
+def list_bytes(length: int) -> int:
+    """Memory per row of lists and of the descent on them (cpp/graph.hpp)."""
+    return 56 + 12 * length + min(length, TABLE.candidates)
+
+
+def cell_size(n: int) -> int:
+    """Rows of a cell of the approximate search."""
+    return max(TABLE.cell_rows, -(-n // TABLE.most_cells))
+
+
+def round_up(n: int, unit: int) -> int:
+    """The next multiple of a unit."""
+    return -(-n // unit) * unit
+
+
+def as_markdown() -> str:
+    """The table as docs/scale.md prints it."""
+    lines = ["| number | value | unit | what is counted | source |", "|---|---|---|---|---|"]
+    for each in fields(TABLE):
+        value = getattr(TABLE, each.name)
+        told = f"{value:,}" if isinstance(value, int) else f"{value:g}"
+        what = each.metadata
+        lines.append(
+            f"| `{each.name}` | {told} | {what['unit']} | {what['counts']} | {what['source']} |"
+        )
+    return "\n".join(lines) + "\n"
