@@ -68,6 +68,7 @@ FLOORS = {
     "": ("_version", "errors"),
     "core": (
         "arrays",
+        "nearest",
         "habits",
         "threads",
         "forecast",
@@ -89,10 +90,10 @@ FLOORS = {
             "placement",
         )
     ),
-    "model": ("costs", "plan", "fitted", "files", "comparison", "growth"),
+    "model": ("costs", "plan", "fitted", "placing", "files", "comparison", "growth", "fit"),
     "views": ("metrics", "plots", "explore"),
     "distributed": ("inputs", "lazy"),
-    "estimators": ("parameters", "living", "hnne", "clusters", "load"),
+    "estimators": ("parameters", "state", "living", "hnne", "clusters", "load"),
     "app": ("readers", "sc", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]

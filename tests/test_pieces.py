@@ -197,7 +197,7 @@ class TestUnits:
     def test_many_rows_are_measured_on_leaves_and_that_is_said(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "MOST_ROWS", 1000)
+        monkeypatch.setattr(module, "MAX_ROWS", 1000)
         audit, table = fitted().audit(), fitted().summary()
         assert (
             audit.measured_on == table.measured_on == "leaves"

@@ -116,7 +116,7 @@ def test_rows_are_read_in_blocks_from_any_array(
     mapped = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=X.shape)
     mapped[:] = X
     for module in ("maps", "pca"):
-        monkeypatch.setattr(f"nestmap.method.preliminary.{module}.BLOCK_VALUES", 5000)
+        monkeypatch.setattr(f"nestmap.method.preliminary.{module}.VALUES_PER_READ", 5000)
     found = [make_preliminary(mapped, tree, 2, kind, seed=3, n_threads=t) for t in (1, 3)]
     np.testing.assert_array_equal(found[0].rows, found[1].rows)
     np.testing.assert_allclose(found[0].rows, whole.rows, atol=1e-9 * np.ptp(whole.rows))

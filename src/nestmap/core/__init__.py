@@ -1,1 +1,1 @@
-"""What knows nothing of the method: arrays, threads, progress, kernels and twins, input, points."""
+"""Arrays, threads, progress, kernels, input and point sets; nothing here knows the method."""

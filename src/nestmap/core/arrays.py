@@ -26,7 +26,7 @@ def blocks(n: int, width: int, values: int | None = None) -> list[slice]:
 
 
 def runs(starts: Array, size: int, alone: int | None = None) -> list[slice]:
-    """Runs of groups (group g is starts[g]:starts[g + 1]) that together have about `size` members.
+    """Consecutive groups (group g is starts[g]:starts[g + 1]) with about `size` members in total.
 
     Groups of more than `alone` members are runs of their own.
 

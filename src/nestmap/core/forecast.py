@@ -1,4 +1,4 @@
-"""The time that a fit still takes: predicted costs, corrected by how long stages really took."""
+"""The time left of a fit: predicted costs, corrected by the measured time of finished stages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def kind_of(stage: str) -> str:
 
 
 class Forecast:
-    """Seconds that are left, as time goes on.
+    """Estimates the seconds left of a fit while it runs.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Forecast:
         prior = _PRIOR_SECONDS + _PRIOR_SHARE * sum(self.costs.values())
         here = self.spent + now - self.began
         cost = self.costs[self.kind]
-        # what went slower than predicted tells so at once
+        # a stage that is already slower than predicted counts before it ends
         known = share * cost if here > share * cost else 0.0
         ratio = (self.passed + (here if known else 0.0) + prior) / (self.predicted + known + prior)
         speed = min(max(ratio**_DAMPING, _MIN_RATIO), _MAX_RATIO)
@@ -92,7 +92,7 @@ class Forecast:
         return self._steady(rest + speed * later, now)
 
     def _steady(self, estimate: float, now: float) -> float:
-        """A new estimate changes what was said only bit by bit."""
+        """Exponential smoothing of the estimates over time."""
         if self.shown is not None:
             before, when = self.shown
             old = max(before - (now - when), 0.0)

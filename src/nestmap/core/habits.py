@@ -177,7 +177,7 @@ def did_you_mean(name: str, options: Iterable[str]) -> str:
 
 
 def refuse_habits(init: Callable[P, R]) -> Callable[P, R]:
-    """A method whose TypeError says what takes the place of a parameter that it does not have.
+    """Wrap a method: its TypeError for a parameter that it does not have names the substitute.
 
     The signature stays as it is, so that scikit-learn finds the parameters.
     """

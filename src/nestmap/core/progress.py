@@ -58,7 +58,7 @@ class Progress:
 
     @property
     def is_silent(self) -> bool:
-        """Nobody hears of progress."""
+        """Whether there is neither output nor a callback."""
         return not self.verbose and self.callback is None
 
     def _clear(self) -> None:
@@ -108,11 +108,11 @@ class Progress:
             self.stage = ""
 
     def note(self, text: str) -> None:
-        """A result worth a line."""
+        """Print a result as a line of its own."""
         self._say(text)
 
     def _seconds_left(self, done: float, now: float) -> float | None:
-        """The rest at the speed so far."""
+        """Seconds left of the stage, at its mean rate so far."""
         passed = now - self.pass_began
         advance = done - self.pass_from
         return (

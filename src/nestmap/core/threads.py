@@ -34,7 +34,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 class _Own(local):
-    """What one thread has limited for itself."""
+    """The BLAS limit of one thread."""
 
     def __init__(self) -> None:
         self.n_inside = 0
@@ -181,7 +181,7 @@ def map_blocks(
 
 
 class _Left(Exception):
-    """Whoever wanted a result has gone."""
+    """Raised in a thread whose result nobody waits for any more."""
 
 
 class Beside(Generic[T]):
@@ -267,7 +267,7 @@ class _Work(Generic[P, T]):
         self.lock = Lock()
 
     def run(self) -> None:
-        """What each thread does."""
+        """The loop of a worker thread."""
         with single_threaded_blas():  # for libraries that have a number per thread
             self._run()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.arrays import Array
+from ..core.nearest import is_nearer
 from .tasks import Answers
 
 
@@ -39,12 +40,15 @@ class Best:
         rows = found.rows
         ids = found.ids
         old = self.ids[rows]
-        nearer = (found.squared < self.squared[rows]) | (old < 0)
-        tie = (found.squared == self.squared[rows]) & ~nearer
-        key = self.keys[ids]
-        old_key = self.keys[old]
-        tie &= (key < old_key) | ((key == old_key) & (self.order[ids] < self.order[old]))
-        take = nearer | tie
+        first = np.where(old < 0, -1, self.order[old])
+        take = is_nearer(
+            found.squared,
+            self.keys[ids],
+            self.order[ids],
+            np.where(old < 0, np.inf, self.squared[rows]),
+            self.keys[old],
+            first,
+        )
         self.squared[rows[take]] = found.squared[take]
         self.ids[rows[take]] = ids[take]
 

@@ -1,8 +1,9 @@
-"""Borders of parts, where neighbours belong to different ones: how far away guests may live.
+"""Borders of parts: how far beyond its border a part copies rows of others, its guests.
 
-The approximate search of a part meets its guests, too, so a pair of rows is found if any part holds
-both. How far is far enough, and how many parts there must be so that each has room for its guests,
-is told by a sample: neighbours in it, drawn nearer to what they would be among all rows.
+Guests are halo rows: the approximate search of a part includes them, so a pair of neighbours is
+found if any part holds both. A sample decides how wide the halo must be and how many parts there
+must be so that each has room for it: distances to neighbours in the sample are scaled to what they
+would be among all rows.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ class Borders:
     most: float  # share of all rows that a part has room for
 
     def reach(self, division: Division, share: float) -> float:
-        """The least margin of guests at which this share of neighbours meets, as room allows."""
+        """The smallest halo in which this share of neighbours is found, or what memory allows."""
         margins, needed = self._margins(division)
         most = min(len(needed) - 1, int(self.most * len(needed)))
         room = np.partition(margins, most, axis=0)[most].min()
         return float(max(0.0, min(_enough(needed, share), room)))
 
     def has_room(self, division: Division, share: float) -> bool:
-        """Whether all parts have room for their guests if so many neighbours are to meet."""
+        """Whether all parts have memory for the halo in which this share of neighbours is found."""
         margins, needed = self._margins(division)
         members = np.count_nonzero(margins <= _enough(needed, share), axis=0)
         return bool(members.max() <= self.most * len(needed))
@@ -60,7 +61,7 @@ def _enough(needed: Array, share: float) -> float:
 def divide_for_guests(
     points: PointSet, most_parts: int, columns: int, reducer: Reducer | None, share: float
 ) -> tuple[Division, Borders]:
-    """The fewest parts, up to `most_parts`, with room for guests if so many neighbours are to meet.
+    """The fewest parts, up to `most_parts`, whose halos find this share of neighbours.
 
     Of `most_parts` parts each would have room for `MOST_MEMBERS` times its own rows.
     """

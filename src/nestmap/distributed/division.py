@@ -1,4 +1,4 @@
-"""Rows in parts that one worker has room for: cells of a sample, joined to about equal sizes.
+"""Divides rows into parts that fit a worker: k-means cells of a sample, joined to equal sizes.
 
 Boxes around the cells tell what cannot be near. They bound distances whatever the division is, so
 it decides the order of work for an exact search and never its result.
@@ -45,7 +45,7 @@ class Division:
     # of each cell, the smallest and largest coordinates of its rows; inf and -inf for none
     lows: Array
     highs: Array
-    # guests of a part are rows of others with no larger margin to it; below 0: there are none
+    # guests of a part are rows of others within this margin of it; below 0: there are none
     reach: float = -1.0
     # `starts` with the guests counted
     begins: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
@@ -102,7 +102,7 @@ class Division:
         return out
 
     def guests(self, z: Array, cells: Array) -> tuple[Array, Array]:
-        """Rows, of these cells, that are guests of parts, and these parts."""
+        """Pairs of a row, given with its cell, and a part that has it as a guest (a halo row)."""
         if self.reach < 0:
             return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint16)
         found = []
@@ -258,7 +258,7 @@ def per_row(n: int, width: int, dtype: Any, method: str) -> int:
 
 
 def number_of_parts(n: int, per_row: int, room: int, method: str) -> int:
-    """Parts of which each fits into so many bytes, with its guests if the search is approximate."""
+    """Number of parts that fit into `room` bytes each, with guests if the search is approximate."""
     if n * per_row <= room:
         return 1
     return max(2, -(-int(n * per_row * (1 if method == "exact" else MOST_MEMBERS / SPARE)) // room))

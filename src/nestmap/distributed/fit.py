@@ -7,7 +7,7 @@ large one the levels above the rows and the layout, which read the rows from the
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,14 @@ from ..core.input.memory import Budget, format_size, memory_budget, parse_size
 from ..core.input.source import RowSource
 from ..core.input.validate import row_dtype, work_dtype
 from ..core.points.point_set import power_of_two
-from ..core.progress import Progress
 from ..errors import MemoryBudgetError
 from ..method.arrangement import n_columns
 from ..method.neighbors import check_metric
 from ..method.neighbors.metric import known_metric
+from ..method.run import Run
+from ..model.fit import FitSettings, fit
+from ..model.fitted import FittedMap
+from ..model.growth.like import OldModel
 from ..model.plan import ON_DISK, ClusterPlan, Plan
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
@@ -38,21 +41,50 @@ FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
 _LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
-def fit_chunks(model: Any, X: Any, client: Any = None, like: Any = None) -> None:
-    """Fit a model to a dask array or frame, on the workers of a client (None: the active one)."""
+@dataclass(frozen=True, eq=False)
+class FittedChunks:
+    """What a fit of a dask array gives."""
+
+    fitted: FittedMap
+    features: dict[str, Any]  # attributes that describe its columns
+    chunks: Chunks
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOnCluster:
+    """Rows that workers search and place (see `Elsewhere`)."""
+
+    hashes: Array
+    search: ClusterSearch | None = None
+    work: ClusterRows | None = None
+
+    @property
+    def n_parts(self) -> int:
+        return 1 if self.search is None else self.search.n_parts
+
+    def find(self, metric: Any, run: Run, *level: Any) -> Any:
+        assert self.search is not None
+        return self.search(metric, run, *level)
+
+
+def fit_chunks(
+    X: Any, settings: FitSettings, run: Run, client: Any = None, like: OldModel | None = None
+) -> FittedChunks:
+    """Fit a dask array or frame, on the workers of a client (None: the active one)."""
     client = active_client() if client is None else client
     with client.as_current():  # lengths of frames are counted there, too
-        _fit_on(client, model, X, like)
+        return _fit_on(client, X, settings, run, like)
 
 
-def _fit_on(client: Any, model: Any, X: Any, like: Any) -> None:
-    progress = Progress(model.verbose, model.callback)
+def _fit_on(
+    client: Any, X: Any, settings: FitSettings, run: Run, like: OldModel | None
+) -> FittedChunks:
     names = feature_names(X)
     X = row_chunks(X)
-    model._check_parameters(X.shape[0])
-    _check_metric(model, X.shape[1])
-    phases = Phases(client, progress)
-    room = _room(model.max_memory)
+    settings.check(X.shape[0])
+    _check_metric(settings, X.shape[1])
+    phases = Phases(client, run.progress)
+    room = _room(settings.max_memory)
     _check_chunks(X, phases.worker_memory)
     features = {"n_features_in_": int(X.shape[1])} | (
         {} if names is None else {"feature_names_in_": names}
@@ -61,40 +93,41 @@ def _fit_on(client: Any, model: Any, X: Any, like: Any) -> None:
         store = None
         if X.shape[0] * _per_row(X, "approximate") > room:
             _check_room(room, phases.worker_memory)
-            folder = stack.enter_context(phases.shared_folder(model._folder()))
+            folder = stack.enter_context(phases.shared_folder(settings.folder()))
             store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
         rows, hashes, unit = _load(X, phases, store)
-        metric = check_metric(model.metric, rows, model.metric_params)
-        plan = _plan(model, rows, metric, X.shape[0], store is not None)
-        search = None
-        n_parts = _n_parts(X, metric, plan.method, room) if store is not None else 1
-        if store is not None and n_parts > 1:
-            search = ClusterSearch(phases, store, room, n_parts, unit)
-        work = None if store is None else ClusterRows(phases, store, unit)
-        fitted = model._fit_rows(rows, progress, plan, hashes, search, like, work=work)
+        metric = settings.metric_of(rows)
+        plan = _plan(settings, rows, metric, X.shape[0], run.n_threads, store is not None)
+        there = RowsOnCluster(hashes)
+        if store is not None:
+            n_parts = _n_parts(X, metric, plan.method, room)
+            is_parted = n_parts > 1
+            search = ClusterSearch(phases, store, room, n_parts, unit) if is_parted else None
+            there = RowsOnCluster(hashes, search, ClusterRows(phases, store, unit))
+        fitted = fit(rows, settings, run, plan=plan, like=like, elsewhere=there)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
-        kept = None if model.work_dir is None else str(model._folder().resolve())
-        chunks = Chunks(X.chunks[0], kept, fitted.tree.hierarchy.levels[0].members)
-        model._assign(fitted, features, chunks=chunks)
-    progress.note("done")
+    folder_kept = settings.folder()
+    kept = None if folder_kept is None else str(folder_kept.resolve())
+    chunks = Chunks(X.chunks[0], kept, fitted.tree.hierarchy.levels[0].members)
+    return FittedChunks(fitted, features, chunks)
 
 
-def plan_chunks(model: Any, X: Any) -> Plan:
+def plan_chunks(X: Any, settings: FitSettings, n_threads: int) -> Plan:
     """The plan of such a fit, from at most 20,000 rows."""
     X = row_chunks(X)
     n = X.shape[0]
-    room = _room(model.max_memory)
-    model._check_parameters(n)
+    room = _room(settings.max_memory)
+    settings.check(n)
     sample = RowSource(X).sample(20_000)
-    metric = check_metric(model.metric, sample, model.metric_params)
+    metric = settings.metric_of(sample)
     large = n * _per_row(X, "approximate") > room
-    plan = _plan(model, sample, metric, n, large)
+    plan = _plan(settings, sample, metric, n, n_threads, large)
     n_parts = _n_parts(X, metric, plan.method, room) if large else 1
     found = _cluster_plan(X, plan.method, n_parts, large)
     if n_parts > 1 and PER_ITEM * n > room:
         found = _with_merge(found, X)
-    return replace(plan, cluster=_with_places(found, X, model.n_components) if large else found)
+    return replace(plan, cluster=_with_places(found, X, settings.n_components) if large else found)
 
 
 def _with_places(plan: ClusterPlan, X: Any, n_components: int) -> ClusterPlan:
@@ -154,10 +187,12 @@ def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan
     return ClusterPlan(n_parts, memory + FIXED, int((1 + members) * size), tasks, moved)
 
 
-def _plan(model: Any, rows: Any, metric: Any, n: int, large: bool) -> Plan:
+def _plan(
+    settings: FitSettings, rows: Any, metric: Any, n: int, n_threads: int, large: bool
+) -> Plan:
     """The plan as one machine would make it; only a search in parts needs no memory here."""
     own = memory_budget(None)
-    plan: Plan = model._plan(rows, metric, Budget(2**62, False) if large else own, n)
+    plan = settings.plan(rows, metric, n_threads, Budget(2**62, False) if large else own, n)
     plan = replace(plan, budget=own.size)
     table = int(_LEAVES * n) * rows.shape[1] * work_dtype(rows.dtype).itemsize
     return replace(plan, disk=table) if large and table > ON_DISK * own.size else plan
@@ -196,15 +231,15 @@ def _per_row(X: Any, method: str) -> int:
     return per_row(X.shape[0], X.shape[1], X.dtype, method)
 
 
-def _check_metric(model: Any, width: int) -> None:
+def _check_metric(settings: FitSettings, width: int) -> None:
     """Raise for a metric that cannot be, before the rows are read."""
-    metric = model.metric
+    metric = settings.metric
     if known_metric(metric).takes_distances:
         raise ValueError(
             "metric='precomputed': a matrix of distances must be in memory; pass X.compute()"
         )
     if not known_metric(metric).changes_rows:  # whose parameters come from the rows
-        check_metric(metric, np.eye(2, width), model.metric_params)
+        check_metric(metric, np.eye(2, width), settings.metric_params)
 
 
 def _check_room(room: int, limit: int | None) -> None:

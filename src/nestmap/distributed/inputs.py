@@ -13,7 +13,7 @@ _PIP = "pip install 'nestmap[dask]'"
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a collection of dask: nobody has one who has not imported dask."""
+    """Whether X is a collection of dask; does not import dask, which made the collection."""
     return (
         hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__") and hasattr(X, "npartitions")
     )

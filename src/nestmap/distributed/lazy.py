@@ -9,32 +9,54 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
 from ..core.arrays import Array
+from ..core.threads import resolve_n_jobs
+from ..method.placement import FittedTree
+from ..model.fitted import FittedMap
+from ..model.placing import leaves_of_new, place_new
 from .inputs import check_columns, check_shape, import_distributed, is_frame
 
 _LARGE = 8_000_000  # bytes: what a graph should not carry
-_NOT_NEEDED = ("embedding_", "labels_", "callback", "_sklearn_output_config")
+# attributes of a model that checking rows does not need
+_NOT_NEEDED = (
+    "embedding_",
+    "hierarchy_",
+    "labels_",
+    "layout_",
+    "callback",
+    "_chunks",
+    "_fitted",
+    "_sklearn_output_config",
+)
 
 
-def transform_chunks(model: Any, X: Any, return_distance: bool) -> Any:
+def transform_chunks(model: Any, fitted: FittedMap, X: Any, return_distance: bool) -> Any:
     """`HNNE.transform` of a dask array or frame: positions, or with distances, as dask arrays."""
-    d = model._fitted.layout.positions.shape[1]
-    found = _map_rows(_place, model, X, (), d + 1, np.float64)
+    d = fitted.layout.positions.shape[1]
+    found = _map_rows(_place, model, X, (_sent(fitted, fitted),), d + 1, np.float64)
     return (found[:, :d], found[:, d]) if return_distance else found[:, :d]
 
 
-def predict_chunks(model: Any, X: Any, level: int | None, n_clusters: int | None) -> Any:
+def predict_chunks(
+    model: Any, fitted: FittedMap, X: Any, level: int | None, n_clusters: int | None
+) -> Any:
     """`HNNE.predict` of a dask array or frame."""
-    label_of = model.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
-    return _map_rows(_label, model, X, (_to_workers(label_of, label_of.nbytes),), 1, np.int64)[:, 0]
+    label_of = fitted.tree.hierarchy.labels_of_leaves(level, n_clusters=n_clusters)
+    others = (_sent(fitted, fitted.tree), _to_workers(label_of, label_of.nbytes))
+    return _map_rows(_label, model, X, others, 1, np.int64)[:, 0]
 
 
-def _place(rows: Any, model: Any, block_info: Any = None) -> Array:
-    positions, distances = model._place_new(rows, _first_row(block_info))
+def _place(rows: Any, model: Any, fitted: FittedMap, block_info: Any = None) -> Array:
+    n_threads = resolve_n_jobs(model.n_jobs)
+    positions, distances = place_new(model, fitted, rows, n_threads, _first_row(block_info))
     return np.column_stack([positions, distances])
 
 
-def _label(rows: Any, model: Any, label_of: Array, block_info: Any = None) -> Array:
-    return np.asarray(label_of[model._leaves_of_new(rows, _first_row(block_info))[0]][:, None])
+def _label(
+    rows: Any, model: Any, tree: FittedTree, label_of: Array, block_info: Any = None
+) -> Array:
+    n_threads = resolve_n_jobs(model.n_jobs)
+    leaves, _ = leaves_of_new(model, tree, rows, n_threads, _first_row(block_info))
+    return np.asarray(label_of[leaves][:, None])
 
 
 def _first_row(block_info: Any) -> int:
@@ -88,8 +110,15 @@ def _for_workers(model: Any, names: bool) -> Any:
     sent.__dict__ = {name: value for name, value in vars(model).items() if name not in left_out}
     sent.callback = None
     sent.n_jobs = model.n_jobs or 1
-    leaf = model.hierarchy_.levels[0]
-    return _to_workers(sent, 48 * model.hierarchy_.n_rows + 4 * leaf.n_nodes * model.n_features_in_)
+    return _to_workers(sent, 0)
+
+
+def _sent(fitted: FittedMap, what: Any) -> Any:
+    """A fitted map, or its tree, on the workers."""
+    hierarchy = fitted.tree.hierarchy
+    centroids = hierarchy.levels[0].centroids
+    n_features = 1 if len(centroids.shape) < 2 else centroids.shape[1]
+    return _to_workers(what, 48 * hierarchy.n_rows + 4 * hierarchy.level_sizes[0] * n_features)
 
 
 def _to_workers(value: Any, n_bytes: int) -> Any:

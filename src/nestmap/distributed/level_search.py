@@ -68,7 +68,7 @@ class _Searched:
 
 @dataclass(frozen=True, eq=False)
 class _Rooms:
-    """Where the rows of each block go in the file of parts."""
+    """Offsets at which the rows of each block are written to the file of parts."""
 
     starts: Array  # of parts, guests not counted
     begins: Array  # of parts, with their guests

@@ -1,4 +1,4 @@
-"""From first neighbours to nodes that outgrow one process: the tasks of `pointers.py` in rounds."""
+"""Merges items to nodes that exceed the memory of one process: the tasks of `pointers.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that a task uses again and again stays with the worker until the task ends.
+"""malloc keeps freed memory for reuse while a task runs, and returns it to the system after.
 
 Dask starts workers with MALLOC_TRIM_THRESHOLD_=65536, so that what they free goes back to the
 system at once. That also stops malloc from learning the sizes that a program asks for: every array

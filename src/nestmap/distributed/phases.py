@@ -131,7 +131,7 @@ class Phases:
                 self.client.cancel(futures, force=True)
 
     def _as_completed(self, name: str, futures: list[Any]) -> Iterator[Any]:
-        """Tasks as they finish; an error if there is nobody to run them."""
+        """Tasks as they finish; an error if there are no workers for too long."""
         todo = self.distributed.as_completed(futures)
         since = None
         looked = time.monotonic()
@@ -188,7 +188,7 @@ class Phases:
 
 
 def _remove_left(work_dir: Path) -> None:
-    """Remove the folders of fits that were killed: nobody holds their lock."""
+    """Remove the folders of fits that were killed: their locks are free."""
     for left in work_dir.glob(f"{CLUSTER}*"):
         try:
             os.close(take_lock(left / "lock", str(left)))

@@ -1,4 +1,4 @@
-"""Components of neighbours that one process has no room for: pointers jump by part, in rounds.
+"""Connected components that exceed the memory of one process, by pointer jumping in rounds.
 
 Every item points to its first neighbour. In a round each pointer jumps to where that of its target
 points, and the lowest item on the way is taken along: soon all pointers are on the cycle that their

@@ -1,4 +1,4 @@
-"""First neighbours of rows that no worker has room for: by part, then across, as a minimum.
+"""First neighbours of rows that exceed the memory of one worker: in parts, then across parts.
 
 The result is the minimum by (distance, key, row), whatever the parts are and in whatever order
 tasks end. It is that of one machine where every part that bounds do not rule out is asked

@@ -104,7 +104,7 @@ class Sorted:
 
 @keeps_pages
 def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
-    """The cell of each row of a block, the boxes around them, and guests."""
+    """The cell of each row of a block, the bounding boxes of cells, and guests of other parts."""
     division = load_division(store, version)
     z = division.short(division.points(store.rows.read(*part)))
     cells = division.cells_of(z)
@@ -116,7 +116,7 @@ def sort_block(store: Store, version: str, part: tuple[int, int]) -> Sorted:
 def spread_block(
     store: Store, version: str, part: tuple[int, int], found: Sorted, own: Array, guests: Array
 ) -> None:
-    """Write the rows of a block to their parts; `own`, `guests`: where its first ones come."""
+    """Write the rows of a block to their parts; `own`, `guests`: offsets of its first ones."""
     division = load_division(store, version)
     rows = store.rows.read(*part)
     of = division.part_of_cell[found.cells]
@@ -150,7 +150,7 @@ class PartNeighbors:
 
 @keeps_pages
 def join_part(store: Store, version: str, p: int, search: Search) -> PartNeighbors:
-    """First neighbours inside a part, as on one machine; an approximate search meets guests too."""
+    """First neighbours inside a part, as on one machine; approximate: guests are searched, too."""
     division = load_division(store, version)
     part = _open_part(store, division, p)
     points = part.points

@@ -5,8 +5,6 @@ FINCH (Sarfraz et al., CVPR 2019), and communities of the neighbour graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -25,24 +23,19 @@ from ..method.hierarchy import Grouping
 from ..method.hierarchy.build import merge_items
 from ..method.hierarchy.graph_levels import membership
 from ..method.hierarchy.medoids import find_medoids
-from ..method.neighbors import check_metric, given_neighbors, known_metric
+from ..method.neighbors import known_metric
 from ..method.neighbors.blocked import BlockedIndex
-from ..method.neighbors.choice import Search
-from ..method.neighbors.given import brings_lists, given_lists
-from ..method.neighbors.report import FirstNeighbors
 from ..method.placement import FittedTree
 from ..method.run import Run
 from ..model.files.model import SavedModel, check_array, save_model
-from ..model.fitted import fit_tree
-from ..model.plan import expect, make_run, plan_fit
-
-Extra = Callable[[Array], dict[str, Any]]  # from labels to more fitted attributes
+from ..model.fit import FitSettings, Grown, grow_tree
 
 
-class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class TreeClustering(ClusterMixin, BaseEstimator):
     """What `FINCH` and `Communities` share: a hierarchy, and labels from it."""
 
     _hierarchy = "first_neighbors"  # as `nestmap.HNNE` calls it
+    _min_nodes = 3  # of a level
 
     @refuse_habits
     def __init__(
@@ -79,46 +72,42 @@ class TreeClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # unty
         ----------
         X : array-like, CSR matrix, path of a .npy file, or what has shape, dtype and row slicing
         """
+        settings = self._asked()
+        run = Run(resolve_n_jobs(self.n_jobs), Progress(self.verbose, self.callback))
         budget = memory_budget(self.max_memory)
-        progress = Progress(self.verbose, self.callback)
-        n_threads = resolve_n_jobs(self.n_jobs)
-        folder = None if self.work_dir is None else Path(self.work_dir).expanduser()
-        X, features = read_training(self, X, budget.size, folder, progress.share, n_threads)
+        X, features = read_training(
+            self, X, budget.size, settings.folder(), run.progress.share, run.n_threads
+        )
         self._check_parameters(X.shape[0])
-        given = (
-            None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        )
-        options = Search("auto" if given else self.neighbors, self.target_recall)
-        metric = check_metric(self.metric, X, self.metric_params)
-        plan = plan_fit(
-            X,
-            metric,
-            options,
-            n_components=0,
-            local=False,
-            given=given is not None,
-            budget=budget,
-            n_threads=n_threads,
-            kind=self._hierarchy,
-            lists=brings_lists(self.neighbors),
-        )
-        expect(plan, progress)
-        run = make_run(plan, options, n_threads, progress, folder)
-        tree, extra = self._build(X, metric, run, given)
-        progress.done()
+        settings.check(X.shape[0])
+        grown = grow_tree(X, settings, run)
+        run.progress.done()
+        tree = grown.tree
         labels = self._choose(tree)
-        self._assign(tree, features | extra(labels), labels, *_centers(X, labels, tree, run))
+        known = features | self._measure(grown, labels)
+        self._assign(tree, known, labels, *_centers(X, labels, tree, grown.run))
         return self
+
+    def _asked(self) -> FitSettings:
+        """What a fit with these parameters is asked for."""
+        return FitSettings(
+            metric=self.metric,
+            metric_params=self.metric_params,
+            hierarchy=self._hierarchy,
+            min_nodes=self._min_nodes,
+            neighbors=self.neighbors,
+            target_recall=self.target_recall,
+            max_memory=self.max_memory,
+            work_dir=self.work_dir,
+        )
 
     def _check_parameters(self, n_rows: int) -> None:
         if self.n_clusters is not None:
             check_number("n_clusters", self.n_clusters, 1, n_rows, integer=True)
 
-    def _build(
-        self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None
-    ) -> tuple[FittedTree, Extra]:
-        """The tree of validated rows, and what else is known of labels."""
-        raise NotImplementedError  # by FINCH and Communities
+    def _measure(self, grown: Grown, labels: Array) -> dict[str, Any]:
+        """Further fitted attributes, which depend on the labels."""
+        return {}
 
     def _choose(self, tree: FittedTree) -> Array:
         if self.n_clusters is None:
@@ -272,11 +261,7 @@ class FINCH(TreeClustering):
     3
     """
 
-    def _build(
-        self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None
-    ) -> tuple[FittedTree, Extra]:
-        tree, _ = fit_tree(X, metric, run, given=given, work_dir=self.work_dir, min_nodes=2)
-        return tree, lambda labels: {}
+    _min_nodes = 2
 
 
 class Communities(TreeClustering):
@@ -358,21 +343,14 @@ class Communities(TreeClustering):
         super()._check_parameters(n_rows)
         check_number("noise", self.noise, 0, 1)
 
-    def _build(
-        self, X: Any, metric: Any, run: Run, given: FirstNeighbors | None
-    ) -> tuple[FittedTree, Extra]:
-        lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
-        tree, graph = fit_tree(
-            X, metric, run, given=given, work_dir=self.work_dir, kind=self._hierarchy, lists=lists
+    def _measure(self, grown: Grown, labels: Array) -> dict[str, Any]:
+        hierarchy = grown.tree.hierarchy
+        if self.n_clusters is None:
+            return self._sure(labels, hierarchy.membership())
+        lists = grown.settings.lists
+        return self._sure(
+            labels, membership(labels, hierarchy, grown.graph, lists, grown.run.n_threads)
         )
-        hierarchy = tree.hierarchy
-
-        def measure(labels: Array) -> dict[str, Any]:
-            if self.n_clusters is None:
-                return self._sure(labels, hierarchy.membership())
-            return self._sure(labels, membership(labels, hierarchy, graph, lists, run.n_threads))
-
-        return tree, measure
 
     def _sure(self, labels: Array, strengths: Array) -> dict[str, Any]:
         """Attributes that say how sure the cluster of each row is."""

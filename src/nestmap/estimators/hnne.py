@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Array
 from ..core.habits import refuse_habits
 from ..core.input.memory import memory_budget
-from ..core.input.source import RowSource, load_rows, open_rows
-from ..core.input.training import OPTIONS, assign_fitted, read_new, read_training
-from ..core.input.validate import cast_rows
-from ..core.points.duplicates import hash_points
+from ..core.input.source import RowSource, open_rows
+from ..core.input.training import read_training
 from ..core.progress import Progress
 from ..core.threads import resolve_n_jobs
 from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
 from ..method.hierarchy import HierarchySummary
-from ..method.layout import Audit, IslandsLayout, LayoutSettings, audit_layout, summarize_map
-from ..method.neighbors import check_metric, given_neighbors, known_metric
-from ..method.neighbors.given import given_lists
-from ..method.placement import RowTable, warn_of_far_rows
+from ..method.layout import Audit, audit_layout, summarize_map
+from ..method.neighbors import known_metric
+from ..method.placement import warn_of_far_rows
 from ..method.run import Run
 from ..model.files.model import SavedModel, read_model, save_model
-from ..model.fitted import FittedMap, RowWork, fit_map, fit_tree, refuse_far_centroids
-from ..model.growth.like import OldMap, match_old
-from ..model.plan import Plan, expect, make_run
+from ..model.fit import fit, lay_again
+from ..model.fitted import FittedMap, refuse_far_centroids
+from ..model.growth.like import OldModel
+from ..model.placing import leaves_of_new, place_new
+from ..model.plan import Plan
 from .living import LivingMap
-from .parameters import MapParameters
-
-_FEATURES = ("n_features_in_", "feature_names_in_")
+from .state import labels_in_chunks
 
 
-class HNNE(
-    LivingMap,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # untyped bases
-    TransformerMixin,  # type: ignore[misc]
-    ClusterMixin,  # type: ignore[misc]
-    MapParameters,
-):
+class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LivingMap):
     """Hierarchical nearest-neighbour graph embedding (h-NNE).
 
     A map of the rows of X in a few dimensions, and a hierarchy of clusters that is the skeleton of
@@ -163,135 +150,39 @@ class HNNE(
             # here and below: not needed by those who have no dask
             from ..distributed.fit import fit_chunks
 
-            fit_chunks(self, X, client, like)
+            run = self._run()
+            found = fit_chunks(X, self._asked(), run, client, _old_model(like, None))
+            self._assign(found.fitted, found.features, chunks=found.chunks)
+            run.progress.note("done")
             return self
         if client is not None:
             raise ValueError(
                 f"client: workers fit dask arrays, and X is of type {type(X).__name__}; leave "
                 "client out"
             )
+        if like is None and ids is not None:
+            raise ValueError(
+                "ids: names of rows are for fit(X, like=old, ids=(old names, new names))"
+            )
         budget = memory_budget(self.max_memory)
-        progress = Progress(self.verbose, self.callback)
+        settings = self._asked()
+        run = self._run()
         source = open_rows(X)
         plan = None
-        n_threads = resolve_n_jobs(self.n_jobs)
         if isinstance(source, RowSource):
             plan = self.plan(source)  # what is wrong shows before the copy
-            progress.begin(f"copying {source.shape[0]} rows")
+            run.progress.begin(f"copying {source.shape[0]} rows")
         X, features = read_training(
-            self, source, budget.size, self._folder(), progress.share, n_threads
+            self, source, budget.size, settings.folder(), run.progress.share, run.n_threads
         )
-        self._assign(self._fit_rows(X, progress, plan, like=like, ids=ids), features)
-        progress.note("done")
+        old = _old_model(like, ids)
+        self._assign(fit(X, settings, run, plan=plan, like=old), features)
+        run.progress.note("done")
         return self
 
-    def _fit_rows(
-        self,
-        X: Any,
-        progress: Progress,
-        plan: Plan | None,
-        hashes: Array | None = None,
-        search: Any = None,
-        like: Any = None,
-        ids: Any = None,
-        work: RowWork | None = None,
-    ) -> FittedMap:
-        """The map of validated rows; `hashes`: of `hash_points`.
-
-        `search`: of neighbours, and `work`: what else is done with rows, on a cluster.
-        """
-        self._check_parameters(X.shape[0])
-        n_threads = resolve_n_jobs(self.n_jobs)
-        old = self._old_map(X, like, ids, hashes, n_threads)
-        metric = check_metric(self.metric, X, self.metric_params)
-        given = (
-            None if isinstance(self.neighbors, str) else given_neighbors(self.neighbors, X.shape[0])
-        )
-        plan = plan or self._plan(X, metric, memory_budget(self.max_memory))
-        progress.note(str(plan))
-        expect(plan, progress)
-        run = make_run(plan, self._options(), n_threads, progress, self._folder())
-        find = None
-        if search is not None:
-            run = replace(run, rows=replace(run.rows, parts=search.n_parts))
-            find = partial(search, metric, run)
-        lists = None if isinstance(self.neighbors, str) else given_lists(self.neighbors, X.shape[0])
-        tree, graph = fit_tree(
-            X,
-            metric,
-            run,
-            given=given,
-            work_dir=self.work_dir,
-            new_points=self.new_points,
-            hashes=hashes,
-            find=find,
-            kind=self.hierarchy,
-            lists=lists,
-        )
-        settings = self._settings(X.shape[0], self._layout().draw_seed())
-        if old is not None:
-            tree = old.renumber(tree)
-            settings = old.settings(tree.hierarchy, settings)
-        return fit_map(X, tree, settings, run, work, graph)
-
-    def _old_map(
-        self, X: Any, like: Any, ids: Any, hashes: Array | None, n_threads: int
-    ) -> OldMap | None:
-        """What `like` says of the rows of X."""
-        if like is None:
-            if ids is not None:
-                raise ValueError(
-                    "ids: names of rows are for fit(X, like=old, ids=(old names, new names))"
-                )
-            return None
-        old = like if isinstance(like, HNNE) else HNNE._restore(read_model(like, n_threads))
-        dims = old._fitted.layout.positions.shape[1]
-        n_columns = old.n_features_in_
-        if dims != self.n_components:
-            raise ValueError(
-                f"like: the old map has {dims} dimensions; use n_components={dims}, not "
-                f"{self.n_components}"
-            )
-        if ids is None and n_columns != X.shape[1]:
-            raise ValueError(
-                f"like: X has {X.shape[1]} columns, the old rows have {n_columns}, so none of "
-                "them are equal; give ids=(names of the old rows, names of the rows of X), or "
-                "fit without like"
-            )
-        return match_old(
-            old, RowTable.of(hash_points(X, n_threads) if hashes is None else hashes), ids
-        )
-
-    def _assign(
-        self,
-        fitted: FittedMap,
-        features: dict[str, Any],
-        level: int | None = None,
-        chunks: Any = None,
-    ) -> None:
-        """All fitted attributes at once.
-
-        `level`: of `labels_`, if it was decided before; `chunks`: of dask rows.
-        """
-        hierarchy = fitted.tree.hierarchy
-        positions = fitted.layout.positions
-        level = hierarchy.default_level() if level is None else level
-        state = {
-            **features,
-            "embedding_": positions if chunks is None else chunks.of(positions, "embedding"),
-            "hierarchy_": hierarchy,
-            "label_level_": level,
-            "labels_": hierarchy.labels(level)
-            if chunks is None
-            else chunks.labels(hierarchy.labels_of_leaves(level)),
-            "layout_": fitted.layout,
-            "neighbor_report_": hierarchy.reports[0],
-            "far_distance_": hierarchy.far_distance,
-            "_fitted": fitted,
-            "_n_features_out": self.n_components,
-            "_chunks": chunks,
-        }
-        assign_fitted(self, state)
+    def _run(self) -> Run:
+        """Threads, and where progress is told."""
+        return Run(resolve_n_jobs(self.n_jobs), Progress(self.verbose, self.callback))
 
     def labels(
         self, level: int | None = None, *, n_clusters: int | None = None, noise: float = 0.0
@@ -311,7 +202,7 @@ class HNNE(
         """
         check_is_fitted(self)
         if n_clusters is None and noise == 0:
-            return _labels(self.hierarchy_, level, self._chunks)
+            return labels_in_chunks(self.hierarchy_, level, self._chunks)
         found = self.hierarchy_.labels(level, n_clusters=n_clusters, noise=noise)
         return found if self._chunks is None else self._chunks.of(found, "labels")
 
@@ -341,7 +232,7 @@ class HNNE(
         if is_dask(X):
             from ..distributed.fit import plan_chunks
 
-            return plan_chunks(self, X)
+            return plan_chunks(X, self._asked(), resolve_n_jobs(self.n_jobs))
         X = open_rows(X)
         n_rows = None
         if isinstance(X, RowSource):
@@ -349,9 +240,10 @@ class HNNE(
         X = check_array(
             X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False
         )
-        self._check_parameters(n_rows or X.shape[0])
-        metric = check_metric(self.metric, X, self.metric_params)
-        return self._plan(X, metric, memory_budget(self.max_memory), n_rows)
+        settings = self._asked()
+        settings.check(n_rows or X.shape[0])
+        n_threads = resolve_n_jobs(self.n_jobs)
+        return settings.plan(X, settings.metric_of(X), n_threads, n_rows=n_rows)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, like: Any = None, ids: Any = None, client: Any = None
@@ -383,32 +275,13 @@ class HNNE(
         if is_dask(X):
             from ..distributed.lazy import transform_chunks
 
-            return transform_chunks(self, X, return_distance)
-        positions, distances = self._place_new(X)
+            return transform_chunks(self, self._fitted, X, return_distance)
+        positions, distances = place_new(self, self._fitted, X, resolve_n_jobs(self.n_jobs))
         if return_distance:
             return positions, distances
         # one for scikit-learn's set_output
         warn_of_far_rows(distances, self.far_distance_, stacklevel=4)
         return positions
-
-    def _place_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
-        """Positions and distances of new rows, the first of which has this number in messages."""
-        n_threads = resolve_n_jobs(self.n_jobs)
-        placed = [
-            self._fitted.place(rows, n_threads) for rows in self._new_rows(X, n_threads, first_row)
-        ]
-        found = np.concatenate([found.distances for _, found in placed])
-        return np.concatenate([part for part, _ in placed]), found
-
-    def _leaves_of_new(self, X: Any, first_row: int = 0) -> tuple[Array, Array]:
-        """Leaves and distances of new rows."""
-        n_threads = resolve_n_jobs(self.n_jobs)
-        found = [
-            self._fitted.tree.assign(rows, n_threads)
-            for rows in self._new_rows(X, n_threads, first_row)
-        ]
-        distances = np.concatenate([each.distances for each in found])
-        return np.concatenate([each.leaves for each in found]), distances
 
     def predict(self, X: Any, level: int | None = None, *, n_clusters: int | None = None) -> Any:
         """Cluster of each row on a level of the hierarchy (default: the level of `labels_`).
@@ -433,9 +306,10 @@ class HNNE(
         if is_dask(X):
             from ..distributed.lazy import predict_chunks
 
-            return predict_chunks(self, X, level, n_clusters)
+            return predict_chunks(self, self._fitted, X, level, n_clusters)
         label_of = self.hierarchy_.labels_of_leaves(level, n_clusters=n_clusters)
-        leaves, distances = self._leaves_of_new(X)
+        n_threads = resolve_n_jobs(self.n_jobs)
+        leaves, distances = leaves_of_new(self, self._fitted.tree, X, n_threads)
         warn_of_far_rows(distances, self.far_distance_)
         return np.asarray(label_of[leaves])
 
@@ -470,50 +344,19 @@ class HNNE(
         changed = dict(layout=layout, n_components=n_components, callback=callback, verbose=verbose)
         changed = {name: value for name, value in changed.items() if value is not None}
         other = self._unfitted(changed)
-        progress = Progress(other.verbose, other.callback)
-        n_threads = resolve_n_jobs(other.n_jobs)
-        X = self._fitted.X if X is None else self._training_rows(X, n_threads)
+        run = other._run()
+        X = self._fitted.X if X is None else self._training_rows(X, run.n_threads)
         if X is None:
             raise ValueError(
                 "relayout needs the rows, which a model from a file, or one that has grown, does "
                 f"not carry: relayout(X, …) with all {self.hierarchy_.n_rows} of them"
             )
-        refuse_far_centroids(self.hierarchy_, X, n_threads)
-        other._check_parameters(X.shape[0])
-        chosen = other._layout()
-        is_seeded = layout is not None and chosen.random_state is not None
-        seed = chosen.draw_seed() if is_seeded else self._fitted.seed
-        start = self.layout_.first if isinstance(self.layout_, IslandsLayout) else None
-        settings = other._settings(
-            X.shape[0], seed, None if start is None or len(start) == 0 else start
-        )
-        fitted = fit_map(
-            X, self._fitted.tree, settings, Run(n_threads, progress), graph=self._fitted.graph
-        )
-        other._assign(
-            fitted, {name: value for name, value in vars(self).items() if name in _FEATURES}
-        )
+        refuse_far_centroids(self.hierarchy_, X, run.n_threads)
+        settings = other._asked()
+        is_seeded = layout is not None and settings.is_seeded
+        fitted = lay_again(self._fitted, X, settings, run, is_seeded=is_seeded)
+        other._assign(fitted, self._features())
         return other
-
-    def _unfitted(self, changed: dict[str, Any]) -> Self:
-        """The same estimator with other parameters; settings of its layout are its own."""
-        parameters = {**self.get_params(deep=False), **changed}
-        if isinstance(parameters["layout"], LayoutSettings):
-            parameters["layout"] = clone(parameters["layout"])
-        return type(self)(**parameters)
-
-    def _training_rows(self, X: Any, n_threads: int) -> Any:
-        """X, checked to be the rows of the fit."""
-        tree = self._fitted.tree
-        X = tree.stored_alike(cast_rows(validate_data(self, load_rows(X), reset=False, **OPTIONS)))
-        if not tree.table.is_of(hash_points(cast_rows(X, dtype=tree.dtype), n_threads)):
-            raise ValueError(
-                f"X is not the data of the fit, {self.hierarchy_.n_rows} x "
-                f"{self.n_features_in_}, in the same order; pass the rows that the model was "
-                "fitted on (without those it forgot, then those that came by extend), or fit a "
-                "new model"
-            )
-        return X
 
     def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
         """Show the map in the browser, where zoom is the hierarchy; see docs/explorer.md.
@@ -614,13 +457,6 @@ class HNNE(
         model._assign(saved.fitted, saved.features, level)
         return model
 
-    def _new_rows(self, X: Any, n_threads: int, first_row: int = 0) -> Iterator[Any]:
-        """New rows, checked, in blocks: each is placed by itself, blocks make no difference."""
-        tree = self._fitted.tree
-        return (
-            tree.stored_alike(rows) for rows in read_new(self, X, tree.dtype, n_threads, first_row)
-        )
-
     def _repr_html_(self) -> str:
         """In a notebook: a small map, levels and neighbour report; before the fit, parameters."""
         if not hasattr(self, "hierarchy_"):
@@ -654,10 +490,9 @@ def _check_like(like: Any) -> None:
         )
 
 
-def _labels(hierarchy: Any, level: int | None, chunks: Any) -> Any:
-    """Clusters of the rows on a level, in these chunks if there are any."""
-    return (
-        hierarchy.labels(level)
-        if chunks is None
-        else chunks.labels(hierarchy.labels_of_leaves(level))
-    )
+def _old_model(like: Any, ids: Any) -> OldModel | None:
+    """What a fit needs of an older model, or of its file."""
+    if like is None:
+        return None
+    old = like if isinstance(like, HNNE) else HNNE._restore(read_model(like, resolve_n_jobs(None)))
+    return OldModel(old._fitted, int(old.label_level_), int(old.n_features_in_), ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,16 +15,13 @@ from ..method.run import Run
 from ..model.growth.drift import Drift, measure_drift
 from ..model.growth.forget import forget_rows
 from ..model.growth.places import extend_map
+from ..model.placing import new_rows
 from ..views.metrics._distortion import Distortion, row_distortion
-
-if TYPE_CHECKING:
-    from ..model.fitted import FittedMap
+from .state import FittedState
 
 
-class LivingMap:
+class LivingMap(FittedState):
     """Methods of estimators with a fitted map (`_fitted`)."""
-
-    _fitted: FittedMap
 
     def extend(self, X: Any) -> Self:
         """A model with more rows. No position and no label of an old row changes, to the bit.
@@ -56,11 +53,11 @@ class LivingMap:
         (True, 1797)
         """
         check_is_fitted(self)
-        n_threads = resolve_n_jobs(self.n_jobs)  # type: ignore[attr-defined]
-        parts = [*self._new_rows(X, n_threads)]  # type: ignore[attr-defined]
+        n_threads = resolve_n_jobs(self.n_jobs)
+        parts = [*new_rows(self, self._fitted.tree, X, n_threads)]
         rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
         run = Run(n_threads, Progress(0))
-        settings = self._settings(rows.shape[0], self._fitted.seed)  # type: ignore[attr-defined]
+        settings = self._asked().map(rows.shape[0], self._fitted.seed)
         return self._with(extend_map(self._fitted, rows, settings, run))
 
     def forget(self, rows: Any) -> Self:
@@ -117,7 +114,7 @@ class LivingMap:
         check_is_fitted(self)
         if not isinstance(n_sample, int | np.integer) or n_sample < 1:
             raise ValueError(f"n_sample={n_sample!r}: must be a number of rows, 1 or more")
-        n_threads = resolve_n_jobs(self.n_jobs)  # type: ignore[attr-defined]
+        n_threads = resolve_n_jobs(self.n_jobs)
         return measure_drift(
             self._fitted.tree.hierarchy, self._all_rows(X, "drift", n_threads), n_sample, n_threads
         )
@@ -145,7 +142,7 @@ class LivingMap:
         (1797,)
         """
         check_is_fitted(self)
-        n_threads = resolve_n_jobs(self.n_jobs)  # type: ignore[attr-defined]
+        n_threads = resolve_n_jobs(self.n_jobs)
         if rows is not None:
             rows = _row_numbers(rows, self._fitted.tree.hierarchy.n_rows)
             if len(rows) == 0:
@@ -162,18 +159,7 @@ class LivingMap:
                 f"{name}: this model does not have its rows: give X, all {n} of them in their "
                 "order: those of the fit that are left, then those that came"
             )
-        return self._fitted.X if X is None else self._training_rows(X, n_threads)  # type: ignore[attr-defined]
-
-    def _with(self, fitted: FittedMap) -> Self:
-        """The same estimator with another fitted map."""
-        other: Any = self._unfitted({})  # type: ignore[attr-defined]
-        features = {
-            name: value
-            for name, value in vars(self).items()
-            if name in ("n_features_in_", "feature_names_in_")
-        }
-        other._assign(fitted, features, self.label_level_)  # type: ignore[attr-defined]
-        return other  # type: ignore[no-any-return]
+        return self._fitted.X if X is None else self._training_rows(X, n_threads)
 
 
 def _row_numbers(rows: Any, n: int) -> Array:

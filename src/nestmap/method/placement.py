@@ -40,7 +40,7 @@ class RowTable:
         return cls(hashes[order], order)
 
     def more(self, hashes: Array) -> RowTable:
-        """With rows that come after those that are there; O(n), without another sort of all."""
+        """Append rows; O(n) by merging two sorted tables."""
         new = RowTable.of(hashes)
         at = np.searchsorted(self.hashes, new.hashes, side="right")
         rows = np.insert(self.rows, at, len(self.rows) + new.rows)
@@ -68,7 +68,7 @@ class RowTable:
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
-    """Where new rows belong."""
+    """Leaf, distance and known training row of new rows."""
 
     leaves: Array  # level-0 node
     distances: Array  # to the centroid or training row that decided; 0 for training rows
@@ -77,7 +77,7 @@ class Assigned:
 
 @dataclass(frozen=True, eq=False)
 class FittedTree:
-    """A hierarchy and what finds a row's cluster: all that FINCH is, and what a map stands on."""
+    """A hierarchy with what finds the cluster of a new row; FINCH is this alone."""
 
     hierarchy: Hierarchy
     table: RowTable
@@ -87,7 +87,7 @@ class FittedTree:
     row_index: Index | BlockedIndex | None = None
 
     def stored_alike(self, X: Any) -> Any:
-        """New rows, sparse or dense as the training rows were: the same values are the same row."""
+        """Convert new rows to the storage of the training rows: equal values, equal hashes."""
         if self.is_sparse == sparse.issparse(X):
             return X
         return sparse.csr_matrix(X) if self.is_sparse else X.toarray()

@@ -123,33 +123,43 @@ class FittedMap:
         return {**self.__dict__, "X": None, "graph": None}
 
 
+@dataclass(frozen=True, eq=False)
+class TreeSettings:
+    """What a tree depends on, beside the rows and their metric."""
+
+    kind: str = "first_neighbors"  # of the levels above the leaves
+    min_nodes: int = 3
+    new_points: str = "centroid"
+    given: FirstNeighbors | None = None  # first neighbours that the user has brought
+    lists: Array | None = None  # whole lists of them, for kind="graph"
+    work_dir: Any = None  # where finished levels are kept
+
+
 def fit_tree(
     X: Any,
     metric: Metric,
     run: Run,
+    settings: TreeSettings | None = None,
     *,
-    given: FirstNeighbors | None = None,
-    work_dir: Any = None,
-    min_nodes: int = 3,
-    new_points: str = "centroid",
     hashes: Array | None = None,
     find: Finder | None = None,
-    kind: str = "first_neighbors",
-    lists: Array | None = None,
 ) -> tuple[FittedTree, ItemGraph | None]:
     """The hierarchy of validated rows, what finds a new row's cluster, and the graph behind it.
 
-    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`; `kind`: of the
-    levels above the leaves; `lists`: neighbours that the user has brought, for kind="graph".
+    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`.
     """
+    settings = settings or TreeSettings()
+    given = settings.given
+    lists = settings.lists
+    kind = settings.kind
     own = start = None
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, run.n_threads)
     with ExitStack() as stack:
         saved = None
-        if work_dir is not None:  # before any long work: it may be that of another fit
-            work = WorkDir.open(work_dir, identity(X, hashes, metric, run, given))
+        if settings.work_dir is not None:  # before any long work: it may be that of another fit
+            work = WorkDir.open(settings.work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
         if kind == "graph" and lists is None and _has_row_graph(X, metric):
             # exact first neighbours are found here
@@ -160,7 +170,7 @@ def fit_tree(
             metric,
             run,
             KnownRows(hashes, given, start),
-            min_nodes=min_nodes,
+            min_nodes=settings.min_nodes,
             max_nodes=MOST_NODES if kind == "graph" else 1,
             saved=saved,
             find=find,
@@ -173,7 +183,8 @@ def fit_tree(
             own = _with_first_neighbors(own, hierarchy, X, run.n_threads, points)
         hierarchy = add_communities(hierarchy, own, run, lists)
     run.progress.note(str(hierarchy))
-    index = index_rows(X, metric, hashes, run.n_threads) if new_points == "neighbor" else None
+    is_by_row = settings.new_points == "neighbor"
+    index = index_rows(X, metric, hashes, run.n_threads) if is_by_row else None
     tree = FittedTree(
         hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index
     )
@@ -259,7 +270,9 @@ class RowWork(Protocol):
     The same as they would get here.
     """
 
-    unit: float | None  # of `power_of_two`
+    @property
+    def unit(self) -> float | None:
+        """Of `power_of_two`."""
 
     def see(self, by: LinearMap | RandomMap) -> Array:
         """What a map makes of the rows; to be kept and changed by the caller."""

@@ -8,9 +8,13 @@ import threading
 import webbrowser
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 from ...core.progress import Progress
+from ...views.explore.bundle import check_site, write_site
+from ...views.explore.map_store import MapStore
+from ...views.explore.server import Server
+from ..runs.folder import RunFolder
+from ..runs.store import open_store
 from .talk import Talk
 
 _PORT = 8642
@@ -18,8 +22,6 @@ _PORT = 8642
 
 def run_explore(options: Namespace) -> None:
     """`nestmap explore`."""
-    from ..runs.folder import RunFolder
-
     talk = Talk(options.quiet, options.json)
     run = RunFolder(options.run)
     store = _open(options, talk, run, options.rebuild)
@@ -43,10 +45,8 @@ def run_explore(options: Namespace) -> None:
         _forget(store.folder)
 
 
-def export_site(options: Namespace, talk: Talk, run: Any) -> None:
+def export_site(options: Namespace, talk: Talk, run: RunFolder) -> None:
     """`nestmap export RUN -o FOLDER`."""
-    from ...views.explore.bundle import check_site, write_site
-
     target = Path(options.output).expanduser()
     check_site(target, options.force)
     store = _open(options, talk, run, False)
@@ -61,9 +61,7 @@ def export_site(options: Namespace, talk: Talk, run: Any) -> None:
         talk.result("", {"output": str(target), "rows": store.meta["n_rows"]})
 
 
-def _open(options: Namespace, talk: Talk, run: Any, rebuild: bool) -> Any:
-    from ..runs.store import open_store
-
+def _open(options: Namespace, talk: Talk, run: RunFolder, rebuild: bool) -> MapStore:
     progress = Progress(0, talk)
     return open_store(
         run,
@@ -75,10 +73,8 @@ def _open(options: Namespace, talk: Talk, run: Any, rebuild: bool) -> Any:
     )
 
 
-def _listen(store: Any, host: str, port: int | None, token: bool) -> Any:
+def _listen(store: MapStore, host: str, port: int | None, token: bool) -> Server:
     """A server on the port that was asked for, or the usual one, or, if that is taken, any."""
-    from ...views.explore.server import Server
-
     if port is not None and not 0 <= port < 65536:
         raise ValueError(f"--port {port}: must be a number from 0 (any free one) to 65535")
     for each in (_PORT, 0) if port is None else (port,):

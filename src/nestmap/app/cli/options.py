@@ -116,7 +116,7 @@ _MAP = (
     Option(
         "--hierarchy",
         "the levels above the leaves: communities of the neighbour graph on several scales, or "
-        "components of first neighbours of centroids (the paper's); see docs/clusters.md",
+        "components of first neighbours of centroids (the paper's); see docs/explain/tree.md",
         choices=("graph", "first_neighbors"),
         default="graph",
         parameter="hierarchy",
@@ -125,7 +125,7 @@ _MAP = (
     Option(
         "--like",
         "an earlier model file of data that share rows with these: the new map lies on its map, "
-        "and clusters that are the same keep their numbers (docs/living.md)",
+        "and clusters that are the same keep their numbers (docs/use/living.md)",
         "FILE",
         parameter="like",
         group=MAP,
@@ -148,7 +148,7 @@ _LAYOUT = (
         "how much room clusters get: islands by the forces of t-SNE, coarse to fine along the "
         "hierarchy (2-D only); balls around their centres (the paper's descent); or regions that "
         "fill the picture, area by number of rows (2-D only). auto: islands in 2-D, else descent. "
-        "docs/layouts.md compares them. The paper's own map is --hierarchy first_neighbors "
+        "docs/explain/layouts.md compares them. The paper's own map is --hierarchy first_neighbors "
         "--layout descent --arrangement global",
         choices=("auto", "islands", "descent", "mosaic"),
         default="auto",
@@ -189,7 +189,7 @@ _LAYOUT = (
         "--arrangement",
         "of the descent: members of a cluster lie by the cluster's own principal components, "
         "turned towards its neighbours (local), or by the preliminary embedding (global, the "
-        "paper's). auto: local up to 8 components, global beyond (docs/arrangement.md)",
+        "paper's). auto: local up to 8 components, global beyond (docs/explain/descent.md)",
         choices=("auto", "local", "global"),
         default="auto",
         parameter="arrangement",
@@ -233,9 +233,9 @@ _NEIGHBORS = (
     Option(
         "--neighbors",
         "first neighbours of the rows: exact, approximate, or auto, which finds the exact ones as "
-        "long as that is a matter of seconds (docs/scale.md has the rule); or a file of your own: "
-        ".npy with the index of each row's nearest other row, or of its k nearest; .npz with "
-        "indices and distances, or a sparse matrix of distances (docs/distances.md)",
+        "long as that is a matter of seconds (docs/explain/search.md has the rule); or a file of "
+        "yours: .npy with the index of each row's nearest other row, or of its k nearest; .npz "
+        "with indices and distances, or a sparse matrix of distances (docs/use/distances.md)",
         "HOW",
         default="auto",
         parameter="neighbors",
@@ -271,7 +271,7 @@ _RESOURCES = (
         "--scheduler",
         "fit on a dask cluster, such as tcp://10.0.0.1:8786; DATA is a .npy file, a .zarr array "
         "or parquet files ('rows/*.parquet') that its workers see, and so is the folder of RUN "
-        "(docs/cluster.md)",
+        "(docs/use/dask.md)",
         "ADDRESS",
         group=RESOURCES,
         is_expert=True,
@@ -292,7 +292,7 @@ _KEPT = (
 )
 
 FIT = (
-    Option("data", "a file (docs/files.md lists the formats), or - for standard input", "DATA"),
+    Option("data", "a file (docs/use/files.md lists the formats), or - for standard input", "DATA"),
     *READING,
     *_MAP,
     *_LAYOUT,

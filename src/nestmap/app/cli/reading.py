@@ -14,6 +14,7 @@ from ...core.arrays import Array
 from ...core.progress import Progress
 from ..readers.read import read_file
 from ..readers.table import Choice, Table
+from ..runs.folder import RunFolder
 from .talk import Talk
 
 
@@ -40,7 +41,7 @@ def read_data(options: Namespace, talk: Talk) -> Table:
     return table
 
 
-def _as_read_before(options: Namespace, run: Any) -> Choice:
+def _as_read_before(options: Namespace, run: RunFolder) -> Choice:
     """What the run was read with, but for what was asked for now."""
     reading = run.record["reading"]
     rows = run.rows()
@@ -54,7 +55,7 @@ def _as_read_before(options: Namespace, run: Any) -> Choice:
     )
 
 
-def read_again(options: Namespace, run: Any) -> Table:
+def read_again(options: Namespace, run: RunFolder) -> Table:
     """The rows that a run was made of, from their file."""
     before = _as_read_before(options, run)
     choice = replace(
@@ -66,7 +67,7 @@ def read_again(options: Namespace, run: Any) -> Table:
     return read_file(options.data, choice)
 
 
-def read_new(options: Namespace, run: Any) -> Table:
+def read_new(options: Namespace, run: RunFolder) -> Table:
     """Rows that are to be placed on the map of a run, with its columns."""
     return read_file(options.data, replace(_as_read_before(options, run), id=options.id or None))
 

@@ -1,6 +1,6 @@
-"""docs/command-line.md from the code.
+"""docs/use/command-line.md from the code.
 
-`python -m nestmap.app.cli.reference > docs/command-line.md` writes it.
+`python -m nestmap.app.cli.reference > docs/use/command-line.md` writes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or that nobody reads any more."""
+"""Standard streams that are closed, full, or whose reader has ended."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def open_closed_streams() -> set[str]:
 
 
 def escape_what_cannot_be_said() -> None:
-    """Letters that a terminal does not know, and halves of letters, are printed as escapes."""
+    """Print characters that the encoding lacks, and lone surrogates, as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Print on standard error, at once; where that cannot be, there is nobody to tell."""
+    """Print on standard error and flush; errors of the stream are ignored."""
     with suppress(OSError, ValueError):
         print(text, end=end, file=sys.stderr, flush=True)
 
 
 def let_go(stream: Any) -> None:
-    """Send what is left of a stream nowhere: Python would write it again at exit, and fail."""
+    """Redirect a stream to the null device: Python would flush it again at exit, and fail."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -65,13 +65,13 @@ def let_go_if_full(stream: Any) -> None:
 
 
 def give(text: str) -> None:
-    """Print on standard output, at once: whoever reads it may be waiting."""
+    """Print on standard output and flush; an error says that standard output failed."""
     with _told():
         print(text, flush=True)
 
 
 def flush_all() -> None:
-    """What was printed arrives, or an error says that it did not."""
+    """Flush standard output, or raise that it could not be written."""
     with _told():
         sys.stdout.flush()
     let_go_if_full(sys.stderr)

@@ -19,7 +19,7 @@ _SECONDS_WORTH_A_LINE = 1.0  # seconds: shorter stages get no line in a log
 
 
 class Talk:
-    """Says what goes on: a bar for a person, plain lines in a log, nothing if it is to be quiet."""
+    """Progress on standard error: a bar on a terminal, plain lines in a log, nothing if quiet."""
 
     def __init__(self, quiet: bool, as_json: bool = False) -> None:
         self.quiet = quiet

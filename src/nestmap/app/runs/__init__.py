@@ -1,4 +1,4 @@
-"""Runs: what `nestmap fit` wrote, in one folder (docs/files.md).
+"""Runs: what `nestmap fit` wrote, in one folder (docs/use/files.md).
 
 - `run.json`: the record
 - `map-2d.nestmap`, …: a model file per map; the hierarchy is in each of them

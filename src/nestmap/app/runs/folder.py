@@ -169,8 +169,9 @@ def write_run(
 def _write_content(folder: Path, content: RunContent) -> None:
     maps = []
     for dims, model in content.models.items():
-        maps.append({"dims": dims, "file": f"map-{dims}d.nestmap", "layout": model.layout_.kind})
-        model.save(folder / maps[-1]["file"])
+        name = f"map-{dims}d.nestmap"
+        maps.append({"dims": dims, "file": name, "layout": model.layout_.kind})
+        model.save(folder / name)
     _write_rows(folder / "rows.nestmap", content.table)
     if content.names:
         naming.write_names(folder / naming.FILE, content.names)

@@ -55,7 +55,7 @@ def facts_of(table: Table) -> Facts:
 
 
 def _are_codes(names: Array) -> bool:
-    """Whether most names of rows hold digits, as barcodes do: nobody would call a cluster so."""
+    """Whether most names of rows hold digits, as barcodes do: they describe no cluster."""
     some = names[:: -(-len(names) // _LOOKED_AT)]
     return sum(any(letter.isdigit() for letter in str(name)) for name in some) > len(some) / 2
 

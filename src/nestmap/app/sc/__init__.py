@@ -1,4 +1,4 @@
-"""Single cells: maps of AnnData objects in scanpy's conventions (docs/single-cells.md).
+"""Single cells: maps of AnnData objects in scanpy's conventions (docs/use/single-cells.md).
 
 `nestmap.sc.tl.hnne(adata)` computes, `nestmap.sc.pl.hnne(adata)` draws. Neither imports scanpy or
 anndata.

@@ -19,7 +19,7 @@ _ADVICE = {
 
 
 def check_rows_kind(X: Any, name: str = "X") -> None:
-    """Raise for what turns into an array of numbers only by a silent change.
+    """Raise for input that NumPy would convert to numbers with a silent loss.
 
     X is as the user gave it, not copied.
 
@@ -48,7 +48,7 @@ def check_rows_kind(X: Any, name: str = "X") -> None:
 
 
 def refuse_lazy(X: Any, name: str) -> None:
-    """Raise for a query that has no rows yet (polars, narwhals, ibis …)."""
+    """Raise for a lazy query that was not collected (polars, narwhals, ibis …)."""
     if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
         raise TypeError(f"{name} is a LazyFrame, a query without rows: pass {name}.collect()")
 
@@ -129,7 +129,7 @@ def survives(values: Array, dtype: Any) -> Array:
 
 
 def first_of(found: Array) -> tuple[int, ...]:
-    """Where a boolean array is first true."""
+    """Index of the first true value."""
     return tuple(int(i) for i in np.unravel_index(int(found.argmax()), found.shape))
 
 

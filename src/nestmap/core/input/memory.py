@@ -1,4 +1,4 @@
-"""How much memory a fit may take: sizes as people write them, what machine and cgroups leave."""
+"""The memory budget of a fit: parsing of sizes, and what machine and cgroups have available."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _left_by_sysconf() -> int:
 
 
 def _left_by_cgroups(proc: Path, root: Path) -> Iterator[int]:
-    """What every limited group from the process's own up to the root leaves, cgroup v1 and v2."""
+    """Available bytes of each limited cgroup (v1, v2), from the process's own to the root."""
     for line in _text(proc / "self" / "cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")

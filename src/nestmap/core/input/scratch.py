@@ -1,4 +1,4 @@
-"""Large temporary arrays, in memory or in a file without a name that vanishes with them."""
+"""Large temporary arrays, in memory or in an unlinked file that is freed with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_BLOCK_VALUES = 64_000_000
 def scratch_array(
     shape: int | tuple[int, ...], dtype: Any, *, in_memory: bool, folder: str | Path | None = None
 ) -> Array:
-    """An array without contents yet, in memory or on disk.
+    """An uninitialised array, in memory or on disk.
 
     On disk it is an np.memmap of a file that has no name: nothing is left behind, whatever happens
     to the process. Its bytes are reserved, so that a full disk is an error here and not a killed
@@ -135,7 +135,7 @@ def reserve(file: IO[bytes], n_bytes: int, folder: Path) -> None:
 
 
 def why_full(error: OSError) -> str | None:
-    """Why there is no room, if that is what the error says; None for other errors."""
+    """The reason why a write failed for lack of space; None for other errors."""
     return _FULL.get(error.errno or 0)
 
 

@@ -86,7 +86,7 @@ class RowSource:
         return block
 
     def sample(self, n: int) -> Array:
-        """About n rows (all, if there are no more), in slices from the whole length."""
+        """About n rows (all, if there are no more), in slices spread evenly over the rows."""
         if len(self) <= n:
             return self.block(slice(0, len(self)))
         starts = np.linspace(0, len(self) - n // _SAMPLE_SLICES, _SAMPLE_SLICES).astype(np.int64)
@@ -181,7 +181,7 @@ def _open_npy(path: Path, name: str) -> Any:
 
 
 def _mapping(X: Any) -> tuple[Any, int] | None:
-    """The np.memmap that an array looks into, and the bytes of its file up to the array's end."""
+    """The np.memmap that an array is a view of, and the size of the file up to the array's end."""
     root = X
     while isinstance(root, np.ndarray) and not isinstance(root.base, mmap.mmap):
         root = root.base
@@ -190,17 +190,6 @@ def _mapping(X: Any) -> tuple[Any, int] | None:
     strides = zip(X.shape, X.strides, strict=True)
     last = sum((n - 1) * step for n, step in strides if step > 0) + X.itemsize
     return root, int(root.offset + X.ctypes.data - root.ctypes.data + last)
-
-
-def file_of(X: Any) -> tuple[Path, int] | None:
-    """The file behind a memory-mapped array (or a view of one), and its bytes that are needed.
-
-    None for arrays in memory and for scratch arrays, whose files have no name.
-    """
-    found = _mapping(X)
-    if found is None or found[0].filename is None:
-        return None
-    return Path(found[0].filename), found[1]
 
 
 def check_unchanged(X: Any, *, name: str = "X") -> None:

@@ -1,4 +1,4 @@
-"""From what users pass to arrays that the stages take: checked once, copied only where needed."""
+"""Validation: user input becomes the arrays of the stages, checked once, copied only if needed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def cast_rows(
 
 
 def _own_csr(X: Any, name: str) -> Any:
-    """A matrix on the arrays of X, with 32-bit indices if they fit; to change it leaves X alone."""
+    """A CSR matrix that shares the arrays of X, with 32-bit indices if they fit."""
     try:
         X = X.tocsr()
         csr = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import BLOCK_VALUES, Array, blocks, runs
+from ..nearest import nearest_of_each
 
 
 def project(x: Array, mean: Array, basis: Array) -> Array:
@@ -86,8 +87,7 @@ def nearest(queries: Any, rows: Any, *, norm: str, exclude_self: bool) -> tuple[
         near = approx <= approx.min(axis=1, keepdims=True) + margin
         i, j = np.nonzero(near)
         exact = queries.pair_distances(i + block.start, rows, j, norm)
-        order = np.lexsort((j, exact, i) if rows.keys is None else (j, rows.keys[j], exact, i))
-        first = order[np.searchsorted(i[order], np.arange(block.stop - block.start))]
+        first = nearest_of_each(i, exact, j, None if rows.keys is None else rows.keys[j])
         distances[block] = exact[first]
         ids[block] = j[first]
     return distances, ids

@@ -106,5 +106,5 @@ class Copies:
 
 
 def _in_a_run(same: Array) -> Array:
-    """Positions of runs of equal rows: those equal to the one before, and those before these."""
+    """Positions in sorted order of rows that equal the one before or after them."""
     return np.asarray(same | np.append(same[1:], False))

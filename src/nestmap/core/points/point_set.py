@@ -110,12 +110,10 @@ class PointSet:
     # --- what the NumPy twins need -------------------------------------------------------------
 
     def rough_distances(self, rows: slice, other: PointSet, norm: str) -> tuple[Array, Array]:
-        """Distances of some rows to all rows of other, and a margin.
+        """Distances of some rows to all rows of other by matrix product, and an error margin.
 
-        The nearest by definition is within the margin.
-
-        It covers the rounding of two distances, that of the nearest and that which looks like it,
-        each against its value by definition.
+        The nearest row by definition is within the margin of the nearest found here: the margin
+        covers the rounding errors of both distances.
         """
         a = self.block(rows)
         b = other.block(slice(None))
@@ -216,12 +214,12 @@ def _row_lengths(x: Any) -> Array:
 
 
 def _sums_of_squares(x: Any) -> Array:
-    """Of each row, in an order that no instruction set changes."""
+    """Sum of squares of each row, in the same order on every instruction set."""
     return np.asarray((x.multiply(x) if sparse.issparse(x) else x * x).sum(axis=1)).ravel()
 
 
 def _stored_like(data: Any, other: Any) -> Any:
-    """Sparse rows meet sparse rows of the same types of values and indices, dense meet dense."""
+    """Convert rows to the storage of the others: dense, or CSR with the same types."""
     if not sparse.issparse(other):
         return data.toarray() if sparse.issparse(data) else data
     data = sparse.csr_matrix(data, dtype=other.dtype)

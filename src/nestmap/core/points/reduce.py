@@ -23,10 +23,10 @@ from ..threads import map_blocks
 from .point_set import PointSet
 
 _VARIANCE_KEPT = 0.97  # share of the variance of the sample that the kept directions hold
-MOST_COLUMNS = 256
-WIDE_COLUMNS = 384  # nearly all neighbours of rows that few directions say little about
+MOST_COLUMNS = 256  # reduced columns of a row, at most, for exact bounds
+WIDE_COLUMNS = 384  # for high recall on data with a flat PCA spectrum
 FEW_COLUMNS = 64  # where rows are counted in millions
-ALL_COLUMNS = 128  # up to here nothing is left out: bounds become distances
+ALL_COLUMNS = 128  # data with at most so many keep all of them: bounds are distances
 # a PCA spectrum is flat if so many directions hold less than this share of the variance, as of many
 # embeddings: then more columns are kept
 _LEADING_DIRECTIONS = 24
@@ -55,7 +55,7 @@ class Reducer:
 
 @dataclass(frozen=True, eq=False)
 class ShortRows:
-    """Short rows: cpp/cells.hpp has the meaning of each array."""
+    """Rows in a few columns; cpp/cells.hpp has the meaning of each array."""
 
     z: Array  # float32, n x n_dims
     tails: Array  # float32, n x n_dims / 8
@@ -66,7 +66,7 @@ class ShortRows:
         return ShortRows(z, _take(self.tails, order, n_threads), self.sizes[order])
 
     def put_in_order(self, order: Array, n_threads: int) -> ShortRows:
-        """As `take` of all rows, in the memory of these, which are lost: some columns at a time."""
+        """Reorder all rows in place, some columns at a time."""
         n, dims = self.z.shape
         width = min(dims, max(1, _VALUES_PER_MOVE // (n * MOVED)) * MOVED)
         before = np.empty((n, width), dtype=np.float32)
@@ -95,7 +95,7 @@ class ShortRows:
         return ShortRows(z, np.ascontiguousarray(self.tails[:, : columns // 8]), self.sizes)
 
     def leading_hold_little(self) -> bool:
-        """Whether a few columns tell little, so that a search should look at many (L2)."""
+        """Whether the PCA spectrum is flat, so that a search needs many columns (L2)."""
         if self.z.shape[1] <= _LEADING_DIRECTIONS:
             return False
         rest = float(np.square(self.tails[:, _LEADING_DIRECTIONS // 8 - 1], dtype=np.float64).sum())
@@ -147,7 +147,7 @@ def _random_rows(points: PointSet, rng: np.random.Generator) -> Array:
 
 
 def fit_directions(points: PointSet, rows: Array | None, usual: int, most: int) -> Reducer:
-    """As many directions as usual, or the most if the leading ones hold little of a sample.
+    """The usual number of directions, or `most` if the PCA spectrum of a sample is flat.
 
     The sample is of rows (None: a random one).
     """
@@ -190,7 +190,7 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
 
 
 def with_signs(directions: Array) -> Array:
-    """The same with signs that no LAPACK changes: these decide how members are mirrored."""
+    """Directions with signs that do not depend on LAPACK: signs decide how members are mirrored."""
     # no direction of real data is orthogonal to it
     generic = np.sin(1.0 + np.arange(len(directions)))
     return np.ascontiguousarray(np.where(generic @ directions < 0, -directions, directions))
@@ -315,7 +315,7 @@ def _hold_float32(data: Array) -> bool:
 
 
 class _Scratch(threading.local):
-    """Buffers that each thread uses again for its blocks: fresh pages cost more than the sums."""
+    """Buffers that each thread reuses: page faults of new ones cost more than the arithmetic."""
 
     def __init__(self, n: int, n_cols: int, dims: int, kind: type[np.floating[Any]]) -> None:
         self.rows = np.empty((n, n_cols), dtype=kind)

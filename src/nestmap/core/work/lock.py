@@ -108,7 +108,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _unlock(descriptor: int) -> None:
-    """At once: Windows takes its time for files just closed; a forked process keeps them open."""
+    """Unlock before closing: Windows unlocks late, and a forked process keeps the file open."""
     try:
         if sys.platform == "win32":
             import msvcrt

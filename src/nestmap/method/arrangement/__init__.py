@@ -1,4 +1,4 @@
-"""How the children of a node lie relative to each other, before they are given room.
+"""How the children of a node lie relative to each other, before they are scaled to their ball.
 
 A node's frame is a linear map from coordinates of its members to offsets in the map.
 

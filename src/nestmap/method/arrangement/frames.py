@@ -74,7 +74,7 @@ class DistinctRows:
 
 
 def apply_maps(maps: Array, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
-    """maps[parents[i]] @ offsets[i] for each i, summed in a fixed order: no batch effects."""
+    """maps[parents[i]] @ offsets[i] for each i; bits do not depend on the batch."""
     out = np.empty((len(offsets), maps.shape[1]))
 
     def apply(part: slice) -> None:

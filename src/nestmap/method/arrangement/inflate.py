@@ -16,7 +16,7 @@ _MIN_SPREAD = 1e-7  # of an axis, as a share of the largest: below it, it may be
 
 
 def inflation_maps(offsets: Array, parents: Array, n_groups: int) -> Array:
-    """One linear map per group that undoes its squeeze.
+    """One linear map per group that equalises its spread along all axes.
 
     For six angles equally spaced in [0, pi/2]: scale the axes to equal spread, rotate, scale them
     again, rotate back. Close to rotating each group to its principal axes and scaling those. A

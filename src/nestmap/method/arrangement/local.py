@@ -34,7 +34,7 @@ _VALUES_PER_RUN = 100_000
 
 @dataclass(frozen=True, eq=False)
 class MetricMap:
-    """Rows as the metric sees them (see `PointSet`), along a few directions; each row by itself."""
+    """Projects rows, normalised as the metric does (`PointSet`), onto a few directions."""
 
     metric: str
     linear: LinearMap
@@ -60,7 +60,7 @@ class MetricMap:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The same for training rows, in float32 and batches: when needed, never all at once."""
+    """Projects training rows in float32, in batches on demand."""
 
     points: PointSet
     mean: Array  # zero for sparse rows
@@ -102,7 +102,7 @@ class LocalArrangement:
     kind: str = "local"
 
     def prepared(self, hierarchy: Hierarchy) -> LocalArrangement:
-        """The same with what leaves' frames are made from, wherever the leaves lie."""
+        """This arrangement with the data that frames of leaves are made from."""
         with single_threaded_blas():
             return replace(self, known=self.leaves(hierarchy).principal(1))
 
@@ -233,7 +233,7 @@ def in_tree_order(hierarchy: Hierarchy) -> Array:
 
 
 def _cuts(starts: Array, p: int) -> Array:
-    """Begin and end of runs of groups, so short that the members' coordinates stay in a cache."""
+    """Bounds of runs of groups whose members' coordinates fit into the cache."""
     found = runs(starts, _VALUES_PER_RUN // p)
     return np.array([0, *(run.stop for run in found)])
 
@@ -337,8 +337,8 @@ def turn_frames(
 def nearest_orthogonal(matrices: Array) -> Array:
     """The orthogonal R with the largest sum of R * M, for each of a stack of square matrices M.
 
-    Where M leaves a direction open (few neighbours, or all on a line), R stays near the identity:
-    rounding must not decide.
+    Where M is rank-deficient (few neighbours, or all on a line), R stays near the identity, so
+    that rounding errors do not decide.
     """
     size = np.sqrt((matrices * matrices).sum(axis=(1, 2)))
     matrices = matrices + (_IDENTITY_WEIGHT * size)[:, None, None] * np.eye(matrices.shape[1])

@@ -1,4 +1,4 @@
-"""Where rows and nodes lay in an older map, and frames that are turned as it says."""
+"""Positions in an older map, and frames that are rotated to match it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_LINKS_FOLLOWED = 4  # first-neighbour links from a new row to one of the ol
 
 @dataclass(frozen=True, eq=False)
 class OldPlaces:
-    """Positions in an older map; what was not there lies beside what it is most like."""
+    """Positions in an older map; rows that are new get that of a first neighbour or parent."""
 
     rows: Array  # (n_rows, d)
     known: Array  # (n_rows,) bool: was in the old map

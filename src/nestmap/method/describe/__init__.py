@@ -1,4 +1,4 @@
-"""What clusters hold, in words: typical rows, what tells a cluster from the rest, a short name."""
+"""Descriptions of clusters: typical rows, distinctive traits, a short name."""
 
 from .clusters import ClusterDescription, LevelDescription, describe_clusters
 from .facts import Facts

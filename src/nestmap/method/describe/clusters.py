@@ -94,7 +94,7 @@ def describe_clusters(
     texts: Sequence[str] | WordCounts | None = None,
     names: Sequence[Any] | None = None,
 ) -> LevelDescription:
-    """Descriptions from labels, the typical rows of each cluster, and what is known of the rows.
+    """Descriptions from labels, the typical rows of each cluster, and metadata of the rows.
 
     Examples
     --------
@@ -106,12 +106,8 @@ def describe_clusters(
     """
     n_clusters = len(typical)
     sizes = np.bincount(labels, minlength=len(typical)).tolist()
-    for what, values in (("texts", texts), ("names", names)):
-        if values is not None and len(values) != len(labels):
-            raise ValueError(
-                f"{what}: needs one for each of the {len(labels)} rows of the fit, got "
-                f"{len(values)}"
-            )
+    _check_length("texts", texts, len(labels))
+    _check_length("names", names, len(labels))
     if metadata is not None:
         columns = (*columns, *read_columns(metadata, len(labels)))
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
@@ -138,8 +134,15 @@ def describe_clusters(
     )
 
 
+def _check_length(what: str, values: Any, n_rows: int) -> None:
+    if values is not None and len(values) != n_rows:
+        raise ValueError(
+            f"{what}: needs one for each of the {n_rows} rows of the fit, got {len(values)}"
+        )
+
+
 def _column_traits(columns: Sequence[Column], labels: Array, n_clusters: int) -> list[list[Trait]]:
-    """Categories, those of the most telling column first, then numbers by their shift."""
+    """Categories by score, then numbers by the shift of their mean."""
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
     for column in columns:
         if column.is_identifier:

@@ -1,4 +1,4 @@
-"""What is known of rows beside their numbers, read once for the descriptions of several levels."""
+"""Metadata of rows, read once for the descriptions of several levels."""
 
 from __future__ import annotations
 

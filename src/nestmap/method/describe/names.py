@@ -12,7 +12,7 @@ _MIN_SECOND_SHARE = 0.25  # of a category that a name mentions beside the first
 
 
 def name_parts(traits: Sequence[Trait], typical: Sequence[str]) -> list[str]:
-    """What a name may consist of, most telling first: words, categories, typical rows, numbers."""
+    """Parts of a name by score: words, categories, typical rows, numbers."""
     words = [t.value for t in traits if t.kind == "word"]
     categories = [t for t in traits if t.kind == "category"]
     numbers = [f"{t.value} {t.column}".strip() for t in traits if t.kind == "number"]
@@ -35,7 +35,7 @@ def _mixture(traits: Sequence[Trait]) -> str:
 
 
 def _is_bare(value: str) -> bool:
-    """A value that says nothing without its column."""
+    """Whether a value means nothing without the name of its column, such as a number."""
     return value.lower() in ("true", "false", "yes", "no") or not any(c.isalpha() for c in value)
 
 

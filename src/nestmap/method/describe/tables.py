@@ -24,7 +24,7 @@ class Column:
 
     @property
     def is_identifier(self) -> bool:
-        """Nearly every row has another value: nothing that rows could share."""
+        """Whether nearly every row has its own value."""
         n = len(self.values)
         return self.categories is not None and n > 20 and len(self.categories) > n / 2
 

@@ -1,4 +1,4 @@
-"""Section 3.1: the hierarchy of nearest-neighbour graphs, type (`tree`) and making (`build`)."""
+"""Section 3.1: the hierarchy of nearest-neighbour graphs; `tree` is the type, `build` makes it."""
 
 from .build import build_hierarchy
 from .summary import HierarchySummary, LevelSummary

@@ -150,9 +150,7 @@ def build_levels(
         if step is None:
             resumes = False  # saved levels above would belong to other clusters
             check_unchanged(X)
-            step = joiner.join(items)
-            if saved is not None:
-                saved.save(items.k, step)
+            step = joiner.join(items, saved)
         steps.append(step)
         warn_of_recall(step.report)
         if len(levels) == items.k > 0:
@@ -167,9 +165,9 @@ def build_levels(
             )
         if len(step.sizes) <= max_nodes:
             break
-    index = steps[1].index if len(steps) > 1 else None
-    reports = tuple(s.report for s in steps)
-    links = tuple(s.links for s in steps)
+    index = steps[1].index if len(steps) > 1 else None  # of the nodes of level 0
+    reports = tuple(step.report for step in steps)
+    links = tuple(step.links for step in steps)
     return Hierarchy(tuple(levels), metric, reports, index, steps[0].far_distance, links)
 
 
@@ -209,9 +207,12 @@ class _Joiner:
     dtype: np.dtype[Any]  # of centroids
     find: Finder | None
 
-    def join(self, items: _LevelItems) -> LevelStep:
-        """One step; only the call holds what the search has found, to free it early."""
-        return self._merge(items, self._search(items))
+    def join(self, items: _LevelItems, saved: SavedSteps | None) -> LevelStep:
+        """One step, saved; only the call holds what the search has found, to free it early."""
+        step = self._merge(items, self._search(items))
+        if saved is not None:
+            saved.save(items.k, step)
+        return step
 
     def _search(self, items: _LevelItems) -> Found:
         """First neighbours of the items."""

@@ -1,4 +1,4 @@
-"""Clusters of a link graph merged pair by pair: into a given number, and as a dendrogram."""
+"""Agglomerative merging of the clusters of a link graph: to a given number, as a dendrogram."""
 
 from __future__ import annotations
 

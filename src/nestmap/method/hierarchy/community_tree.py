@@ -197,14 +197,14 @@ def _coarser(graph: LinkGraph, labels: Array, resolution: float, n_threads: int)
 
 
 def _is_even(graph: LinkGraph, labels: Array) -> bool:
-    """Whether clusters have similar volumes: not one giant and a few outliers."""
+    """Whether cluster volumes are balanced, by the inverse Simpson index."""
     return 1 / borders(graph, labels)[1] >= _MIN_EVENNESS * (int(labels.max()) + 1)
 
 
 def _well_apart(
     finer: list[Array], chosen: Array, coarse: list[Array], n_leaves: int
 ) -> tuple[list[Array], int]:
-    """Drop levels that are nearly equal to the next one; that of `labels_` stays."""
+    """Drop levels with nearly as many nodes as the next one; that of `labels_` stays."""
     kept: list[Array] = [chosen]
     for labels in reversed(finer):  # from coarse to fine
         n = int(labels.max()) + 1
@@ -223,7 +223,7 @@ def _between(below: Array, labels: Array) -> Array:
 
 
 def _renumbered(partitions: list[Partition], ranks: Array) -> list[Partition]:
-    """Back from the order of ranks to that of the leaves; nodes are numbered by lowest leaf."""
+    """Undo the order by ranks; nodes are numbered by their lowest leaf."""
     place = ranks  # of each item of the level below, in the order of ranks
     found = []
     for partition in partitions:

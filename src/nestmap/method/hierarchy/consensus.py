@@ -1,6 +1,6 @@
 """Consensus clustering: communities that many partitions of a graph agree on.
 
-Single partitions change when a few rows are added or removed; their consensus hardly does.
+A consensus is more stable than a single partition when rows are added or removed.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from .merge import components, link_graph
 from .strengths import Strengths, measure_shares
 from .tree import Grouping, Hierarchy, Level
 
-# that count, of each row: 10 make no better clusters; and of each node
+# nearest neighbours whose links count: of each row, where 10 make no better clusters; of each node
 N_NEIGHBORS = 15
 _N_NODE_NEIGHBORS = 10
 # at most one neighbour for so many items: few items would all be neighbours
@@ -88,7 +88,7 @@ def _with_communities(
 def _measure(
     hierarchy: Hierarchy, graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> Strengths:
-    """How sure the cluster of each item of the graph is, on all levels."""
+    """Memberships: the share of each item's links that stay in its cluster, on all levels."""
     nodes = _of_nodes(graph, lists)
     if nodes is None:
         labels = [hierarchy.labels(k) for k in range(hierarchy.n_levels)]
@@ -107,7 +107,7 @@ def _of_nodes(graph: ItemGraph | None, lists: Array | None) -> ItemGraph | None:
 def _measure_rows(
     labels: list[Array], graph: ItemGraph | None, lists: Array | None, n_threads: int
 ) -> tuple[Array, int]:
-    """Shares of rows, with their links; equal rows have equal ones."""
+    """Memberships of rows, by their links; equal rows have equal ones."""
     if lists is not None:
         return measure_shares(labels, lists, n_threads)
     if graph is None:  # all rows are equal
@@ -119,7 +119,7 @@ def _measure_rows(
 
 
 def _ranks(hierarchy: Hierarchy) -> Array:
-    """Places of the nodes of the last level in an order: shortest first-neighbour link first.
+    """Ranks of the nodes of the last level: shortest first-neighbour link first.
 
     It depends on neither the order nor the unit of the rows.
     """
@@ -184,9 +184,9 @@ def membership(
 
 
 def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> LinkGraph:
-    """The graph with single links between its parts.
+    """Connect the components of a graph by single links (Borůvka on centroids).
 
-    Each joins the nearest by its centre, round by round.
+    In each round, each component is linked to the one with the nearest centroid.
 
     Of two parts that join, those of their first parts are linked that are near each other. The
     largest leaf of a part stands for it, of equal ones that with the lowest rank.
@@ -201,15 +201,15 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     np.minimum.at(lowest, parts, ranks)
     # numbered by ranks: the order of the rows decides nothing
     parts = np.argsort(np.argsort(lowest))[parts]
-    centres, sizes, part_keys = _merge(leaf, parts, metric, run)
-    first = Level(centres, sizes, parts, np.nan, np.nan, part_keys)
+    first = _merge(leaf, parts, metric, run)
     order = np.lexsort((ranks, -leaf.sizes, parts))
     heads = order[np.searchsorted(parts[order], np.arange(n))]
     joined = np.arange(n)  # of each part
-    distances = _distances_between(centres, metric, run)
+    distances = _distances_between(first.centroids, metric, run)
     while (n := int(joined.max()) + 1) > 1:
-        middles, _, own_keys = _merge(first, joined, metric, run)
-        near = search(middles, metric, run.n_threads, run.nodes, keys=own_keys).neighbors.ids
+        level = _merge(first, joined, metric, run)
+        found = search(level.centroids, metric, run.n_threads, run.nodes, keys=level.keys)
+        near = found.neighbors.ids
         pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
         ends = np.array([_facing(distances, joined, a, b) for a, b in pairs.tolist()])
         graph = graph.with_links(heads[ends[:, 0]], heads[ends[:, 1]])
@@ -218,7 +218,7 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
 
 
 def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, int]:
-    """A part of a and a part of b that are near each other."""
+    """A nearby pair of components, one of a and one of b, by alternating searches."""
     ours = np.flatnonzero(joined == a)
     theirs = np.flatnonzero(joined == b)
     end = theirs[0]
@@ -229,7 +229,7 @@ def _facing(distances: Distances, joined: Array, a: int, b: int) -> tuple[int, i
 
 
 def _distances_between(centres: Any, metric: Metric, run: Run) -> Distances:
-    """Distances of some centres to one of them, or what grows with them."""
+    """A function for the distances of some centroids to one of them, or monotone in them."""
     if not metric.has_kernels:
         return lambda some, one: distances_between(centres, some, np.array([one]), metric)[:, 0]
     points = make_points(centres, metric.name, n_threads=run.n_threads)
@@ -245,17 +245,13 @@ def _levels_above(
     """
     levels = [leaf]
     for partition in found.partitions:
-        centroids, sizes, keys = _merge(levels[-1], partition.members, metric, run)
-        levels.append(
-            Level(centroids, sizes, partition.members, np.nan, np.nan, keys, partition.agreement)
-        )
+        level = _merge(levels[-1], partition.members, metric, run)
+        levels.append(replace(level, agreement=partition.agreement))
     return tuple(levels)
 
 
-def _merge(
-    level: Level, members: Array, metric: Metric, run: Run
-) -> tuple[Any, Array, Array | None]:
-    """Centroids (or medoids), sizes and keys of groups of the nodes of a level."""
+def _merge(level: Level, members: Array, metric: Metric, run: Run) -> Level:
+    """The level above, of groups of the nodes of a level; distances are measured later."""
     n_nodes = int(members.max()) + 1
     weights = level.sizes.astype(np.float64)
     group = Grouping.of(members, n_nodes)
@@ -267,7 +263,7 @@ def _merge(
         centroids, sizes = merge_items(
             level.centroids, weights, members, n_nodes, level.centroids.dtype, run
         )
-    keys = (
-        None if level.keys is None else np.add.reduceat(level.keys[group.order], group.starts[:-1])
-    )
-    return centroids, sizes.astype(np.int64), keys
+    keys = None
+    if level.keys is not None:
+        keys = np.add.reduceat(level.keys[group.order], group.starts[:-1])
+    return Level(centroids, sizes.astype(np.int64), members, np.nan, np.nan, keys)

@@ -130,7 +130,7 @@ class LinkGraph:
 
 
 def modularity(graph: LinkGraph, labels: Array, resolution: float) -> float:
-    """Share of links inside of groups, less resolution times what random links would give."""
+    """Modularity: share of links inside groups, less resolution times that of a random graph."""
     lost, concentration = borders(graph, labels)
     return 1 - lost - resolution * concentration
 

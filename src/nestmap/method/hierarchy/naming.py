@@ -1,4 +1,4 @@
-"""Names for the clusters of several levels, by the same facts."""
+"""Names for the clusters of several levels, from the same metadata."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How sure clusters are: on each level, the share of each row's links that stay in its cluster.
+"""Memberships: on each level, the share of each row's links that stay in its cluster.
 
-Kept as whole numbers of one byte; a table tells the same per cluster.
+Kept as uint8; a table has the figures per cluster.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Strengths:
         return replace(self, shares=self.shares[:, items])
 
     def grown(self, hierarchy: Hierarchy) -> Strengths:
-        """With those of new items, the last of a grown hierarchy: the mean of their next of kin.
+        """With memberships of new items, the last ones of a grown hierarchy.
 
-        These are the items before them in the lowest cluster above them that had any.
+        Theirs are the means over the old items of the lowest cluster above them that has any.
         """
         items = _items(hierarchy, self.level)
         n_old = self.shares.shape[1]
@@ -87,9 +87,9 @@ def _items(hierarchy: Hierarchy, level: int) -> Array:
 
 
 def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> tuple[Array, int]:
-    """The share of links that stays in each item's cluster, on several levels, and what 1 is.
+    """The share of links that stay in each item's cluster, on several levels, as in `Strengths`.
 
-    As in `Strengths`.
+    And the whole number that stands for 1.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def measure_shares(labels: Sequence[Array], ids: Array, n_threads: int = 1) -> t
 
 
 def _with_none(labels: Array) -> Array:
-    """Labels in the narrowest type; at the end one that nothing else has, found by index -1."""
+    """Labels in the narrowest type; a unique one at the end, so that index -1 matches none."""
     n = int(labels.max()) + 1
     return np.append(labels, n).astype(np.min_scalar_type(n))
 

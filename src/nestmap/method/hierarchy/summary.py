@@ -106,7 +106,7 @@ class HierarchySummary:
         )
 
     def _unknown(self) -> tuple[str, ...]:
-        """Columns that say nothing.
+        """Columns without values.
 
         `score` of communities, `sure` of first neighbours, the last two off a map.
         """
@@ -189,7 +189,7 @@ def _share_of_sure(hierarchy: Hierarchy, k: int) -> float:
 
 
 def pick_level(hierarchy: Hierarchy, n_threads: int = 1) -> int:
-    """The level with the highest score: contrast times stability, less doubt about few clusters.
+    """The level with the highest score: contrast times stability, with a penalty for few clusters.
 
     Contrast is the mean distance between neighbouring clusters for the mean length of the links
     inside them. It is a mean of few numbers where clusters are few, and then high by chance at
@@ -231,8 +231,8 @@ def _score(hierarchy: Hierarchy, k: int, stability: float) -> float:
 def measure_stability(hierarchy: Hierarchy, k: int, n_threads: int = 1) -> float:
     """The share of the rows whose leaf is nearest to the centroid of its own cluster of level k.
 
-    So many would stay if all leaves were put anew to the nearest centroid. Measured on 2,000 leaves
-    at most, which the values of their rows decide, not their order.
+    One step of k-means would leave them where they are. Measured on at most 2,000 leaves, whose
+    choice does not depend on the order of the rows.
     """
     leaf = hierarchy.levels[0]
     n_nodes = hierarchy.levels[k].n_nodes
@@ -283,7 +283,7 @@ def _nearest_centroids(hierarchy: Hierarchy, k: int, leaves: Array, n_threads: i
 def _distances_to_centroids(
     rows: Any, centroids: Any, metric: Metric, n_threads: int
 ) -> Callable[[slice], Array]:
-    """Distances of all rows to some centroids, or what grows with them, up to rounding."""
+    """A function for the distances of all rows to some centroids, or monotone in them."""
     if not metric.has_kernels:
         return lambda part: metric.pairwise(rows, centroids[part])
     whole = make_points(centroids, metric.name, n_threads=n_threads)

@@ -25,7 +25,7 @@ def find_typical(hierarchy: Hierarchy, level: int, X: Any, n_typical: int) -> li
 def find_extremes(
     hierarchy: Hierarchy, level: int, X: Any, most: int
 ) -> tuple[list[Array], list[Array]]:
-    """Typical rows of each cluster, and odd ones: others, farthest from its centroid first."""
+    """Typical rows of each cluster, and outliers: other rows, farthest from its centroid first."""
     if X is not None:
         is_matrix = hierarchy.metric.takes_distances
         n_columns = hierarchy.n_rows if is_matrix else hierarchy.levels[0].centroids.shape[1]
@@ -54,7 +54,7 @@ def _ends(own: Array, distances: Array, most: int) -> tuple[list[Array], list[Ar
 
 
 def _to_centroids(items: Any, hierarchy: Hierarchy, level: int, are_leaves: bool) -> Array:
-    """Distance of each row (or leaf) to the centroid of its cluster, or what grows with it."""
+    """Distance of each row (or leaf) to the centroid of its cluster, or monotone in it."""
     own = (
         hierarchy.climb(np.arange(items.shape[0]), level) if are_leaves else hierarchy.labels(level)
     )

@@ -1,4 +1,4 @@
-"""Does the map keep its promise? Lemma 1, nested regions, unmixed leaves: on every node."""
+"""Checks the guarantees of a map on every node: Lemma 1, nested regions, unmixed leaves."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _check_promise(
 
 
 def _unit(places: list[Array], n_threads: int) -> float:
-    """A power of two that keeps squares of places in range: rows may lie far from their nodes."""
+    """A power of two by which squared coordinates stay in range."""
     return min((power_of_two(some, n_threads) for some in places if some.any()), default=1.0)
 
 
@@ -279,7 +279,7 @@ def _crossing(
 
 
 def _by_place(positions: Array) -> Array:
-    """Rows in an order that keeps neighbours together: what queries need is in the cache then."""
+    """Rows in the order of a k-d tree, so that consecutive queries share the cache."""
     low = positions.min(axis=0)
     high = positions.max(axis=0)
     squares = (positions - low) * (255 / np.maximum(high - low, 1e-300))

@@ -68,20 +68,20 @@ class Placement(Frozen):
         return out
 
     def scaled(self, factor: float) -> Placement:
-        """The same in another unit of the map."""
+        """The placement with the map in another unit."""
         anchors, nearest, radii, scales = (
             a * factor for a in (self.anchors, self.nearest, self.radii, self.scales)
         )
         return Placement(anchors, nearest, radii, scales, self.maps, self.origins)
 
     def shifted(self, by: Array) -> Placement:
-        """The same elsewhere."""
+        """The placement with the map moved."""
         return replace(self, anchors=self.anchors + by)
 
 
 @dataclass(frozen=True, eq=False)
 class Anchored:
-    """A level whose nodes have places: what those of the members below are made from."""
+    """A level whose nodes have positions, from which those of the members below follow."""
 
     hierarchy: Hierarchy
     level: int
@@ -113,7 +113,7 @@ class DescentLayout(Frozen):
         return self.placements[0]
 
     def moved(self, factor: float, shift: Array) -> DescentLayout:
-        """The same map in another size, elsewhere."""
+        """Scale and move the layout."""
         placements = tuple(placement.scaled(factor).shifted(shift) for placement in self.placements)
         return replace(self, positions=self.positions * factor + shift, placements=placements)
 
@@ -258,7 +258,7 @@ def lengths(vectors: Array) -> Array:
 
 
 def separate(anchors: Array, parents: Array, above: Placement) -> Array:
-    """Anchors that fell on the same spot (equal centroids, flat projections) move a little apart.
+    """Move coinciding anchors (equal centroids, flat projections) slightly apart.
 
     Otherwise their distance, and with it everything below them, would be zero.
     """
@@ -287,7 +287,7 @@ def separate(anchors: Array, parents: Array, above: Placement) -> Array:
 
 
 def _coincident(anchors: Array) -> tuple[Array, Array]:
-    """Anchors that share their spot with others, spot by spot, and where each spot starts there."""
+    """Coinciding anchors, grouped by position, and where each group starts."""
     first = anchors[:, 0]
     # equal in one column: few
     nodes = np.sort(_runs(np.argsort(first, kind="stable"), first[:, None])[0])
@@ -297,7 +297,7 @@ def _coincident(anchors: Array) -> tuple[Array, Array]:
 
 
 def _runs(order: Array, values: Array) -> tuple[Array, Array]:
-    """Of sorted rows, those that equal another one, and where each run of equal ones starts."""
+    """Sorted rows that equal another one, and where each run of equal ones starts."""
     as_before = np.zeros(len(order), dtype=bool)
     as_before[1:] = (values[order[1:]] == values[order[:-1]]).all(axis=1)
     shared = as_before.copy()

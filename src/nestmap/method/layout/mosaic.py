@@ -67,7 +67,7 @@ class MosaicLayout(Frozen):
     kind: str = "mosaic"
 
     def moved(self, factor: float, shift: Array) -> MosaicLayout:
-        """The same map in another size, elsewhere."""
+        """Scale and move the layout."""
         regions = tuple(each.scaled(factor).shifted(shift) for each in self.regions)
         leaf = replace(self.leaf, regions=regions[0], spreads=self.leaf.spreads * factor)
         return replace(self, positions=self.positions * factor + shift, regions=regions, leaf=leaf)
@@ -100,13 +100,9 @@ def lay_mosaic(
     top = hierarchy.levels[-1]
     all_in_one = Grouping.of(np.zeros(top.n_nodes, dtype=np.int64), 1)
     whole = outline(preliminary.rows.std(axis=0))
+    sizes = top.sizes.astype(np.float64)
     anchors, polygons = kernels.divide_regions(
-        whole,
-        all_in_one,
-        preliminary.nodes[-1],
-        top.sizes.astype(np.float64),
-        LLOYD_ROUNDS,
-        n_threads,
+        whole, all_in_one, preliminary.nodes[-1], sizes, LLOYD_ROUNDS, n_threads
     )
     regions: list[Regions] = []
     for k in reversed(range(hierarchy.n_levels)):
@@ -122,24 +118,23 @@ def lay_mosaic(
                 regions[0], level.grouping, frames.offsets, shares, LLOYD_ROUNDS, n_threads
             )
     leaf = hierarchy.levels[0]
-    factor = 1 / preliminary.unit
     distinct = DistinctRows.of(leaf, first_equal)
     positions = _row_positions(regions[0], leaf, frames, distinct, n_threads)
     if first_equal is not None:
         positions = positions[first_equal]
     spreads = _leaf_spreads(regions[0], leaf, frames, distinct)
-    regions = [each.scaled(factor) for each in regions]
-    placement = RegionPlacement(regions[0], spreads * factor, *frames.kept())
-    return MosaicLayout(positions * factor, tuple(regions), placement, arrangement.kind)
+    factor = 1 / preliminary.unit  # back to the units of the rows
+    in_units = tuple(each.scaled(factor) for each in regions)
+    placement = RegionPlacement(in_units[0], spreads * factor, *frames.kept())
+    return MosaicLayout(positions * factor, in_units, placement, arrangement.kind)
 
 
 def _row_positions(
     regions: Regions, leaf: Level, frames: Frames, distinct: DistinctRows | None, n_threads: int
 ) -> Array:
-    """Rows at the centres of their shares of the leaves; equal rows have one larger share.
+    """Rows at the centres of their cells of the leaves; equal rows share one larger cell.
 
-    They stay where their arrangement puts them: it counts for more than round polygons, which
-    nobody draws.
+    Without Lloyd rounds: nobody draws these cells, so the arrangement counts for more.
     """
     grouping = leaf.grouping
     offsets = frames.offsets
@@ -165,7 +160,7 @@ def outline(spread: Array, n_points: int = 96) -> Regions:
 
 
 def margins(centres: Array, around: Array, typical: float, n_threads: int = 1) -> Array:
-    """How far each region is drawn in: more where its neighbours in the map differ more from it.
+    """The share by which each region shrinks: more where its neighbours in the map differ more.
 
     The distance to the most similar neighbour, relative to the median of the level, from half to
     one and a half times the typical margin.

@@ -1,4 +1,4 @@
-"""How whole clusters are on a map: the pieces that they lie in.
+"""In how many connected pieces the clusters lie on a map.
 
 Rows of a cluster are in one piece if steps between near rows of that cluster connect them; near are
 the eight nearest other spots of the map, in either direction. Rows at one spot count once, with
@@ -72,7 +72,7 @@ class Pieces(Frozen):
 
 
 def piece_unit(n_rows: int, layout: Any = None) -> str:
-    """What pieces are made of: 'rows' or 'leaves', '' where nothing is measured.
+    """The points that pieces consist of: 'rows' or 'leaves', '' where nothing is measured.
 
     No layout: of bare positions.
     """
@@ -142,7 +142,7 @@ def summarize_map(hierarchy: Hierarchy, layout: Any, n_threads: int = 1) -> Hier
 
 
 def _centres(hierarchy: Hierarchy, positions: Array) -> Array:
-    """The mean place of the rows of each leaf, rounded so that the order of a sum does not show."""
+    """Mean position of the rows of each leaf, rounded: the order of the sum has no effect."""
     leaf = hierarchy.levels[0]
     sums = [np.bincount(leaf.members, column, leaf.n_nodes) for column in positions.T]
     return (np.stack(sums, axis=1) / leaf.sizes[:, None]).astype(np.float32).astype(np.float64)
@@ -177,19 +177,19 @@ def _nearest(places: Array, n_threads: int) -> Array:
     tree = cKDTree(places)
     near = np.empty((n, min(N_LINKS + 1, n)), dtype=np.int32)
     for part in blocks(n, 1, values=_ROWS_PER_QUERY):
-        own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
+        own = tree.indices[part]  # in the order of the tree: consecutive queries share the cache
         near[own] = tree.query(places[own], near.shape[1], workers=n_threads)[1]
     return near
 
 
 def _pieces_of(level: int, spots: _Spots, node: Array, weights: Array, n_rows: Array) -> Pieces:
     """The pieces of one level; `node`: the cluster of each point."""
-    of_point, spot, cluster = _cells(spots, node, len(n_rows))
-    graph = _links(spots, spot, cluster, len(n_rows))
+    cells = _Cells.of(spots, node, len(n_rows))
+    graph = _links(spots, cells, len(n_rows))
     n_pieces, of_cell = connected_components(graph, directed=False)
-    of_point = of_cell[of_point]
+    of_point = of_cell[cells.of_point]
     owner = np.empty(n_pieces, dtype=np.int64)
-    owner[of_cell] = cluster
+    owner[of_cell] = cells.cluster
     rows = np.bincount(of_point, weights, n_pieces).astype(np.int64)
     by_size = np.lexsort((-rows, owner))  # pieces are numbered from left to right
     is_first = np.ones(n_pieces, dtype=bool)
@@ -197,20 +197,28 @@ def _pieces_of(level: int, spots: _Spots, node: Array, weights: Array, n_rows: A
     return Pieces(level, of_point, owner, rows, by_size[is_first], n_rows)
 
 
-def _cells(spots: _Spots, node: Array, n_nodes: int) -> tuple[Array, Array, Array]:
-    """Cells are what one cluster has at one spot.
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Points of one cluster at one position are a cell."""
 
-    That of each point, and the spot and the cluster of each.
-    """
-    own = node[spots.first]
-    if np.array_equal(own[spots.of_point], node):  # equal rows are in one cluster
-        return spots.of_point, np.arange(len(own)), own
-    keys, of_point = np.unique(spots.of_point * n_nodes + node, return_inverse=True)
-    return of_point, keys // n_nodes, keys % n_nodes
+    of_point: Array
+    spot: Array  # of each cell: its position
+    cluster: Array
+
+    @classmethod
+    def of(cls, spots: _Spots, node: Array, n_nodes: int) -> _Cells:
+        """`node`: the cluster of each point, of n_nodes."""
+        own = node[spots.first]
+        if np.array_equal(own[spots.of_point], node):  # equal rows are in one cluster
+            return cls(spots.of_point, np.arange(len(own)), own)
+        keys, of_point = np.unique(spots.of_point * n_nodes + node, return_inverse=True)
+        return cls(of_point, keys // n_nodes, keys % n_nodes)
 
 
-def _links(spots: _Spots, spot: Array, cluster: Array, n_nodes: int) -> sparse.csr_matrix:
+def _links(spots: _Spots, cells: _Cells, n_nodes: int) -> sparse.csr_matrix:
     """Links between cells of one cluster at near spots."""
+    spot = cells.spot
+    cluster = cells.cluster
     near = spots.near[spot]
     if len(spot) == len(spots.near):
         same = cluster[near] == cluster[:, None]

@@ -1,4 +1,4 @@
-"""Convex polygons, one per node of a level: the countries, states and towns of a map."""
+"""Convex polygons, one per node of a level."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Regions(Frozen):
 
     @cached_property
     def _in_range(self) -> tuple[Array, float]:
-        """The points in a unit that keeps products of them in range, and that unit: mostly 1."""
+        """The points scaled so that products of four coordinates stay in range, and the factor."""
         unit = power_of_two(self.points)
         return (
             (self.points, 1.0)
@@ -94,11 +94,12 @@ class Regions(Frozen):
     def _measure(self, points: Array, part: slice) -> Moments:
         """Moments of some polygons as sums over their sides."""
         n = part.stop - part.start
-        row, vertex, after = self._sides(np.arange(part.start, part.stop))
+        sides = self._sides(np.arange(part.start, part.stop))
+        row = sides.polygon
         origin = np.zeros((n, 2))
         origin[row] = points[self.starts[:-1][part][row]]  # an empty polygon has no corner
-        a = points[vertex] - origin[row]
-        b = points[after] - origin[row]
+        a = points[sides.start] - origin[row]
+        b = points[sides.end] - origin[row]
         t = _cross(a, b) / 2
         areas = np.bincount(row, t, n)
         safe = np.where(areas > 0, areas, 1.0)
@@ -159,23 +160,22 @@ class Regions(Frozen):
 
     def shifted(self, by: Array) -> Regions:
         """All polygons elsewhere."""
-        found, (areas, centres, covariances) = (
-            Regions(self.starts, self.points + by),
-            self.moments(),
-        )
+        found = Regions(self.starts, self.points + by)
+        areas, centres, covariances = self.moments()
         found._remember(areas.copy(), centres + by, covariances.copy())
         return found
 
     def reach(self, ids: Array, steps: Array) -> Array:
-        """How many times each step fits between the centre of polygon ids[k] and its border."""
+        """Distance from the centre of polygon ids[k] to its border along each step, in steps."""
         out = np.full(len(ids), np.inf)
         points, unit = self._in_range
         centres = self.centres[ids] * unit
         steps = steps * unit
         for part in blocks(len(ids), 8, values=_VERTICES_PER_TASK):
-            row, vertex, after = self._sides(ids[part])
-            edge = points[after] - points[vertex]
-            to = points[vertex] - centres[part][row]
+            sides = self._sides(ids[part])
+            row = sides.polygon
+            edge = points[sides.end] - points[sides.start]
+            to = points[sides.start] - centres[part][row]
             towards = _cross(steps[part][row], edge)
             distance = _cross(to, edge)
             times = np.divide(
@@ -189,8 +189,8 @@ class Regions(Frozen):
         corners, unit = self._in_range
         return kernels.outside(self.starts, corners, ids, points * unit, n_threads) / unit
 
-    def _sides(self, ids: Array) -> tuple[Array, Array, Array]:
-        """All sides of some polygons: position in ids, vertices at the start and the end."""
+    def _sides(self, ids: Array) -> _Sides:
+        """All sides of some polygons."""
         first = self.starts[ids]
         counts = self.starts[ids + 1] - self.starts[ids]
         ends = np.cumsum(counts)
@@ -198,7 +198,16 @@ class Regions(Frozen):
         vertex = np.repeat(first - (ends - counts), counts) + np.arange(len(row))
         after = vertex + 1
         after[ends[counts > 0] - 1] = first[counts > 0]
-        return row, vertex, after
+        return _Sides(row, vertex, after)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Sides of some polygons."""
+
+    polygon: Array  # place of each side's polygon among those that were asked for
+    start: Array  # vertex
+    end: Array
 
 
 def _cross(a: Array, b: Array) -> Array:

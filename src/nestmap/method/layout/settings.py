@@ -16,7 +16,7 @@ from ..preliminary import KINDS, check_coordinates
 from .islands import DETAILS
 
 
-class LayoutSettings(BaseEstimator):  # type: ignore[misc]  # untyped base
+class LayoutSettings(BaseEstimator):
     """Base of the settings; its attributes are what a layout without such a parameter goes by."""
 
     kind = ""

@@ -1,4 +1,4 @@
-"""One map turned onto another: rotations or reflections, one scale, a shift."""
+"""Similarity transforms that align one map with another."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Similarity(Frozen):
     factor: float
 
     def __call__(self, positions: Array) -> Array:
-        """Where positions, (n, d), go to."""
+        """Apply to positions, (n, d)."""
         if self.is_identity:
             return positions
         return np.asarray(self.factor * self.turned(positions) + self.shift)
 
     def turned(self, ways: Array) -> Array:
-        """Ways or offsets, (n, d), turned only; each row by itself: batches make no difference."""
+        """Rotate offsets, (n, d); bits do not depend on the batch."""
         if self.is_identity:
             return ways
         out = ways[:, :1] * self.turn[0]
@@ -84,6 +84,6 @@ def fit_scale(positions: Array, onto: Array) -> tuple[float, Array]:
 
 
 def spread(positions: Array) -> float:
-    """Root of the mean squared distance from the middle: the unit that moves are told in."""
+    """Root mean square distance from the mean: the unit of displacements."""
     centred = positions - positions.mean(axis=0)
     return float(np.sqrt((centred**2).sum(axis=1).mean()))

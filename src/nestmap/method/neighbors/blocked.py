@@ -38,7 +38,7 @@ class BlockedIndex:
             columns = slice(None) if self.data is None else self.data.rows
             distances = np.array(data[:, columns], dtype=np.float64)
             refuse_bad_distances(distances, range(len(data)), range(data.shape[1]), self.metric)
-            return _least(distances)
+            return _nearest_column(distances)
         self.metric.check_rows(data)
         return _nearest(self.data, data, self.metric, self.keys, n_threads, exclude_self=False)
 
@@ -71,7 +71,7 @@ def nearest_in_matrix(D: Any) -> FirstNeighbors:
     ids = np.empty(n, dtype=np.int64)
     found = np.empty(n)
     for part in blocks(n, n):
-        ids[part], found[part] = _least(
+        ids[part], found[part] = _nearest_column(
             np.array(D[part], dtype=np.float64), np.arange(part.start, part.stop)
         )
     return FirstNeighbors(ids, found, NeighborReport("precomputed distances", True, n, n, "numpy"))
@@ -86,7 +86,7 @@ def _nearest(
     exclude_self: bool,
     progress: Share | None = None,
 ) -> tuple[Array, Array]:
-    """Each pair by itself, so that blocks and threads make no difference to the bits."""
+    """Nearest row and distance of each query; bits do not depend on blocks and threads."""
     n = queries.shape[0]
     to_rows = metric.distances_to(rows)
     ids = np.empty(n, dtype=np.int64)
@@ -97,19 +97,19 @@ def _nearest(
         distances = to_rows(queries[part])
         own = np.arange(part.start, part.stop)
         refuse_bad_distances(distances, own, range(rows.shape[0]), metric)
-        ids[part], found[part] = _least(distances, own if exclude_self else None, by_key)
+        ids[part], found[part] = _nearest_column(distances, own if exclude_self else None, by_key)
 
     parts = blocks(n, rows.shape[0], values=_DISTANCES_PER_BLOCK)
     map_blocks(find, parts, n_threads if metric.runs_in_threads else 1, progress)
     return ids, found
 
 
-def _least(
+def _nearest_column(
     distances: Array, own: Array | None = None, order: Array | None = None
 ) -> tuple[Array, Array]:
-    """Column and value of each row's least distance, its own column left out.
+    """Column and value of the smallest distance of each row, without its own column.
 
-    Ties go to the first in `order`.
+    Ties go to the first column in `order`.
     """
     if own is not None:
         distances[np.arange(len(own)), own] = np.inf

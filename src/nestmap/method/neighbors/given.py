@@ -1,4 +1,4 @@
-"""First neighbours that the user brings, in each of the forms that other libraries make them."""
+"""First neighbours that users pass, in the forms that other libraries return."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMS = (
 
 
 def given_neighbors(given: Any, n: int) -> FirstNeighbors:
-    """First neighbours of n rows from what the user has, checked.
+    """First neighbours of n rows from user input, checked.
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ def given_neighbors(given: Any, n: int) -> FirstNeighbors:
 
 
 def brings_lists(given: Any) -> bool:
-    """Whether neighbours that the user brings, if any, are several for a row."""
+    """Whether the user passed several neighbours for each row."""
     if isinstance(given, tuple | list):
         return len(given) > 0 and np.ndim(given[0]) > 0
     return getattr(given, "ndim", 1) == 2
 
 
 def given_lists(given: Any, n: int) -> Array | None:
-    """All neighbours that the user brings, checked by `given_neighbors`: (n, k), nearest first.
+    """All neighbours that the user passed: (n, k), nearest first, padded with -1.
 
-    -1 is none. None if a single one is given for each row.
+    Checked by `given_neighbors` before. None if there is a single one for each row.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _distances(given: Any, n: int) -> Array:
 
 
 def _from_lists(ids: Array, distances: Array | None) -> tuple[Array, str]:
-    """The nearest listed for each row but itself; without distances the first of the list."""
+    """The nearest of each row's list without the row itself; without distances the first."""
     if distances is not None and distances.shape != ids.shape:
         raise ValueError(
             f"neighbors: indices have shape {ids.shape}, distances {distances.shape}; they must "
@@ -161,7 +161,7 @@ def _from_lists(ids: Array, distances: Array | None) -> tuple[Array, str]:
 
 
 def _from_matrix(graph: Any, n: int) -> tuple[Array, str]:
-    """The column of each row's least stored value; those that are not stored are no neighbours."""
+    """The column of the smallest stored value of each row of a sparse matrix."""
     if graph.shape != (n, n):
         raise ValueError(f"neighbors: a graph of {n} rows has shape ({n}, {n}), got {graph.shape}")
     graph = sparse.csr_matrix(graph)
@@ -199,7 +199,7 @@ def _refuse(wrong: Array, what: str) -> None:
 
 
 def _refuse_unknown(ids: Array, least: int, n: int) -> None:
-    """Raise for lists that name rows which are not there."""
+    """Raise for indices out of range."""
     rows, places = np.nonzero((ids < least) | (ids >= n))
     if len(rows):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""An index that grows: that of the fit, and what has come since."""
+"""An index that grows: the index of the fit, and brute force over rows added since."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .metric import Metric
 
 @dataclass(frozen=True, eq=False)
 class GrownIndex:
-    """Answers for the rows of two indexes; the second's are numbered after those of the first."""
+    """Two indexes as one; rows of the second are numbered after those of the first."""
 
     first: Index | BlockedIndex
     n_first: int
@@ -36,7 +36,7 @@ def grow_index(
     metric: Metric,
     keys: Array | None,
 ) -> GrownIndex:
-    """The index with more rows; `rows`, `keys`: of all; it has the first n_before already."""
+    """Add rows to an index of the first n_before; `rows`, `keys`: of all."""
     first, n_first = (
         (index.first, index.n_first) if isinstance(index, GrownIndex) else (index, n_before)
     )

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.native import kernels
+from ...core.nearest import is_nearer, nearest_of_each
 from ...core.points.point_set import PointSet
 from ...core.progress import Share
 from ...core.threads import map_blocks
@@ -80,14 +81,10 @@ def keep_nearest(
     squared: Array, ids: Array, places: Array, rows: Array, away: Array, keys: Array
 ) -> None:
     """squared[p], ids[p] become the least of themselves and all (away, key, row) of place p."""
-    order = np.lexsort((rows, keys[rows], away, places))
-    first = np.flatnonzero(np.diff(places[order], prepend=-1))
-    best = order[first]
+    best = nearest_of_each(places, away, rows, keys[rows])
     at = places[best]
     row = rows[best]
-    distance = away[best]
     known = ids[at]
-    lower = (keys[row] < keys[known]) | ((keys[row] == keys[known]) & (row < known))
-    nearer = (distance < squared[at]) | ((distance == squared[at]) & ((known < 0) | lower))
-    squared[at[nearer]] = distance[nearer]
+    nearer = is_nearer(away[best], keys[row], row, squared[at], keys[known], known)
+    squared[at[nearer]] = away[best[nearer]]
     ids[at[nearer]] = row[nearer]

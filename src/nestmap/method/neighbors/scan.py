@@ -1,4 +1,4 @@
-"""One pass over all rows for some: ranks of given neighbours, and the true nearest ones.
+"""Exact ranks and k nearest neighbours of some rows, by one pass over all rows.
 
 Memory: a few blocks of rows x block; time: one matrix product. Nothing here depends on the number
 of threads. Ranks start at 1 for the nearest other row; rows at equal distance share their mean
@@ -7,7 +7,6 @@ rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.spatial import cKDTree
 
 from ...core.arrays import Array
 from ...core.native import kernels
+from ...core.progress import Share
 from ...core.threads import map_blocks, single_threaded_blas
 from .spaces import MAX_PLAIN_COLUMNS, Space, make_space
 
@@ -28,8 +28,6 @@ _SAMPLE_ROWS = 4096  # whose distances bound that of the k-th neighbour before t
 _MAX_NEAR_PER_BLOCK = 256
 # relative difference of distances that count as equal: normalised rows carry rounding errors
 _TIE_TOLERANCE = 1e-13
-
-Report = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +44,7 @@ def scan(
     candidates: Array,
     n_neighbors: int,
     n_threads: int,
-    report: Report | None = None,
+    progress: Share | None = None,
 ) -> Scan:
     """Ranks of candidates[i] among all rows as seen from rows[i]; its n_neighbors nearest rows."""
     ranks = np.empty(candidates.shape)
@@ -62,12 +60,12 @@ def scan(
 
     with single_threaded_blas():
         if len(parts) == 1:
-            map_blocks(look, batches, n_threads, report)
+            map_blocks(look, batches, n_threads, progress)
         else:
             for batch in batches:
                 look(batch, n_threads)
-                if report:
-                    report(batch.stop / len(rows))
+                if progress:
+                    progress(batch.stop / len(rows))
     return Scan(ranks, neighbors)
 
 
@@ -123,15 +121,15 @@ def _count_nearer(
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """Rows of one block within the bounds: ids[c] as seen from the i[c]-th scanned row."""
+    """Candidate neighbours from one block: rows ids[c] for the i[c]-th scanned row."""
 
     i: Array
     ids: Array
-    crowded: Array  # scanned rows with too many of them, which are left out
+    crowded: Array  # scanned rows with too many candidates, which are left out
 
 
 def _bound_neighbors(space: Space, rows: Array, k: int) -> Array:
-    """A distance within which each row has at least k others: that of the k-th in a sample."""
+    """Upper bound of the distance to the k-th neighbour: that of the k-th in a sample."""
     sample = np.unique(np.linspace(0, space.n - 1, max(_SAMPLE_ROWS, 2 * k + 2)).astype(np.int64))
     rough, error = space.rough(rows, sample)
     rough[rows[:, None] == sample] = np.inf
@@ -151,7 +149,7 @@ def _pick(rough: Array, first: int, bound: Array) -> _Near:
 
 
 def _merge(space: Space, rows: Array, found: list[_Near], k: int) -> Array:
-    """The k nearest of what the blocks picked, by exact distances."""
+    """The k nearest of the candidates of all blocks, by exact distances."""
     crowded = np.unique(np.concatenate([near.crowded for near in found]))
     i = np.concatenate([near.i for near in found])
     ids = np.concatenate([near.ids for near in found])
@@ -175,16 +173,16 @@ def _first_k(i: Array, exact: Array, ids: Array, rows: Array, k: int) -> Array:
 
 
 def nearest_ids(
-    space: Space, rows: Array, k: int, n_threads: int, report: Report | None = None
+    space: Space, rows: Array, k: int, n_threads: int, progress: Share | None = None
 ) -> Array:
     """The k nearest other rows of some rows by all distances, ties by index."""
     return scan(
-        space, rows, np.empty((len(rows), 0), dtype=np.int64), k, n_threads, report
+        space, rows, np.empty((len(rows), 0), dtype=np.int64), k, n_threads, progress
     ).neighbors
 
 
 def nearest_rows(space: Space, rows: Array, k: int, n_threads: int) -> tuple[Array, Array]:
-    """The same, and distances as of the space."""
+    """The k nearest other rows of some rows, and their distances in the units of the space."""
     ids = nearest_ids(space, rows, k, n_threads)
     return ids, space.exact(np.repeat(rows, k), ids.ravel()).reshape(ids.shape)
 

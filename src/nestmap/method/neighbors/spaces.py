@@ -1,7 +1,7 @@
-"""Distances of some rows to a block: fast, with a bound of the error; by definition for few.
+"""Distances in two precisions: fast with an error bound for blocks, exact for single pairs.
 
-Metrics of neighbourhoods only compare distances. A space gives rough values whose error is bounded;
-comparisons within the bound are settled by exact values of the few pairs concerned.
+Ranks and neighbours only compare distances. A space gives rough values with an error bound, and
+exact values for the few pairs whose order the rough values leave open.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class ProductSpace:
     """Squared distances |a|^2 + |b|^2 - 2ab of centred rows; in float32 unless sparse."""
 
     points: PointSet
-    centre: Array | None = None  # any vector in the middle of the rows, and
-    # the squared distances of the rows from it, as float32 or better, if known
+    # any vector in the middle of the rows, and their squared distances from it, if known
+    centre: Array | None = None
     squares: Array | None = None
 
     @property
@@ -125,9 +125,9 @@ class ProductSpace:
 
 
 def product_error(n_cols: int, lengths: Array, longest: Any, ulp: float = _EPSILON32) -> Array:
-    """What a squared distance by a product may be off.
+    """Error bound of squared distances |a|^2 + |b|^2 - 2ab.
 
-    For rows of some lengths and others up to the longest.
+    For rows of the given lengths and others of length at most `longest`.
     """
     # a sum of c products has an error of at most c ulp of the product of the lengths; the operands
     # and the two additions add a few, and products that underflow next to nothing
@@ -139,7 +139,7 @@ def product_error(n_cols: int, lengths: Array, longest: Any, ulp: float = _EPSIL
 
 @dataclass(frozen=True, eq=False)
 class OtherSpace:
-    """Any other metric of scikit-learn, a callable, or given distances."""
+    """Rows of a metric without kernels, or a matrix of distances."""
 
     data: Any
     metric: Metric
@@ -163,7 +163,7 @@ class OtherSpace:
 
 @dataclass(frozen=True, eq=False)
 class SomeRows:
-    """Some rows of a space, with numbers of their own."""
+    """A subset of the rows of a space, numbered from 0."""
 
     space: Space
     rows: Array

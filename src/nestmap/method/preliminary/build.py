@@ -26,7 +26,7 @@ MAX_PCA_NODES = 1000  # the paper's "~1000 centroids"
 
 @dataclass(frozen=True, eq=False)
 class Preliminary:
-    """Coordinates of rows and nodes before the layout, in a unit in which the largest is about 1.
+    """Coordinates of rows and nodes before the layout, scaled so that the largest is about 1.
 
     Layouts square them, and go back to the data's own unit at their end: huge and tiny data work
     like any other. `transform` maps new rows; None where coordinates were given (then a new row

@@ -1,8 +1,8 @@
-"""Leading eigenvectors of symmetric positive matrices, the same bits each time.
+"""Leading eigenvectors of positive semi-definite matrices, reproducible to the bit.
 
-ARPACK draws a new vector from a state of its own where a Krylov space ends early, as it does for
-data with many equal variances, and gives up on some of them. Here the vectors that it draws are
-fixed, and there is a way out.
+ARPACK restarts from a random state of its own where a Krylov space is exhausted, as it is for data
+with many equal variances, and fails on some of them. Here restarts are seeded, and a dense
+decomposition is the fallback.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ def leading_eigenvectors(apply: Apply, n: int, k: int) -> Array:
 
 
 def _full(apply: Apply, n: int, k: int) -> tuple[Array, Array]:
-    """By a dense decomposition: it cannot fail."""
+    """By a dense decomposition, which always converges."""
     values, vectors = np.linalg.eigh(np.stack([apply(row) for row in np.eye(n)]))
     return values[::-1][:k], vectors[:, ::-1][:, :k].copy()
 
 
 def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] | None:
-    """By Lanczos iteration, restarted with the leading Ritz vectors.
+    """By thick-restart Lanczos iteration.
 
-    None where it does not end (and n is small).
+    None where it does not converge (and n is small).
 
     A Krylov space holds one eigenvector of each eigenvalue. So a result stands only if a new start,
     orthogonal to it, adds nothing.
@@ -104,7 +104,9 @@ def _extend(
         image -= again @ so_far
         small[j, : j + 1] = small[: j + 1, j] = shares + again
         rest = float(np.sqrt(image @ image))
-        if rest <= 1e-13 * np.abs(small).max():  # the space ends here: go on in another direction
+        if (
+            rest <= 1e-13 * np.abs(small).max()
+        ):  # the Krylov space is exhausted: go on in another direction
             start = _new_direction(random, so_far)
             rest = 0.0
         else:

@@ -119,9 +119,9 @@ def _landmarks(hierarchy: Hierarchy) -> Array:
 
 
 def seen_in(hierarchy: Hierarchy, rows: Any, run: Run) -> Hierarchy:
-    """The same tree over other rows (dense or CSR): their means, euclidean distances.
+    """The same tree with the means of other rows (dense or CSR) as centroids, euclidean.
 
-    What the layout is made from; labels, paths and new rows stay with the hierarchy of the metric.
+    The layout uses it; labels, paths and new rows use the hierarchy of the metric itself.
     """
     values = rows
     weights = np.ones(rows.shape[0])

@@ -1,4 +1,4 @@
-"""Two fits beside each other."""
+"""Comparison of two fits."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def compare(old: Any, new: Any, *, ids: Any = None, align_maps: bool = True) -> 
 
 @dataclass(frozen=True)
 class _Bare:
-    """A hierarchy as an estimator has it, without rows and without a map."""
+    """The attributes of an estimator that `compare` needs, for a bare hierarchy."""
 
     hierarchy_: Hierarchy
 

@@ -1,4 +1,4 @@
-"""What became of the clusters of a level.
+"""Matching of the clusters of two levels: same, split, merged, born, gone.
 
 Two clusters belong together if most of the common rows of one of them are in the other. Clusters
 that are connected in this way, directly or through others, are one change: one old and one new
@@ -135,7 +135,7 @@ def _majority(shared: sparse.csr_matrix, sizes: Array) -> Array:
 
 
 def _middles(places: Array, groups: Array) -> Array:
-    """Mean place of the rows of each change."""
+    """Mean position of the rows of each change."""
     counts = np.maximum(np.bincount(groups), 1)
     return np.stack([np.bincount(groups, column) / counts for column in places.T], axis=1)
 

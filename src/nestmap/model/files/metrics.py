@@ -1,4 +1,4 @@
-"""Metrics as arrays and JSON, and whether they can compare the rows that they come with."""
+"""Metrics as arrays and JSON, and the check that they can compare the rows of the file."""
 
 from __future__ import annotations
 

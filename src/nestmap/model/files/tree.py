@@ -1,4 +1,4 @@
-"""The hierarchy and what finds the cluster of a row, as arrays and JSON."""
+"""A fitted tree as arrays and JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _AGREEMENT = Part(("f4",), (), -1, 1)  # -1 is unknown
 
 
 def write_tree(writer: Writer, tree: FittedTree) -> dict[str, Any]:
-    """Keep the arrays of a fitted tree; its JSON."""
+    """Keep the arrays of a fitted tree; returns its JSON."""
     hierarchy = tree.hierarchy
     writer.put("tree/hashes", tree.table.in_order())
     for k, level in enumerate(hierarchy.levels):

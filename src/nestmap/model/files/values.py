@@ -1,4 +1,4 @@
-"""From arrays and plain values to what a container holds, and back: checked on the way in."""
+"""Encoding of arrays and plain values in a container, and their checked decoding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST_FLOAT = sys.float_info.max
 
 
 class Part(NamedTuple):
-    """What an array must be like: its type, axes of a length or by name, values within bounds."""
+    """Schema of an array: types, lengths or names of its axes, bounds of its values."""
 
     kinds: tuple[str, ...]
     axes: tuple[str | int, ...] = ()
@@ -62,7 +62,7 @@ class Writer:
         self.put(f"{name}/ends", np.cumsum([len(text) for text in data], dtype=np.int64))
 
     def encode(self, name: str, value: Any) -> Any:
-        """A parameter as JSON; arrays are kept under the name. Raises for what has no open form."""
+        """A parameter as JSON; arrays are kept under the name. Raises for functions and objects."""
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, np.bool_):
@@ -146,7 +146,7 @@ def all_within(array: Array, low: float, high: float) -> bool:
 
 
 def check_text(text: str, name: str) -> str:
-    """A text that can be printed and written: without halves of characters."""
+    """The text; raises for lone surrogates, which cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:

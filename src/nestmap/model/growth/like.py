@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.points.duplicates import hash_points
 from ...method.arrangement import OldPlaces
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Hierarchy, Level
@@ -59,9 +60,37 @@ class OldMap:
         return replace(tree, hierarchy=renumber(new, numbers).with_default_level(level))
 
 
-def match_old(old: Any, table: RowTable, ids: Any) -> OldMap:
-    """The old map with the rows it shares with new ones, by values or by names (see `compare`)."""
-    fitted = old._fitted
+@dataclass(frozen=True, eq=False)
+class OldModel:
+    """An older model that a fit is to follow, and names of its rows and of the new ones."""
+
+    fitted: FittedMap
+    label_level: int
+    n_features: int
+    ids: Any = None
+
+
+def match_old(
+    old: OldModel, X: Any, hashes: Array | None, n_components: int, n_threads: int
+) -> OldMap:
+    """The old map with the rows it shares with new ones, by values or by names (see `compare`).
+
+    `hashes`: of the new rows, if they are known.
+    """
+    dims = old.fitted.layout.positions.shape[1]
+    ids = old.ids
+    if dims != n_components:
+        raise ValueError(
+            f"like: the old map has {dims} dimensions; use n_components={dims}, not {n_components}"
+        )
+    if ids is None and old.n_features != X.shape[1]:
+        raise ValueError(
+            f"like: X has {X.shape[1]} columns, the old rows have {old.n_features}, so none of "
+            "them are equal; give ids=(names of the old rows, names of the rows of X), or "
+            "fit without like"
+        )
+    table = RowTable.of(hash_points(X, n_threads) if hashes is None else hashes)
+    fitted = old.fitted
     n_rows = len(table.rows)
     if ids is None:
         rows = match_hashes(fitted.tree.table.in_order(), table.in_order())
@@ -78,7 +107,7 @@ def match_old(old: Any, table: RowTable, ids: Any) -> OldMap:
             f"like: none of the {n_rows} rows of X is among the {fitted.tree.hierarchy.n_rows} "
             f"rows of the old map, by their {by}{way}"
         )
-    return OldMap(fitted, int(old.label_level_), *rows)
+    return OldMap(fitted, old.label_level, *rows)
 
 
 def keep_numbers(old: Array, new: Array, n: int) -> Array:

@@ -1,4 +1,4 @@
-"""The explorer: a map in the browser whose zoom is the hierarchy (docs/explorer.md)."""
+"""The explorer: a map in the browser whose zoom is the hierarchy (docs/use/explorer.md)."""
 
 from .explorer import Explorer, explore, export
 

@@ -1,4 +1,4 @@
-"""What users know of the rows of a map, made harmless: short texts, numbers that JSON knows."""
+"""Metadata, names and texts of the rows of a map, sanitised: bounded texts, JSON numbers."""
 
 from __future__ import annotations
 

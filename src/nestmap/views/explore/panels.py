@@ -35,7 +35,7 @@ class LevelPanels:
 
 
 def named_levels(hierarchy: Hierarchy, n_columns: int) -> list[int]:
-    """Levels that get names and panels: those of so many clusters that it takes a minute or two."""
+    """Levels that get names and panels: those with few enough clusters to take at most minutes."""
     most = min(MAX_CLUSTERS_NAMED, _MAX_CELLS_COMPARED // max(1, n_columns))
     return [k for k, size in enumerate(hierarchy.level_sizes) if size <= most]
 

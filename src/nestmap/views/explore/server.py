@@ -23,7 +23,7 @@ _NOTEBOOKS = "'self' http://localhost:* http://127.0.0.1:* https://localhost:* v
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A store, and the page for it: of one version, whatever happens to the folder."""
+    """A store and the page for it, of one version even if the folder is replaced."""
 
     store: MapStore
     index: bytes

@@ -50,7 +50,7 @@ class Sink:
         self.put(name, to_json(value))
 
     def digest(self) -> str:
-        """A sum over all files so far, whatever order they came in."""
+        """SHA-256 of names and contents of all files so far; independent of their order."""
         while self._waiting:
             self._settle()
         total = hashlib.sha256()

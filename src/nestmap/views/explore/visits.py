@@ -1,4 +1,4 @@
-"""Connections to the explorer: so many at once, and none that keeps others waiting."""
+"""Connections to the explorer: a limit on their number, deadlines, eviction of idle ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 
 class Visit:
-    """One connection: since when it is in its client's hands, and how long it may stay there."""
+    """One connection: its state (idle, working, sending) and its deadline."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self._connection = connection
@@ -18,7 +18,7 @@ class Visit:
         self.listen(seconds)
 
     def listen(self, seconds: float) -> None:
-        """The client has to ask for something, in whole, within so many seconds."""
+        """The client has to send a whole request within `seconds`."""
         self._hold(seconds, is_asked=False)
 
     def work(self) -> None:
@@ -26,7 +26,7 @@ class Visit:
         self._hold(math.inf, is_asked=True)
 
     def send(self, seconds: float) -> None:
-        """The client has to take its answer within so many seconds."""
+        """The client has to read its answer within `seconds`."""
         self._hold(seconds, is_asked=True)
 
     def _hold(self, seconds: float, is_asked: bool) -> None:
@@ -35,14 +35,14 @@ class Visit:
         self.is_asked = is_asked
 
     def end(self) -> None:
-        """Whoever reads from the connection or writes to it is woken up, and closes it."""
+        """Shut the socket down: the thread that reads or writes it wakes up and closes it."""
         self.is_ended = True
         with suppress(OSError):  # closed already
             self._connection.shutdown(socket.SHUT_RDWR)
 
 
 class Visits:
-    """All connections of a server. A new one finds room: the longest silent makes way for it."""
+    """All connections of a server. If there are too many, a new one replaces the longest idle."""
 
     patience = 10.0  # seconds after which an answer that is not taken makes way, too
 
@@ -71,7 +71,7 @@ class Visits:
             return True
 
     def _longest(self, visits: list[Visit]) -> Visit | None:
-        """Who makes way: of those that ask nothing the longest silent, then the slowest."""
+        """The connection to evict: the longest idle one, else the slowest that is sending."""
         silent = [visit for visit in visits if not visit.is_asked]
         late = time.monotonic() - self.patience
         slow = [visit for visit in visits if visit.until < math.inf and visit.since < late]

@@ -25,7 +25,7 @@ def draw_bars(
     colors: tuple[Array, Array],
     theme: Theme,
 ) -> None:
-    """A bar per cluster, as high as it has rows; what takes part in one change lies about level.
+    """A bar per cluster, its height by rows; clusters of one change are at about one height.
 
     Parameters
     ----------
@@ -42,32 +42,29 @@ def draw_bars(
         for side in range(2)
     ]
     _draw_bands(axes, bars, labels, rows, colors[0], most)
-    for side, (low, high) in enumerate(bars):
-        left = 0.5 if side else 0.5 - _BAR_WIDTH
-        axes[side].patch.set_visible(False)  # it would lie over the bands
-        axes[side].set(xlim=(0, 1), ylim=(0, 1))
-        axes[side].bar(
-            left,
-            high - low,
-            _BAR_WIDTH,
-            low,
-            align="edge",
-            color=colors[side],
-            linewidth=0,
-            zorder=3,
+    for side, ends in enumerate(bars):
+        _draw_side(axes[side], side, ends, colors[side], np.bincount(labels[side]), theme)
+
+
+def _draw_side(
+    axes: Any, side: int, ends: tuple[Array, Array], colors: Array, counts: Array, theme: Theme
+) -> None:
+    """The bars of the old clusters (side 0) or the new ones, with numbers and `counts` of rows."""
+    low, high = ends
+    left = 0.5 if side else 0.5 - _BAR_WIDTH
+    axes.patch.set_visible(False)  # it would lie over the bands
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.bar(left, high - low, _BAR_WIDTH, low, align="edge", color=colors, linewidth=0, zorder=3)
+    for i in np.flatnonzero(high - low > _LEAST_NAMED_HEIGHT):
+        axes.text(
+            0.5 + (1.3 if side else -1.3) * _BAR_WIDTH,
+            (low[i] + high[i]) / 2,
+            f"{i}   {counts[i]:,} rows" if side else f"{counts[i]:,} rows   {i}",
+            color=theme.text,
+            fontsize=9,
+            va="center",
+            ha="left" if side else "right",
         )
-        for i in np.flatnonzero(high - low > _LEAST_NAMED_HEIGHT):
-            at = 0.5 + (1.3 if side else -1.3) * _BAR_WIDTH
-            count = np.count_nonzero(labels[side] == i)
-            axes[side].text(
-                at,
-                (low[i] + high[i]) / 2,
-                f"{i}   {count:,} rows" if side else f"{count:,} rows   {i}",
-                color=theme.text,
-                fontsize=9,
-                va="center",
-                ha="left" if side else "right",
-            )
 
 
 def _stack(order: list[int], labels: Array, most: int) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -99,23 +99,21 @@ def plot(
     look = get_theme(theme)
     positions = _check_positions(model)
     hierarchy: Hierarchy = model.hierarchy_
-    is_level = _is_level(color)
-    number = _choose_level(model, level, color if is_level else None)
+    number = _choose_level(model, level, color)
     shades = color_levels(hierarchy, number, look)
-    rows = _color_rows(model, color, is_level, number, shades, metadata, X, look)
+    rows = _color_rows(model, color, number, shades, metadata, X, look)
     axes = new_axes(look) if ax is None else ax
     clear(axes, look, title)
     coarse = coarser_level(hierarchy, number)
     land = {k: get_outlines(model, k) for k in (coarse, number) if k is not None and outlines}
     key = _frame(axes, positions, land, rows if legend else None, look)
-    _draw_land(axes, land, coarse, shades if is_level else None, look)
+    _draw_land(axes, land, coarse, shades if _is_level(color) else None, look)
     is_shaded = len(positions) > SHADED if shade is None else shade
     draw = _draw_density if is_shaded else partial(_draw_points, size=size, alpha=alpha)
     draw(axes, positions, rows)
-    known = partial(Facts.of, hierarchy.n_rows, metadata=metadata, texts=texts, names=names)
-    facts, labels = _naming_facts(labels, metadata, known, rows, hierarchy, number)
-    names = choose_names(hierarchy, labels, (number, coarse), facts)
-    write_names(axes, model, names, look, key, land)
+    facts, given = _naming_facts(labels, metadata, texts, names, rows, hierarchy, number)
+    chosen = choose_names(hierarchy, given, (number, coarse), facts)
+    write_names(axes, model, chosen, look, key, land)
     return axes
 
 
@@ -142,6 +140,7 @@ def _is_level(color: Any) -> bool:
 
 
 def _check_positions(model: Any) -> Array:
+    """Where the rows lie; raises for a model without a map in the plane."""
     from sklearn.utils.validation import check_is_fitted
 
     if hasattr(model, "get_params"):
@@ -162,7 +161,7 @@ def _check_positions(model: Any) -> Array:
 
 def _choose_level(model: Any, level: Any, color: Any) -> int:
     """The level that was asked for, else that of the colours, else that of the labels."""
-    asked = color if level is None else level
+    asked = color if level is None and _is_level(color) else level
     if asked is not None:
         return int(model.hierarchy_.check_level(asked))
     known = getattr(model, "label_level_", None)
@@ -172,7 +171,6 @@ def _choose_level(model: Any, level: Any, color: Any) -> int:
 def _color_rows(
     model: Any,
     color: Any,
-    is_level: bool,
     number: int,
     shades: dict[int, Array],
     metadata: Any,
@@ -180,7 +178,7 @@ def _color_rows(
     theme: Theme,
 ) -> RowColors:
     hierarchy: Hierarchy = model.hierarchy_
-    if is_level:
+    if _is_level(color):
         own = number if color is None else hierarchy.check_level(color)
         colors = shades[own] if own in shades else color_levels(hierarchy, own, theme)[own]
         return RowColors(hierarchy.labels(own), colors)
@@ -200,12 +198,13 @@ def coarser_level(hierarchy: Hierarchy, level: int) -> int | None:
 def _naming_facts(
     labels: Any,
     metadata: Any,
-    known: Callable[[], Facts],
+    texts: Any,
+    names: Any,
     rows: RowColors,
     hierarchy: Hierarchy,
     level: int,
 ) -> tuple[Facts, Any]:
-    """What clusters are named by, and `labels` where names are given; `known`: of the rows."""
+    """What clusters are named by, and `labels` where names are given."""
     if isinstance(labels, str):
         return Facts((find_column(labels, metadata, hierarchy.n_rows, "labels"),)), True
     is_long = (
@@ -216,7 +215,7 @@ def _naming_facts(
         return Facts((read_column("", labels, hierarchy.n_rows),)), True
     if labels is not True:
         return Facts(), labels
-    found = known()
+    found = Facts.of(hierarchy.n_rows, metadata=metadata, texts=texts, names=names)
     if found or rows.column is None:
         return found, True
     return Facts((rows.column,)), True

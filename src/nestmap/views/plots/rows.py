@@ -77,7 +77,7 @@ def _color_numbers(values: Array, title: str, theme: Theme) -> RowColors:
 
 
 def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
-    """How well a row's neighbourhood is kept; beyond 5,000 rows measured on so many, evenly."""
+    """How well a row's neighbourhood is kept; of more than 5,000 rows, measured on 5,000."""
     X = getattr(getattr(model, "_fitted", None), "X", None) if X is None else X
     if X is None:
         raise ValueError(
