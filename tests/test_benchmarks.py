@@ -468,9 +468,9 @@ def test_a_measurement_has_its_own_process_and_is_not_repeated(tmp_path):
     run_jobs(jobs, setup, False, said.append)
     assert len(said) == n_said
     run_jobs(
-        [replace(jobs[0], options={"radius": -1})], setup, False, said.append
+        [replace(jobs[0], options={"target_recall": -1})], setup, False, said.append
     )  # other options: another one
-    assert "failed" in said[-1] and "radius=-1" in said[-1]
+    assert "failed" in said[-1] and "target_recall=-1" in said[-1]
     run_jobs(
         [replace(jobs[0], options={"radius": 0.2})],
         replace(setup, seconds=0.01),

@@ -55,6 +55,12 @@ def rounded(value: Any) -> Any:
 
 def commit() -> str:
     """The commit that was measured, marked where the library's code differs from it."""
-    asked = ["git", "describe", "--always", "--dirty=+", "--abbrev=7", "--exclude=*"]
-    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    changed = _git("status", "--porcelain", "--", "src", "cpp")
+    return f"{_git('rev-parse', '--short=7', 'HEAD') or 'unknown'}{'+' if changed else ''}"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
