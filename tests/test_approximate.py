@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import builds, core, using
 
-from nestmap import HNNE, RecallWarning
+from nestmap import HNNE, Descent, RecallWarning
 from nestmap.core.input.memory import Budget
 from nestmap.core.native import kernels
 from nestmap.core.native import probe as twin
@@ -28,6 +28,7 @@ from nestmap.method.neighbors.join import Joined, join_points
 from nestmap.method.neighbors.metric import known_metric
 from nestmap.method.neighbors.prepared import GraphJob, NeighborLists
 from nestmap.model.plan import plan_fit
+from nestmap.model.settings import FitSettings
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
@@ -417,17 +418,9 @@ def test_columns_follow_from_what_directions_hold() -> None:
     ]
     assert narrow == [256, 64, 64]
     budget = Budget(10**11, given=False)
+    settings = FitSettings(2, layout=Descent(), neighbors="approximate")
     plans = {
-        name: plan_fit(
-            X,
-            known_metric("cosine"),
-            Search("approximate"),
-            n_components=2,
-            local=True,
-            given=False,
-            budget=budget,
-            n_rows=n,
-        )
+        name: plan_fit(X, known_metric("cosine"), settings, budget=budget, n_rows=n)
         for name, X in (("hard", hard), ("easy", easy))
     }
     assert plans["hard"].columns == 256 and plans["easy"].columns == 112

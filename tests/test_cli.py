@@ -493,7 +493,7 @@ class TestRuns:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("nestmap.estimators.hnne.fit_map", stop)
+            patch.setattr("nestmap.model.fit.fit_map", stop)
             here("fit", tmp_path / "x.npy", "-o", tmp_path / "run", "--resume", "--quiet", code=130)
             said = capsys.readouterr().err
             assert (

@@ -22,7 +22,8 @@ from nestmap.method.neighbors import neighbor_graph
 from nestmap.method.neighbors.metric import EUCLIDEAN, known_metric
 from nestmap.model import costs as _costs
 from nestmap.model import fitted, plan
-from nestmap.model.costs import Graphs, Job, expected_share, faster_ways, predict_costs
+from nestmap.model.costs import expected_share, faster_ways, predict_costs
+from nestmap.model.job import Graphs, Job
 from tools.flat import make_hnne
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}

@@ -256,8 +256,8 @@ def test_a_case_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HNNE, "fit", fail)
     X = np.zeros((12, 5), dtype=np.float32)
     X[3, 1], X[10, 4] = 7, 8
-    case = replace(plain_case(), X=X, parameters={**PLAIN, "layout": "mosaic", "radius": 0.4})
+    case = replace(plain_case(), X=X, parameters={**PLAIN, "layout": "islands", "radius": 0.4})
     (kind,) = dict(run_case(case))
     small = shrink(case, kind)
     assert small.X.tolist() == [[7, 0], [0, 8]] and small.parameters["layout"] == "descent"
-    assert as_code(small).endswith("model = HNNE(layout='descent', radius=0.4).fit(X)")
+    assert as_code(small).endswith("model = HNNE(layout=Descent(radius=0.4)).fit(X)")

@@ -21,9 +21,9 @@ from conftest import LIMIT, digits, fitted_digits, line_of
 
 from nestmap import HNNE, Descent, MemoryBudgetError, ProgressEvent
 from nestmap.core.input.memory import Budget, parse_size
-from nestmap.method.neighbors.choice import Search
 from nestmap.method.neighbors.metric import known_metric
 from nestmap.model.plan import Plan, plan_fit
+from nestmap.model.settings import FitSettings
 
 
 def images() -> np.ndarray:
@@ -162,9 +162,10 @@ def test_what_a_free_memory_forbids_a_given_one_may_allow() -> None:
     """Memory that happens to be free does not change the map: a smaller search has to be asked for."""
     X = np.random.default_rng(0).standard_normal((2_500, 400)).astype(np.float32)
 
+    settings = FitSettings(2, layout=Descent(), neighbors="approximate")
+
     def plan(budget: Budget) -> Plan:
-        how = {"n_components": 2, "local": True, "given": False, "n_rows": 3_000_000}
-        return plan_fit(X, known_metric("cosine"), Search("approximate"), budget=budget, **how)
+        return plan_fit(X, known_metric("cosine"), settings, budget=budget, n_rows=3_000_000)
 
     assert plan(Budget(10**11, given=False)).columns == 256
     with pytest.raises(

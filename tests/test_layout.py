@@ -175,7 +175,7 @@ def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -
         HNNE(layout="descent").fit_transform(digits()),
     )
     audit = str(model.audit())
-    for name in ("_QUERIES", "_PIECE"):
+    for name in ("_ROWS_PER_QUERY", "_VALUES_PER_TASK"):
         monkeypatch.setattr(descent, name, 37)
     monkeypatch.setattr("nestmap.method.layout.audit._ROWS_PER_QUERY", 37)
     for found, expected in zip(neighbors_in_map(anchors, 2), (nearest, around), strict=True):

@@ -185,7 +185,7 @@ def test_without_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     del table["SC_AVPHYS_PAGES"]  # macOS
     assert available_memory(proc=tmp_path / "none", cgroups=tmp_path) == 500 * 4096
     monkeypatch.delattr(os, "sysconf")  # Windows
-    assert available_memory(proc=tmp_path / "none", cgroups=tmp_path) == _memory._UNKNOWN
+    assert available_memory(proc=tmp_path / "none", cgroups=tmp_path) == _memory._DEFAULT_BYTES
 
 
 # Scratch arrays

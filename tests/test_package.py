@@ -91,9 +91,11 @@ FLOORS = {
         )
     ),
     "model": (
+        "settings",
+        "job",
+        "memory",
         "costs",
         "plan",
-        "settings",
         "fitted",
         "placing",
         "files",

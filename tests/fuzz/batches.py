@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from nestmap import HNNE
+from tools.flat import flat
 
 from .cases import Case, make_case
 
@@ -179,7 +180,6 @@ def start_work(*arguments: float) -> Iterator[Violation]:
 
 
 # --- smaller cases
-# ---------------------------------------------------------------------------------
 
 
 def shrink(case: Case, kind: str) -> Case:
@@ -220,10 +220,9 @@ def _without(case: Case, axis: int, size: int) -> Iterator[Case]:
 
 def as_code(case: Case) -> str:
     """Lines of Python that make the model of a case."""
-    plain = HNNE().get_params() | {"random_state": 0, "n_jobs": 1}
-    text = ", ".join(
-        f"{k}={v!r}" for k, v in case.parameters.items() if not np.array_equal(v, plain[k])
-    )
+    plain = HNNE().get_params() | {"n_jobs": 1}
+    own = flat(**case.parameters)
+    text = ", ".join(f"{k}={v!r}" for k, v in own.items() if not np.array_equal(v, plain[k]))
     X = case.X.toarray() if sparse.issparse(case.X) else case.X
     made = f"np.array({X.tolist()}, dtype={str(X.dtype)!r})"
     return f"X = {f'csr_matrix({made})' if sparse.issparse(case.X) else made}\nmodel = HNNE({text}).fit(X)"

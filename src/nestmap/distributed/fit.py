@@ -22,10 +22,12 @@ from ..method.arrangement import n_columns
 from ..method.neighbors import check_metric
 from ..method.neighbors.metric import known_metric
 from ..method.run import Run
-from ..model.fit import FitSettings, fit
+from ..model.fit import fit
 from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
-from ..model.plan import ON_DISK, ClusterPlan, Plan
+from ..model.memory import LEAVES_PER_ROW
+from ..model.plan import ON_DISK, ClusterPlan, Plan, plan_fit
+from ..model.settings import FitSettings
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
 from .leaf_places import ClusterRows, place_bytes
@@ -38,7 +40,6 @@ from .tasks import check_chunk
 
 PART_BYTES = 600_000_000  # of the working memory of a part, if max_memory is not given
 FIXED = 200_000_000  # of a worker: the interpreter, libraries, blocks in flight
-_LEAVES = 0.25  # level-0 nodes per row, at most, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,7 @@ def _with_places(plan: ClusterPlan, X: Any, n_components: int) -> ClusterPlan:
         "place": -(-n * place_bytes(row_bytes, n_components, p) // BLOCK_BYTES),
     }
     moved = {"project": n * (row_bytes + coordinates), "place": n * row_bytes}
-    leaves = int(_LEAVES * n) * (4 * p + coordinates + 64)
+    leaves = int(LEAVES_PER_ROW * n) * (4 * p + coordinates + 64)
     return replace(
         plan,
         tasks=plan.tasks | tasks,
@@ -154,7 +155,7 @@ def _with_merge(plan: ClusterPlan, X: Any) -> ClusterPlan:
     """The same and the tasks that join rows to clusters, if these are too many for one process."""
     n = X.shape[0]
     parts = plan.n_parts
-    table = int(_LEAVES * X.shape[0]) * X.shape[1] * work_dtype(X.dtype).itemsize
+    table = int(LEAVES_PER_ROW * X.shape[0]) * X.shape[1] * work_dtype(X.dtype).itemsize
     tasks = {"link": parts, "jump": ROUNDS * parts, "root": parts, "mean": parts}
     rows = n * X.shape[1] * row_dtype(X.dtype).itemsize
     moved = {"link": 32 * n, "jump": 72 * ROUNDS * n, "root": 40 * n, "mean": rows + table}
@@ -192,9 +193,10 @@ def _plan(
 ) -> Plan:
     """The plan as one machine would make it; only a search in parts needs no memory here."""
     own = memory_budget(None)
-    plan = settings.plan(rows, metric, n_threads, Budget(2**62, False) if large else own, n)
+    budget = Budget(2**62, False) if large else own
+    plan = plan_fit(rows, metric, settings, n_threads, budget=budget, n_rows=n)
     plan = replace(plan, budget=own.size)
-    table = int(_LEAVES * n) * rows.shape[1] * work_dtype(rows.dtype).itemsize
+    table = int(LEAVES_PER_ROW * n) * rows.shape[1] * work_dtype(rows.dtype).itemsize
     return replace(plan, disk=table) if large and table > ON_DISK * own.size else plan
 
 

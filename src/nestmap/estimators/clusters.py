@@ -28,7 +28,8 @@ from ..method.neighbors.blocked import BlockedIndex
 from ..method.placement import FittedTree
 from ..method.run import Run
 from ..model.files.model import SavedModel, check_array, save_model
-from ..model.fit import FitSettings, Grown, grow_tree
+from ..model.fit import Grown, grow_tree
+from ..model.settings import FitSettings
 
 
 class TreeClustering(ClusterMixin, BaseEstimator):

@@ -26,7 +26,7 @@ from ..model.fit import fit, lay_again
 from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
 from ..model.placing import leaves_of_new, place_new
-from ..model.plan import Plan
+from ..model.plan import Plan, plan_fit
 from .living import LivingMap
 
 
@@ -209,7 +209,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         settings = self._asked()
         settings.check(n_rows or X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
-        return settings.plan(X, settings.metric_of(X), n_threads, n_rows=n_rows)
+        return plan_fit(X, settings.metric_of(X), settings, n_threads, n_rows=n_rows)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, like: Any = None, ids: Any = None, client: Any = None

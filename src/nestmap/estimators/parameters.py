@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ..core.habits import refuse_habits
 from ..method.layout import LayoutSettings, layout_settings
-from ..model.fit import FitSettings
+from ..model.settings import FitSettings
 
 
 class MapParameters(BaseEstimator):

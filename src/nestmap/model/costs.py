@@ -8,7 +8,7 @@ says how much of it bounds can rule out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..method.neighbors.choice import pair_share
 from ..method.neighbors.effort import TABLE, longest_list
 from ..method.neighbors.item_graph import FEW_ROWS, MOST_NODES, MOST_ROWS
 from ..method.neighbors.metric import Metric
+from .job import Graphs, Job, n_items
 
 FEW = 30_000  # rows: fits of fewer take seconds, and no trial is worth it
 _TRIALS = (500, 2000)  # rows: how the share of pairs that are left falls with their number
@@ -32,53 +33,6 @@ _FLOPS = 2.5e10
 _SINGLE_FLOPS = 6e10
 _LEAVES = 0.15  # level-0 nodes per row
 _TWIN = 30  # times: without compiled kernels
-
-
-@dataclass(frozen=True)
-class Graphs:
-    """Neighbour graphs that a fit searches, for the tree and for the islands' forces.
-
-    The two may share one.
-
-    Each is one of 'rows', of 'nodes', or '' if there is none.
-    """
-
-    tree: str = ""
-    forces: str = ""
-
-    @classmethod
-    def of(cls, n: int, metric: Metric, kind: str, lists: bool, detail: str | None) -> Graphs:
-        """Of n rows.
-
-        `kind`: of the tree; `lists`: of neighbours are given; `detail`: of islands, None for
-        others.
-        """
-        usual = "rows" if n <= MOST_ROWS else "nodes"
-        tree = "rows" if metric.takes_distances else usual
-        if kind != "graph" or lists:
-            tree = ""
-        if detail is None:
-            return cls(tree)
-        is_known = metric.changes_rows or metric.has_kernels
-        if is_known and (tree == "rows" or (tree and detail != "rows")):
-            return cls(tree)
-        return cls(tree, "rows" if detail == "rows" else usual)
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the time of a fit depends on; `share`: of the pairs, those an exact search bounds."""
-
-    n: int
-    n_features: int  # or values per row of a CSR matrix
-    method: str
-    columns: int
-    layout: str  # 'islands', 'descent', 'mosaic', or '' for no map
-    detail: str = "leaves"
-    share: float = 1.0
-    is_callable: bool = False
-    graphs: Graphs = Graphs()
-    communities: bool = False  # above the leaves
 
 
 def expected_share(X: Any, metric: Metric, n: int, predicted: float = np.nan) -> float:
@@ -99,7 +53,7 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
     """Seconds of each kind of stage, in their order."""
     costs = _tree_costs(job)
     if job.layout:
-        values = job.n * job.n_features
+        values = job.n * job.n_values
         costs |= {"preliminary": 0.02 + 1e-9 * values, "arrangement": 2e-9 * values}
     if job.layout == "islands":
         costs |= _island_costs(job)
@@ -114,7 +68,7 @@ def _tree_costs(job: Job) -> dict[str, float]:
 
     A graph of rows is found before first neighbours, one of nodes when these are known.
     """
-    values = job.n * job.n_features
+    values = job.n * job.n_values
     search = _search_cost(job)
     costs = {"reading": 2e-9 * values}
     if job.graphs.tree == "rows":
@@ -149,28 +103,23 @@ def _island_costs(job: Job) -> dict[str, float]:
     return costs
 
 
-def n_items(graph: str, n: int, leaves: float) -> float:
-    """Items of a graph of n rows with so many leaves per row."""
-    return {"": 0.0, "rows": float(n), "nodes": min(leaves * n, float(MOST_NODES))}[graph]
-
-
 def _graph_cost(job: Job, graph: str) -> float:
     """Of a neighbour graph, on one core."""
     n = n_items(graph, job.n, _LEAVES)
-    columns = min(TABLE.usual_columns, job.n_features)
+    columns = min(TABLE.usual_columns, job.n_values)
     rounds = 1 + 1.7 * job.share * sqrt(job.share) if job.n > FEW else 1.0
     each = 1.7e-5 if graph == "rows" else 1.2e-5
-    return 0.02 + 2.0 * n * job.n_features * columns / _FLOPS + each * n * rounds
+    return 0.02 + 2.0 * n * job.n_values * columns / _FLOPS + each * n * rounds
 
 
 def _search_cost(job: Job) -> float:
     """Of the first neighbours of the rows, on one core."""
     n = job.n
-    reduction = 2.0 * job.n * job.n_features * job.columns / _FLOPS
+    reduction = 2.0 * job.n * job.n_values * job.columns / _FLOPS
     if job.method == "given":
-        return 2e-9 * n * job.n_features
+        return 2e-9 * n * job.n_values
     if job.method == "brute force":
-        return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_features)
+        return float(n) ** 2 * (5e-6 if job.is_callable else 4e-9 * job.n_values)
     if job.method == "approximate":
         listed = min(1.0, longest_list(n) / 14)  # of millions of rows lists are short
         rounds = 1 + 1.7 * job.share * sqrt(job.share)  # the less bounds tell, the more of them
@@ -179,7 +128,7 @@ def _search_cost(job: Job) -> float:
     cells = n * 1.6 * float(n) ** 0.5 * 2 * 24 / _FLOPS
     each = 1.2e-9 + 1.2e-11 * job.columns
     if job.share >= 1:  # bounds are of no use: matrix products
-        each = 4e-9 + 2 * job.n_features / _SINGLE_FLOPS
+        each = 4e-9 + 2 * job.n_values / _SINGLE_FLOPS
     return reduction + float(cells) + job.share * float(n) ** 2 / 2 * each
 
 

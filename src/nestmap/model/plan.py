@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
@@ -10,38 +11,22 @@ from typing import Any
 
 from scipy import sparse
 
-from ..core.input.memory import Budget, format_size
+from ..core.input.memory import Budget, format_size, memory_budget
 from ..core.input.validate import work_dtype
-from ..core.points.reduce import ALL_COLUMNS, MOST_COLUMNS, MOVED, sample_size
 from ..core.progress import Progress, in_seconds
 from ..errors import MemoryBudgetError
-from ..method.arrangement import MOST_LOCAL, n_columns
 from ..method.neighbors.choice import Search, columns_for, decide
-from ..method.neighbors.effort import (
-    TABLE,
-    cell_size,
-    exact_columns,
-    list_bytes,
-    list_lengths,
-    longest_list,
-)
+from ..method.neighbors.effort import exact_columns, list_lengths, longest_list
+from ..method.neighbors.given import brings_lists
 from ..method.neighbors.metric import EUCLIDEAN, Metric
-from ..method.neighbors.prepared import ROWS_WITH_PANELS
 from ..method.run import Run
-from .costs import Graphs, Job, expected_share, faster_ways, n_items, predict_costs
+from .costs import expected_share, faster_ways, predict_costs
+from .job import Graphs, Job
+from .memory import LEAVES_PER_ROW, stage_bytes
+from .settings import FitSettings
 
-# level-0 nodes per row, at most, about: pairs alone would give 0.5, real data give 0.15 to 0.22
-_LEAVES = 0.25
-_FIXED = 150_000_000  # the interpreter, libraries, blocks in flight
-_CHOICES = (384, 256, 128, 64, 48, 32, 16)
-_PER_ITEM = 30 * 8  # bytes of a neighbour graph
-_PER_NODE = 2 * 50 * 12 + 200  # of the islands: weights both ways while they are added, grid
-# of communities: links while they are added, and what leaves take
-_PER_LINK = 60
-_LINKS = 15
-_PER_COMMUNITY = 1500
-_OF_ROWS = ("short rows", "directions", "first neighbours")  # stages of the search of the rows
-_LONG = 10.0  # seconds: of fits that take longer even a silent one speaks, once
+_COLUMN_CHOICES = (384, 256, 128, 64, 48, 32, 16)  # reduced columns that a plan may keep per row
+_LONG_FIT = 10.0  # seconds: of fits that take longer even a silent one speaks, once
 ON_DISK = 1 / 8  # of the budget: larger tables of centroids go to disk
 
 
@@ -160,93 +145,123 @@ class Plan:
         )
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How the neighbours of the rows are found, and how many reduced columns it is given."""
+
+    method: str
+    columns: int
+    exact_pairs: float = nan  # of the exact search, if they had to be asked for
+
+
 def plan_fit(
     X: Any,
     metric: Metric,
-    options: Search,
-    *,
-    n_components: int,
-    local: bool,
-    given: bool,
-    budget: Budget,
-    n_rows: int | None = None,
-    detail: str | None = None,
-    layout: str = "",
+    settings: FitSettings,
     n_threads: int = 1,
-    kind: str = "first_neighbors",
-    lists: bool = False,
+    *,
+    budget: Budget | None = None,
+    n_rows: int | None = None,
 ) -> Plan:
-    """Method and memory of a fit on validated rows; reads at most 20,000 of them.
+    """Method, memory and time of a fit on validated rows; reads at most 20,000 of them.
 
-    `n_components`: of the map, 0 for none. `n_rows`: of the fit, where X is only a sample of them.
-    `detail`: of the islands; None for other layouts. `layout`: '' for none. `kind`: of the tree;
-    `lists`: whole lists are given.
+    `budget`: None for that of the settings; `n_rows`: of the fit, where X is a sample of them.
 
     Reduced columns decide what an approximate search finds. They follow from the data and from a
     max_memory that was given; the memory that happens to be free must not change the map.
     """
+    budget = memory_budget(settings.max_memory) if budget is None else budget
     n = n_rows or X.shape[0]
-    n_features = X.shape[1]
-    method, exact_pairs, most = _method(X, metric, options, given, n)
-    whole = -(-n_features // 16) * 16
+    way = _way(X, metric, settings, n)
     # few columns are all kept
-    most = min(most, whole)
-    least = whole if n_features <= 64 else 16
-    if sparse.issparse(X):
+    whole = -(-X.shape[1] // 16) * 16
+    way = replace(way, columns=min(way.columns, whole))
+    job = _job(X, metric, settings, way, n)
+    sizes = [_sized(each) for each in _variants(job, whole if X.shape[1] <= 64 else 16)]
+    chosen = _choose(sizes, job, budget)
+    job = replace(job, columns=chosen.columns, share=expected_share(X, metric, n, way.exact_pairs))
+    return replace(
+        chosen,
+        exact_pairs=way.exact_pairs,
+        stage_seconds=predict_costs(job, n_threads),
+        faster=faster_ways(job, n_threads),
+    )
+
+
+def _job(X: Any, metric: Metric, settings: FitSettings, way: _Way, n: int) -> Job:
+    """What memory and time depend on, with all columns and lists that the search makes use of."""
+    detail = settings.detail(n)
+    lists = brings_lists(settings.neighbors)
+    is_csr = sparse.issparse(X)
+    if is_csr:
         # of centroids: at most the values of all rows
         table = int(X.data.nbytes + X.indices.nbytes)
     else:
-        table = int(_LEAVES * n) * n_features * work_dtype(X.dtype).itemsize
-    longest = longest_list(n)
-    graphs = Graphs.of(n, metric, kind, lists, detail)
-    plans = [
-        _estimate(
-            n,
-            n_features,
-            method,
-            columns,
-            n_listed,
-            n_components,
-            local,
-            table,
-            disk,
-            detail,
-            graphs,
-            kind,
-        )
-        for disk in ((False,) if sparse.issparse(X) else (False, True))
-        for columns in dict.fromkeys(max(least, min(c, most)) for c in _CHOICES)
-        for n_listed in list_lengths()
-        if n_listed <= longest
-    ]
+        table = int(LEAVES_PER_ROW * n) * X.shape[1] * work_dtype(X.dtype).itemsize
+    return Job(
+        n,
+        X.shape[1],
+        way.method,
+        way.columns,
+        settings.layout_kind,
+        detail or "leaves",
+        is_callable=metric.is_function,
+        graphs=Graphs.of(n, metric, settings.hierarchy, lists, detail),
+        communities=settings.hierarchy == "graph",
+        n_components=settings.n_components,
+        is_local=settings.is_local,
+        n_listed=longest_list(n),
+        values_per_row=max(1, X.nnz // X.shape[0]) if is_csr else None,
+        table=table,
+    )
+
+
+def _variants(job: Job, least_columns: int) -> Iterator[Job]:
+    """The job with ever less memory: centroids on disk, fewer columns, shorter lists."""
+    columns = dict.fromkeys(max(least_columns, min(c, job.columns)) for c in _COLUMN_CHOICES)
+    for on_disk in (False,) if job.values_per_row is not None else (False, True):
+        for n_columns in columns:
+            for n_listed in list_lengths():
+                if n_listed <= job.n_listed:
+                    yield replace(job, on_disk=on_disk, columns=n_columns, n_listed=n_listed)
+
+
+def _sized(job: Job) -> Plan:
+    """The plan of a job, without its budget and its time."""
+    stages = stage_bytes(job)
+    return Plan(
+        job.n,
+        job.n_features,
+        job.method,
+        job.columns,
+        max(stages.values()),
+        0,
+        disk=job.table if job.on_disk else 0,
+        stages=stages,
+        n_listed=job.n_listed,
+    )
+
+
+def _choose(plans: list[Plan], job: Job, budget: Budget) -> Plan:
+    """The first plan that the budget allows, or an error that says what would do."""
     allowed = plans
     if not budget.given:
         allowed = [
-            p
-            for p in plans
-            if p.n_listed == longest and (method != "approximate" or p.columns == most)
+            plan
+            for plan in plans
+            if plan.n_listed == job.n_listed
+            and (job.method != "approximate" or plan.columns == job.columns)
         ]
-    smallest = min(p.memory for p in allowed)
-    small = table <= ON_DISK * budget.size or sparse.issparse(X)  # a CSR table stays in memory
-    fitting = [p for p in allowed if p.memory <= budget.size and (p.disk or small)]
+    smallest = min(plan.memory for plan in allowed)
+    # a CSR table stays in memory
+    fits_memory = job.table <= ON_DISK * budget.size or job.values_per_row is not None
+    fitting = [
+        plan for plan in allowed if plan.memory <= budget.size and (plan.disk or fits_memory)
+    ]
     if not fitting:
-        raise _refusal(f"{n} x {n_features} rows", budget, smallest, min(p.memory for p in plans))
-    plan = replace(fitting[0], budget=budget.size, smallest=smallest, exact_pairs=exact_pairs)
-    job = Job(
-        n,
-        n_features if not sparse.issparse(X) else max(1, X.nnz // X.shape[0]),
-        method,
-        plan.columns,
-        layout,
-        detail or "leaves",
-        expected_share(X, metric, n, exact_pairs),
-        metric.is_function,
-        graphs,
-        kind == "graph",
-    )
-    return replace(
-        plan, stage_seconds=predict_costs(job, n_threads), faster=faster_ways(job, n_threads)
-    )
+        what = f"{job.n} x {job.n_features} rows"
+        raise _refusal(what, budget, smallest, min(plan.memory for plan in plans))
+    return replace(fitting[0], budget=budget.size, smallest=smallest)
 
 
 def _refusal(what: str, budget: Budget, smallest: int, least: int) -> MemoryBudgetError:
@@ -273,7 +288,7 @@ def _for_argument(size: int) -> str:
 def expect(plan: Plan, progress: Progress) -> None:
     """Tell progress what to expect; say so, once, if a fit that tells nothing will take long."""
     progress.expect(plan.stage_seconds)
-    if plan.seconds > _LONG and progress.is_silent:
+    if plan.seconds > _LONG_FIT and progress.is_silent:
         logging.getLogger("nestmap").warning(plan.warning())
 
 
@@ -287,114 +302,16 @@ def make_run(
     return Run(n_threads, progress, rows, nodes, folder, plan.disk > 0)
 
 
-def _method(X: Any, metric: Metric, options: Search, given: bool, n: int) -> tuple[str, float, int]:
-    """The way's name, the exact one's pairs if it had to be asked for, and columns to keep."""
-    if given:
-        return "given", nan, exact_columns(n)
+def _way(X: Any, metric: Metric, settings: FitSettings, n: int) -> _Way:
+    """How the neighbours of n rows like these are found."""
+    if not settings.finds_neighbors:
+        return _Way("given", exact_columns(n))
     if metric.changes_rows:  # euclidean after a change of the rows
-        return _method(metric.rows(X), EUCLIDEAN, options, given, n)
+        return _way(metric.rows(X), EUCLIDEAN, settings, n)
     if not metric.has_kernels:
-        return "brute force", nan, exact_columns(n)
-    chosen = decide(X, metric.name, options, n)
-    columns = (
-        columns_for(X, metric.name, n, options.target_recall)
-        if chosen.method == "approximate"
-        else exact_columns(n)
-    )
-    return chosen.method, chosen.exact_pairs, columns
-
-
-def _estimate(
-    n: int,
-    n_features: int,
-    method: str,
-    columns: int,
-    n_listed: int,
-    d: int,
-    local: bool,
-    table: int,
-    on_disk: bool,
-    detail: str | None,
-    graphs: Graphs,
-    kind: str,
-) -> Plan:
-    """Bytes per stage, from what the stages keep per row (docs/scale.md)."""
-    short = 4.5 * columns + 4  # a short row, its tails and size
-    kept = 32  # hashes and their order, members, links
-    head = (
-        min(columns, 96)
-        if method == "exact"
-        else min(columns, 64)
-        if columns <= ALL_COLUMNS
-        else 0.8 * columns
-    )
-    panels = 4 * (head + 2) * 1.2  # cells are not multiples of a panel
-    if method == "exact":
-        search = n * (panels + 24)
-    else:
-        search = n * list_bytes(n_listed) + min(n, ROWS_WITH_PANELS) * panels
-    n_cells = 0 if method == "exact" else n / cell_size(n)
-    sample = sample_size(n, n_features)
-    leaves = _LEAVES * n
-    p = n_columns(n, n_features) if local and d <= MOST_LOCAL else d
-    stages = {
-        "short rows": n * (kept + short + 0.5 * columns + 4 * MOVED + 16),
-        "directions": n * kept + 16 * sample * n_features + 24 * n_features * min(columns, sample),
-        "first neighbours": n * (kept + short + 24)
-        + search
-        + 4 * n_cells * min(n_cells, TABLE.near_cells),
-        "centroids": n * (kept + 48) + (0 if on_disk else table),
-        "layout": n * (kept + 16 + 8 * d * 4)
-        + leaves * 4 * p * (d + 3)
-        + (0 if on_disk else table),
-    }
-    if detail is not None:
-        items = n_items("rows" if detail == "rows" else graphs.tree or graphs.forces, n, _LEAVES)
-        stages["islands"] = stages["layout"] + items * (_PER_NODE + _PER_ITEM)
-    stages |= _graph_stages(n, n_features, stages["centroids"], graphs, kind == "graph")
-    if graphs.tree == "rows" and method == "exact" and columns >= min(MOST_COLUMNS, n_features):
-        stages["graph"] += n * short  # of the join, which are made before (neighbors/shared.py)
-    if d == 0:
-        del stages["layout"]
-    if method in ("given", "brute force"):
-        stages = {k: v for k, v in stages.items() if k not in _OF_ROWS}
-    graph = n_items(graphs.tree, n, _LEAVES) * _PER_ITEM  # kept to the end
-    later = ("centroids", "communities", "layout")
-    stages = {
-        k: v + (graph if k in later or (k in _OF_ROWS and graphs.tree == "rows") else 0)
-        for k, v in stages.items()
-    }
-    whole = {k: int(v) + _FIXED for k, v in stages.items()}
-    return Plan(
-        n,
-        n_features,
-        method,
-        columns,
-        max(whole.values()),
-        0,
-        table if on_disk else 0,
-        0,
-        whole,
-        n_listed=n_listed,
-    )
-
-
-def _graph_stages(
-    n: int, n_features: int, centroids: float, graphs: Graphs, communities: bool
-) -> dict[str, float]:
-    """Bytes of the search of neighbour graphs, and of communities; `centroids`: of their nodes."""
-    found: dict[str, float] = {}
-    if graphs.tree or graphs.forces:
-        items = max(n_items(graph, n, _LEAVES) for graph in (graphs.tree, graphs.forces))
-        short = 5 * min(TABLE.usual_columns, -(-n_features // 16) * 16) + 4 * MOVED + 44
-        panels = 4 * 66 * 1.2
-        each = (
-            short + list_bytes(TABLE.longest_list) + 2 * _PER_ITEM
-        )  # lists, and neighbours in float64
-        found["graph"] = centroids + items * each + min(items, ROWS_WITH_PANELS) * panels
-    if communities:
-        items = n_items(graphs.tree or "rows", n, _LEAVES)
-        found["communities"] = (
-            centroids + items * _LINKS * _PER_LINK + n_items("nodes", n, _LEAVES) * _PER_COMMUNITY
-        )
-    return found
+        return _Way("brute force", exact_columns(n))
+    chosen = decide(X, metric.name, settings.search, n)
+    columns = exact_columns(n)
+    if chosen.method == "approximate":
+        columns = columns_for(X, metric.name, n, settings.target_recall)
+    return _Way(chosen.method, columns, chosen.exact_pairs)
