@@ -21,7 +21,9 @@ from nestmap.method.layout.islands.schedule import SCHEDULE
 from nestmap.method.neighbors import neighbor_graph
 from nestmap.method.neighbors.metric import EUCLIDEAN, known_metric
 from nestmap.model import costs as _costs
-from nestmap.model import fitted, plan
+from nestmap.model import job as jobs
+from nestmap.model import plan
+from nestmap.model import tree as fit_tree_module
 from nestmap.model.costs import expected_share, faster_ways, predict_costs
 from nestmap.model.job import Graphs, Job
 from tools.flat import make_hnne
@@ -115,7 +117,7 @@ def test_stages_of_a_fit_are_all_predicted() -> None:
 
 
 def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_costs, fitted):
+    for module in (_costs, jobs, fit_tree_module):
         monkeypatch.setattr(module, "MOST_ROWS", 100)
         monkeypatch.setattr(module, "MOST_NODES", 100)
     monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
@@ -249,7 +251,7 @@ class TestWord:
     ) -> None:
         HNNE().fit(digits()[:300])
         assert not caplog.records  # short
-        monkeypatch.setattr(plan, "_LONG", 0.0)
+        monkeypatch.setattr(plan, "_LONG_FIT", 0.0)
         HNNE(n_components=2).fit(digits()[:300])
         FINCH().fit(digits()[:300])
         said = [record.getMessage() for record in caplog.records]
@@ -262,13 +264,13 @@ class TestWord:
     def test_those_who_see_progress_need_no_word(
         self, caplog: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:
-        monkeypatch.setattr(plan, "_LONG", 0.0)
+        monkeypatch.setattr(plan, "_LONG_FIT", 0.0)
         HNNE(callback=lambda event: None).fit(digits()[:300])
         HNNE(verbose=1).fit(digits()[:300])
         assert not caplog.records and "; roughly 1 s" in capsys.readouterr().err
 
     def test_it_can_be_turned_off(self, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(plan, "_LONG", 0.0)
+        monkeypatch.setattr(plan, "_LONG_FIT", 0.0)
         with caplog.at_level(logging.ERROR, logger="nestmap"):
             HNNE().fit(digits()[:300])
         assert not caplog.records

@@ -36,7 +36,7 @@ from nestmap.method.layout.islands.steps import improve, optimise_leaping, sprea
 from nestmap.method.neighbors import item_graph, neighbor_graph
 from nestmap.method.preliminary import make_preliminary
 from nestmap.metrics import trustworthiness
-from nestmap.model import fitted
+from nestmap.model import tree as fit_tree_module
 from tools.flat import flat, make_hnne
 
 RNG = np.random.default_rng(0)
@@ -541,8 +541,8 @@ class TestLevels:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
-        monkeypatch.setattr(fitted, "MOST_NODES", 100)
-        monkeypatch.setattr(fitted, "MOST_ROWS", 100)
+        monkeypatch.setattr(fit_tree_module, "MOST_NODES", 100)
+        monkeypatch.setattr(fit_tree_module, "MOST_ROWS", 100)
         stages: list[str] = []
         model = HNNE(
             hierarchy="first_neighbors",

@@ -23,7 +23,7 @@ from nestmap.method.hierarchy.consensus import agreement
 from nestmap.method.hierarchy.link_graph import LinkGraph
 from nestmap.method.hierarchy.strengths import measure_shares
 from nestmap.method.neighbors import neighbor_graph
-from nestmap.model import fitted
+from nestmap.model import tree as fit_tree_module
 
 RNG = np.random.default_rng(0)
 
@@ -36,7 +36,7 @@ def model() -> HNNE:
 @pytest.fixture
 def few_rows_have_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees of communities from the graph of leaves, as those of many rows are."""
-    monkeypatch.setattr(fitted, "MOST_ROWS", 100)
+    monkeypatch.setattr(fit_tree_module, "MOST_ROWS", 100)
 
 
 def shares(labels: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ def test_order_of_the_rows_threads_and_sparse_rows_make_no_difference(model: HNN
 def test_rows_share_those_of_their_node(
     most: int, few_rows_have_a_graph: None, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(fitted, "MOST_NODES", most)
+    monkeypatch.setattr(fit_tree_module, "MOST_NODES", most)
     tree = HNNE(layout="descent").fit(digits()).hierarchy_
     assert tree.strengths is not None
     k = tree.strengths.level
@@ -363,7 +363,7 @@ def test_old_files_say_that_they_do_not_know(model: HNNE, tmp_path: Path, monkey
 @pytest.mark.parametrize("of_nodes", [False, True])
 def test_rows_come_and_go(of_nodes: bool, monkeypatch: Any) -> None:
     if of_nodes:
-        monkeypatch.setattr(fitted, "MOST_ROWS", 100)
+        monkeypatch.setattr(fit_tree_module, "MOST_ROWS", 100)
     model = HNNE().fit(digits()[:1000])
     far = digits()[:60] + 500  # they found leaves, and a cluster of `labels_`
     more = model.extend(np.concatenate([digits()[1000:1100], far]))
@@ -395,7 +395,7 @@ def test_rows_come_and_go(of_nodes: bool, monkeypatch: Any) -> None:
 @pytest.mark.parametrize("of_nodes", [False, True])
 def test_maps_like_older_ones_keep_them(of_nodes: bool, monkeypatch: Any) -> None:
     if of_nodes:
-        monkeypatch.setattr(fitted, "MOST_ROWS", 100)
+        monkeypatch.setattr(fit_tree_module, "MOST_ROWS", 100)
     order = RNG.permutation(600)
     old = HNNE(layout="descent").fit(digits()[order])
     fresh = HNNE(layout="descent").fit(digits()[:600]).hierarchy_

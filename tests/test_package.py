@@ -96,6 +96,7 @@ FLOORS = {
         "memory",
         "costs",
         "plan",
+        "tree",
         "fitted",
         "placing",
         "files",

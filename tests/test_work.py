@@ -24,7 +24,7 @@ from nestmap.core.work import lock as _lock
 from nestmap.core.work import pieces as _pieces
 from nestmap.core.work.directory import WorkDir, pack, unpack
 from nestmap.method.hierarchy.resume import Steps
-from nestmap.model import fitted
+from nestmap.model import tree as fit_tree_module
 
 IDENTITY = {
     "data": {"shape": (100, 4), "dtype": "float32", "checksum": "ab12"},
@@ -777,7 +777,7 @@ def test_the_graph_is_kept(
 ) -> None:
     """A fit that goes on takes it from the folder; same tree, same map."""
     if of_nodes:
-        monkeypatch.setattr(fitted, "MOST_ROWS", 100)
+        monkeypatch.setattr(fit_tree_module, "MOST_ROWS", 100)
     X = digits()[:400]
     X = np.repeat(X, 2, axis=0) if equal_rows else X
     options: dict[str, Any] = {"layout": "descent" if of_nodes else "islands"}
@@ -788,7 +788,7 @@ def test_the_graph_is_kept(
     )
     assert (tmp_path / "graph" / "ids.npy").exists()
     for name in ("find_row_graph", "find_node_graph"):
-        monkeypatch.setattr(fitted, name, None)  # would be called
+        monkeypatch.setattr(fit_tree_module, name, None)  # would be called
     stages: list[str] = []
     options["callback"] = lambda event: stages.append(event.stage)
     model = HNNE(**options, work_dir=tmp_path).fit(X)

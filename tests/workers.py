@@ -14,7 +14,7 @@ from nestmap import HNNE
 from nestmap.distributed import fit, level_search, search
 from nestmap.method.layout.islands.schedule import SCHEDULE
 from nestmap.method.neighbors.effort import TABLE
-from nestmap.model import fitted
+from nestmap.model import tree as fit_tree_module
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -91,8 +91,8 @@ def alone_as_paper() -> HNNE:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small data take the way of large data: rows and leaves are too many for a neighbour graph."""
-    monkeypatch.setattr(fitted, "MOST_ROWS", 100)
-    monkeypatch.setattr(fitted, "MOST_NODES", 100)
+    monkeypatch.setattr(fit_tree_module, "MOST_ROWS", 100)
+    monkeypatch.setattr(fit_tree_module, "MOST_NODES", 100)
     monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
 
 

@@ -96,15 +96,18 @@ def _fit_on(
             _check_room(room, phases.worker_memory)
             folder = stack.enter_context(phases.shared_folder(settings.folder()))
             store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
-        rows, hashes, unit = _load(X, phases, store)
+        loaded = _load(X, phases, store)
+        rows = loaded.rows
         metric = settings.metric_of(rows)
         plan = _plan(settings, rows, metric, X.shape[0], run.n_threads, store is not None)
-        there = RowsOnCluster(hashes)
+        there = RowsOnCluster(loaded.hashes)
         if store is not None:
             n_parts = _n_parts(X, metric, plan.method, room)
             is_parted = n_parts > 1
-            search = ClusterSearch(phases, store, room, n_parts, unit) if is_parted else None
-            there = RowsOnCluster(hashes, search, ClusterRows(phases, store, unit))
+            search = None
+            if is_parted:
+                search = ClusterSearch(phases, store, room, n_parts, loaded.unit)
+            there = RowsOnCluster(loaded.hashes, search, ClusterRows(phases, store, loaded.unit))
         fitted = fit(rows, settings, run, plan=plan, like=like, elsewhere=there)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
@@ -269,8 +272,17 @@ def _check_chunks(X: Any, limit: int | None) -> None:
         )
 
 
-def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array, float]:
-    """Rows that the workers have checked, in the folder or in memory, their hashes, and unit."""
+@dataclass(frozen=True, eq=False)
+class _Loaded:
+    """Rows that the workers have checked."""
+
+    rows: Any  # in the folder or in memory
+    hashes: Array
+    unit: float  # of `power_of_two`
+
+
+def _load(X: Any, phases: Phases, store: Store | None) -> _Loaded:
+    """Let the workers check the rows and write them."""
     sizes = X.chunks[0]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     file = None if store is None else store.rows.create()
@@ -290,4 +302,5 @@ def _load(X: Any, phases: Phases, store: Store | None) -> tuple[Any, Array, floa
         if found.rows is not None:
             rows[part] = found.rows
     phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize
-    return (rows if file is None else file.mapped()), hashes, power_of_two(np.array([largest]))
+    unit = power_of_two(np.array([largest]))
+    return _Loaded(rows if file is None else file.mapped(), hashes, unit)

@@ -139,11 +139,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             Of dask arrays and frames: the client whose workers fit them; None: the active one.
         """
         _check_like(like)
+        _check_fit_arguments(X, like, ids, client)
         if is_dask(X):
-            if ids is not None:
-                raise ValueError(
-                    "ids: rows of dask arrays are matched by their values; leave ids out"
-                )
             # here and below: not needed by those who have no dask
             from ..distributed.fit import fit_chunks
 
@@ -152,15 +149,6 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             self._assign(found.fitted, found.features, chunks=found.chunks)
             run.progress.note("done")
             return self
-        if client is not None:
-            raise ValueError(
-                f"client: workers fit dask arrays, and X is of type {type(X).__name__}; leave "
-                "client out"
-            )
-        if like is None and ids is not None:
-            raise ValueError(
-                "ids: names of rows are for fit(X, like=old, ids=(old names, new names))"
-            )
         budget = memory_budget(self.max_memory)
         settings = self._asked()
         run = self._run()
@@ -347,6 +335,21 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         tags.input_tags.positive_only = metric.needs_nonnegative
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _check_fit_arguments(X: Any, like: Any, ids: Any, client: Any) -> None:
+    """Raise for arguments of `fit` that do not go together."""
+    if is_dask(X):
+        if ids is not None:
+            raise ValueError("ids: rows of dask arrays are matched by their values; leave ids out")
+        return
+    if client is not None:
+        raise ValueError(
+            f"client: workers fit dask arrays, and X is of type {type(X).__name__}; leave "
+            "client out"
+        )
+    if like is None and ids is not None:
+        raise ValueError("ids: names of rows are for fit(X, like=old, ids=(old names, new names))")
 
 
 def _check_like(like: Any) -> None:

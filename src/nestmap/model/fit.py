@@ -16,10 +16,11 @@ from ..method.neighbors.item_graph import ItemGraph
 from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.placement import FittedTree
 from ..method.run import Run
-from .fitted import FittedMap, RowWork, fit_map, fit_tree
+from .fitted import FittedMap, RowWork, fit_map
 from .growth.like import OldModel, match_old
 from .plan import Plan, expect, make_run, plan_fit
 from .settings import FitSettings, TreeSettings
+from .tree import fit_tree
 
 # times the largest value of the rows: no centroid is there; rows that were forgotten are not so far
 _FARTHER = 1e30

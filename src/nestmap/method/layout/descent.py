@@ -143,6 +143,12 @@ class DescentLayout(Frozen):
         )
 
 
+def _extent_below(preliminary: Preliminary, level: int, anchors: Array) -> float:
+    """How far the members of a single node lie from it in the preliminary embedding."""
+    members = preliminary.nodes[level - 1] if level else preliminary.rows
+    return float(lengths(members - anchors).max())
+
+
 def descend(
     hierarchy: Hierarchy,
     arrangement: Arrangement,
@@ -176,12 +182,8 @@ def descend(
         progress.begin(f"layout: members of {level.n_nodes} nodes of level {k}")
         if placements:
             anchors = separate(anchors, hierarchy.levels[k + 1].members, placements[0])
-        size = 0.0
         # no neighbour to keep clear of: the map is as large as the preliminary embedding
-        if level.n_nodes == 1:
-            size = float(
-                lengths((preliminary.nodes[k - 1] if k else preliminary.rows) - anchors).max()
-            )
+        size = _extent_below(preliminary, k, anchors) if level.n_nodes == 1 else 0.0
         own = Anchored(
             hierarchy, k, arrangement, anchors, radius, size, None if k else distinct, n_threads
         )

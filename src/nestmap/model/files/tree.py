@@ -21,7 +21,7 @@ from ...method.neighbors.metric import Metric
 from ...method.neighbors.metric.matrix import MedoidDistances
 from ...method.placement import RULES, FittedTree, RowTable
 from ...method.run import Run
-from ..fitted import index_rows
+from ..tree import index_rows
 from .container import same_bytes
 from .metrics import check_centroids, check_rows, metric_record, read_metric
 from .values import Part, Reader, Writer, check_text, number

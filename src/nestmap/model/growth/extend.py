@@ -26,7 +26,7 @@ from ...method.neighbors.index import Index
 from ...method.neighbors.metric import EUCLIDEAN, Metric
 from ...method.placement import FittedTree, RowTable
 from ...method.run import Run
-from ..fitted import index_rows
+from ..tree import index_rows
 from .links import join_or_found
 from .rows import NewRows
 

@@ -18,8 +18,9 @@ from ...method.layout.descent import Placement, lengths
 from ...method.layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ...method.placement import RowTable
 from ...method.run import Run
-from ..fitted import FittedMap, fit_map, fit_tree
+from ..fitted import FittedMap, fit_map
 from ..settings import MapSettings
+from ..tree import fit_tree
 from .extend import GrownTree, extend_tree, first_places
 from .rows import NewRows, far_coordinates, meet_rows
 from .taken import TakenPlaces

@@ -12,7 +12,8 @@ from ...core.points.duplicates import hash_points
 from ...method.layout.islands.leaves import FARTHEST, shortened
 from ...method.neighbors.metric import EUCLIDEAN
 from ...method.placement import Assigned
-from ..fitted import FittedMap, index_rows
+from ..fitted import FittedMap
+from ..tree import index_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ def _after(ring_starts: Array, n: int) -> Array:
     """The next point on the ring of each of n points."""
     after = np.arange(1, n + 1)
     after[ring_starts[1:] - 1] = ring_starts[:-1]
-    return after
+    return np.asarray(after)
 
 
 def ring_areas(points: Array, ring_starts: Array) -> Array:
@@ -118,14 +118,15 @@ def trace_coasts(positions: Array, labels: Array, n_clusters: int) -> Coasts:
     corner = corner - 2 * step
     width = width + 4 * step
     raster = _rasterise(positions, labels, corner, step, np.ceil(width / step).astype(int), reach)
-    starts, ends, owners = _borders(raster)
-    order, ring_starts, ring_owners = _chain(starts, ends, owners, raster.shape[1] + 1)
-    rows, cols = np.divmod(starts[order], raster.shape[1] + 1)
-    points = corner + step * np.stack([rows, cols], axis=1)
-    kept = _large_rings(points, ring_starts, ring_owners, _LEAST_AREA * reach**2)
-    sizes = np.diff(ring_starts)
+    n_corners = raster.shape[1] + 1
+    borders = _borders(raster)
+    rings = _chain(borders, n_corners)
+    corners = np.divmod(borders.starts[rings.sides], n_corners)
+    points = corner + step * np.stack(corners, axis=1)
+    kept = _large_rings(points, rings.starts, rings.owners, _LEAST_AREA * reach**2)
+    sizes = np.diff(rings.starts)
     points = points[np.repeat(kept, sizes)]
-    ring_owners = ring_owners[kept]
+    ring_owners = rings.owners[kept]
     ring_starts = np.concatenate([[0], np.cumsum(sizes[kept])])
     return Coasts(
         np.searchsorted(ring_owners, np.arange(n_clusters + 1)),
@@ -176,11 +177,23 @@ def _rasterise(
     return np.where(land * step > _DRAWN_IN * reach, owner.reshape(rows, cols), -1)
 
 
-def _borders(raster: Array) -> tuple[Array, Array, Array]:
-    """Sides of cells that end a cluster, which is on their left: corners at start and end, cluster.
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Sides of cells that end a cluster, which is on their left.
 
-    The corner (r, c) has the number r * (cols + 1) + c; the outermost cells are empty.
+    The corner (r, c) has the number r * (cols + 1) + c.
     """
+
+    starts: Array  # corners
+    ends: Array
+    owners: Array  # clusters
+
+    def take(self, order: Array) -> _Sides:
+        return _Sides(self.starts[order], self.ends[order], self.owners[order])
+
+
+def _borders(raster: Array) -> _Sides:
+    """The sides that end clusters; the outermost cells are empty."""
     cols = raster.shape[1] + 1
     found: list[tuple[Array, Array, Array]] = []
     # towards the cell beyond: the side from one corner of the cell to the next, counter-clockwise
@@ -195,20 +208,52 @@ def _borders(raster: Array) -> tuple[Array, Array, Array]:
         r, c = np.nonzero((raster >= 0) & (beyond != raster))
         first, last = ((r + dr) * cols + c + dc for dr, dc in (begin, end))
         found.append((first, last, raster[r, c]))
-    starts, ends, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return starts, ends, owners
+    return _Sides(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _chain(starts: Array, ends: Array, owners: Array, cols: int) -> tuple[Array, Array, Array]:
-    """Sides in the order of rings, the start of each ring, and its cluster, ascending.
+@dataclass(frozen=True, eq=False)
+class _Rings:
+    """Sides in the order of rings."""
+
+    sides: Array
+    starts: Array  # of each ring, and the end
+    owners: Array  # cluster of each ring, ascending
+
+
+def _chain(sides: _Sides, cols: int) -> _Rings:
+    """Sides joined to rings.
 
     Where two parts of a cluster touch at a corner they stay apart: the side that turns left goes
     on.
     """
-    order = np.lexsort((starts, owners))
-    starts = starts[order]
-    ends = ends[order]
-    owners = owners[order]
+    order = np.lexsort((sides.starts, sides.owners))
+    after = _next_sides(sides.take(order), cols).tolist()
+    owners = sides.owners[order]
+    n = len(after)
+    ring_starts = [0]
+    out = np.empty(n, dtype=np.int64)
+    seen = np.zeros(n, dtype=bool)
+    ring_owners = []
+    filled = 0
+    for side in range(n):
+        if seen[side]:
+            continue
+        at = side
+        while not seen[at]:
+            seen[at] = True
+            out[filled] = at
+            filled += 1
+            at = after[at]
+        ring_starts.append(filled)
+        ring_owners.append(int(owners[side]))
+    return _Rings(order[out], np.array(ring_starts), np.array(ring_owners, dtype=np.int64))
+
+
+def _next_sides(sides: _Sides, cols: int) -> Array:
+    """For each side, sorted by cluster and start, the one that goes on from its end."""
+    starts = sides.starts
+    ends = sides.ends
+    owners = sides.owners
     n = len(starts)
     key = owners * (starts.max(initial=0) + 1) + starts
     want = owners * (starts.max(initial=0) + 1) + ends
@@ -220,24 +265,7 @@ def _chain(starts: Array, ends: Array, owners: Array, cols: int) -> tuple[Array,
         options = (after[side], after[side] + 1)
         turns = [_turn(way, _way(starts[o], ends[o], cols)) for o in options]
         after[side] = options[int(np.argmax(turns))]
-    ring_starts = [0]
-    out = np.empty(n, dtype=np.int64)
-    seen = np.zeros(n, dtype=bool)
-    ring_owners = []
-    filled = 0
-    follow = after.tolist()
-    for side in range(n):
-        if seen[side]:
-            continue
-        at = side
-        while not seen[at]:
-            seen[at] = True
-            out[filled] = at
-            filled += 1
-            at = follow[at]
-        ring_starts.append(filled)
-        ring_owners.append(int(owners[side]))
-    return order[out], np.array(ring_starts), np.array(ring_owners, dtype=np.int64)
+    return np.asarray(after)
 
 
 def _way(start: int, end: int, cols: int) -> tuple[int, int]:
