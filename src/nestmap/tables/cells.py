@@ -63,6 +63,12 @@ class Cells:
     levels: Array | None = None
 
     @property
+    def texts(self) -> Array:
+        """The levels of a column of text."""
+        assert self.levels is not None
+        return self.levels
+
+    @property
     def missing(self) -> Array:
         """Which rows have nothing here."""
         if self.form == "text":
@@ -168,7 +174,7 @@ def _of_pandas(name: str, values: Any) -> Cells | None:
 
 def _as_array(values: Any) -> Array:
     if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(values.astype(object).filled(None))
+        return np.where(np.ma.getmaskarray(values), None, np.asarray(values, dtype=object))
     if hasattr(values, "to_numpy"):
         return np.asarray(values.to_numpy())
     try:

@@ -238,7 +238,8 @@ def _decide(profile: Profile) -> tuple[str, str]:
 
 
 def _date_reason(profile: Profile) -> str:
-    kind, form = profile.reading.kind, profile.reading.form
+    kind = profile.reading.kind
+    form = profile.reading.form
     if kind == "cycle":
         return f"goes round after {form}"
     if kind == "clock":

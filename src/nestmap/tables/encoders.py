@@ -26,7 +26,9 @@ _MOMENTS = ("year", "month", "weekday", "hour")
 class Encoder(Protocol):
     """Cells to numbers; made once, from the training rows."""
 
-    kind: str
+    @property
+    def kind(self) -> str:
+        """'number', 'category', 'date', 'vector' or 'text'."""
 
     def encode(self, cells: Cells) -> Array:
         """Rows of numbers, NaN where the cell is missing."""
@@ -82,22 +84,20 @@ class LevelEncoder:
     @classmethod
     def fit(cls, cells: Cells) -> LevelEncoder:
         coded = read_levels(cells)
-        assert coded.levels is not None
-        counts = np.bincount(coded.values[coded.values >= 0], minlength=len(coded.levels))
-        order = sorted(range(len(counts)), key=lambda i: (-counts[i], coded.levels[i]))
+        counts = np.bincount(coded.values[coded.values >= 0], minlength=len(coded.texts))
+        order = sorted(range(len(counts)), key=lambda i: (-counts[i], coded.texts[i]))
         seen = [i for i in order if counts[i]]
         shared = len(seen) > FEW_LEVELS
         own = seen[: FEW_LEVELS - _SHARED] if shared else seen
-        return cls(tuple(str(coded.levels[i]) for i in own), shared)
+        return cls(tuple(str(coded.texts[i]) for i in own), shared)
 
     def encode(self, cells: Cells) -> Array:
         coded = read_levels(cells)
-        assert coded.levels is not None
         width = len(self.levels) + (_SHARED if self.shared else 0)
         places = {level: i for i, level in enumerate(self.levels)}
-        table = np.zeros((len(coded.levels) + 1, width))
+        table = np.zeros((len(coded.texts) + 1, width))
         table[-1] = np.nan  # code -1
-        for i, level in enumerate(coded.levels):
+        for i, level in enumerate(coded.texts):
             place = places.get(level)
             if place is not None:
                 table[i, place] = 1.0
@@ -202,7 +202,7 @@ class VectorEncoder:
                 f"column {cells.name!r} held lists of {self.width} numbers in fit, now of "
                 f"{values.shape[1]}"
             )
-        broken = ~np.isfinite(values).all(axis=1)
+        broken = np.asarray(~np.isfinite(values).all(axis=1))
         return np.where(broken[:, None], np.nan, values)
 
     def names(self, column: str) -> list[str]:

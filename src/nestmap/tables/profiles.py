@@ -26,6 +26,7 @@ NO = frozenset(
     ["no", "false", "f", "n", "off", "nein", "falsch", "non", "não", "negative", "absent"]
 )
 SENTINELS = (-99999.0, -9999.0, -999.0)  # what measuring devices write where they have no value
+_SENTINEL_TEXTS = tuple(f"{value:g}" for value in SENTINELS)
 _FAR = 5.0  # a sentinel lies so many ranges of the other values below them
 _EPOCHS = {"epoch_s": 1.0, "epoch_ms": 1e3, "epoch_us": 1e6, "epoch_ns": 1e9}  # units per second
 _EPOCH_RANGE = (3e8, 4.1e9)  # seconds: 1979 to 2099
@@ -105,8 +106,7 @@ def choose_reading(cells: Cells, asked: str | None = None) -> Reading:
 
 
 def _reading_of_texts(cells: Cells, asked: str | None) -> Reading:
-    levels = cells.levels
-    assert levels is not None
+    levels = cells.texts
     small = {level.casefold() for level in levels}
     is_pair = len(levels) == 2 and len(small & YES) == 1 and len(small & NO) == 1
     if is_pair and asked in (None, "boolean"):
@@ -125,8 +125,7 @@ def _reading_of_texts(cells: Cells, asked: str | None) -> Reading:
 
 def _number_form(cells: Cells, asked: bool) -> Reading | None:
     """Texts as numbers, if nearly all cells are; codes such as 01234 are none."""
-    levels = cells.levels
-    assert levels is not None
+    levels = cells.texts
     if not len(levels):
         return None
     form = "comma" if has_comma(levels) else ""
@@ -146,14 +145,15 @@ def _reading_of_numbers(cells: Cells, asked: str | None) -> Reading:
     words = set(name_words(cells.name))
     if not len(values) or cells.form == "boolean" or asked == "number":
         return Reading("numbers")
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     if words & _TIME_NAMES or asked == "date":
         for unit, per_second in _EPOCHS.items():
             if low >= _EPOCH_RANGE[0] * per_second and high <= _EPOCH_RANGE[1] * per_second:
                 return Reading("times", unit)
-    if (words & _DAY_NAMES or asked == "date") and low >= 19000101 and high <= 21001231:
-        if np.isfinite(_days(np.unique(values)[:1000])).mean() >= ENOUGH:
-            return Reading("times", "yyyymmdd")
+    may_be_day = low >= 19000101 and high <= 21001231 and (words & _DAY_NAMES or asked == "date")
+    if may_be_day and np.isfinite(_days(np.unique(values)[:1000])).mean() >= ENOUGH:
+        return Reading("times", "yyyymmdd")
     period = next((PERIODS[word] for word in PERIODS if word in words), 0)
     whole = bool((values == np.floor(values)).all())
     if period and whole and low >= 0 and high <= period and len(np.unique(values)) > period // 2:
@@ -189,17 +189,13 @@ def read_values(cells: Cells, reading: Reading) -> Array:
         return np.asarray(cells.values / _EPOCHS[reading.form])
     if reading.form == "yyyymmdd":
         return _days(cells.values)
-    if reading.kind == "numbers" and reading.form in map(str, SENTINELS_AS_TEXT):
+    if reading.kind == "numbers" and reading.form in _SENTINEL_TEXTS:
         return np.where(cells.values == float(reading.form), np.nan, cells.values)
     return cells.values
 
 
-SENTINELS_AS_TEXT = tuple(f"{value:g}" for value in SENTINELS)
-
-
 def _parse_levels(cells: Cells, reading: Reading) -> Array:
-    levels = cells.levels
-    assert levels is not None
+    levels = cells.texts
     if reading.form == "words":
         small = [level.casefold() for level in levels]
         known = {**dict.fromkeys(YES | {"1"}, 1.0), **dict.fromkeys(NO | {"0"}, 0.0)}
@@ -215,7 +211,7 @@ def _parse_levels(cells: Cells, reading: Reading) -> Array:
             else parse_dates(levels, form)
         )
     numbers = parse_numbers(levels, reading.form == "comma")
-    if reading.form in SENTINELS_AS_TEXT:
+    if reading.form in _SENTINEL_TEXTS:
         numbers[numbers == float(reading.form)] = np.nan
     return numbers
 
@@ -299,8 +295,7 @@ def _profile_numbers(cells: Cells, reading: Reading, values: Array) -> Profile:
 
 
 def _profile_levels(cells: Cells, reading: Reading) -> Profile:
-    levels = cells.levels
-    assert levels is not None
+    levels = cells.texts
     n_missing = int((cells.values < 0).sum())
     some = levels[:: max(1, len(levels) // _WORDS_SAMPLE)]
     return Profile(

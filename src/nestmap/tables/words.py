@@ -36,13 +36,12 @@ class WordEncoder:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         coded = read_levels(cells)
-        assert coded.levels is not None
-        least = 2 if len(coded.levels) > 100 else 1  # texts that a word must be in
+        least = 2 if len(coded.texts) > 100 else 1  # texts that a word must be in
         vectorizer = TfidfVectorizer(
             sublinear_tf=True, max_features=_VOCABULARY, max_df=0.5, min_df=least
         )
         try:
-            weights = vectorizer.fit_transform(coded.levels)
+            weights = vectorizer.fit_transform(coded.texts)
         except ValueError as error:
             raise ValueError(f"column {cells.name!r}: no words to map: {error}") from error
         n = max(1, min(_DIRECTIONS, weights.shape[0] - 1, weights.shape[1] - 1))
@@ -58,11 +57,10 @@ class WordEncoder:
         from sklearn.preprocessing import normalize
 
         coded = read_levels(cells)
-        assert coded.levels is not None
         counts = CountVectorizer(vocabulary=list(self.words), dtype=np.float64)
-        table = np.full((len(coded.levels) + 1, self.directions.shape[1]), np.nan)
-        for part in blocks(len(coded.levels), len(self.words) // 100 + 1):
-            weights = counts.transform(coded.levels[part])
+        table = np.full((len(coded.texts) + 1, self.directions.shape[1]), np.nan)
+        for part in blocks(len(coded.texts), len(self.words) // 100 + 1):
+            weights = counts.transform(coded.texts[part])
             weights.data = 1 + np.log(weights.data)
             table[part] = normalize(weights.multiply(self.idf).tocsr()) @ self.directions
         return np.asarray(table[coded.values])
