@@ -30,7 +30,26 @@ class Case:
 
 
 def texts(rng: np.random.Generator, words: int) -> list[str]:
-    vocabulary = np.array("the film a man of war and love is in city story her his two young".split())
+    vocabulary = np.array(
+        [
+            "the",
+            "film",
+            "a",
+            "man",
+            "of",
+            "war",
+            "and",
+            "love",
+            "is",
+            "in",
+            "city",
+            "story",
+            "her",
+            "his",
+            "two",
+            "young",
+        ]
+    )
     return [" ".join(rng.choice(vocabulary, words)) + f" {i}" for i in range(N_ROWS)]
 
 

@@ -13,6 +13,7 @@ from .encoders import Encoder, LevelEncoder, MomentEncoder, NumberEncoder, Vecto
 from .words import WordEncoder
 
 FARTHEST = 4.0  # largest distance that two levels, or two booleans, may have: rare ones are bounded
+_WIDEST = 6.0  # largest distance along a column of numbers: that of six standard deviations
 _SAMPLE = 5000  # vectors whose directions are counted
 
 
@@ -82,6 +83,8 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
     if decision.kind in ("category", "boolean"):
         apart = np.sqrt(2.0) if encoder.kind == "category" else float(np.ptp(raw[known]))
         gain = min(gain, FARTHEST / apart)
+    if encoder.kind == "number":
+        gain = min(gain, _WIDEST / float(np.ptp(raw[known])))
     if decision.kind == "vector":
         gain *= np.sqrt(_directions(centred[known]))
     return Block(cells.name, encoder, mean, float(gain * np.sqrt(weight)))

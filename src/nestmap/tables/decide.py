@@ -14,7 +14,7 @@ MOSTLY_EMPTY = 0.7  # share of empty cells above which a column says more of its
 FEW_LEVELS = 32  # categories with directions of their own; the rest share some
 FEW_CODES = 40  # whole numbers named like codes: so many are categories, more are identifiers
 _PROSE = 4.0  # words of a cell that make a text, as in nestmap.readers
-_OWN = 0.5  # share of the filled cells with a value of their own: nothing that rows share
+_OWN = 0.5  # distinct values per filled cell: on average, two rows or fewer share one
 _MIN_ROWS = 20  # below, distinct values mean nothing
 _LONG_TAIL = 10.0  # interquartile ranges
 _ID_WORDS = frozenset(["id", "ids", "uuid", "guid", "key", "index", "idx", "rowid", "pk"])
@@ -250,9 +250,9 @@ def _date_reason(profile: Profile) -> str:
 def _decide_levels(profile: Profile) -> tuple[str, str]:
     own = profile.n_distinct / max(1, profile.n_filled)
     many_rows = profile.n_filled >= _MIN_ROWS
-    if profile.words >= _PROSE and own > _OWN and many_rows:
+    if profile.words >= _PROSE and own >= _OWN and many_rows:
         return "text", f"{profile.words:.0f} words in a cell"
-    if own > _OWN and many_rows and profile.reading.kind == "levels":
+    if own >= _OWN and many_rows and profile.reading.kind == "levels":
         return "identifier", f"{own:.0%} of the rows have a value of their own"
     words = set(name_words(profile.name))
     if words & (_ID_WORDS | _PHONE_WORDS) and profile.n_distinct > FEW_CODES:

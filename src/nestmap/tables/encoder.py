@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.habits import did_you_mean
+from ..core.threads import single_threaded_blas
 from ..errors import ModelFileError
 from .blocks import Block, fit_block
 from .cells import Cells, read_cells
@@ -139,7 +140,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not blocks:
             raise ValueError(f"no column can be mapped; columns={{…}} changes that\n{decisions}")
         rows = _encode(blocks, {cells.name: cells for cells in table})
-        filler = fit_filler(rows)
+        with single_threaded_blas():  # small matrices: threads would only wait for each other
+            filler = fit_filler(rows)
         _fill(rows, filler, self.missing)
         self.decisions_ = Decisions(decisions.decisions, len(rows), count_distinct(rows))
         self.blocks_ = blocks
@@ -252,6 +254,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         version = record.get("version")
         if version != VERSION:
             raise ModelFileError(f"a table encoder of version {version!r}; this nestmap reads 1")
+        if set(record.get("parameters") or ()) != set(cls().get_params()):
+            raise ModelFileError("the record of a table encoder has other parameters")
         found = checked(lambda: cls(**record["parameters"]), "parameters")
         checked(lambda: _check_choice("texts", found.texts, _TEXTS), "texts")
         checked(lambda: _check_choice("missing", found.missing, _MISSING), "missing")
@@ -301,7 +305,8 @@ def _fill(rows: Array, filler: Filler, missing: str) -> None:
     if missing == "mean":
         np.nan_to_num(rows, copy=False, nan=0.0)
     elif missing == "expected":
-        filler.fill(rows)
+        with single_threaded_blas():
+            filler.fill(rows)
 
 
 def count_distinct(rows: Array) -> int:

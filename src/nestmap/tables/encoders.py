@@ -18,6 +18,7 @@ SQUASH = (
 )
 _NORMAL_IQR = 1.349  # interquartile range of a normal distribution of variance 1
 _SHARED = FEW_LEVELS // 4  # directions of all rarer levels together
+_TINY = 1e-12  # relative differences that are rounding
 _DAY = 86400.0
 _YEAR = 365.2425 * _DAY
 _MOMENTS = ("year", "month", "weekday", "hour")
@@ -54,9 +55,9 @@ class NumberEncoder:
             return cls(reading, 0.0, 1.0)
         low, median, high = (float(v) for v in np.quantile(finite, (0.25, 0.5, 0.75)))
         scale = (high - low) / _NORMAL_IQR
-        spread = float(np.std(finite))
-        if scale < spread * 1e-3:  # half of the rows have one value, often 0: no quartiles
-            scale = spread
+        if scale <= _TINY * max(abs(low), abs(high)):  # half of the rows have one value, often 0
+            apart = np.abs(finite - median)
+            scale = float(np.median(apart[apart > 0])) if apart.any() else 1.0
         return cls(reading, median, scale if scale > 0 else 1.0)
 
     def encode(self, cells: Cells) -> Array:

@@ -15,7 +15,8 @@ from ..core.arrays import Array, blocks
 
 RANK = 20  # directions of the model; 3 to 20 were measured, benchmarks/tables_encoding.md
 _ROUNDS = 20  # of expectation and maximisation
-_SAMPLE = 20_000  # rows that the model is fitted to
+_SETTLED = 1e-3  # relative change of what is unsure that ends them
+_SAMPLE = 10_000  # rows that the model is fitted to: 32 MB of their covariances
 _FLOOR = 1e-3  # least noise, as a share of the mean variance of a column
 
 
@@ -33,6 +34,12 @@ class Filler:
     loadings: Array
     noise: float
 
+    @property
+    def pairs(self) -> Array:
+        """Products of loadings, (n_columns, rank²)."""
+        products = self.loadings[:, :, None] * self.loadings[:, None, :]
+        return np.asarray(products.reshape(len(products), -1))
+
     def fill(self, rows: Array) -> None:
         """Put expected values in place of NaN, in place; the columns have mean 0."""
         width = rows.shape[1]
@@ -48,8 +55,7 @@ class Filler:
     def _scores(self, filled: Array, known: Array) -> Scores:
         """Where rows lie in the model, from the cells that they have."""
         rank = self.loadings.shape[1]
-        pairs = (self.loadings[:, :, None] * self.loadings[:, None, :]).reshape(-1, rank**2)
-        precision = (known.astype(np.float64) @ pairs).reshape(-1, rank, rank)
+        precision = (known.astype(np.float64) @ self.pairs).reshape(-1, rank, rank)
         precision += self.noise * np.eye(rank)
         wanted = filled.astype(np.float64) @ self.loadings
         inverse = np.linalg.inv(precision)
@@ -87,16 +93,18 @@ def fit_filler(rows: Array, rank: int = RANK) -> Filler:
     if not gaps.any():
         return filler
     torn = gaps.any(axis=1)
+    holes = gaps[torn].astype(np.float64)
+    now = filled.copy()
+    before = np.inf
     for _ in range(_ROUNDS):
         found = filler._scores(filled[torn], known[torn])
-        guess = found.scores @ filler.loadings.T
-        rows_now = filled.copy()
-        rows_now[torn] = np.where(gaps[torn], guess, filled[torn])
-        spread = np.einsum(
-            "dj,njk,dk->nd", filler.loadings, found.covariance, filler.loadings, optimize=True
-        )
-        unsure = (gaps[torn] * (spread + filler.noise)).sum(axis=0)
-        filler = _leading(rows_now.T @ rows_now + np.diag(unsure), len(some), rank)
+        now[torn] = np.where(gaps[torn], found.scores @ filler.loadings.T, filled[torn])
+        spread = holes.T @ found.covariance.reshape(len(holes), -1)
+        unsure = (spread * filler.pairs).sum(axis=1) + filler.noise * holes.sum(axis=0)
+        filler = _leading(now.T @ now + np.diag(unsure), len(some), rank)
+        if abs(unsure.sum() - before) <= _SETTLED * unsure.sum():
+            break
+        before = float(unsure.sum())
     return filler
 
 

@@ -20,6 +20,7 @@ _POINT = re.compile(
 )
 _COMMA = re.compile(rf"{_SIGN}([-+−]?(?:\d{{1,3}}(?:[.' ]\d{{3}})+|\d+)(?:,\d+)?)\s*({_UNIT})?\)?")
 _MANY = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
+_FEW = 5  # of these that rule out most forms
 _SAMPLE = 500  # distinct texts that decide which form a column has
 ENOUGH = 0.9  # share of filled cells that must be readable: an analyst mends the rest by hand
 
@@ -164,19 +165,14 @@ def date_form(levels: Array, asked: bool = False) -> str | None:
         return "iso"
     if np.isfinite(parse_clock(some)).sum() >= enough:
         return "clock"
-    best = max(_forms_for(some[: _SAMPLE // 10]), key=lambda each: each[0], default=(0, ""))
-    if not best[0]:
-        return None
     readable = [
-        (int(np.isfinite(parse_dates(some, form)).sum()), form)
-        for count, form in _forms_for(some[: _SAMPLE // 10])
-        if count
+        (int(np.isfinite(parse_dates(some, form)).sum()), form) for form in _forms_for(some[:_FEW])
     ]
-    most, form = max(readable, key=lambda each: each[0])
-    return form if most >= enough else None
+    most, form = max(readable, key=lambda each: each[0], default=(0, ""))
+    return form if most and most >= enough else None
 
 
-def _forms_for(some: Array) -> list[tuple[int, str]]:
-    """How many of some texts each form reads."""
+def _forms_for(some: Array) -> list[str]:
+    """Forms that read at least one of a few texts."""
     forms = [day + time for time in _TIMES for day in _DAYS]
-    return [(int(np.isfinite(parse_dates(some, form)).sum()), form) for form in forms]
+    return [form for form in forms if np.isfinite(parse_dates(some, form)).any()]
