@@ -291,7 +291,7 @@ COLUMNS = st.integers(1, 25).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(COLUMNS)
 def test_odd_frames_get_decisions_and_finite_rows(table: dict[str, list[Any]]) -> None:
     decisions = decide_columns(table)

@@ -174,7 +174,9 @@ def _of_pandas(name: str, values: Any) -> Cells | None:
 
 def _as_array(values: Any) -> Array:
     if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), None, np.asarray(values, dtype=object))
+        bare = np.asarray(values, dtype=object)
+        bare[np.ma.getmaskarray(values)] = None
+        return bare
     if hasattr(values, "to_numpy"):
         return np.asarray(values.to_numpy())
     try:

@@ -254,9 +254,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         version = record.get("version")
         if version != VERSION:
             raise ModelFileError(f"a table encoder of version {version!r}; this nestmap reads 1")
-        if set(record.get("parameters") or ()) != set(cls().get_params()):
-            raise ModelFileError("the record of a table encoder has other parameters")
-        found = checked(lambda: cls(**record["parameters"]), "parameters")
+        found = checked(
+            lambda: cls(**{name: record["parameters"][name] for name in cls().get_params()}),
+            "parameters",
+        )
         checked(lambda: _check_choice("texts", found.texts, _TEXTS), "texts")
         checked(lambda: _check_choice("missing", found.missing, _MISSING), "missing")
         found.decisions_ = read_decisions(record.get("decisions"))
@@ -317,7 +318,8 @@ def count_distinct(rows: Array) -> int:
     >>> count_distinct(np.array([[1, 2], [1, 3], [1, 2]], dtype=np.float32))
     2
     """
-    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
+    rng = np.random.default_rng(0)
+    factors: Array = rng.integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
     keys = np.zeros(len(rows), dtype=np.uint64)
     for j in range(rows.shape[1]):
         bits = (rows[:, j] + np.float32(0)).view(np.uint32).astype(np.uint64)  # -0 is 0

@@ -34,8 +34,9 @@ _NUMBERED_DAYS = [
     "%d-%m-%Y",
     "%Y%m%d",
 ]
-_SHORT_YEARS = ["%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%y"]
+_SHORT_YEARS = ["%m/%d/%y", "%d/%m/%y", "%d.%m.%y"]
 _NAMED_DAYS = [
+    "%d-%b-%y",
     "%b %d %Y",
     "%b %d, %Y",
     "%B %d, %Y",
@@ -46,7 +47,6 @@ _NAMED_DAYS = [
     "%b %Y",
     "%B %Y",
 ]
-_DAYS = (*_NUMBERED_DAYS, *_NAMED_DAYS, *_SHORT_YEARS)
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S.%f")
 _ISO = re.compile(
     r"(\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?)?) ?(?:Z|UTC|[-+]\d\d:?\d\d)?"
@@ -174,5 +174,8 @@ def date_form(levels: Array, asked: bool = False) -> str | None:
 
 def _forms_for(some: Array) -> list[str]:
     """Forms that read at least one of a few texts."""
-    forms = [day + time for time in _TIMES for day in _DAYS]
+    has_time = any(":" in text for text in some)
+    has_name = any(char.isalpha() for text in some for char in text if char not in "APMapm")
+    days = _NAMED_DAYS if has_name else (*_NUMBERED_DAYS, *_SHORT_YEARS)
+    forms = [day + time for time in (_TIMES[1:] if has_time else _TIMES[:1]) for day in days]
     return [form for form in forms if np.isfinite(parse_dates(some, form)).any()]
