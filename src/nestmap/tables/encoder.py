@@ -319,7 +319,7 @@ def count_distinct(rows: Array) -> int:
     2
     """
     rng = np.random.default_rng(0)
-    factors: Array = rng.integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
+    factors = np.asarray(rng.integers(1, 2**63, (rows.shape[1],), dtype=np.uint64) * 2 + 1)
     keys = np.zeros(len(rows), dtype=np.uint64)
     for j in range(rows.shape[1]):
         bits = (rows[:, j] + np.float32(0)).view(np.uint32).astype(np.uint64)  # -0 is 0

@@ -61,8 +61,8 @@ class NumberEncoder:
         return cls(reading, median, scale if scale > 0 else 1.0)
 
     def encode(self, cells: Cells) -> Array:
-        z = (read_values(cells, self.reading) - self.median) / self.scale
         with np.errstate(invalid="ignore", over="ignore"):
+            z = (read_values(cells, self.reading) - self.median) / self.scale
             squashed = z / np.sqrt(1 + (z / SQUASH) ** 2)
         far = np.isinf(z) | (np.isnan(squashed) & ~np.isnan(z))
         return np.where(far, SQUASH * np.sign(z), squashed)[:, None]

@@ -27,6 +27,7 @@ NO = frozenset(
 )
 SENTINELS = (-99999.0, -9999.0, -999.0)  # what measuring devices write where they have no value
 _SENTINEL_TEXTS = tuple(f"{value:g}" for value in SENTINELS)
+LARGEST = 1e100  # what is larger, or infinite, counts as this: its square is still a number
 _FAR = 5.0  # a sentinel lies so many ranges of the other values below them
 _EPOCHS = {"epoch_s": 1.0, "epoch_ms": 1e3, "epoch_us": 1e6, "epoch_ns": 1e9}  # units per second
 _EPOCH_RANGE = (3e8, 4.1e9)  # seconds: 1979 to 2099
@@ -179,6 +180,12 @@ def _days(values: Array) -> Array:
 
 def read_values(cells: Cells, reading: Reading) -> Array:
     """Numbers or seconds as float64, NaN for missing; vectors as rows."""
+    values = _read_values(cells, reading)
+    return values if reading.kind == "vectors" else np.clip(values, -LARGEST, LARGEST)
+
+
+def _read_values(cells: Cells, reading: Reading) -> Array:
+    """Values as they are, with infinities."""
     if (cells.form == "vector") != (reading.kind == "vectors"):
         wanted = "lists of numbers" if reading.kind == "vectors" else "one value per row"
         raise ValueError(f"column {cells.name!r} needs {wanted}")
@@ -281,11 +288,13 @@ def _profile_numbers(cells: Cells, reading: Reading, values: Array) -> Profile:
         n_missing=n_missing,
         n_distinct=n_distinct,
         n_unread=max(0, n_missing - int(cells.missing.sum())),
-        is_boolean=n_distinct == 2
-        and (
-            cells.form == "boolean"
-            or reading.form == "words"
-            or (finite[0] == 0 and finite[-1] == 1)
+        is_boolean=bool(
+            n_distinct == 2
+            and (
+                cells.form == "boolean"
+                or reading.form == "words"
+                or (finite[0] == 0 and finite[-1] == 1)
+            )
         ),
         is_whole=whole,
         counts_rows=bool(counts),
