@@ -1,0 +1,164 @@
+"""A fitted encoder as plain JSON and arrays, and back, checked: for model files, without pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..core.arrays import Array
+from ..errors import ModelFileError
+from .blocks import Block
+from .decide import Decision, Decisions
+from .encoders import Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
+from .filling import Filler
+from .profiles import Profile, Reading
+from .words import WordEncoder
+
+VERSION = 1  # of the form of records
+
+Record = dict[str, Any]
+Arrays = dict[str, Array]
+T = TypeVar("T")
+
+
+def write_blocks(blocks: tuple[Block, ...], filler: Filler, arrays: Arrays) -> Record:
+    """How columns are encoded; arrays are put under names of their own."""
+    arrays["loadings"] = np.asarray(filler.loadings, dtype=np.float64)
+    found = []
+    for i, block in enumerate(blocks):
+        arrays[f"block{i}/mean"] = np.asarray(block.mean, dtype=np.float64)
+        encoder = _write_encoder(block.encoder, f"block{i}", arrays)
+        found.append({"name": block.name, "gain": float(block.gain), "encoder": encoder})
+    return {"blocks": found, "noise": float(filler.noise)}
+
+
+def _write_encoder(encoder: Encoder, at: str, arrays: Arrays) -> Record:
+    if isinstance(encoder, WordEncoder):
+        arrays[f"{at}/idf"] = encoder.idf
+        arrays[f"{at}/directions"] = encoder.directions
+        return {"kind": encoder.kind, "words": list(encoder.words)}
+    assert isinstance(encoder, NumberEncoder | LevelEncoder | MomentEncoder | VectorEncoder)
+    plain = asdict(encoder)
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()} | {
+        "kind": encoder.kind
+    }
+
+
+def write_decisions(decisions: Decisions) -> Record:
+    """Decisions as plain values."""
+    return asdict(decisions) | {
+        "decisions": [asdict(each) for each in decisions],
+    }
+
+
+def read_decisions(record: Any) -> Decisions:
+    """Decisions from plain values."""
+    return checked(lambda: _read_decisions(record), "decisions")
+
+
+def _read_decisions(record: Record) -> Decisions:
+    found = []
+    for each in record["decisions"]:
+        profile = dict(each["profile"])
+        profile["reading"] = _read_reading(profile["reading"])
+        profile["examples"] = tuple(map(str, profile["examples"]))
+        found.append(Decision(**{**each, "profile": Profile(**profile)}))
+    distinct = record["n_distinct_rows"]
+    return Decisions(
+        tuple(found), int(record["n_rows"]), None if distinct is None else int(distinct)
+    )
+
+
+def read_blocks(record: Any, arrays: Mapping[str, Array]) -> tuple[Block, ...]:
+    """How columns are encoded, from plain values and arrays."""
+
+    def read() -> tuple[Block, ...]:
+        return tuple(
+            Block(
+                str(each["name"]),
+                _read_encoder(each["encoder"], f"block{i}", arrays),
+                finite_array(arrays, f"block{i}/mean", 1),
+                _number(each["gain"]),
+            )
+            for i, each in enumerate(record["blocks"])
+        )
+
+    blocks = checked(read, "blocks")
+    for block in blocks:
+        if len(block.names) != block.width:
+            raise ModelFileError(f"the record of column {block.name!r} does not fit its arrays")
+    return blocks
+
+
+def read_filler(record: Any, arrays: Mapping[str, Array], width: int) -> Filler:
+    """The model of missing cells."""
+    loadings = checked(lambda: finite_array(arrays, "loadings", 2), "loadings")
+    noise = checked(lambda: _number(record["noise"]), "noise")
+    if len(loadings) != width or noise <= 0:
+        raise ModelFileError("the model of missing cells does not fit the columns")
+    return Filler(loadings, noise)
+
+
+def _read_encoder(record: Record, at: str, arrays: Mapping[str, Array]) -> Encoder:
+    kind = record["kind"]
+    if kind == "number":
+        scale = _number(record["scale"])
+        if scale <= 0:
+            raise ValueError("a scale is not positive")
+        return NumberEncoder(_read_reading(record["reading"]), _number(record["median"]), scale)
+    if kind == "category":
+        return LevelEncoder(_texts(record["levels"]), bool(record["shared"]))
+    if kind == "date":
+        reading = _read_reading(record["reading"])
+        median = _number(record["median"])
+        return MomentEncoder(reading, _texts(record["parts"]), median, _number(record["scale"]))
+    if kind == "vector":
+        return VectorEncoder(int(record["width"]))
+    if kind == "text":
+        idf = finite_array(arrays, f"{at}/idf", 1)
+        directions = finite_array(arrays, f"{at}/directions", 2)
+        words = _texts(record["words"])
+        if not len(words) == len(idf) == len(directions):
+            raise ValueError("words and their weights differ in number")
+        return WordEncoder(words, idf, directions.astype(np.float32))
+    raise ValueError(f"there is no encoder {kind!r}")
+
+
+def _read_reading(record: Record) -> Reading:
+    return Reading(str(record["kind"]), str(record["form"]))
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("a list of texts is none")
+    return tuple(values)
+
+
+def _number(value: Any) -> float:
+    found = float(value)
+    if not np.isfinite(found):
+        raise ValueError("a number is not finite")
+    return found
+
+
+def finite_array(arrays: Mapping[str, Array], name: str, ndim: int) -> Array:
+    """An array of finite numbers with so many axes."""
+    found = np.asarray(arrays[name])
+    if found.ndim != ndim or found.dtype.kind != "f" or not np.isfinite(found).all():
+        raise ValueError(f"array {name!r} is damaged")
+    return found.astype(np.float64)
+
+
+def checked(read: Callable[[], T], part: str) -> T:
+    """What `read` gives; a ModelFileError where the record is damaged."""
+    try:
+        return read()
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(
+            f"the record of a table encoder is damaged ({part}): {error}"
+        ) from error
