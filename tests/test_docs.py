@@ -209,6 +209,7 @@ def check_names(site: Path) -> None:
         "nestmap": nestmap,
         "nestmap.metrics": nestmap.metrics,
         "nestmap.readers": nestmap.readers,
+        "nestmap.tables": nestmap.tables,
     }
     own = {f"nestmap.errors.{name}" for name in nestmap.errors.__all__}
     for room, module in rooms.items():

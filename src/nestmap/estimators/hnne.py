@@ -60,7 +60,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         map is hierarchy='first_neighbors', layout=Descent(arrangement='global').
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
-        seconds (docs/scale.md has the rule) and says in `neighbor_report_` what it did; or bring
+        seconds (docs/search.md has the rule) and says in `neighbor_report_` what it did; or bring
         your own: the index of each row's nearest other row, an (n, k) array with the nearest first,
         a pair (indices, distances), or a sparse matrix of distances (docs/distances.md).
     target_recall : float
@@ -127,7 +127,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are,
             block by block; h5py datasets, zarr arrays and other types are converted, on disk if
             they are large (see work_dir). Dask arrays and frames are fitted on the workers of the
-            active `distributed` client (docs/cluster.md); `embedding_` and `labels_` are then dask
+            active `distributed` client (docs/dask.md); `embedding_` and `labels_` are then dask
             arrays.
         like : HNNE or path, optional
             A fitted model, or the file of one, that shares rows with X: the new map lies on its

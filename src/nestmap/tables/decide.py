@@ -264,7 +264,7 @@ def _decide_numbers(profile: Profile) -> tuple[str, str]:
     words = set(name_words(profile.name))
     many_rows = profile.n_rows >= _MIN_ROWS
     if profile.is_boolean:
-        return "boolean", "two values: " + " and ".join(profile.examples[:2])
+        return "boolean", "two values"
     if profile.counts_rows and many_rows:
         return "counter", "counts the rows"
     if profile.is_whole and many_rows:

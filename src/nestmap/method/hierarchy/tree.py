@@ -131,7 +131,7 @@ class Hierarchy(LevelTree):
         linkage inside each cluster of the coarser level (where first neighbours are exact). So the
         clusters for any two numbers nest, and duplicate rows are the last to be split. O(m log m)
         for m nodes of the finer level. FINCH merges the two nearest centroids instead, across the
-        coarser clusters: docs/defaults.md compares them.
+        coarser clusters: docs/tree.md has both.
         """
         check_number("noise", noise, 0, 1)
         if level is not None and n_clusters is not None:
