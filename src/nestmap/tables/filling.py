@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.arrays import Array, blocks
 
-RANK = 20  # directions of the model; 3 to 20 were measured, benchmarks/tables_encoding.md
+RANK = 20  # directions of the model; 3 to 20 were measured, benchmarks/tables_encoding.py
 _ROUNDS = 20  # of expectation and maximisation
 _SETTLED = 1e-3  # relative change of what is unsure that ends them
 _SAMPLE = 10_000  # rows that the model is fitted to: 32 MB of their covariances
