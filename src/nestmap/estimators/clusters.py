@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
@@ -23,16 +23,16 @@ from ..method.hierarchy import Grouping
 from ..method.hierarchy.build import merge_items
 from ..method.hierarchy.graph_levels import membership
 from ..method.hierarchy.medoids import find_medoids
-from ..method.neighbors import known_metric
 from ..method.neighbors.blocked import BlockedIndex
 from ..method.placement import FittedTree
 from ..method.run import Run
 from ..model.files.model import SavedModel, check_array, save_model
 from ..model.fit import Grown, grow_tree
 from ..model.settings import FitSettings
+from .parameters import MetricEstimator
 
 
-class TreeClustering(ClusterMixin, BaseEstimator):
+class TreeClustering(ClusterMixin, MetricEstimator):
     """What `FINCH` and `Communities` share: a hierarchy, and labels from it."""
 
     _hierarchy = "first_neighbors"  # as `nestmap.HNNE` calls it
@@ -217,14 +217,6 @@ class TreeClustering(ClusterMixin, BaseEstimator):
     def _restored(self, saved: SavedModel, labels: Array) -> dict[str, Any]:
         """What else is known of labels, from a file."""
         return {}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        metric = known_metric(self.metric)
-        tags.input_tags.sparse = metric.accepts_sparse
-        tags.input_tags.pairwise = metric.takes_distances
-        tags.input_tags.positive_only = metric.needs_nonnegative
-        return tags
 
 
 class FINCH(TreeClustering):

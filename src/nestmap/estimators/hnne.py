@@ -18,7 +18,6 @@ from ..core.progress import Progress
 from ..core.threads import resolve_n_jobs
 from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
-from ..method.neighbors import known_metric
 from ..method.placement import warn_of_far_rows
 from ..method.run import Run
 from ..model.files.model import SavedModel, read_model
@@ -329,10 +328,6 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        metric = known_metric(self.metric)
-        tags.input_tags.sparse = metric.accepts_sparse
-        tags.input_tags.pairwise = metric.takes_distances
-        tags.input_tags.positive_only = metric.needs_nonnegative
         tags.transformer_tags.preserves_dtype = []
         return tags
 

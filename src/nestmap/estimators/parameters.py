@@ -9,10 +9,25 @@ from sklearn.base import BaseEstimator
 
 from ..core.habits import refuse_habits
 from ..method.layout import LayoutSettings, layout_settings
+from ..method.neighbors import known_metric
 from ..model.settings import FitSettings
 
 
-class MapParameters(BaseEstimator):
+class MetricEstimator(BaseEstimator):
+    """An estimator whose metric says what kind of data it takes."""
+
+    metric: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        metric = known_metric(self.metric)
+        tags.input_tags.sparse = metric.accepts_sparse
+        tags.input_tags.pairwise = metric.takes_distances
+        tags.input_tags.positive_only = metric.needs_nonnegative
+        return tags
+
+
+class MapParameters(MetricEstimator):
     """What users can choose; `HNNE` documents it."""
 
     @refuse_habits

@@ -12,7 +12,7 @@ from ...core.progress import Progress
 from ...core.threads import resolve_n_jobs
 from ...method.neighbors.scan import nearest_in_map, scan
 from ...method.neighbors.spaces import make_space
-from ._inputs import Estimate, Sample, as_answer, check_map, check_n_neighbors, mean_estimate
+from ._inputs import Sample, as_answer, check_map, check_n_neighbors, mean_estimate
 
 
 def trustworthiness(
@@ -71,8 +71,9 @@ def trustworthiness(
     True
     """
     sample = Sample(n_sample, random_state)
-    found = _mean_score("trustworthiness", X, X_embedded, n_neighbors, metric, sample, n_jobs)
-    return as_answer(found, return_estimate)
+    return _mean_score(
+        "trustworthiness", X, X_embedded, n_neighbors, metric, sample, n_jobs, return_estimate
+    )
 
 
 def continuity(
@@ -100,8 +101,9 @@ def continuity(
     1.0
     """
     sample = Sample(n_sample, random_state)
-    found = _mean_score("continuity", X, X_embedded, n_neighbors, metric, sample, n_jobs)
-    return as_answer(found, return_estimate)
+    return _mean_score(
+        "continuity", X, X_embedded, n_neighbors, metric, sample, n_jobs, return_estimate
+    )
 
 
 def neighborhood_recall(
@@ -128,8 +130,9 @@ def neighborhood_recall(
     1.0
     """
     sample = Sample(n_sample, random_state)
-    found = _mean_score("recall", X, X_embedded, n_neighbors, metric, sample, n_jobs)
-    return as_answer(found, return_estimate)
+    return _mean_score(
+        "recall", X, X_embedded, n_neighbors, metric, sample, n_jobs, return_estimate
+    )
 
 
 def pointwise_trustworthiness(
@@ -203,10 +206,18 @@ def _scores(
 
 
 def _mean_score(
-    name: str, X: Any, X_embedded: Any, k: int, metric: Any, sample: Sample, n_jobs: int | None
-) -> Estimate:
+    name: str,
+    X: Any,
+    X_embedded: Any,
+    k: int,
+    metric: Any,
+    sample: Sample,
+    n_jobs: int | None,
+    return_estimate: bool,
+) -> Any:
+    """The mean of one score over a sample, as the caller wants it."""
     scores = _scores(name, X, X_embedded, k, metric, sample, n_jobs, 0)
-    return mean_estimate(scores, np.shape(X_embedded)[0])
+    return as_answer(mean_estimate(scores, np.shape(X_embedded)[0]), return_estimate)
 
 
 def _check_rows(rows: Any, n: int) -> Array:
