@@ -192,7 +192,7 @@ COMMANDS = {
             "info",
             "Say what a run holds: data, parameters, levels, neighbours, quality.",
             (RUN, AS_JSON),
-            "info",
+            "talk",
             prints=True,
         ),
         Command(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.arrays import Array, blocks
 from ...core.work.replacing import temporary
-from ..readers.extras import require
+from ..readers.table import require
 
 _AXES = "xyz"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
+from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
 from time import perf_counter
 from typing import Any
 
 from ...core.progress import ProgressEvent, in_words
+from ..runs.record import read_record, to_text
 from .streams import give, say
 
 _BAR_LETTERS = 24  # of the bar
@@ -82,6 +84,15 @@ def tell_written(talk: Talk, options: Namespace, record: dict[str, Any]) -> None
     )
     if options.json:
         give(json.dumps({"output": options.output, **record}))
+
+
+def run_info(options: Namespace) -> None:
+    """`nestmap info`: what a run holds; reads a few kilobytes, and imports nothing large."""
+    record = read_record(Path(options.run).expanduser())
+    if options.json:
+        give(json.dumps(record, indent=1))
+    else:
+        print_text(to_text(record))
 
 
 def print_text(text: str) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.progress import Progress
 from ...errors import FileFormatError
-from .extras import require
-from .table import Choice, Growing, Table, assemble, narrow_floats
+from .table import Choice, Growing, Table, assemble, narrow_floats, require
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,7 @@ from scipy import sparse
 
 from ...errors import FileFormatError
 from ._arrays import choose_array
-from .extras import require
-from .table import Choice, Table, chosen_columns, shorten, wanted_like
+from .table import Choice, Table, chosen_columns, require, shorten, wanted_like
 
 
 def read_hdf(path: Path, choice: Choice, key: str | None) -> Table:

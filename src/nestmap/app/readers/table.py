@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from importlib import import_module
 from typing import IO, Any
 
 import numpy as np
@@ -358,3 +359,13 @@ def narrow_floats(values: Array) -> Array:
     if values.dtype == np.float64 and bool((survives(values, np.float32) | np.isnan(values)).all()):
         return values.astype(np.float32)
     return values
+
+
+def require(name: str, path: Any) -> Any:
+    """A library that a file needs and a plain install lacks, or an error that says where it is."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is read with {name}: pip install 'nestmap[files]' (or pip install {name})"
+        ) from error
