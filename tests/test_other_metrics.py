@@ -27,10 +27,10 @@ from nestmap.method.hierarchy.tree import Grouping
 from nestmap.method.neighbors import (
     blocked,
     check_metric,
-    given_distances,
     given_neighbors,
     known_metric,
 )
+from nestmap.method.neighbors.blocked import given_distances
 from nestmap.method.neighbors.metric import EUCLIDEAN
 from nestmap.method.neighbors.metric.library import LibraryMetric
 from nestmap.method.neighbors.metric.matrix import PRECOMPUTED, MedoidDistances

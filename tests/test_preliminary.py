@@ -16,10 +16,10 @@ from nestmap.method.preliminary import (
     KINDS,
     LinearMap,
     eigen,
-    fit_pca,
     make_preliminary,
-    pca_source,
 )
+from nestmap.method.preliminary.build import pca_source
+from nestmap.method.preliminary.pca import fit_pca
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 

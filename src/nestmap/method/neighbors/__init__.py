@@ -24,7 +24,7 @@ from ...core.progress import Share
 from ...core.threads import resolve_n_jobs
 from ...errors import NativeMissingWarning, RecallWarning
 from .approximate import approximate_neighbors
-from .blocked import BlockedIndex, blocked_neighbors, given_distances, nearest_in_matrix
+from .blocked import BlockedIndex, blocked_neighbors, nearest_in_matrix
 from .choice import Search, decide, predicted_pairs
 from .given import given_neighbors
 from .graph import NeighborGraph, neighbor_graph
@@ -41,7 +41,6 @@ __all__ = [
     "NeighborReport",
     "check_metric",
     "first_neighbors",
-    "given_distances",
     "given_neighbors",
     "known_metric",
     "neighbor_graph",

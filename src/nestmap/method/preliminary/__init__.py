@@ -1,8 +1,7 @@
 """Section 3.2: the preliminary embedding, one map for rows and centroids."""
 
-from .build import KINDS, Preliminary, check_coordinates, make_preliminary, pca_source
+from .build import KINDS, Preliminary, check_coordinates, make_preliminary
 from .maps import LinearMap, RandomMap
-from .pca import fit_pca
 
 __all__ = [
     "KINDS",
@@ -10,7 +9,5 @@ __all__ = [
     "Preliminary",
     "RandomMap",
     "check_coordinates",
-    "fit_pca",
     "make_preliminary",
-    "pca_source",
 ]
