@@ -22,7 +22,7 @@ def _number(value: float, unit: str, counts: str, source: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Table:
+class SearchNumbers:
     """The numbers of a search, each with its unit, what it counts, and where it comes from."""
 
     exact_pairs: int = _number(
@@ -163,7 +163,7 @@ class Table:
     )
 
 
-TABLE = Table()
+TABLE = SearchNumbers()
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def _join_by_twin(points: PointSet, clock: Clock) -> Joined:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _JoinWork:
     """Pairs that were bounded, refined, verified and multiplied, and the last head."""
 
     counts: Array
@@ -183,7 +183,7 @@ def _join(
     ids: Array,
     n_threads: int,
     progress: Share | None,
-) -> _Work:
+) -> _JoinWork:
     """Own cells, then near cells, then all: each round starts from the limits of the one before.
 
     Where the caller has brought limits, the first round is that of near cells. Improves the
@@ -215,7 +215,7 @@ def _join(
             cells, points.native, n_visit, done, squared, ids, n_threads, share
         )
         before = n_visit
-    return _Work(counts, head)
+    return _JoinWork(counts, head)
 
 
 def _rounds(n_cells: int, started: bool) -> list[int]:

@@ -10,7 +10,7 @@ from ...core.arrays import Array
 from ...method.layout.pieces import find_pieces
 from ..plots.outlines import get_outlines
 from .colors import Scale
-from .maps import ShownMap
+from .maps import StoredMap
 from .order import ROWS, TreeOrder
 from .store_format import level_name
 from .tiles import Tiles, centres, find_split, make_tiles, radii
@@ -72,7 +72,7 @@ def write_colors(writing: Writing, scale: Scale, tiles: Mapping[int, Tiles]) -> 
             )
 
 
-def write_outlines(writing: Writing, number: int, of: ShownMap, level: int) -> None:
+def write_outlines(writing: Writing, number: int, of: StoredMap, level: int) -> None:
     """Polygons of the clusters of a level, relative to the middle of the map."""
     outlines = get_outlines(of.outlined, level)
     rings = [outlines[i] for i in writing.tree.clusters[level].tolist()]
@@ -88,7 +88,7 @@ def write_outlines(writing: Writing, number: int, of: ShownMap, level: int) -> N
     )
 
 
-def write_pieces(writing: Writing, number: int, of: ShownMap, levels: list[int]) -> list[int]:
+def write_pieces(writing: Writing, number: int, of: StoredMap, levels: list[int]) -> list[int]:
     """Clusters that do not lie in one place of a map; the levels known to have some."""
     if not of.unit:
         return []

@@ -18,7 +18,7 @@ from .tiles import Tiles
 
 
 @dataclass(frozen=True, eq=False)
-class ShownMap:
+class StoredMap:
     """One map of the rows: name, layout, where the rows lie, and what clusters are outlined by.
 
     `unit`: what pieces of clusters are made of.
@@ -51,14 +51,14 @@ class ShownMap:
         }
 
 
-def check_maps(model: Any, compare: Any) -> list[ShownMap]:
+def check_maps(model: Any, compare: Any) -> list[StoredMap]:
     """The model's own map, then those to compare it with."""
     if compare is not None and not isinstance(compare, Mapping):
         raise ValueError(
             f"compare: a dict of models or positions by name, got {type(compare).__name__}"
         )
     given = [(None, model), *((clean(name, 100), other) for name, other in (compare or {}).items())]
-    found: list[ShownMap] = []
+    found: list[StoredMap] = []
     n_rows = model.hierarchy_.n_rows
     for own_name, each in given:
         layout = getattr(getattr(each, "layout_", None), "kind", "points")
@@ -78,7 +78,7 @@ def check_maps(model: Any, compare: Any) -> list[ShownMap]:
             each if is_ours else SimpleNamespace(hierarchy_=model.hierarchy_, embedding_=positions)
         )
         unit = piece_unit(n_rows, getattr(each, "layout_", None))
-        found.append(ShownMap(name, layout, positions, outlined, unit))
+        found.append(StoredMap(name, layout, positions, outlined, unit))
     return found
 
 

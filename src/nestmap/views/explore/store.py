@@ -14,7 +14,7 @@ from ...core.work.replacing import replaced
 from .colors import make_scales
 from .content import Content, check_content, clean
 from .map_files import write_colors, write_outlines, write_pieces, write_tiles
-from .maps import ShownMap, check_maps
+from .maps import StoredMap, check_maps
 from .order import TreeOrder
 from .panels import ClusterTeller, LevelPanels, check_names, count_some, named_levels
 from .row_files import write_rows
@@ -125,7 +125,7 @@ def write_store(
 
 
 def _write_all(
-    writing: Writing, maps: list[ShownMap], teller: ClusterTeller, given: StoreInput
+    writing: Writing, maps: list[StoredMap], teller: ClusterTeller, given: StoreInput
 ) -> None:
     """All files, then meta.json."""
     progress = writing.progress
