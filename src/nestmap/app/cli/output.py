@@ -74,7 +74,8 @@ def write_columns(path: str, columns: Mapping[str, Array], main: Array, style: C
                 np.save(binary, main)
         elif suffix == ".npz":
             with part.open("wb") as binary:
-                np.savez(binary, **{name: _plain(values) for name, values in columns.items()})  # type: ignore[arg-type]
+                plain: dict[str, Any] = {name: _plain(values) for name, values in columns.items()}
+                np.savez(binary, **plain)
         else:
             _write_parquet(part, columns)
 

@@ -20,7 +20,9 @@ class Parser(argparse.ArgumentParser):
         hint = did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2])) if choice else ""
         self.exit(2, f"{self.prog}: {message}{hint}\n`{self.prog} --help` lists what there is\n")
 
-    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
         """None is left over: the parser of the command is the one that knows what was meant."""
         options, rest = super().parse_known_args(args, namespace)
         if rest:

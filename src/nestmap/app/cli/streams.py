@@ -30,7 +30,8 @@ def open_closed_streams() -> set[str]:
         if getattr(sys, name) is None:
             closed.add(name)
             mode = "r" if name == "stdin" else "w"
-            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 (until the end)
+            # stays open until the end
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, stream)
     return closed
 

@@ -55,7 +55,8 @@ class Content:
     def searched(self) -> list[Sequence[Any]]:
         """What a search looks at: one value per row each."""
         own = [given for given in (self.names, self.texts) if given is not None]
-        return [*own, *(values for values in self.values.values() if values.dtype.kind in "OUS")]  # type: ignore[list-item]  # an array is a sequence here
+        texts: list[Any] = [each for each in self.values.values() if each.dtype.kind in "OUS"]
+        return [*own, *texts]
 
     def label(self, row: int) -> str:
         """A row in a word."""
