@@ -63,6 +63,7 @@ lint: .venv/installed
 	$(EMPTIED) $(BIN)/ruff check .
 	$(EMPTIED) $(BIN)/ruff format --check .
 	$(EMPTIED) $(BIN)/mypy
+	$(EMPTIED) $(BIN)/python tools/house.py --check
 
 # Kernel tests on builds with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 sanitize: .venv/installed

@@ -14,6 +14,7 @@ from conftest import LIMIT
 
 import nestmap
 from nestmap.core import native as _native
+from tools import house
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "nestmap"
@@ -163,6 +164,40 @@ def test_the_top_floor_is_the_public_surface() -> None:
         module = getattr(nestmap, name)
         assert module.__name__ == f"nestmap.{name}"
         assert all(hasattr(module, each) for each in module.__all__)
+
+
+def test_the_rules_of_the_house_hold() -> None:
+    counts = house.count(SOURCE)
+    assert not house.broken_rules(counts), counts
+
+
+def test_broken_rules_are_found(tmp_path: Path) -> None:
+    parameters = ", ".join(f"p{i}" for i in range(house.MANY_PARAMETERS))
+    many = [f"def many_{i}({parameters}): ..." for i in range(13)]
+    lines = [
+        "def long():",
+        *["    print()"] * house.LONG_FUNCTION,
+        "def three() -> tuple[int, int, int]: ...",
+        "a, b = 1, 2",
+        "a, b = b, a",  # an exchange is none
+        f"c = '{'-' * house.LONG_LINE}'",
+        *["d = 1  # type: ignore"] * 9,
+        *many,
+    ]
+    (tmp_path / "bad.py").write_text("\n".join(lines + ["# more"] * house.LONG_FILE))
+    counts = house.count(tmp_path)
+    assert {rule: len(places) for rule, places in vars(counts).items()} == {
+        "long_files": 1,
+        "long_functions": 1,
+        "many_parameters": 13,
+        "long_tuples": 1,
+        "parallel_assignments": 1,
+        "long_lines": 1,
+        "ignored_types": 9,
+    }
+    assert house.broken_rules(counts) == [*vars(counts)]
+    (tmp_path / "bad.py").write_text("\n".join(many[:12]))
+    assert not house.broken_rules(house.count(tmp_path))
 
 
 @pytest.mark.slow
