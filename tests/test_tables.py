@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from conftest import LIMIT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -333,5 +334,7 @@ def test_pandas_is_imported_by_its_users_only() -> None:
         "table = {'a': [1, 2, 3, None], 'b': ['x', 'y', 'x', 'NA']}\n"
         "print(TableEncoder().fit_transform(table).shape)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LIMIT
+    )
     assert done.stdout.strip() == "(4, 3)", done.stderr
