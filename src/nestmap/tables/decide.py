@@ -73,13 +73,13 @@ class Decisions:
     Attributes
     ----------
     decisions : tuple of Decision
-    n_rows : int
+    n_table_rows : int
     n_distinct_rows : int or None
         Different rows among what is mapped; known after `TableEncoder.fit`.
     """
 
     decisions: tuple[Decision, ...]
-    n_rows: int
+    n_table_rows: int
     n_distinct_rows: int | None = None
 
     def __iter__(self) -> Iterator[Decision]:
@@ -115,7 +115,7 @@ class Decisions:
     @property
     def summary(self) -> str:
         """Rows, duplicates and how many columns are mapped, in one line."""
-        rows = f"{self.n_rows:,} rows"
+        rows = f"{self.n_table_rows:,} rows"
         if self.n_distinct_rows is not None:
             rows += f", {self.n_distinct_rows:,} distinct"
         return f"{rows}; {len(self.mapped)} of {len(self)} columns mapped"

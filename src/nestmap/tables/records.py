@@ -68,7 +68,7 @@ def _read_decisions(record: Record) -> Decisions:
         found.append(Decision(**{**each, "profile": Profile(**profile)}))
     distinct = record["n_distinct_rows"]
     return Decisions(
-        tuple(found), int(record["n_rows"]), None if distinct is None else int(distinct)
+        tuple(found), int(record["n_table_rows"]), None if distinct is None else int(distinct)
     )
 
 
