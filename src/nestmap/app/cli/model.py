@@ -53,7 +53,7 @@ def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
 
 def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
     """Raise for an option that none of the layouts has."""
-    from ...method.layout.settings import SETTINGS
+    from ...method.layout import SETTINGS
 
     homes = {kind: {*home().get_params(deep=False)} for kind, home in SETTINGS.items()}
     layouts = [make_layout(own, n) for n, own in _by_dims(given, dims).items()]

@@ -9,7 +9,7 @@ from ...errors import ModelFileError
 from ...method.arrangement.local import MetricMap
 from ...method.hierarchy.tree import Hierarchy
 from ...method.layout import DescentLayout, IslandsLayout, Layout, MosaicLayout, Regions
-from ...method.layout.descent import Placement
+from ...method.layout.balls import Placement
 from ...method.layout.islands.leaves import RowPlacement
 from ...method.layout.mosaic import RegionPlacement
 from ...method.placement import FittedTree
