@@ -143,12 +143,12 @@ def _graph_of_forces(
         return graph
     metric = metric if is_native else EUCLIDEAN  # rows as they are
     if rows or has_row_graph(X, metric):
-        run.progress.begin(f"islands: neighbours of {X.shape[0]} rows")
+        run.progress.begin(f"{settings.layout.kind}: neighbours of {X.shape[0]} rows")
         found = find_row_graph(X, metric, tree.table.in_order(), run.n_threads, run.progress.share)
         if found is None or not is_native:
             return found
         return with_first_neighbors(found, tree.hierarchy, X, run.n_threads)
-    return node_graph(tree.hierarchy, metric, run, "islands: ")
+    return node_graph(tree.hierarchy, metric, run, f"{settings.layout.kind}: ")
 
 
 def _arrange(

@@ -3,14 +3,13 @@
 from .audit import Audit, LevelAudit, audit_layout
 from .base import Layout, LayoutInput, LayoutSettings
 from .descent import Descent, DescentLayout, descend
-from .islands import DETAILS, Coasts, Islands, IslandsInput, IslandsLayout, lay_alike, lay_islands
+from .islands import Coasts, Islands, IslandsInput, IslandsLayout, lay_alike, lay_islands
 from .mosaic import Mosaic, MosaicLayout, lay_mosaic
 from .pieces import summarize_map
 from .regions import Regions
 from .settings import LAYOUTS, SETTINGS, layout_settings
 
 __all__ = [
-    "DETAILS",
     "LAYOUTS",
     "SETTINGS",
     "Audit",

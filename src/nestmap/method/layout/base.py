@@ -138,7 +138,6 @@ class LayoutSettings(BaseEstimator):
 
     kind = ""
     is_plane = True  # for maps in 2-D only
-    radius: float = 1 / 3
     arrangement: str = "auto"
     preliminary: Any = "pca_centroids"
     inflate: bool = False

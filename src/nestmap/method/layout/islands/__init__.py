@@ -10,10 +10,9 @@ from .coasts import Coasts
 from .ground import IslandsInput
 from .lay import lay_islands
 from .layout import IslandsLayout
-from .settings import DETAILS, Islands
+from .settings import Islands
 
 __all__ = [
-    "DETAILS",
     "Coasts",
     "Islands",
     "IslandsInput",
