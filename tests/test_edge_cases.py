@@ -237,7 +237,7 @@ def test_one_thread_opens_no_pool(
         pass
     monkeypatch.setattr("nestmap.core.threads.ThreadPoolExecutor", refuse)
     monkeypatch.setattr("nestmap.method.layout.regions._VERTICES_PER_TASK", 50)
-    for module in ("layout.mosaic", "layout.descent", "arrangement.local"):
+    for module in ("layout.mosaic", "layout.balls", "arrangement.local"):
         monkeypatch.setattr(f"nestmap.method.{module}._VALUES_PER_TASK", 50)
     X = np.random.default_rng(0).normal(size=(300, 30))
     model = HNNE(layout=layout, metric=metric, n_jobs=1).fit(X)

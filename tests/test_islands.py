@@ -28,8 +28,8 @@ from nestmap.method.layout.islands.graph import (
     smooth,
     weigh_neighbors,
 )
-from nestmap.method.layout.islands.ground import first_level
 from nestmap.method.layout.islands.items import Items, node_ranks
+from nestmap.method.layout.islands.layout import first_level
 from nestmap.method.layout.islands.optimise import MOMENTUM, Homes, optimise
 from nestmap.method.layout.islands.schedule import SCHEDULE, Phase
 from nestmap.method.layout.islands.steps import improve, optimise_leaping, spread_out

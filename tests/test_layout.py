@@ -14,8 +14,8 @@ from nestmap import HNNE, Descent, build_hierarchy
 from nestmap.method.arrangement import GlobalArrangement, apply_maps
 from nestmap.method.arrangement.inflate import inflation_maps
 from nestmap.method.hierarchy.tree import Grouping
-from nestmap.method.layout import DescentLayout, Layout, audit_layout, descend, descent
-from nestmap.method.layout.descent import Placement, neighbors_in_map
+from nestmap.method.layout import DescentLayout, Layout, audit_layout, balls, descend
+from nestmap.method.layout.balls import Placement, neighbors_in_map
 from nestmap.method.preliminary import KINDS, make_preliminary
 
 RNG = np.random.default_rng(2)
@@ -160,11 +160,11 @@ def test_many_coincident_anchors_move_apart(d: int) -> None:
     anchors[:5] = np.where(np.arange(5) % 2, 0.0, -0.0)[:, None]  # equal, too
     ones, empty = np.full(40, 0.9), np.empty((40, 1, 1))
     above = Placement(tops, ones, ones, ones, empty, tops)
-    found = descent.separate(anchors, parents, above)
+    found = balls.separate(anchors, parents, above)
     np.testing.assert_allclose(found, separate_one_by_one(anchors, parents, above), atol=1e-12)
     assert len(np.unique(found, axis=0)) > len(np.unique(anchors, axis=0))
     alone = rng.normal(size=(50, d))
-    assert descent.separate(alone, parents[:50], above) is alone
+    assert balls.separate(alone, parents[:50], above) is alone
 
 
 def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_queries_in_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -
     )
     audit = str(model.audit())
     for name in ("_ROWS_PER_QUERY", "_VALUES_PER_TASK"):
-        monkeypatch.setattr(descent, name, 37)
+        monkeypatch.setattr(balls, name, 37)
     monkeypatch.setattr("nestmap.method.layout.audit._ROWS_PER_QUERY", 37)
     for found, expected in zip(neighbors_in_map(anchors, 2), (nearest, around), strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .estimators.hnne import HNNE
     from .estimators.load import load
     from .method.hierarchy import Hierarchy, build_hierarchy
-    from .method.layout.settings import Descent, Islands, Mosaic
+    from .method.layout import Descent, Islands, Mosaic
     from .method.neighbors import first_neighbors
     from .model.comparison import compare
     from .views.plots import label_layers, plot, plot_changes, plot_layouts, plot_tree
@@ -55,15 +55,15 @@ __all__ = [
 _HOMES = {
     "FINCH": "estimators.clusters",
     "Communities": "estimators.clusters",
-    "Descent": "method.layout.settings",
+    "Descent": "method.layout",
     "HNNE": "estimators.hnne",
     "FarRowsWarning": "errors",
     "FileFormatError": "errors",
     "Hierarchy": "method.hierarchy",
-    "Islands": "method.layout.settings",
+    "Islands": "method.layout",
     "MemoryBudgetError": "errors",
     "ModelFileError": "errors",
-    "Mosaic": "method.layout.settings",
+    "Mosaic": "method.layout",
     "NativeMissingWarning": "errors",
     "ProgressEvent": "core.progress",
     "RecallWarning": "errors",

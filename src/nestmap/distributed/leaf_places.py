@@ -18,7 +18,7 @@ from ..core.arrays import Array, runs
 from ..core.points.point_set import make_points
 from ..method.arrangement import DistinctRows, Leaves, LocalArrangement, OldArrangement, Projection
 from ..method.hierarchy.tree import Grouping
-from ..method.layout.descent import Anchored, Placement, fit_balls, neighbors_in_map, place_rows
+from ..method.layout.balls import Anchored, Placement, fit_balls, neighbors_in_map, place_rows
 from ..method.preliminary import LinearMap, RandomMap
 from .pages import keeps_pages
 from .phases import ADVICE, Phases

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.native import core
+from ..method.layout import SETTINGS
 from ..method.layout.islands.schedule import SCHEDULE
 from ..method.neighbors.choice import pair_share
 from ..method.neighbors.effort import TABLE, longest_list
@@ -55,10 +56,10 @@ def predict_costs(job: Job, n_threads: int) -> dict[str, float]:
     if job.layout:
         values = job.n * job.n_values
         costs |= {"preliminary": 0.02 + 1e-9 * values, "arrangement": 2e-9 * values}
-    if job.layout == "islands":
+    if job.has_forces:
         costs |= _island_costs(job)
     elif job.layout:
-        costs["layout"] = 2e-6 * job.n if job.layout == "descent" else 1.5e-5 * job.n
+        costs["layout"] = SETTINGS[job.layout].seconds_per_row * job.n
     speedup = max(1, n_threads) ** 0.9 / (1 if core() is not None else _TWIN)
     return {kind: cost / speedup for kind, cost in costs.items()}
 
@@ -145,9 +146,9 @@ def faster_ways(job: Job, n_threads: int) -> dict[str, float]:
     ways: dict[str, Job] = {}
     if job.method == "exact" and job.n > FEW and core() is not None:
         ways["neighbors='approximate'"] = replace(job, method="approximate")
-    if job.layout == "islands" and job.detail == "rows":
+    if job.has_forces and job.detail == "rows":
         ways["detail='leaves'"] = replace(job, detail="leaves", graphs=_without_rows(job))
-    if job.layout == "islands":
+    if job.has_forces:
         ways["layout='descent'"] = replace(
             job, layout="descent", graphs=replace(job.graphs, forces="")
         )

@@ -117,7 +117,7 @@ def fit(
         old = match_old(like, X, hashes, settings.n_components, run.n_threads)
     grown = grow_tree(X, settings, run, plan, elsewhere)
     tree = grown.tree
-    own = settings.map(X.shape[0], settings.layout.draw_seed())
+    own = settings.map(settings.layout.draw_seed())
     if old is not None:
         tree = old.renumber(tree)
         own = old.settings(tree.hierarchy, own)
@@ -133,7 +133,7 @@ def lay_again(
     settings.check(X.shape[0])
     assert settings.layout is not None
     seed = settings.layout.draw_seed() if is_seeded else fitted.seed
-    own = settings.map(X.shape[0], seed, fitted.layout.start)
+    own = settings.map(seed, fitted.layout.start)
     return fit_map(X, fitted.tree, own, run, graph=fitted.graph)
 
 

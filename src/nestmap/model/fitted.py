@@ -18,19 +18,9 @@ from ..method.arrangement import (
     OldPlaces,
     make_local,
 )
-from ..method.layout import (
-    DescentLayout,
-    IslandsInput,
-    Layout,
-    MosaicLayout,
-    descend,
-    lay_alike,
-    lay_islands,
-    lay_mosaic,
-)
-from ..method.layout.descent import Anchored, Placement
-from ..method.layout.islands.leaves import SHORT
-from ..method.layout.similarity import align, fit_scale
+from ..method.layout import Layout, LayoutInput
+from ..method.layout.balls import Anchored, Placement
+from ..method.layout.similarity import align
 from ..method.neighbors.item_graph import (
     ItemGraph,
     find_row_graph,
@@ -116,28 +106,22 @@ def fit_map(
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
         return _fit_map_through(see, X, tree, settings, run, graph)
     arrangement, preliminary = _arrange(X, tree, settings, run, work)
-    first_equal = tree.table.first_equal()
-    places = settings.places
-    options: dict[str, Any] = dict(
-        first_equal=first_equal, n_threads=run.n_threads, progress=run.progress
+    graph = _graph_of_forces(X, tree, settings, run, graph)
+    given = LayoutInput(
+        tree.hierarchy,
+        arrangement,
+        preliminary,
+        tree.table.in_order(),
+        run.progress,
+        run.n_threads,
+        first_equal=tree.table.first_equal(),
+        graph=graph,
+        start=settings.start,
+        places=settings.places,
+        scale=settings.scale,
+        place=work.place if work else None,
     )
-    layout: Layout
-    if settings.layout == "islands":
-        options |= dict(row_keys=tree.table.in_order(), radius=settings.radius)
-        options |= dict(detail=settings.detail, tightness=settings.tightness)
-        graph = _graph_of_forces(X, tree, settings, run, graph)
-        given = IslandsInput(tree.hierarchy, arrangement, preliminary, graph, **options)
-        if places is not None and settings.scale is not None:
-            layout = lay_alike(given, places, settings.scale)
-        else:
-            place = work.place if work else None
-            layout = lay_islands(given, start=settings.start, places=places, place=place)
-    elif settings.layout == "mosaic":
-        layout = _onto(lay_mosaic(tree.hierarchy, arrangement, preliminary, **options), places)
-    else:
-        options |= dict(place=work and work.place)
-        found = descend(tree.hierarchy, arrangement, preliminary, radius=settings.radius, **options)
-        layout = _onto(found, places)
+    layout = settings.layout.lay(given)
     run.progress.done()
     return FittedMap(tree, layout, arrangement.transform, settings.seed, X, graph)
 
@@ -145,20 +129,26 @@ def fit_map(
 def _graph_of_forces(
     X: Any, tree: FittedTree, settings: MapSettings, run: Run, graph: ItemGraph | None
 ) -> ItemGraph | None:
-    """The graph that forces act along: the tree's, unless it is of nodes and rows are wanted."""
+    """The graph that forces act along: the tree's, unless it is of nodes and rows are wanted.
+
+    Without forces it is kept as it is.
+    """
+    finest = settings.layout.finest(tree.hierarchy.n_rows)
+    if finest is None:
+        return graph
     metric = tree.hierarchy.metric
-    rows = settings.detail == "rows"
+    rows = finest == "rows"
     is_native = metric.has_kernels
     if graph is not None and is_native and (graph.level < 0 or not rows):
         return graph
     metric = metric if is_native else EUCLIDEAN  # rows as they are
     if rows or has_row_graph(X, metric):
-        run.progress.begin(f"islands: neighbours of {X.shape[0]} rows")
+        run.progress.begin(f"{settings.layout.kind}: neighbours of {X.shape[0]} rows")
         found = find_row_graph(X, metric, tree.table.in_order(), run.n_threads, run.progress.share)
         if found is None or not is_native:
             return found
         return with_first_neighbors(found, tree.hierarchy, X, run.n_threads)
-    return node_graph(tree.hierarchy, metric, run, "islands: ")
+    return node_graph(tree.hierarchy, metric, run, f"{settings.layout.kind}: ")
 
 
 def _arrange(
@@ -166,23 +156,22 @@ def _arrange(
 ) -> tuple[Arrangement, Preliminary]:
     """How members lie around their nodes, and where the layout begins."""
     places = settings.places
-    if places is None or not settings.local:
+    if places is None or not settings.is_local:
         run.progress.begin("preliminary embedding")
         preliminary = make_preliminary(
             X,
             tree.hierarchy,
             settings.n_components,
-            settings.preliminary,
+            settings.layout.coordinates(settings.n_components, tree.hierarchy.n_rows),
             seed=settings.seed,
             n_threads=run.n_threads,
             see=None if work is None else work.see,
         )
     run.progress.begin("arrangement")
-    if not settings.local:
+    if not settings.is_local:
         if places is not None:
             preliminary = _turned(preliminary, places)
-        return GlobalArrangement(preliminary, settings.inflate), preliminary
-    n_short = SHORT if settings.layout == "islands" and settings.detail == "rows" else 0
+        return GlobalArrangement(preliminary, bool(settings.layout.inflate)), preliminary
     local = make_local(
         X,
         tree.hierarchy,
@@ -190,7 +179,7 @@ def _arrange(
         tree.table.rows,
         run.n_threads,
         tree.table.first_equal(),
-        n_short,
+        settings.layout.short_columns(tree.hierarchy.n_rows),
         unit=None if work is None else work.unit,
     )
     return (
@@ -220,15 +209,6 @@ def _turned(preliminary: Preliminary, places: OldPlaces) -> Preliminary:
     return replace(
         preliminary, rows=onto.turned(preliminary.rows), nodes=nodes, transform=transform
     )
-
-
-def _onto(
-    layout: DescentLayout | MosaicLayout, places: OldPlaces | None
-) -> DescentLayout | MosaicLayout:
-    """The map as large as an older one, and where it lies."""
-    if places is None:
-        return layout
-    return layout.moved(*fit_scale(layout.positions[places.known], places.rows[places.known]))
 
 
 def _fit_map_through(

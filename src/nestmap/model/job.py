@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..method.layout import SETTINGS
 from ..method.neighbors.effort import TABLE
 from ..method.neighbors.item_graph import MOST_NODES, MOST_ROWS
 from ..method.neighbors.metric import Metric
@@ -46,8 +47,8 @@ class Job:
     n_features: int
     method: str  # of the search of the rows
     columns: int  # reduced columns that are kept per row
-    layout: str  # 'islands', 'descent', 'mosaic', or '' for no map
-    detail: str = "leaves"  # of islands
+    layout: str  # the kind of its settings; '' for no map
+    detail: str = "leaves"  # the finest that forces act on
     share: float = 1.0  # of all pairs, those that an exact search has to bound
     is_callable: bool = False  # the metric
     graphs: Graphs = Graphs()
@@ -58,6 +59,11 @@ class Job:
     values_per_row: int | None = None  # of a CSR matrix
     table: int = 0  # bytes of the centroids of level 0
     on_disk: bool = False  # these
+
+    @property
+    def has_forces(self) -> bool:
+        """Whether forces lay the map out, along a neighbour graph."""
+        return bool(self.layout) and SETTINGS[self.layout].has_forces
 
     @property
     def n_values(self) -> int:

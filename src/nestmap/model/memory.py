@@ -84,7 +84,7 @@ def _map_bytes(job: Job) -> dict[str, float]:
         "centroids": n * (_ROW_BYTES + 48) + table,
         "layout": n * (_ROW_BYTES + 16 + 8 * d * 4) + frames + table,
     }
-    if job.layout == "islands":
+    if job.has_forces:
         graph = "rows" if job.detail == "rows" else job.graphs.tree or job.graphs.forces
         items = n_items(graph, n, LEAVES_PER_ROW)
         stages["islands"] = stages["layout"] + items * (_ISLAND_NODE_BYTES + _GRAPH_ITEM_BYTES)

@@ -33,20 +33,19 @@ class TreeSettings:
 
 @dataclass(frozen=True, eq=False)
 class MapSettings:
-    """What a map of a hierarchy depends on, with every "auto" resolved."""
+    """What a map of a hierarchy depends on: what was asked, and what only the fit knows."""
 
     n_components: int
-    layout: str
-    radius: float
-    local: bool  # arrangement
-    inflate: bool
-    preliminary: Any  # the name of a kind, or coordinates
+    layout: LayoutSettings
     seed: int
-    detail: str = "leaves"
-    tightness: float = 1.0
-    start: Array | None = None  # positions of the islands' first level, if they are known
+    start: Array | None = None  # of an earlier map of the same tree (`Layout.start`)
     places: OldPlaces | None = None  # in an older map that the new one is to lie on
-    scale: float | None = None  # of that map to t-SNE's units, where islands can go on from it
+    scale: float | None = None  # of that map, where the new one can go on from it
+
+    @property
+    def is_local(self) -> bool:
+        """Whether members of a cluster lie by its own principal components."""
+        return self.layout.is_local(self.n_components)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +114,8 @@ class FitSettings:
         return self.layout is not None and self.layout.is_local(self.n_components)
 
     def detail(self, n_rows: int) -> str | None:
-        """The finest that forces of islands act on; None for other layouts."""
-        if self.layout is None or self.layout.kind != "islands":
-            return None
-        return self.layout.finest(n_rows)
+        """The finest that forces act on; None where there are none."""
+        return None if self.layout is None else self.layout.finest(n_rows)
 
     def tree(self, n_rows: int) -> TreeSettings:
         """What the tree depends on, beside the rows and their metric."""
@@ -132,19 +129,7 @@ class FitSettings:
             self.hierarchy, self.min_nodes, self.new_points, given, lists, self.work_dir
         )
 
-    def map(self, n_rows: int, seed: int, start: Array | None = None) -> MapSettings:
-        """What the map depends on, with every 'auto' resolved."""
-        layout = self.layout
-        assert layout is not None
-        return MapSettings(
-            self.n_components,
-            layout.kind,
-            layout.radius,
-            layout.is_local(self.n_components),
-            bool(layout.inflate),
-            layout.coordinates(self.n_components, n_rows),
-            seed,
-            layout.finest(n_rows),
-            float(layout.tightness),
-            start,
-        )
+    def map(self, seed: int, start: Array | None = None) -> MapSettings:
+        """What the map depends on."""
+        assert self.layout is not None
+        return MapSettings(self.n_components, self.layout, seed, start)

@@ -53,7 +53,7 @@ def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
 
 def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
     """Raise for an option that none of the layouts has."""
-    from ...method.layout.settings import SETTINGS
+    from ...method.layout import SETTINGS
 
     homes = {kind: {*home().get_params(deep=False)} for kind, home in SETTINGS.items()}
     layouts = [make_layout(own, n) for n, own in _by_dims(given, dims).items()]
@@ -69,8 +69,11 @@ def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
 
 
 def _by_dims(given: dict[str, Any], dims: list[int]) -> dict[int, dict[str, Any]]:
-    """What each map is made with: islands and mosaics of further maps are for the plane only."""
-    is_free = given.get("layout", "auto") != "descent"
+    """What each map is made with; a layout for the plane is that of further maps only there."""
+    from ...method.layout import SETTINGS
+
+    layout = given.get("layout", "auto")
+    is_free = layout == "auto" or SETTINGS[layout].is_plane
     return {
         n: {**given, "layout": "auto"} if k and n != 2 and is_free else given
         for k, n in enumerate(dims)

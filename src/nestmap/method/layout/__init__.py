@@ -1,18 +1,17 @@
 """Section 3.3: from an arrangement to the map. How much room does a cluster get?"""
 
 from .audit import Audit, LevelAudit, audit_layout
-from .descent import DescentLayout, descend
-from .islands import DETAILS, Coasts, IslandsInput, IslandsLayout, lay_alike, lay_islands
-from .mosaic import MosaicLayout, lay_mosaic
+from .base import Layout, LayoutInput, LayoutSettings
+from .descent import Descent, DescentLayout, descend
+from .islands import Coasts, Islands, IslandsInput, IslandsLayout, lay_alike, lay_islands
+from .mosaic import Mosaic, MosaicLayout, lay_mosaic
 from .pieces import summarize_map
 from .regions import Regions
-from .settings import LAYOUTS, Descent, Islands, LayoutSettings, Mosaic, layout_settings
-
-Layout = DescentLayout | IslandsLayout | MosaicLayout
+from .settings import LAYOUTS, SETTINGS, layout_settings
 
 __all__ = [
-    "DETAILS",
     "LAYOUTS",
+    "SETTINGS",
     "Audit",
     "Coasts",
     "Descent",
@@ -21,6 +20,7 @@ __all__ = [
     "IslandsInput",
     "IslandsLayout",
     "Layout",
+    "LayoutInput",
     "LayoutSettings",
     "LevelAudit",
     "Mosaic",

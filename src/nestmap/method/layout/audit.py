@@ -10,9 +10,8 @@ from scipy.spatial import cKDTree
 from ...core.arrays import Array, blocks
 from ...core.points.point_set import power_of_two
 from ..hierarchy.tree import Hierarchy
-from .descent import DescentLayout, Placement, lengths
-from .islands import IslandsLayout
-from .mosaic import MosaicLayout
+from .balls import Placement, lengths
+from .base import Layout
 from .pieces import find_pieces, piece_unit
 from .regions import Regions
 
@@ -97,11 +96,9 @@ def _whole_in_words(a: LevelAudit) -> str:
     return f"; {a.whole:.2%} in the largest piece of their cluster, {clusters} not in one place"
 
 
-def audit_layout(
-    hierarchy: Hierarchy, layout: DescentLayout | IslandsLayout | MosaicLayout, n_threads: int = 1
-) -> Audit:
+def audit_layout(hierarchy: Hierarchy, layout: Layout, n_threads: int = 1) -> Audit:
     """Check all descendants, and how whole clusters are; O(n · levels · (levels + log n))."""
-    found = _check_promise(hierarchy, layout, n_threads)
+    found = layout.check_promise(hierarchy, n_threads)
     levels = list(found.levels)
     unit = piece_unit(hierarchy.n_rows, layout)
     for pieces in find_pieces(hierarchy, layout.positions, n_threads, unit=unit):
@@ -110,32 +107,23 @@ def audit_layout(
     return replace(found, levels=tuple(levels), measured_on=unit)
 
 
-def _check_promise(
-    hierarchy: Hierarchy, layout: DescentLayout | IslandsLayout | MosaicLayout, n_threads: int
-) -> Audit:
-    if isinstance(layout, IslandsLayout):
-        return _audit_islands(hierarchy, layout, n_threads)
-    if isinstance(layout, MosaicLayout):
-        unit = _unit([layout.positions, *(regions.points for regions in layout.regions)], n_threads)
-        return _audit_mosaic(hierarchy, layout, unit, n_threads)
-    unit = _unit(
-        [layout.positions, *(placement.anchors for placement in layout.placements)], n_threads
-    )
-    return _audit_descent(hierarchy, layout, unit, n_threads)
-
-
 def _unit(places: list[Array], n_threads: int) -> float:
     """A power of two by which squared coordinates stay in range."""
     return min((power_of_two(some, n_threads) for some in places if some.any()), default=1.0)
 
 
-def _audit_descent(
-    hierarchy: Hierarchy, layout: DescentLayout, unit: float, n_threads: int
+def audit_balls(
+    hierarchy: Hierarchy,
+    positions: Array,
+    placements: tuple[Placement, ...],
+    radius: float,
+    n_threads: int,
 ) -> Audit:
     """Rows and finer anchors inside balls, and rows nearer to no anchor than to their own."""
     found = []
-    rows = layout.positions * unit
-    placements = [placement.scaled(unit) for placement in layout.placements]
+    unit = _unit([positions, *(placement.anchors for placement in placements)], n_threads)
+    rows = positions * unit
+    placements = tuple(placement.scaled(unit) for placement in placements)
     # a position is an anchor plus a shift, and the map may have been moved as a whole:
     # a few roundings
     rounding = 8e-16 * np.sqrt(rows.shape[1]) * max(np.abs(rows).max(), 1e-300)
@@ -145,9 +133,9 @@ def _audit_descent(
         n_descendants = n_outside = n_crossing = 0
         worst = 0.0
         for below in range(-1, k):
-            positions = rows if below < 0 else placements[below].anchors
+            places = rows if below < 0 else placements[below].anchors
             owner = _owner(hierarchy, below, k)
-            away = lengths(positions - placement.anchors[owner])
+            away = lengths(places - placement.anchors[owner])
             away = np.maximum(away - rounding, 0)
             share = np.divide(
                 away, ball[owner], out=np.where(away > 0, np.inf, 0.0), where=ball[owner] > 0
@@ -157,13 +145,11 @@ def _audit_descent(
             n_outside += int((share > 1 + _RELATIVE_TOLERANCE).sum())
             worst = max(worst, float(share.max()))
             if below < 0:
-                n_crossing = _nearer_to_others(
-                    placement, owner, positions, away, rounding, n_threads
-                )
+                n_crossing = _nearer_to_others(placement, owner, places, away, rounding, n_threads)
         found.append(
             LevelAudit(k, len(ball), n_descendants, n_outside, worst, n_crossing, len(rows))
         )
-    return Audit(f"Lemma 1 (radius {layout.radius:g})", tuple(found))
+    return Audit(f"Lemma 1 (radius {radius:g})", tuple(found))
 
 
 def _nearer_to_others(
@@ -188,18 +174,19 @@ def _nearer_to_others(
     return crossing
 
 
-def _audit_islands(hierarchy: Hierarchy, islands: IslandsLayout, n_threads: int) -> Audit:
-    """Rows inside the balls of their leaves (detail="leaves").
+def audit_leaves(
+    hierarchy: Hierarchy, rows: Array, leaves: Placement | None, n_threads: int
+) -> Audit:
+    """Rows inside the balls of their leaves, if there are any.
 
     On upper levels, rows nearest to their own centre.
     """
     found = []
-    rows = islands.positions
     for k, level in enumerate(hierarchy.levels):
         owner = _owner(hierarchy, -1, k)
-        if k == 0 and islands.detail == "leaves":
-            centres = islands.leaf.anchors
-            radii = islands.leaf.radii
+        if k == 0 and leaves is not None:
+            centres = leaves.anchors
+            radii = leaves.radii
         else:
             total = np.stack([np.bincount(owner, along, level.n_nodes) for along in rows.T], axis=1)
             centres = total / level.sizes[:, None]
@@ -211,13 +198,13 @@ def _audit_islands(hierarchy: Hierarchy, islands: IslandsLayout, n_threads: int)
         crossing = int((nearest < away * (1 - _RELATIVE_TOLERANCE) - rounding).sum())
         outside = int((share > 1 + _RELATIVE_TOLERANCE).sum())
         worst = float(share.max())
-        promised = k == 0 and islands.detail == "leaves"
+        promised = k == 0 and leaves is not None
         found.append(
             LevelAudit(k, level.n_nodes, len(rows), outside, worst, crossing, len(rows), promised)
         )
     promise = (
         "rows inside the balls of their leaves"
-        if islands.detail == "leaves"
+        if leaves is not None
         else "rows nearest to their own"
     )
     return Audit(promise, tuple(found))
@@ -232,14 +219,17 @@ def _distances_to(centres: Array, positions: Array, n_threads: int) -> Array:
     return nearest
 
 
-def _audit_mosaic(hierarchy: Hierarchy, mosaic: MosaicLayout, unit: float, n_threads: int) -> Audit:
+def audit_regions(
+    hierarchy: Hierarchy, positions: Array, regions: tuple[Regions, ...], n_threads: int
+) -> Audit:
     """Rows, corners of finer regions inside their region; rows inside none nearby but theirs."""
     found = []
-    rows = mosaic.positions * unit
-    levels = [regions.scaled(unit) for regions in mosaic.regions]
+    unit = _unit([positions, *(each.points for each in regions)], n_threads)
+    rows = positions * unit
+    levels = [each.scaled(unit) for each in regions]
     order = _by_place(rows)
-    for k, regions in enumerate(levels):
-        width = np.sqrt(np.maximum(regions.areas, 1e-300))
+    for k, own in enumerate(levels):
+        width = np.sqrt(np.maximum(own.areas, 1e-300))
         n_descendants = n_outside = 0
         worst = -np.inf
         for below in range(-1, k):
@@ -248,14 +238,12 @@ def _audit_mosaic(hierarchy: Hierarchy, mosaic: MosaicLayout, unit: float, n_thr
             if below >= 0:
                 points = levels[below].points
                 owner = np.repeat(owner, np.diff(levels[below].starts))
-            away = regions.outside(owner, points, n_threads) / width[owner]
+            away = own.outside(owner, points, n_threads) / width[owner]
             n_descendants += len(owner)
             n_outside += int((away > _RELATIVE_TOLERANCE).sum())
             worst = max(worst, float(away.max()))
-        crossing = _crossing(regions, _owner(hierarchy, -1, k), rows, order, n_threads)
-        found.append(
-            LevelAudit(k, len(regions), n_descendants, n_outside, worst, crossing, len(rows))
-        )
+        crossing = _crossing(own, _owner(hierarchy, -1, k), rows, order, n_threads)
+        found.append(LevelAudit(k, len(own), n_descendants, n_outside, worst, crossing, len(rows)))
     return Audit("regions are nested", tuple(found))
 
 

@@ -7,95 +7,122 @@ distance (Lemma 1), so nothing crosses over to another cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.spatial import cKDTree
+from sklearn.utils import check_random_state
 
-from ...core.arrays import Array, blocks
-from ...core.points.point_set import make_points
+from ...core.arrays import Array
+from ...core.habits import refuse_habits
+from ...core.input.validate import check_number, check_option
 from ...core.progress import Progress
-from ...core.threads import map_blocks
-from ..arrangement import N_TURN_NEIGHBORS, Arrangement, DistinctRows, Frames, frame_offsets
-from ..hierarchy.tree import Grouping, Hierarchy, Level
-from ..neighbors.join import join_points
-from ..preliminary import Preliminary
-from .frozen import Frozen, PerNode
+from ..arrangement import ARRANGEMENTS, Arrangement, DistinctRows
+from ..hierarchy.tree import Hierarchy
+from ..preliminary import KINDS, Preliminary
+from .audit import Audit, audit_balls
+from .balls import Anchored, Placement, PlaceRows, lengths, make_placement, place_rows, separate
+from .base import LayoutInput, LayoutSettings
+from .frozen import Frozen
 from .regions import Regions, circles
 
-_MAX_TREE_COLUMNS = 8  # components up to which a k-d tree is fast
-_ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
-_VALUES_PER_TASK = 400_000  # float64 values of a thread: 3 MB, which stay in its cache
-_MIN_EXTENT = 1e-150  # of a group that can be scaled to its ball; the whole map has about 1
 
+class Descent(LayoutSettings):
+    """Settings of the descent, the paper's layout: balls around centres, with the firmest promise.
 
-@dataclass(frozen=True, eq=False)
-class Placement(PerNode):
-    """Anchors of one level, and how they place what is below them.
+    The paper's own map is `HNNE(hierarchy="first_neighbors",
+    layout=Descent(arrangement="global"))`.
 
-    A member with coordinates z (of the arrangement) goes to anchor + scale * (map @ z - origin),
-    where scale puts the group's farthest member onto the ball.
+    Parameters
+    ----------
+    radius : float
+        A cluster's members move into a ball with this fraction of the distance to the nearest other
+        cluster. At most 0.2 guarantees that nothing crosses over (Lemma 1; see `HNNE.audit`).
+    arrangement : {'auto', 'local', 'global'}
+        How the members of a cluster lie relative to each other: by the cluster's own principal
+        components, turned towards its neighbours, or by the preliminary embedding (the paper's
+        map). 'auto' is the more faithful one: local up to 8 components, global beyond
+        (docs/descent.md).
+    preliminary : {'pca_centroids', 'pca', 'random_projection', 'random'} or array
+        Where points lie relative to each other before the descent: PCA fitted on about a thousand
+        centroids (the paper's), on all rows, a random projection, random coordinates, or given
+        coordinates of shape (n_rows, n_components). With a local arrangement it only places the
+        clusters of the top level.
+    inflate : bool
+        Stretch squeezed clusters, as the authors' code does (arrangement='global' in 2-D and 3-D
+        only). It fills more of the picture and is a little less faithful (docs/descent.md).
+    random_state : int, RandomState or None
+        Seed of the random preliminary embeddings; nothing else is random.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from nestmap import HNNE, Descent
+    >>> model = HNNE(layout=Descent(radius=0.2)).fit(load_digits().data)
+    >>> bool(model.audit())
+    True
+    >>> model.set_params(layout__radius=0.1).layout
+    Descent(radius=0.1)
     """
 
-    anchors: Array  # (n_nodes, d)
-    nearest: Array  # (n_nodes,) distance to the nearest other anchor; inf for a single anchor
-    radii: Array  # (n_nodes,)
-    scales: Array  # (n_nodes,)
-    maps: Array  # (n_nodes, d, p), or (n_nodes, 1, 1): the identity
-    origins: Array  # (n_nodes, d): where the maps take the centres
+    kind = "descent"
+    is_plane = False
+    seconds_per_row = 2e-6
 
-    def place(self, parents: Array, z: Array | None) -> Array:
-        """Positions of members with coordinates z (None: at anchors), inside their nodes' balls."""
-        return self.settle(parents, frame_offsets(self.maps, self.origins, parents, z))
+    @refuse_habits
+    def __init__(
+        self,
+        radius: float = 1 / 3,
+        *,
+        arrangement: str = "auto",
+        preliminary: Any = "pca_centroids",
+        inflate: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.radius = radius
+        self.arrangement = arrangement
+        self.preliminary = preliminary
+        self.inflate = inflate
+        self.random_state = random_state
 
-    def settle(self, parents: Array, offsets: Array, n_threads: int = 1) -> Array:
-        """Positions of members that are offset so from their nodes, cut off at the balls."""
-        out = np.empty(offsets.shape)
+    def check(self, n_components: int, n_rows: int) -> None:
+        super().check(n_components, n_rows)
+        check_number("radius", self.radius, 1e-6, 0.5)
+        check_option("arrangement", self.arrangement, ARRANGEMENTS)
+        if not isinstance(self.preliminary, np.ndarray | list):
+            check_option("preliminary", self.preliminary, KINDS)
+        if not isinstance(self.inflate, bool | np.bool_):
+            raise ValueError(f"inflate={self.inflate!r}: use True or False")
+        if self.inflate and self.is_local(n_components):
+            raise ValueError(
+                "inflate=True is for arrangement='global'; local frames need none: use "
+                "inflate=False"
+            )
+        if self.inflate and n_components not in (2, 3):
+            raise ValueError(
+                f"inflate=True works in 2 or 3 dimensions, not n_components={n_components}; "
+                "use inflate=False"
+            )
+        self.coordinates(n_components, n_rows)
 
-        def move(part: slice) -> None:
-            own = parents[part]
-            scale = self.scales[own]
-            radius = self.radii[own]
-            shift = scale[:, None] * offsets[part]
-            length = scale * lengths(offsets[part])
-            # the farthest training member lies on the sphere
-            outside = length > radius * (1 + 1e-9)
-            shift[outside] *= (radius[outside] / length[outside])[:, None]
-            np.add(self.anchors[own], shift, out=out[part])
+    def draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-        map_blocks(move, blocks(len(offsets), offsets.shape[1], values=_VALUES_PER_TASK), n_threads)
-        return out
+    def of_group(self) -> Descent:
+        return Descent(self.radius, arrangement=self.arrangement, inflate=self.inflate)
 
-    def scaled(self, factor: float) -> Placement:
-        """The placement with the map in another unit."""
-        anchors, nearest, radii, scales = (
-            a * factor for a in (self.anchors, self.nearest, self.radii, self.scales)
+    def lay(self, given: LayoutInput) -> DescentLayout:
+        found = descend(
+            given.hierarchy,
+            given.arrangement,
+            given.preliminary,
+            radius=self.radius,
+            first_equal=given.first_equal,
+            place=given.place,
+            n_threads=given.n_threads,
+            progress=given.progress,
         )
-        return Placement(anchors, nearest, radii, scales, self.maps, self.origins)
-
-    def shifted(self, by: Array) -> Placement:
-        """The placement with the map moved."""
-        return replace(self, anchors=self.anchors + by)
-
-
-@dataclass(frozen=True, eq=False)
-class Anchored:
-    """A level whose nodes have positions, from which those of the members below follow."""
-
-    hierarchy: Hierarchy
-    level: int
-    arrangement: Arrangement
-    anchors: Array
-    radius: float  # of a ball, as a fraction of the distance to the nearest other anchor
-    # radius of the ball of a single anchor, which keeps clear of nothing; 0: as its members lie
-    size: float = 0.0
-    distinct: DistinctRows | None = None  # level 0: where some rows are equal
-    n_threads: int = 1
-
-
-PlaceRows = Callable[[Anchored], tuple[Placement, Array]]  # as `place_rows`
+        return found if given.places is None else found.moved(*given.onto_old(found.positions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +137,10 @@ class DescentLayout(Frozen):
     has_room: ClassVar[bool] = False  # free places, where new leaves can be founded
     start: ClassVar[Array | None] = None
     short_rows: ClassVar[Array | None] = None
+    piece_unit: ClassVar[str] = ""
 
-    def keep(self, rows: Array, nodes: list[Array], levels: tuple[Level, ...]) -> DescentLayout:
-        """The same without the other rows and nodes (per level); `levels`: what is left of them."""
+    def keep(self, rows: Array, nodes: list[Array], hierarchy: Hierarchy) -> DescentLayout:
+        """The same without the other rows and nodes (per level); `hierarchy`: what is left."""
         placements = tuple(
             place.take(own) for place, own in zip(self.placements, nodes, strict=True)
         )
@@ -141,6 +169,14 @@ class DescentLayout(Frozen):
         return circles(
             place.anchors, np.where(np.isinf(place.nearest), place.radii, place.nearest / 3)
         )
+
+    def grown(self, positions: Array, leaf: Any, hierarchy: Hierarchy) -> DescentLayout:
+        """The same with more rows, which have joined leaves."""
+        return replace(self, positions=positions)
+
+    def check_promise(self, hierarchy: Hierarchy, n_threads: int) -> Audit:
+        """Lemma 1: members inside their balls."""
+        return audit_balls(hierarchy, self.positions, self.placements, self.radius, n_threads)
 
 
 def _extent_below(preliminary: Preliminary, level: int, anchors: Array) -> float:
@@ -198,121 +234,3 @@ def descend(
     return DescentLayout(
         positions, tuple(p.scaled(factor) for p in placements), radius, arrangement.kind
     )
-
-
-def make_placement(own: Anchored) -> tuple[Placement, Frames]:
-    """How the anchors of a level place what is below them, and the frames of their members."""
-    nearest, around = neighbors_in_map(own.anchors, own.n_threads)
-    frames = own.arrangement.frames(own.hierarchy, own.level, own.anchors, around)
-    alone = None if own.distinct is None else own.distinct.alone
-    grouping = own.hierarchy.levels[own.level].grouping
-    return fit_balls(frames, grouping, own.anchors, nearest, own.radius, own.size, alone), frames
-
-
-def fit_balls(
-    frames: Frames,
-    grouping: Grouping,
-    anchors: Array,
-    nearest: Array,
-    radius: float,
-    size: float = 0.0,
-    alone: Array | None = None,
-) -> Placement:
-    """Balls that hold the members of some nodes of a level, each node by itself.
-
-    `nearest`: distance to the nearest other anchor of the level, `size`: of `Anchored`, `alone`:
-    leaves whose rows are all equal.
-    """
-    extent = grouping.maximum(lengths(frames.offsets))
-    extent[extent < _MIN_EXTENT] = 0.0
-    if alone is not None:
-        extent[alone] = 0.0  # what they are offset by is rounding
-    radii = radius * nearest
-    if len(nearest) == 1 and np.isinf(nearest[0]):  # the only one of its level
-        radii = np.full(1, size) if size > 0 else extent
-    scales = np.divide(radii, extent, out=np.zeros_like(extent), where=extent > 0)
-    return Placement(anchors, nearest, radii, scales, *frames.kept())
-
-
-def place_rows(own: Anchored) -> tuple[Placement, Array]:
-    """How leaves place their rows, and where these lie."""
-    placement, frames = make_placement(own)
-    return placement, placement.settle(
-        own.hierarchy.levels[0].members, frames.offsets, own.n_threads
-    )
-
-
-def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
-    """Distance from each anchor to the nearest other one, and the few nearest others; exact.
-
-    Beyond eight dimensions the nearest other is the only one listed.
-    """
-    n, d = anchors.shape
-    if n == 1:
-        return np.full(1, np.inf), np.empty((1, 0), dtype=np.int64)
-    if d > _MAX_TREE_COLUMNS:
-        points = make_points(np.ascontiguousarray(anchors), "euclidean", n_threads=n_threads)
-        found = join_points(points, n_threads).in_metric(points)
-        return found.distances, found.ids[:, None]
-    tree = cKDTree(anchors)
-    nearest = np.empty(n)
-    around = np.empty((n, min(N_TURN_NEIGHBORS, n - 1)), dtype=np.int64)
-    for part in blocks(n, 1, values=_ROWS_PER_QUERY):
-        own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
-        distances, ids = tree.query(anchors[own], k=around.shape[1] + 1, workers=n_threads)
-        nearest[own] = distances[:, 1]
-        around[own] = ids[:, 1:]
-    return nearest, around
-
-
-def lengths(vectors: Array) -> Array:
-    """Euclidean norm of each row."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
-
-
-def separate(anchors: Array, parents: Array, above: Placement) -> Array:
-    """Move coinciding anchors (equal centroids, flat projections) slightly apart.
-
-    Otherwise their distance, and with it everything below them, would be zero.
-    """
-    nodes, starts = _coincident(anchors)
-    if len(nodes) == 0:
-        return anchors
-    anchors = anchors.copy()
-    count = np.diff(np.append(starts, len(nodes)))
-    # of each node's spot
-    first = np.repeat(starts, count)
-    count = np.repeat(count, count)
-    rank = np.arange(len(nodes)) - first
-    parent = parents[nodes[first]]
-    limit = above.radii[parent]
-    middle = above.anchors[parent]
-    if anchors.shape[1] == 1:
-        anchors[nodes, 0] += 0.25 * limit * (2 * rank / (count - 1) - 1)
-    else:
-        turn = 2 * np.pi * rank / count
-        anchors[nodes, 0] += 0.25 * limit * np.cos(turn)
-        anchors[nodes, 1] += 0.25 * limit * np.sin(turn)
-    away = anchors[nodes] - middle
-    shrink = np.minimum(1, limit / np.maximum(lengths(away), 1e-300))
-    anchors[nodes] = middle + away * shrink[:, None]
-    return anchors
-
-
-def _coincident(anchors: Array) -> tuple[Array, Array]:
-    """Coinciding anchors, grouped by position, and where each group starts."""
-    first = anchors[:, 0]
-    # equal in one column: few
-    nodes = np.sort(_runs(np.argsort(first, kind="stable"), first[:, None])[0])
-    columns = anchors[nodes]
-    order, starts = _runs(np.lexsort(columns.T[::-1]), columns)
-    return nodes[order], starts
-
-
-def _runs(order: Array, values: Array) -> tuple[Array, Array]:
-    """Sorted rows that equal another one, and where each run of equal ones starts."""
-    as_before = np.zeros(len(order), dtype=bool)
-    as_before[1:] = (values[order[1:]] == values[order[:-1]]).all(axis=1)
-    shared = as_before.copy()
-    shared[:-1] |= as_before[1:]
-    return order[shared], np.flatnonzero(~as_before[shared])

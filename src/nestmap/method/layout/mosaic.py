@@ -9,11 +9,12 @@ on every level, by construction.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core.arrays import Array, blocks
+from ...core.habits import refuse_habits
 from ...core.native import kernels
 from ...core.native.mosaic import INSIDE, root
 from ...core.progress import Progress
@@ -21,7 +22,9 @@ from ...core.threads import map_blocks
 from ..arrangement import Arrangement, DistinctRows, Frames, apply_maps, frame_offsets, scatter
 from ..hierarchy.tree import Grouping, Hierarchy, Level
 from ..preliminary import Preliminary
-from .descent import lengths, neighbors_in_map
+from .audit import Audit, audit_regions
+from .balls import lengths, neighbors_in_map
+from .base import LayoutInput, LayoutSettings
 from .frozen import Frozen, PerNode
 from .regions import Regions
 
@@ -38,6 +41,38 @@ _MIN_FLATNESS = 1e-4
 _MIN_VARIANCE = 1e-300
 
 
+class Mosaic(LayoutSettings):
+    """Settings of the mosaic, whose regions fill the picture, area by number of rows; 2-D only.
+
+    It has none so far.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from nestmap import HNNE, Mosaic
+    >>> HNNE(layout=Mosaic()).fit(load_digits().data).layout_.kind
+    'mosaic'
+    """
+
+    kind = "mosaic"
+    seconds_per_row = 1.5e-5
+
+    @refuse_habits
+    def __init__(self) -> None:
+        pass
+
+    def lay(self, given: LayoutInput) -> MosaicLayout:
+        found = lay_mosaic(
+            given.hierarchy,
+            given.arrangement,
+            given.preliminary,
+            first_equal=given.first_equal,
+            n_threads=given.n_threads,
+            progress=given.progress,
+        )
+        return found if given.places is None else found.moved(*given.onto_old(found.positions))
+
+
 @dataclass(frozen=True, eq=False)
 class RegionPlacement(PerNode):
     """Leaf regions that place new rows: centre + spread @ (map @ z - origin), inside the region."""
@@ -46,6 +81,11 @@ class RegionPlacement(PerNode):
     spreads: Array  # (n_nodes, 2, 2)
     maps: Array  # (n_nodes, 2, p), or (n_nodes, 1, 1): the identity
     origins: Array  # (n_nodes, 2): where the maps take the means
+
+    @property
+    def anchors(self) -> Array:
+        """Where leaves lie."""
+        return self.regions.centres
 
     def place(self, parents: Array, z: Array | None) -> Array:
         """Positions of members with coordinates z (None: of centres), in their nodes' regions."""
@@ -69,9 +109,10 @@ class MosaicLayout(Frozen):
     has_room: ClassVar[bool] = False
     start: ClassVar[Array | None] = None
     short_rows: ClassVar[Array | None] = None
+    piece_unit: ClassVar[str] = ""
 
-    def keep(self, rows: Array, nodes: list[Array], levels: tuple[Level, ...]) -> MosaicLayout:
-        """The same without the other rows and nodes (per level); `levels`: what is left of them."""
+    def keep(self, rows: Array, nodes: list[Array], hierarchy: Hierarchy) -> MosaicLayout:
+        """The same without the other rows and nodes (per level); `hierarchy`: what is left."""
         regions = tuple(each.take(own) for each, own in zip(self.regions, nodes, strict=True))
         leaf = replace(self.leaf.take(nodes[0]), regions=regions[0])
         return replace(self, positions=self.positions[rows], regions=regions, leaf=leaf)
@@ -85,6 +126,14 @@ class MosaicLayout(Frozen):
     def outlines(self, level: int) -> Regions:
         """The regions of a level: 0 the finest, -1 the top."""
         return self.regions[level]
+
+    def grown(self, positions: Array, leaf: Any, hierarchy: Hierarchy) -> MosaicLayout:
+        """The same with more rows, which have joined leaves."""
+        return replace(self, positions=positions)
+
+    def check_promise(self, hierarchy: Hierarchy, n_threads: int) -> Audit:
+        """Rows and finer regions inside their region."""
+        return audit_regions(hierarchy, self.positions, self.regions, n_threads)
 
 
 def lay_mosaic(

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +25,7 @@ from ...core.points.point_set import power_of_two
 from ..hierarchy import Hierarchy, HierarchySummary
 from ..hierarchy.summary import summarize_levels
 from ..neighbors.graph import neighbor_graph
+from .base import Layout
 from .frozen import Frozen
 
 N_LINKS = 8  # nearest other rows (or leaves) of the map that each one is connected to
@@ -71,19 +71,13 @@ class Pieces(Frozen):
         return int((self.n_places != 1).sum())
 
 
-def piece_unit(n_rows: int, layout: Any = None) -> str:
+def piece_unit(n_rows: int, layout: Layout | None = None) -> str:
     """The points that pieces consist of: 'rows' or 'leaves', '' where nothing is measured.
 
     No layout: of bare positions.
     """
-    kind = "points" if layout is None else layout.kind
-    if kind in ("descent", "mosaic"):
-        return ""
-    return (
-        "leaves"
-        if n_rows > MAX_ROWS or (kind == "islands" and layout.detail == "leaves")
-        else "rows"
-    )
+    unit = "rows" if layout is None else layout.piece_unit
+    return "leaves" if unit == "rows" and n_rows > MAX_ROWS else unit
 
 
 def find_pieces(
@@ -130,7 +124,7 @@ def find_pieces(
             yield _pieces_of(k, spots, node, weights, level.sizes)
 
 
-def summarize_map(hierarchy: Hierarchy, layout: Any, n_threads: int = 1) -> HierarchySummary:
+def summarize_map(hierarchy: Hierarchy, layout: Layout, n_threads: int = 1) -> HierarchySummary:
     """The table of the levels, with how whole the clusters are on the map."""
     table = summarize_levels(hierarchy, n_threads)
     unit = piece_unit(hierarchy.n_rows, layout)

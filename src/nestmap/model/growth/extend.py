@@ -18,7 +18,6 @@ from ...method.hierarchy.build import merge_items
 from ...method.hierarchy.medoids import merge_medoids
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Level
-from ...method.layout.islands.ground import first_level
 from ...method.neighbors import FirstNeighbors, KnownItems, search
 from ...method.neighbors.blocked import BlockedIndex
 from ...method.neighbors.grown import grow_index
@@ -224,14 +223,3 @@ def _grow_rows(
         return None
     rows = index.data if isinstance(index, BlockedIndex) else index.points.data
     return index_rows(_stack(rows, X), tree.hierarchy.metric, table.in_order(), n_threads)
-
-
-def first_places(hierarchy: Hierarchy, positions: Array, unit: float) -> Array:
-    """Where nodes of the islands' first level lie, in t-SNE's units: `relayout` goes on from it."""
-    k = first_level(hierarchy)
-    labels = hierarchy.labels(k)
-    n = hierarchy.levels[k].n_nodes
-    counts = np.bincount(labels, minlength=n)
-    return np.stack(
-        [np.bincount(labels, column, n) / (unit * counts) for column in positions.T], axis=1
-    )

@@ -9,10 +9,8 @@ import numpy as np
 from ...core.arrays import Array
 from ...method.hierarchy.merge import Links, components, link_graph
 from ...method.hierarchy.tree import Hierarchy, Level
-from ...method.layout import IslandsLayout
 from ...method.placement import FittedTree, RowTable
 from ..fitted import FittedMap
-from .extend import first_places
 
 
 def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
@@ -33,10 +31,7 @@ def forget_rows(fitted: FittedMap, kept: Array) -> FittedMap:
     hierarchy = hierarchy.with_default_level(old.default_level())
     table = RowTable.of(fitted.tree.table.in_order()[kept])
     tree = FittedTree(hierarchy, table, fitted.tree.dtype, fitted.tree.is_sparse)
-    layout = fitted.layout.keep(kept, chosen, levels)
-    if isinstance(layout, IslandsLayout):
-        first = first_places(hierarchy, layout.positions, layout.unit)
-        layout = replace(layout, first=first)
+    layout = fitted.layout.keep(kept, chosen, hierarchy)
     return replace(fitted, tree=tree, layout=layout, X=None, graph=None)
 
 

@@ -12,7 +12,6 @@ from ...core.points.duplicates import hash_points
 from ...method.arrangement import OldPlaces
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Hierarchy, Level
-from ...method.layout import IslandsLayout
 from ...method.placement import FittedTree, RowTable
 from ..comparison.match import match_hashes, match_names, partner_level
 from ..fitted import FittedMap
@@ -35,14 +34,7 @@ class OldMap:
         known = np.zeros(hierarchy.n_rows, dtype=bool)
         positions[self.new] = layout.positions[self.old]
         known[self.new] = True
-        scale = None
-        if isinstance(layout, IslandsLayout) and (layout.kind, layout.detail, layout.tightness) == (
-            fresh.layout,
-            fresh.detail,
-            fresh.tightness,
-        ):
-            # t-SNE's maps have a row per so much area
-            scale = (hierarchy.n_rows / len(layout.positions)) ** 0.5 / layout.unit
+        scale = fresh.layout.scale_from(layout, hierarchy.n_rows)
         return replace(fresh, places=OldPlaces.of(hierarchy, positions, known), scale=scale)
 
     def renumber(self, tree: FittedTree) -> FittedTree:

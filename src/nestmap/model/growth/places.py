@@ -13,15 +13,16 @@ from ...core.native import kernels
 from ...core.points.reduce import with_signs
 from ...method.arrangement import Frames, frame_offsets
 from ...method.hierarchy import Grouping
-from ...method.layout import IslandsLayout
-from ...method.layout.descent import Placement, lengths
+from ...method.layout import Layout
+from ...method.layout.balls import Placement, lengths
+from ...method.layout.base import LeafPlacement
 from ...method.layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ...method.placement import RowTable
 from ...method.run import Run
 from ..fitted import FittedMap, fit_map
 from ..settings import MapSettings
 from ..tree import fit_tree
-from .extend import GrownTree, extend_tree, first_places
+from .extend import GrownTree, extend_tree
 from .rows import NewRows, far_coordinates, meet_rows
 from .taken import TakenPlaces
 
@@ -55,19 +56,15 @@ def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> Fi
     has_room = layout.has_room and new.z is not None and layout.leaf.maps.shape[1] == 2
     grown = extend_tree(fitted.tree, new, run, may_found=has_room)
     positions = _place_joined(fitted, new, grown, run.n_threads)
-    if isinstance(layout, IslandsLayout):
+    if layout.has_room:
         groups = _find_groups(fitted, grown, new, layout, run.n_threads)
         _place_groups(positions, groups, layout, new, settings, fitted, run)
         positions = _same_for_equal(positions, new.hashes)
-        hierarchy = grown.tree.hierarchy
-        everywhere = np.concatenate([layout.positions, positions])
-        layout = replace(
-            layout,
-            leaf=_grow_leaves(layout, grown, new, everywhere, run.n_threads),
-            parents=tuple(level.members for level in hierarchy.levels),
-            first=first_places(hierarchy, everywhere, layout.unit),
-        )
-    layout = replace(layout, positions=np.concatenate([fitted.layout.positions, positions]))
+    everywhere = np.concatenate([layout.positions, positions])
+    leaf = layout.leaf
+    if layout.has_room:
+        leaf = _grow_leaves(layout, grown, new, everywhere, run.n_threads)
+    layout = layout.grown(everywhere, leaf, grown.tree.hierarchy)
     return replace(fitted, tree=grown.tree, layout=layout, X=None, graph=None)
 
 
@@ -93,7 +90,7 @@ def _beside_together(rows: Array, distances: Array, groups: Array) -> Array:
 
 
 def _find_groups(
-    fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: IslandsLayout, n_threads: int
+    fitted: FittedMap, grown: GrownTree, new_rows: NewRows, layout: Layout, n_threads: int
 ) -> list[Group]:
     """The largest nodes that are new, with their rows, by their lowest row.
 
@@ -136,7 +133,7 @@ def _find_groups(
 def _place_groups(
     positions: Array,
     groups: list[Group],
-    layout: IslandsLayout,
+    layout: Layout,
     new: NewRows,
     settings: MapSettings,
     fitted: FittedMap,
@@ -175,7 +172,7 @@ def _spacing(places: TakenPlaces, target: Array) -> float:
 def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Array:
     """How the rows of a group lie relative to each other, around 0."""
     if X.shape[0] >= _OWN_MAP:
-        own = replace(settings, preliminary="pca_centroids", detail="rows", start=None)
+        own = replace(settings, layout=settings.layout.of_group(), start=None)
         tree, _ = fit_tree(X, fitted.tree.hierarchy.metric, run)
         shape = fit_map(X, tree, own, run).layout.positions
     else:
@@ -221,8 +218,8 @@ def _same_for_equal(positions: Array, hashes: Array) -> Array:
 
 
 def _grow_leaves(
-    layout: IslandsLayout, grown: GrownTree, new_rows: NewRows, positions: Array, n_threads: int
-) -> Placement | RowPlacement:
+    layout: Layout, grown: GrownTree, new_rows: NewRows, positions: Array, n_threads: int
+) -> LeafPlacement:
     """What places later rows: in new leaves, beside rows that joined old ones.
 
     `positions`: of all.

@@ -20,7 +20,7 @@ def get_outlines(model: Any, level: int) -> list[list[Array]]:
     if hierarchy.level_sizes[level] > _MAX_CLUSTERS:
         return []
     layout = getattr(model, "layout_", None)
-    if layout is not None and layout.kind != "islands":
+    if layout is not None and not layout.piece_unit:
         return [[ring] for ring in layout.outlines(level)]
     labels = hierarchy.labels(level)
     positions = np.asarray(model.embedding_)

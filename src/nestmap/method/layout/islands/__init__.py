@@ -8,7 +8,15 @@ parents, nearly right, so that a few steps do.
 from .alike import lay_alike
 from .coasts import Coasts
 from .ground import IslandsInput
-from .lay import DETAILS, lay_islands
+from .lay import lay_islands
 from .layout import IslandsLayout
+from .settings import Islands
 
-__all__ = ["DETAILS", "Coasts", "IslandsInput", "IslandsLayout", "lay_alike", "lay_islands"]
+__all__ = [
+    "Coasts",
+    "Islands",
+    "IslandsInput",
+    "IslandsLayout",
+    "lay_alike",
+    "lay_islands",
+]

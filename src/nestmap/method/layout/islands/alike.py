@@ -15,11 +15,11 @@ from ....core.native import kernels
 from ....core.progress import Progress
 from ...arrangement import OldPlaces
 from ...hierarchy.tree import Hierarchy
-from ..descent import Placement, lengths
+from ..balls import Placement, lengths
 from ..similarity import align, spread
-from .ground import Ground, IslandsInput, first_level, onto_old
+from .ground import Ground, IslandsInput, onto_old
 from .items import Items
-from .layout import IslandsLayout
+from .layout import IslandsLayout, first_level
 from .leaps import Leaps
 from .leaves import RowPlacement, fit_leaves
 from .optimise import Homes

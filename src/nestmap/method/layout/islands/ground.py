@@ -12,12 +12,11 @@ from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ...neighbors.item_graph import ItemGraph
 from ...preliminary import Preliminary
-from ..descent import Anchored, Placement, make_placement, separate
+from ..balls import Anchored, Placement, make_placement, separate
 from ..similarity import Similarity, align
 from .items import Items, base_items, node_items, node_ranks
 from .layout import IslandsLayout
 from .leaves import RowPlacement
-from .schedule import SCHEDULE
 
 
 def _silent() -> Progress:
@@ -161,9 +160,3 @@ def onto_old(positions: Array, places: OldPlaces | None, k: int) -> Similarity:
         return Similarity(np.eye(2), np.zeros(2), 1.0)
     lay, known = places.on_level(k)
     return align(positions[known], lay[known])
-
-
-def first_level(hierarchy: Hierarchy) -> int:
-    """The lowest level with at most 20,000 nodes, or the top."""
-    few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= SCHEDULE.first_nodes]
-    return few[0] if few else hierarchy.n_levels - 1

@@ -16,14 +16,12 @@ from ....core.arrays import Array
 from ....core.threads import Beside
 from ...arrangement import Frames, OldPlaces
 from ...neighbors.item_graph import FEW_ROWS
-from ..descent import Anchored, Placement, PlaceRows, place_rows
-from .ground import Ground, IslandsInput, first_level, onto_old
-from .layout import IslandsLayout
+from ..balls import Anchored, Placement, PlaceRows, place_rows
+from .ground import Ground, IslandsInput, onto_old
+from .layout import IslandsLayout, first_level
 from .leaves import RowPlacement, fit_leaves, fit_rows
 from .schedule import SCHEDULE, Phase, node_phases, row_phases
 from .steps import find_places, improve
-
-DETAILS = ("auto", "leaves", "rows")
 
 
 def lay_islands(

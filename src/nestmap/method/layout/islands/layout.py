@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ....core.arrays import Array
-from ...hierarchy.tree import Level
-from ..descent import Placement
+from ...hierarchy.tree import Hierarchy
+from ..audit import Audit, audit_leaves
+from ..balls import Placement
 from ..frozen import Frozen
 from .coasts import Coasts, trace_coasts
 from .leaves import RowPlacement
+from .schedule import SCHEDULE
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +47,31 @@ class IslandsLayout(Frozen):
         """Rows along a few directions, where they are kept."""
         return self.leaf.short if isinstance(self.leaf, RowPlacement) else None
 
-    def keep(self, rows: Array, nodes: list[Array], levels: tuple[Level, ...]) -> IslandsLayout:
-        """The same without the other rows and nodes (per level); `levels`: what is left of them.
+    @property
+    def piece_unit(self) -> str:
+        """Leaves stand for their rows where these lie in balls."""
+        return self.detail
 
-        `first` is that of before.
-        """
+    def keep(self, rows: Array, nodes: list[Array], hierarchy: Hierarchy) -> IslandsLayout:
+        """The same without the other rows and nodes (per level); `hierarchy`: what is left."""
         leaf = self.leaf
         kept = (
-            leaf.keep(rows, nodes[0], levels[0].grouping)
+            leaf.keep(rows, nodes[0], hierarchy.levels[0].grouping)
             if isinstance(leaf, RowPlacement)
             else leaf.take(nodes[0])
         )
-        parents = tuple(level.members for level in levels)
-        return replace(self, positions=self.positions[rows], leaf=kept, parents=parents)
+        return self.grown(self.positions[rows], kept, hierarchy)
+
+    def grown(self, positions: Array, leaf: Any, hierarchy: Hierarchy) -> IslandsLayout:
+        """The same with more rows or fewer: where all lie, in which leaves, and the new tree."""
+        parents = tuple(level.members for level in hierarchy.levels)
+        first = first_places(hierarchy, positions, self.unit)
+        return replace(self, positions=positions, leaf=leaf, first=first, parents=parents)
+
+    def check_promise(self, hierarchy: Hierarchy, n_threads: int) -> Audit:
+        """Rows inside the balls of their leaves, or measured alone."""
+        balls = None if isinstance(self.leaf, RowPlacement) else self.leaf
+        return audit_leaves(hierarchy, self.positions, balls, n_threads)
 
     def labels(self, level: int) -> Array:
         """Node of each row on a level."""
@@ -68,3 +84,20 @@ class IslandsLayout(Frozen):
         """The coasts of the clusters of a level: 0 the finest, -1 the top."""
         labels = self.labels(level)
         return trace_coasts(self.positions, labels, int(labels.max()) + 1)
+
+
+def first_level(hierarchy: Hierarchy) -> int:
+    """The lowest level with at most 20,000 nodes, or the top."""
+    few = [k for k, n in enumerate(hierarchy.level_sizes) if n <= SCHEDULE.first_nodes]
+    return few[0] if few else hierarchy.n_levels - 1
+
+
+def first_places(hierarchy: Hierarchy, positions: Array, unit: float) -> Array:
+    """Where nodes of the islands' first level lie, in t-SNE's units: `relayout` goes on from it."""
+    k = first_level(hierarchy)
+    labels = hierarchy.labels(k)
+    n = hierarchy.levels[k].n_nodes
+    counts = np.bincount(labels, minlength=n)
+    return np.stack(
+        [np.bincount(labels, column, n) / (unit * counts) for column in positions.T], axis=1
+    )

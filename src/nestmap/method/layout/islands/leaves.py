@@ -15,7 +15,7 @@ from ....core.native import kernels
 from ...arrangement import Arrangement, DistinctRows, Frames, frame_offsets, sum_products
 from ...arrangement.local import nearest_orthogonal
 from ...hierarchy.tree import Grouping, Hierarchy, Level
-from ..descent import lengths, neighbors_in_map
+from ..balls import lengths, neighbors_in_map
 from ..frozen import Frozen
 
 _PAIRS_AT_ONCE = 1_000_000  # of a new row and a row of its leaf, in one block
