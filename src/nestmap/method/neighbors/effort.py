@@ -106,13 +106,13 @@ class SearchNumbers:
         0.9,
         "recall",
         "a lower one, for k = 1: half of the probes, lists of 8 less, few columns if not flat",
-        "images at .5 and .8 take a quarter less time",
+        "less is asked for",
     )
     listed: int = _number(
         16,
         "rows",
         "listed at first, for k = 1; 8 more for a flat spectrum",
-        "with 24, rounds of images take a fifth longer",
+        "longer lists make each round compare more rows",
     )
     spare: int = _number(17, "rows", "listed beyond k, for k > 1", "estimates do not rank for sure")
     longest_list: int = _number(64, "rows", "per list, at most", "bits of a mask (cpp/graph.hpp)")
