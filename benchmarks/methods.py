@@ -191,7 +191,7 @@ def kept_rows(n: int, draw: int) -> Any:
     return np.sort(np.random.RandomState(draw).permutation(n)[: n - max(1, n // 100)])
 
 
-# Each in an environment of its own under .venv-bench; "." is this project.
+# Each in an environment of its own under .venv-bench: packages, or "." for this project.
 ENVIRONMENTS = {
     "nestmap": ".",
     "hnne": "hnne==2.0.1",
@@ -200,4 +200,5 @@ ENVIRONMENTS = {
     "umap": "umap-learn==0.5.12",
     "pacmap": "pacmap==0.9.1",
     "trimap": "trimap==1.2.0",
+    "living": "umap-learn==0.5.12 openTSNE==1.0.4",  # for benchmarks.living
 }

@@ -147,7 +147,8 @@ def _facts(book: Book, data: dict[str, Any]) -> list[str]:
         for n, d in data.items()
         if n in book.data
     )
-    packages = ", ".join(r for r in ENVIRONMENTS.values() if r != ".")
+    wanted = " ".join(ENVIRONMENTS.values()).split()
+    packages = ", ".join(dict.fromkeys(each for each in wanted if each != "."))
     return [
         f"Machine: {machine}.",
         f"Data: {sizes}.",

@@ -103,12 +103,12 @@ def install(environment: str, say: Callable[[str], None]) -> str | None:
     if stamp.exists() and stamp.read_text() == wanted:
         return None
     say(f"installing {requirement} into {folder}")
-    target = str(HERE.parent) if requirement == "." else requirement
+    targets = [str(HERE.parent)] if requirement == "." else requirement.split()
     pip = [str(folder / "bin" / "python"), "-m", "pip"]
     commands = [[sys.executable, "-m", "venv", str(folder)]]
     if requirement == ".":  # the same version may be other code; built once, it takes minutes
         commands.append([*pip, "uninstall", "--quiet", "--yes", "nestmap"])
-    for command in (*commands, [*pip, "install", "--quiet", target]):
+    for command in (*commands, [*pip, "install", "--quiet", *targets]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             return f"not installed: {last_line(done.stderr)}"

@@ -148,6 +148,18 @@ def install() -> Path:
     return python
 
 
+def peer_versions() -> list[str]:
+    """The peers as they are installed: name==version."""
+    script = (
+        "import sys, importlib.metadata as m; "
+        "print(*(f'{p}=={m.version(p)}' for p in sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [str(install()), "-c", script, *PEERS], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
 def make_data(names: Sequence[str], say: Say) -> dict[str, Path]:
     """Data sets as .npz files, made where they are missing."""
     WORK.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,15 @@ from benchmarks import datasets
 from benchmarks.evidence.records import ROOT, Record
 from benchmarks.methods import ENVIRONMENTS, METHODS
 from benchmarks.plan import DRAWS
-from benchmarks.runner import Job, Limits, Results, prepare, run_all
+from benchmarks.runner import (
+    ENVIRONMENT_FOLDER,
+    Job,
+    Limits,
+    Results,
+    install,
+    prepare,
+    run_all,
+)
 
 LABELLED = ("digits", "pendigits", "usps", "fashion_mnist")
 COMPARED = (
@@ -168,13 +176,13 @@ def draw_pictures(
 
 
 def compare_clusters(args: Namespace, say: Say) -> Record:
-    from benchmarks.clusters.__main__ import PEERS, WORK, measure_all
+    from benchmarks.clusters.__main__ import WORK, measure_all, peer_versions
     from benchmarks.clusters.pictures import SHOWN, draw
 
     found = measure_all(args.data, say)
     if not args.dry and set(SHOWN) <= set(found):
         draw(WORK, ROOT / "docs" / "images" / "clusters.png")
-    return {"packages": list(PEERS), "data": found}
+    return {"packages": peer_versions(), "data": found}
 
 
 def measure_large(args: Namespace, say: Say) -> Record:
@@ -197,11 +205,13 @@ def measure_growth(args: Namespace, say: Say) -> Record:
     from benchmarks.living import DATA, summary
     from benchmarks.living import read as read_lines
 
-    peers = ROOT / ".venv-bench" / "living" / "bin" / "python"
     given = os.environ.get("NESTMAP_DATA", ".")
     command = [*_PYTHON, "benchmarks.living", *DATA, "--data", given, "--pictures"]
-    if peers.exists():
+    if (why := install("living", say)) is None:
+        peers = ENVIRONMENT_FOLDER / "living" / "bin" / "python"
         command += ["--peer-python", str(peers)]
+    else:
+        say(f"peers are left out: {why}")
     subprocess.run(command, cwd=ROOT, check=True)
     return summary(read_lines(ROOT / ".bench" / "living.jsonl"))
 
