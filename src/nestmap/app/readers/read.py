@@ -179,7 +179,7 @@ def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Ta
         table = replace(table, source="standard input")
     if table.X is None or table.X.shape[0] == 0 or table.X.shape[1] == 0:
         raise FileFormatError(f"{table.source}: there is nothing to map in it")
-    return table
+    return replace(table, label=choice.label)
 
 
 def format_of(path: Path, text: str | bool = False) -> str:

@@ -48,6 +48,8 @@ class Table:
         The column of `metadata` that X was made from by TF-IDF.
     words : Words or None
         How that was done: `read_table(…, like=table)` does the same to other texts.
+    label : str or None
+        The column of `metadata` that was named as the label: names of clusters come from it first.
     """
 
     X: Any
@@ -59,6 +61,7 @@ class Table:
     text: str | None = None
     words: Any = None
     taken: tuple[str, ...] | None = None
+    label: str | None = None
 
     @property
     def n_rows(self) -> int:
