@@ -58,7 +58,7 @@ public:
     // What rounding can take off a distance to a row of this cell, beside the other row's share.
     double cell_slack(int64_t c) const { return slack * (centre_norms_[c] + radii_[c]); }
 
-    // A size with the margin for rounding taken off, as lower_bound expects it (docs/exactness.md).
+    // A size with the margin for rounding taken off, as lower_bound expects it (docs/explain/exactness.md).
     float with_margin(double size) const {
         return (float)((norm == Norm::L2 ? size * (1 - slack) : -size * slack) - BELOW_FLOAT);
     }

@@ -38,21 +38,18 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
 
-RENAMED = {"cluster": "dask", "arrangement": "descent", "defaults": "descent"}
-PAGES = {path.stem: path for path in Path(__file__).parent.rglob("*.md")}
+DOCS = Path(__file__).parent
 
 
 def link_pages(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings name pages as docs/use/scale.md, or docs/scale.md for short: links on the site."""
-    lines[:] = [re.sub(r"\bdocs/(?:[\w-]+/)*([\w-]+)\.md", _link, line) for line in lines]
+    """Docstrings name pages as docs/use/scale.md: links on the site."""
+    lines[:] = [re.sub(r"\bdocs/((?:[\w-]+/)*[\w-]+)\.md", _link, line) for line in lines]
 
 
 def _link(found: re.Match[str]) -> str:
-    page = PAGES.get(RENAMED.get(found[1], found[1]))
-    if page is None:
+    if not (DOCS / f"{found[1]}.md").exists():
         raise ValueError(f"a docstring names {found[0]}, which is no page")
-    target = page.relative_to(Path(__file__).parent).with_suffix("").as_posix()
-    return f":doc:`{found[0]} </{target}>`"
+    return f":doc:`{found[0]} </{found[1]}>`"
 
 
 def setup(app: Any) -> None:

@@ -1,4 +1,4 @@
-"""The margin for rounding (docs/exactness.md): no bound exceeds the distance, on pairs chosen to
+"""The margin for rounding (docs/explain/exactness.md): no bound exceeds the distance, on pairs chosen to
 break it.
 """
 

@@ -216,7 +216,7 @@ def test_costs_go_with_what_they_depend_on() -> None:
 def test_millions_of_rows_are_predicted(
     n: int, n_features: int, columns: int, share: float, seconds: float
 ) -> None:
-    """Against what docs/large.md measured on two cores, which constants were fitted to; shares are
+    """Against what docs/evidence/large.md measured on two cores, which constants were fitted to; shares are
     rounded.
     """
     job = Job(

@@ -165,7 +165,7 @@ class TestExtend:
     @pytest.mark.parametrize("seed", range(4))
     def test_where_batches_make_a_difference(self, seed: int) -> None:
         """Only where the chain of nearest rows goes from the first batch to the second
-        (docs/living.md).
+        (docs/use/living.md).
         """
         rng = np.random.default_rng(seed)
         n, n_first = 300, 70

@@ -198,7 +198,7 @@ def test_correlation_of_rows_that_are_almost_constant(
     D = correlation_by_long_double(X)
     with using(backend):
         found = first_neighbors(X, "correlation")
-    # the bound of docs/exactness.md: the mean is rounded to float64
+    # the bound of docs/explain/exactness.md: the mean is rounded to float64
     error = 2 * float((2.0**-53 * np.abs(X).max() / X.std(axis=1).min()) ** 2) + 1e-14
     chosen = D[np.arange(len(X)), found.ids].astype(float)
     assert np.abs(found.distances - chosen).max() <= error

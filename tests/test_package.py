@@ -182,6 +182,7 @@ def test_broken_rules_are_found(tmp_path: Path) -> None:
         "a, b = b, a",  # an exchange is none
         f"c = '{'-' * house.LONG_LINE}'",
         *["d = 1  # type: ignore"] * 9,
+        "# docs/index.md, docs/nowhere.md",
         *many,
     ]
     (tmp_path / "bad.py").write_text("\n".join(lines + ["# more"] * house.LONG_FILE))
@@ -194,6 +195,7 @@ def test_broken_rules_are_found(tmp_path: Path) -> None:
         "parallel_assignments": 1,
         "long_lines": 1,
         "ignored_types": 9,
+        "missing_pages": 1,
     }
     assert house.broken_rules(counts) == [*vars(counts)]
     (tmp_path / "bad.py").write_text("\n".join(many[:12]))

@@ -1,20 +1,24 @@
 """What the house rules count: long files and functions, many parameters, long tuples, markers.
 
-python -m tools.house            # all of src/nestmap
-python -m tools.house method     # one floor
-python -m tools.house --check    # exit code 1 where a rule is broken
+And pages of docs/ that code names and that are none.
+
+    python -m tools.house            # all of src/nestmap
+    python -m tools.house method     # one floor
+    python -m tools.house --check    # exit code 1 where a rule is broken
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "nestmap"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "nestmap"
 LONG_FILE = 400  # lines
 LONG_FUNCTION = 40  # lines without docstring
 MANY_PARAMETERS = 9
@@ -35,6 +39,7 @@ class Counts:
     parallel_assignments: list[str] = field(default_factory=list)
     long_lines: list[str] = field(default_factory=list)
     ignored_types: list[str] = field(default_factory=list)
+    missing_pages: list[str] = field(default_factory=list)  # that code names
 
 
 def body_length(node: Function) -> int:
@@ -87,6 +92,9 @@ def count(folder: Path) -> Counts:
                 counts.long_lines.append(f"{name}:{number}")
             if "# type: ignore" in line:
                 counts.ignored_types.append(f"{name}:{number}")
+            for page in re.findall(r"\bdocs/[\w/-]+\.md\b", line):
+                if not (ROOT / page).exists():
+                    counts.missing_pages.append(f"{name}:{number} {page}")
         for node in functions(tree):
             place = f"{name}:{node.lineno} {node.name}"
             if body_length(node) > LONG_FUNCTION:

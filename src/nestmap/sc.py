@@ -1,4 +1,4 @@
-"""Single cells: `nestmap.sc.tl.hnne` and `nestmap.sc.pl.hnne` (docs/single-cells.md)."""
+"""Single cells: `nestmap.sc.tl.hnne` and `nestmap.sc.pl.hnne` (docs/use/single-cells.md)."""
 
 from .app.sc import pl, tl
 

@@ -200,7 +200,7 @@ def tied(fitted: Fitted, other: HNNE, order: np.ndarray, k: int) -> bool:
     """Whether level k differs, for this order of the rows, only by links of equal length.
 
     Up to the rounding of centroids: their last digits depend on the order of sums
-    (docs/exactness.md), and where nodes differ by no more than that, as on a line under cosine, it
+    (docs/explain/exactness.md), and where nodes differ by no more than that, as on a line under cosine, it
     decides.
     """
     one, two, metric = fitted.model.hierarchy_, other.hierarchy_, fitted.case.metric

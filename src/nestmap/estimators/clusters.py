@@ -260,7 +260,7 @@ class FINCH(TreeClustering):
 class Communities(TreeClustering):
     """Clusters on several scales from the neighbour graph of the rows, without parameters or a map.
 
-    The tree of `nestmap.HNNE(hierarchy="graph")` alone (docs/levels.md).
+    The tree of `nestmap.HNNE(hierarchy="graph")` alone (docs/use/levels.md).
 
     Parameters
     ----------

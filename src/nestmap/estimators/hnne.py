@@ -49,19 +49,20 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
     hierarchy : {'graph', 'first_neighbors'}
         What the levels above the leaves are: communities of the rows' own neighbour graph, on
         several scales, or components of first neighbours of centroids (the paper's).
-        docs/clusters.md compares them.
+        docs/evidence/clusters.md compares them.
     layout : {'auto', 'islands', 'descent', 'mosaic'}, Islands, Descent or Mosaic
         How much room clusters get: islands by t-SNE's forces, coarse to fine along the hierarchy
         (2-D only); balls around their centres (the paper's, the strongest promise); or regions that
         fill the picture, area by number of rows (2-D only). 'auto': islands in 2-D, else descent.
         A name is short for the settings of that layout with their defaults: `Descent(radius=0.2)`
-        and `Islands(tightness=2)` are others. docs/layouts.md compares the layouts. The paper's own
-        map is hierarchy='first_neighbors', layout=Descent(arrangement='global').
+        and `Islands(tightness=2)` are others. docs/explain/layouts.md compares the
+        layouts. The paper's own map is hierarchy='first_neighbors',
+        layout=Descent(arrangement='global').
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
-        seconds (docs/search.md has the rule) and says in `neighbor_report_` what it did; or bring
-        your own: the index of each row's nearest other row, an (n, k) array with the nearest first,
-        a pair (indices, distances), or a sparse matrix of distances (docs/distances.md).
+        seconds (docs/explain/search.md has the rule) and says in `neighbor_report_` what it did; or
+        bring your own: the index of each row's nearest other row, an (n, k) array with the nearest
+        first, a pair (indices, distances), or a sparse matrix of distances (docs/use/distances.md).
     target_recall : float
         For the approximate search: the share of rows whose neighbour is to be the true one.
     new_points : {'centroid', 'neighbor'}
@@ -88,7 +89,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         Cluster labels on every level, members, paths, linkage.
     labels_ : ndarray of shape (n_rows,)
         Clusters of the level `label_level_`, which a rule picks (`Hierarchy.default_level`,
-        docs/levels.md): `hierarchy_.summary()` shows the others.
+        docs/use/levels.md): `hierarchy_.summary()` shows the others.
     label_level_ : int
     layout_ : IslandsLayout, DescentLayout or MosaicLayout
         Leaves, anchors and balls, or regions; `layout_.outlines(level)` gives polygons to draw.
@@ -126,11 +127,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are,
             block by block; h5py datasets, zarr arrays and other types are converted, on disk if
             they are large (see work_dir). Dask arrays and frames are fitted on the workers of the
-            active `distributed` client (docs/dask.md); `embedding_` and `labels_` are then dask
+            active `distributed` client (docs/use/dask.md); `embedding_` and `labels_` are then dask
             arrays.
         like : HNNE or path, optional
             A fitted model, or the file of one, that shares rows with X: the new map lies on its
-            map, and clusters that are the same keep their numbers (docs/living.md).
+            map, and clusters that are the same keep their numbers (docs/use/living.md).
         ids : pair of sequences, optional
             With `like`: names of its rows and names of the rows of X, each name once on its side.
             None: rows are matched by their values.

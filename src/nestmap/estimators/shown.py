@@ -49,7 +49,7 @@ class ShownMap(FittedState):
         return found if self._chunks is None else self._chunks.of(found, "membership")
 
     def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
-        """Show the map in the browser, where zoom is the hierarchy; see docs/explorer.md.
+        """Show the map in the browser, where zoom is the hierarchy; see docs/use/explorer.md.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class ShownMap(FittedState):
 
         Islands promise it for leaves only; on all levels the audit measures which share of the rows
         lies nearest to the centre of its own cluster (`LevelAudit.share_own`), and how whole
-        clusters are (`LevelAudit.whole`, `n_split`; docs/levels.md).
+        clusters are (`LevelAudit.whole`, `n_split`; docs/use/levels.md).
         """
         check_is_fitted(self)
         return audit_layout(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
@@ -90,8 +90,9 @@ class ShownMap(FittedState):
         """The table of `hierarchy_.summary()`, and how whole clusters of each level are on the map.
 
         `whole` is the share of the rows that lie in the largest piece of their cluster, `split` the
-        number of clusters that do not lie in one place (docs/levels.md). Descent and mosaic have
-        balls or regions for that, which `audit` checks: there the table is without these columns.
+        number of clusters that do not lie in one place (docs/use/levels.md). Descent and mosaic
+        have balls or regions for that, which `audit` checks: there the table is without these
+        columns.
 
         Examples
         --------
@@ -107,7 +108,7 @@ class ShownMap(FittedState):
         return summarize_map(self.hierarchy_, self.layout_, resolve_n_jobs(self.n_jobs))
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to one file that `nestmap.load` reads; docs/files.md describes it.
+        """Write the fitted model to one file that `nestmap.load` reads (docs/use/files.md).
 
         The file holds no code, and not the training rows (but for new_points='neighbor'). It is
         written under another name and renamed when it is complete. `callback`, and a `random_state`

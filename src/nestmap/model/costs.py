@@ -1,6 +1,6 @@
 """Seconds that a fit will take, by stage.
 
-Rough, from measurements on two cores with AVX2 (docs/scale.md).
+Rough, from measurements on two cores with AVX2 (docs/use/scale.md).
 
 Most stages are linear in the rows. What varies is the search for neighbours: a trial on a few rows
 says how much of it bounds can rule out.

@@ -1,4 +1,4 @@
-"""Bytes that a fit will need beyond X, stage by stage (docs/scale.md)."""
+"""Bytes that a fit will need beyond X, stage by stage (docs/use/scale.md)."""
 
 from __future__ import annotations
 

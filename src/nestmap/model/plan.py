@@ -120,7 +120,7 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Time of the fit, roughly: docs/scale.md compares it with measurements."""
+        """Time of the fit, roughly (docs/use/scale.md)."""
         return sum(self.stage_seconds.values())
 
     def __str__(self) -> str:

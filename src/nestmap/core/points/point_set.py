@@ -5,7 +5,8 @@ and scaled one by one; manhattan is another norm of the same differences. A `Poi
 user's array as it is, with three numbers per row: row i stands for the vector (scale[i] * (x_i -
 centre[i]), extra[i]). Rows that cannot be normalised (all zero under cosine, constant under
 correlation) become the unit vector of the extra coordinate: distance 1 to every other row, to the
-last bit, and 0 to each other. docs/exactness.md says what "by definition" means to the last bit.
+last bit, and 0 to each other. docs/explain/exactness.md says what "by definition" means to the
+last bit.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _CONSTANT_SPREAD = 1e-14
 _MIN_SQUARE = 2.0**-900  # a smaller sum of squares has lost digits to underflow
 # of a row that can be scaled to length 1: the factor of shorter ones would overflow
 _MIN_LENGTH = 2.0**-1000
-# relative error, per column, of two distances by matrix product (docs/exactness.md)
+# relative error, per column, of two distances by matrix product (docs/explain/exactness.md)
 _PRODUCT_ERROR = 8 * 2.0**-53
 # multiplies subnormal rows: 2^-1074 becomes 2^-954, and no square that is let in exceeds 2^906
 _SUBNORMAL_SCALE = 2.0**120

@@ -320,6 +320,6 @@ def rounding_slack(head: int, n_cols: int) -> float:
 
     The first term covers sums of `head` products in float32 and the additions over the other
     columns, the second tails, whose square roots may lose half of the digits of float64.
-    docs/exactness.md derives both.
+    docs/explain/exactness.md derives both.
     """
     return (head + 80) * 2.0**-23 + 8 * float(np.sqrt((n_cols + 64) * 2.0**-53))

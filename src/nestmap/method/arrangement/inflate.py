@@ -1,7 +1,7 @@
 """Point cluster inflation: squeezed groups are stretched to fill their ball (2-D and 3-D).
 
 The steps are those of the authors' code, which has one more than the paper: before each rotation,
-too, the axes are scaled to equal spread (docs/descent.md).
+too, the axes are scaled to equal spread (docs/explain/descent.md).
 """
 
 from __future__ import annotations

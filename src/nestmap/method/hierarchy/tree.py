@@ -131,7 +131,7 @@ class Hierarchy(LevelTree):
         linkage inside each cluster of the coarser level (where first neighbours are exact). So the
         clusters for any two numbers nest, and duplicate rows are the last to be split. O(m log m)
         for m nodes of the finer level. FINCH merges the two nearest centroids instead, across the
-        coarser clusters: docs/tree.md has both.
+        coarser clusters: docs/explain/tree.md has both.
         """
         check_number("noise", noise, 0, 1)
         if level is not None and n_clusters is not None:
@@ -159,7 +159,7 @@ class Hierarchy(LevelTree):
         A row has links to its 15 nearest rows, with weights 15, 14, …, 1. Membership is 1 deep
         inside a cluster and low between clusters. Beyond 100,000 rows, links connect leaves (or the
         nodes of a level above) to their 10 nearest, and rows take the membership of their node; on
-        that level and below it is 1. See docs/levels.md.
+        that level and below it is 1. See docs/use/levels.md.
 
         Parameters
         ----------
@@ -273,7 +273,7 @@ class Hierarchy(LevelTree):
 
         For communities, the level at the resolution with the clearest clusters. For first
         neighbours, the level with the best score: separation relative to cohesion, times stability
-        (`summary` has the figures, docs/levels.md the rule).
+        (`summary` has the figures, docs/use/levels.md the rule).
         """
         if self.default is None:
             object.__setattr__(self, "default", pick_level(self))

@@ -42,7 +42,7 @@ class Descent(LayoutSettings):
         How the members of a cluster lie relative to each other: by the cluster's own principal
         components, turned towards its neighbours, or by the preliminary embedding (the paper's
         map). 'auto' is the more faithful one: local up to 8 components, global beyond
-        (docs/descent.md).
+        (docs/explain/descent.md).
     preliminary : {'pca_centroids', 'pca', 'random_projection', 'random'} or array
         Where points lie relative to each other before the descent: PCA fitted on about a thousand
         centroids (the paper's), on all rows, a random projection, random coordinates, or given
@@ -50,7 +50,7 @@ class Descent(LayoutSettings):
         clusters of the top level.
     inflate : bool
         Stretch squeezed clusters, as the authors' code does (arrangement='global' in 2-D and 3-D
-        only). It fills more of the picture and is a little less faithful (docs/descent.md).
+        only). It fills more of the picture and is a little less faithful (docs/explain/descent.md).
     random_state : int, RandomState or None
         Seed of the random preliminary embeddings; nothing else is random.
 

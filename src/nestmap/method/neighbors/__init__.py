@@ -76,7 +76,7 @@ def first_neighbors(
     method : {'auto', 'exact', 'approximate'}
         'auto' is exact as long as that is a matter of seconds: up to 244,948 rows in any case,
         beyond if the bounds rule out so much that at most 30 billion pairs are left
-        (docs/scale.md).
+        (docs/explain/search.md).
     target_recall : float
         For the approximate search: the share of rows whose neighbour is to be the true one. The
         report says what a random sample measured. Above 0.995, up to 244,948 rows are searched

@@ -1,8 +1,8 @@
 """How much work a search of neighbours does: one table of numbers, one function that reads it.
 
-`TABLE` is printed in docs/scale.md (`as_markdown`; a test compares them). Whatever a search needs
-to know beforehand (columns, cells, probes, lists, candidates, sampled rows) is decided by
-`decide_effort`; when rounds stop, and how long lists become then, by the numbers of the table.
+`TABLE` is printed in docs/explain/search.md (`as_markdown`; a test compares them). Whatever a
+search needs to know beforehand (columns, cells, probes, lists, candidates, sampled rows) is decided
+by `decide_effort`; when rounds stop, and how long lists become then, by the numbers of the table.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def round_up(n: int, unit: int) -> int:
 
 
 def as_markdown() -> str:
-    """The table as docs/scale.md prints it."""
+    """The table as docs/explain/search.md prints it."""
     lines = ["| number | value | unit | what is counted | source |", "|---|---|---|---|---|"]
     for each in fields(TABLE):
         value = getattr(TABLE, each.name)

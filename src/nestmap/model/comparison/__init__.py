@@ -1,4 +1,4 @@
-"""What happened between two maps of data that share rows: `nestmap.compare` (docs/living.md)."""
+"""What happened between two maps that share rows: `nestmap.compare` (docs/use/living.md)."""
 
 from .comparison import Comparison, compare
 from .events import Change, LevelChanges

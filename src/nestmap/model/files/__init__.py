@@ -1,1 +1,1 @@
-"""Model files: a container of named arrays, and the schema of a fitted model (docs/files.md)."""
+"""Model files: a container of named arrays, the schema of a fitted model (docs/use/files.md)."""

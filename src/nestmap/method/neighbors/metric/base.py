@@ -82,7 +82,7 @@ class Metric(ABC):
         """What stands for a cluster on upper levels: 'mean' of its rows, 'majority', or 'medoid'.
 
         Between sets the mean tells how many of the rows hold an item, and counts as the set of
-        those that at least half of them hold (docs/tree.md). Where means
+        those that at least half of them hold (docs/explain/tree.md). Where means
         make no sense (distances without rows, codes of categories, places on a sphere) the member
         with the smallest sum of distances to the others stands for all.
         """
