@@ -71,6 +71,7 @@ FLOORS = {
         "arrays",
         "nearest",
         "habits",
+        "numbers",
         "threads",
         "forecast",
         "progress",

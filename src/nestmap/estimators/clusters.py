@@ -340,7 +340,7 @@ class Communities(TreeClustering):
         hierarchy = grown.tree.hierarchy
         if self.n_clusters is None:
             return self._sure(labels, hierarchy.membership())
-        lists = grown.settings.lists
+        lists = self._asked().given_lists(hierarchy.n_rows)
         return self._sure(
             labels, membership(labels, hierarchy, grown.graph, lists, grown.run.n_threads)
         )

@@ -19,7 +19,7 @@ from ..method.run import Run
 from .fitted import FittedMap, RowWork, fit_map
 from .growth.like import OldModel, match_old
 from .plan import Plan, expect, make_run, plan_fit
-from .settings import FitSettings, TreeSettings
+from .settings import FitSettings
 from .tree import fit_tree
 
 # times the largest value of the rows: no centroid is there; rows that were forgotten are not so far
@@ -51,7 +51,6 @@ class Grown:
 
     tree: FittedTree
     graph: ItemGraph | None
-    settings: TreeSettings
     run: Run
 
 
@@ -64,7 +63,6 @@ def grow_tree(
 ) -> Grown:
     """Plan the fit and build its tree; `run` says the threads and where progress is told."""
     metric = settings.metric_of(X)
-    own = settings.tree(X.shape[0])
     plan = plan or plan_fit(X, metric, settings, run.n_threads)
     run = _decide(plan, settings, run)
     find = None
@@ -74,8 +72,8 @@ def grow_tree(
         if elsewhere.n_parts > 1:
             run = replace(run, rows=replace(run.rows, parts=elsewhere.n_parts))
             find = partial(elsewhere.find, metric, run)
-    tree, graph = fit_tree(X, metric, run, own, hashes=hashes, find=find)
-    return Grown(tree, graph, own, run)
+    tree, graph = fit_tree(X, metric, run, settings, hashes=hashes, find=find)
+    return Grown(tree, graph, run)
 
 
 def _decide(plan: Plan, settings: FitSettings, run: Run) -> Run:

@@ -1,4 +1,4 @@
-"""What was asked of a fit, and what follows for its tree and its map."""
+"""What was asked of a fit, and what follows for its map."""
 
 from __future__ import annotations
 
@@ -17,18 +17,6 @@ from ..method.neighbors import FirstNeighbors, check_metric, given_neighbors
 from ..method.neighbors.choice import METHODS, Search
 from ..method.neighbors.given import given_lists
 from ..method.placement import RULES
-
-
-@dataclass(frozen=True, eq=False)
-class TreeSettings:
-    """What a tree depends on, beside the rows and their metric."""
-
-    kind: str = "first_neighbors"  # of the levels above the leaves
-    min_nodes: int = 3
-    new_points: str = "centroid"
-    given: FirstNeighbors | None = None  # first neighbours that the user has brought
-    lists: Array | None = None  # whole lists of them, for kind="graph"
-    work_dir: Any = None  # where finished levels are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +58,8 @@ class FitSettings:
             check_number("n_components", self.n_components, 1, np.inf, integer=True)
         if self.finds_neighbors:
             check_option("neighbors", self.neighbors, METHODS)
+        else:
+            given_neighbors(self.neighbors, n_rows)
         Search(target_recall=self.target_recall)
         check_option("new_points", self.new_points, RULES)
         check_option("hierarchy", self.hierarchy, HIERARCHIES)
@@ -117,17 +107,15 @@ class FitSettings:
         """The finest that forces act on; None where there are none."""
         return None if self.layout is None else self.layout.finest(n_rows)
 
-    def tree(self, n_rows: int) -> TreeSettings:
-        """What the tree depends on, beside the rows and their metric."""
-        given: FirstNeighbors | None = None
-        lists: Array | None = None
-        if not self.finds_neighbors:
-            given = given_neighbors(self.neighbors, n_rows)
-            if self.hierarchy == "graph":
-                lists = given_lists(self.neighbors, n_rows)
-        return TreeSettings(
-            self.hierarchy, self.min_nodes, self.new_points, given, lists, self.work_dir
-        )
+    def given_neighbors(self, n_rows: int) -> FirstNeighbors | None:
+        """First neighbours that the user has brought."""
+        return None if self.finds_neighbors else given_neighbors(self.neighbors, n_rows)
+
+    def given_lists(self, n_rows: int) -> Array | None:
+        """Whole lists of them, where a tree of communities asks for lists."""
+        if self.finds_neighbors or self.hierarchy != "graph":
+            return None
+        return given_lists(self.neighbors, n_rows)
 
     def map(self, seed: int, start: Array | None = None) -> MapSettings:
         """What the map depends on."""

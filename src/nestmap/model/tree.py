@@ -35,14 +35,14 @@ from ..method.neighbors.metric import Metric
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import FittedTree, RowTable
 from ..method.run import Run
-from .settings import TreeSettings
+from .settings import FitSettings
 
 
 def fit_tree(
     X: Any,
     metric: Metric,
     run: Run,
-    settings: TreeSettings | None = None,
+    settings: FitSettings | None = None,
     *,
     hashes: Array | None = None,
     find: Finder | None = None,
@@ -51,18 +51,24 @@ def fit_tree(
 
     `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`.
     """
-    settings = settings or TreeSettings()
+    settings = settings or FitSettings()
+    given = settings.given_neighbors(X.shape[0])
+    lists = settings.given_lists(X.shape[0])
     if hashes is None:
         run.progress.begin(f"reading {X.shape[0]} rows")
         hashes = hash_points(X, run.n_threads)
     with ExitStack() as stack:
         saved = None
         if settings.work_dir is not None:  # before any long work: it may be that of another fit
-            work = WorkDir.open(settings.work_dir, identity(X, hashes, metric, run, settings.given))
+            work = WorkDir.open(settings.work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
-        hierarchy, graph = _link_rows(X, metric, run, settings, hashes, find=find, saved=saved)
-    if settings.kind == "graph":
-        hierarchy = add_communities(hierarchy, graph, run, settings.lists)
+        known = KnownRows(hashes, given)
+        searches = settings.hierarchy == "graph" and lists is None
+        hierarchy, graph = _link_rows(
+            X, metric, run, settings, known, searches=searches, find=find, saved=saved
+        )
+    if settings.hierarchy == "graph":
+        hierarchy = add_communities(hierarchy, graph, run, lists)
     run.progress.note(str(hierarchy))
     is_by_row = settings.new_points == "neighbor"
     index = index_rows(X, metric, hashes, run.n_threads) if is_by_row else None
@@ -76,20 +82,22 @@ def _link_rows(
     X: Any,
     metric: Metric,
     run: Run,
-    settings: TreeSettings,
-    hashes: Array,
+    settings: FitSettings,
+    known: KnownRows,
     *,
+    searches: bool,
     find: Finder | None,
     saved: Steps | None,
 ) -> tuple[Hierarchy, ItemGraph | None]:
-    """Levels by first neighbours, and the neighbour graph that communities are made from."""
-    searches = settings.kind == "graph" and settings.lists is None
+    """Levels by first neighbours, and the neighbour graph that communities are made from.
+
+    `searches`: whether that graph is searched.
+    """
     graph = None
-    known = KnownRows(hashes, settings.given)
-    if searches and has_row_graph(X, metric):
+    if searches and known.hashes is not None and has_row_graph(X, metric):
         # exact first neighbours are found from this graph
         joins = known.given is None and find is None and saved is None
-        graph, start = _graph_and_start(X, metric, hashes, run, joins, saved)
+        graph, start = _graph_and_start(X, metric, known.hashes, run, joins, saved)
         known = replace(known, start=start)
     hierarchy = build_levels(
         X,
@@ -97,7 +105,7 @@ def _link_rows(
         run,
         known,
         min_nodes=settings.min_nodes,
-        max_nodes=MOST_NODES if settings.kind == "graph" else 1,
+        max_nodes=MOST_NODES if settings.hierarchy == "graph" else 1,
         saved=saved,
         find=find,
     )

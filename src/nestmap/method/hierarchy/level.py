@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -84,6 +84,20 @@ class Level:
     @property
     def n_nodes(self) -> int:
         return len(self.sizes)
+
+    def take(self, nodes: Array, members: Array, sizes: Array | None = None) -> Level:
+        """These nodes in this order; `members`: the place there of each item of the level below.
+
+        `sizes`: rows below each, None where they are as before.
+        """
+        return replace(
+            self,
+            centroids=self.centroids[nodes],
+            sizes=self.sizes[nodes] if sizes is None else sizes,
+            members=members,
+            keys=None if self.keys is None else self.keys[nodes],
+            agreement=None if self.agreement is None else self.agreement[nodes],
+        )
 
     @cached_property
     def grouping(self) -> Grouping:

@@ -1,161 +1,157 @@
 """How much work a search of neighbours does: one table of numbers, one function that reads it.
 
-`TABLE` is printed in docs/explain/search.md (`as_markdown`; a test compares them). Whatever a
+`TABLE` is printed in docs/explain/search.md (a test compares them). Whatever a
 search needs to know beforehand (columns, cells, probes, lists, candidates, sampled rows) is decided
 by `decide_effort`; when rounds stop, and how long lists become then, by the numbers of the table.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from math import isqrt
-from typing import Any
 
+from ...core.numbers import chosen
 from ...core.points.reduce import MOST_COLUMNS
 
 LANES = 8  # lengths of lists are multiples of it: of a vector of float32 (AVX2)
 PADDED = 16  # short rows are padded to a multiple of it: a cache line of float32
 
 
-def _number(value: float, unit: str, counts: str, source: str) -> Any:
-    return field(default=value, metadata={"unit": unit, "counts": counts, "source": source})
-
-
 @dataclass(frozen=True)
 class SearchNumbers:
     """The numbers of a search, each with its unit, what it counts, and where it comes from."""
 
-    exact_pairs: int = _number(
+    exact_pairs: int = chosen(
         30_000_000_000,
         "pairs of rows",
         'bounded by an exact search, at most, where `neighbors="auto"`',
         "half a minute on two cores with AVX2",
     )
-    sure_rows: int = _number(
+    sure_rows: int = chosen(
         20_000,
         "rows",
         "up to which a search is exact unasked, and sampled for the closer one of two predictions",
         "the exact join is the faster one",
     )
-    trial_rows: int = _number(
+    trial_rows: int = chosen(
         500, "rows", "sampled for the first prediction", "tells whether bounds are of any use"
     )
-    trial_overshoot: float = _number(
+    trial_overshoot: float = chosen(
         2, "times", "the true cost: what 500 rows predict", "images and embeddings up to 244,948"
     )
-    hopeless: float = _number(
+    hopeless: float = chosen(
         8, "times", "`exact_pairs`: no second prediction", "4 × what 500 rows overshoot"
     )
-    verify_cost: float = _number(
+    verify_cost: float = chosen(
         0.4, "pairs per column", "cost of a distance by definition", "measured, AVX2"
     )
-    product_cost: float = _number(
+    product_cost: float = chosen(
         0.03, "pairs per column", "cost of a pair in a matrix product", "measured, AVX2"
     )
-    columns: int = _number(
+    columns: int = chosen(
         MOST_COLUMNS,
         "columns",
         "of a short row, at most: exact searches, flat spectra",
         "memory: 1.2 kB",
     )
-    usual_columns: int = _number(
+    usual_columns: int = chosen(
         112, "columns", "of a short row, spectra that are not flat", "more cost more than they find"
     )
-    few_columns: int = _number(
+    few_columns: int = chosen(
         64,
         "columns",
         "the same for low targets, and beyond 2 million rows",
         "memory: 1 GB for 4 million rows",
     )
-    short_values: int = _number(
+    short_values: int = chosen(
         1_024_000_000, "values", "in the short rows of a flat spectrum, at most", "memory: 4.6 GB"
     )
-    leading: int = _number(
+    leading: int = chosen(
         24,
         "columns",
         "whose share of the variance tells a flat spectrum; of k-means, at least",
         "enough for images",
     )
-    flat_share: float = _number(
+    flat_share: float = chosen(
         0.6,
         "share of the variance",
         "in the leading columns: below, a spectrum is flat",
         "Fashion-MNIST 0.80, GloVe word vectors 0.42",
     )
-    cell_share: float = _number(
+    cell_share: float = chosen(
         0.8,
         "share of the variance",
         "of short rows, in the columns of k-means",
         "of embeddings 24 columns tell only the largest groups apart",
     )
-    cell_rows: int = _number(64, "rows", "per cell of an approximate search", "panels stay full")
-    most_cells: int = _number(65_536, "cells", "at most", "each is compared with each other")
-    near_cells: int = _number(
+    cell_rows: int = chosen(64, "rows", "per cell of an approximate search", "panels stay full")
+    most_cells: int = chosen(65_536, "cells", "at most", "each is compared with each other")
+    near_cells: int = chosen(
         64,
         "cells",
         "nearest to its own, among which a row chooses; columns it chooses by",
         "those that are probed are among them",
     )
-    probes: int = _number(
+    probes: int = chosen(
         6, "cells", "that each row visits, for k = 1", "with 10, word vectors take up to 15% longer"
     )
-    probes_lists: int = _number(
+    probes_lists: int = chosen(
         10, "cells", "the same for k > 1", "8 find .89 of images, and need a round more"
     )
-    low_target: float = _number(
+    low_target: float = chosen(
         0.9,
         "recall",
         "a lower one, for k = 1: half of the probes, lists of 8 less, few columns if not flat",
         "less is asked for",
     )
-    listed: int = _number(
+    listed: int = chosen(
         16,
         "rows",
         "listed at first, for k = 1; 8 more for a flat spectrum",
         "longer lists make each round compare more rows",
     )
-    spare: int = _number(17, "rows", "listed beyond k, for k > 1", "estimates do not rank for sure")
-    longest_list: int = _number(64, "rows", "per list, at most", "bits of a mask (cpp/graph.hpp)")
-    list_entries: int = _number(
+    spare: int = chosen(17, "rows", "listed beyond k, for k > 1", "estimates do not rank for sure")
+    longest_list: int = chosen(64, "rows", "per list, at most", "bits of a mask (cpp/graph.hpp)")
+    list_entries: int = chosen(
         128_000_000, "entries", "of all lists, at most", "memory: 12 bytes each, 1.5 GB"
     )
-    candidates: int = _number(
+    candidates: int = chosen(
         24,
         "rows",
         "in a local join, for k = 1: as many new, old, new reverse and old reverse neighbours",
         "with 16, word vectors need a round more at .9 and end lower at .99",
     )
-    candidates_lists: int = _number(
+    candidates_lists: int = chosen(
         16, "rows", "the same for k > 1", "lists are long there; more make rounds slow"
     )
-    miss_power: float = _number(
+    miss_power: float = chosen(
         1.4,
         "power",
         "rounds miss in proportion to 1 / length to this power",
         "word vectors, embeddings: lists of 8 to 64",
     )
-    settled: float = _number(
+    settled: float = chosen(
         0.25,
         "share of entries",
         "that are new: below, a round brings half as much as the last",
         "images, word vectors",
     )
-    least_gain: float = _number(
+    least_gain: float = chosen(
         0.005,
         "recall",
         "gained by a round: with less it is the last; so near to 1, a target is hard to reach",
         "below what is noticed",
     )
-    list_cost: float = _number(
+    list_cost: float = chosen(
         16, "pairs", "per row and squared length of a list: cost of all rounds", "measured, AVX2"
     )
-    sampled: int = _number(
+    sampled: int = chosen(
         1000, "rows", "compared with all, for k = 1", "standard error of .013 at a recall of .9"
     )
-    sampled_lists: int = _number(
+    sampled_lists: int = chosen(
         256, "rows", "the same for k > 1, and the least", "each has k neighbours"
     )
-    sampled_values: int = _number(
+    sampled_values: int = chosen(
         400_000,
         "values",
         "of sampled rows that bounds say nothing about",
@@ -261,16 +257,3 @@ def cell_size(n: int) -> int:
 def round_up(n: int, unit: int) -> int:
     """The next multiple of a unit."""
     return -(-n // unit) * unit
-
-
-def as_markdown() -> str:
-    """The table as docs/explain/search.md prints it."""
-    lines = ["| number | value | unit | what is counted | source |", "|---|---|---|---|---|"]
-    for each in fields(TABLE):
-        value = getattr(TABLE, each.name)
-        told = f"{value:,}" if isinstance(value, int) else f"{value:g}"
-        what = each.metadata
-        lines.append(
-            f"| `{each.name}` | {told} | {what['unit']} | {what['counts']} | {what['source']} |"
-        )
-    return "\n".join(lines) + "\n"

@@ -31,7 +31,7 @@ from .rows import NewRows
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class NewItems:
     """New rows, or new nodes of a level."""
 
     data: Any
@@ -46,7 +46,7 @@ class Step:
     parents: Array
     links: Array  # the item that each is linked to, old or new
     groups: Array  # new items that are linked among themselves have the same number
-    nodes: Items | None  # the new nodes
+    nodes: NewItems | None  # the new nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def extend_tree(tree: FittedTree, new: NewRows, run: Run, may_found: bool = True
 def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> list[Step]:
     """From the rows up, as long as there are new nodes."""
     steps: list[Step] = []
-    items = Items(new.data, np.ones(new.data.shape[0]), new.hashes)
+    items = NewItems(new.data, np.ones(new.data.shape[0]), new.hashes)
     found = new.found
     # equal rows stay together
     nearest = found.leaves
@@ -120,7 +120,7 @@ def _join_levels(old: Hierarchy, new: NewRows, run: Run, may_found: bool) -> lis
     return steps
 
 
-def _neighbors(items: Items, metric: Metric, run: Run, k: int) -> FirstNeighbors | None:
+def _neighbors(items: NewItems, metric: Metric, run: Run, k: int) -> FirstNeighbors | None:
     if items.data.shape[0] < 2:
         return None
     known = KnownItems(hashes=items.keys if k == 0 else None, keys=items.keys)
@@ -137,8 +137,8 @@ def _nearest_nodes(old: Hierarchy, k: int, centroids: Any, n_threads: int) -> tu
 
 
 def _make_nodes(
-    items: Items, numbers: Array, n: int, level: Level, metric: Metric, run: Run
-) -> Items | None:
+    items: NewItems, numbers: Array, n: int, level: Level, metric: Metric, run: Run
+) -> NewItems | None:
     """Centroids, sizes and keys of new nodes; `numbers` are negative for what joined an old one."""
     if n == 0:
         return None
@@ -153,7 +153,9 @@ def _make_nodes(
         )
     else:
         centroids, sizes = merge_items(data, weights, members, n, level.centroids.dtype, run)
-    return Items(centroids, sizes, np.add.reduceat(items.keys[own][group.order], group.starts[:-1]))
+    return NewItems(
+        centroids, sizes, np.add.reduceat(items.keys[own][group.order], group.starts[:-1])
+    )
 
 
 def _grow_levels(levels: tuple[Level, ...], steps: list[Step]) -> tuple[Level, ...]:

@@ -45,19 +45,7 @@ def _thin_levels(levels: tuple[Level, ...], kept: Array) -> tuple[tuple[Level, .
         own = np.unique(level.members[items])
         members = np.searchsorted(own, level.members[items])
         sizes = np.bincount(members, sizes)
-        keys, agreement = (
-            None if each is None else each[own] for each in (level.keys, level.agreement)
-        )
-        out.append(
-            replace(
-                level,
-                centroids=level.centroids[own],
-                sizes=sizes.astype(np.int64),
-                members=members,
-                keys=keys,
-                agreement=agreement,
-            )
-        )
+        out.append(level.take(own, members, sizes.astype(np.int64)))
         chosen.append(own)
         items = own
     return tuple(out), chosen

@@ -144,19 +144,7 @@ def renumber(hierarchy: Hierarchy, numbers: list[Array]) -> Hierarchy:
         order = np.argsort(after)
         members = np.empty_like(level.members)
         members[before] = after[level.members]
-        keys, agreement = (
-            None if each is None else each[order] for each in (level.keys, level.agreement)
-        )
-        levels.append(
-            replace(
-                level,
-                centroids=level.centroids[order],
-                sizes=level.sizes[order],
-                members=members,
-                keys=keys,
-                agreement=agreement,
-            )
-        )
+        levels.append(level.take(order, members))
         before = after
     links = list(hierarchy.links)
     for k, after in enumerate(numbers, start=1):

@@ -13,7 +13,7 @@ from ...method.neighbors import FirstNeighbors
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class NewParents:
     """The node of each new item: an old one, or one that is new, numbered after the old ones."""
 
     parents: Array
@@ -24,7 +24,7 @@ class Joined:
 
 def join_or_found(
     old_nodes: Array, distances: Array, others: FirstNeighbors | None, n_old: int
-) -> Joined:
+) -> NewParents:
     """First-neighbour links of new items among themselves and to old nodes.
 
     Old items and links stay as they are.
@@ -44,7 +44,7 @@ def join_or_found(
     """
     n = len(old_nodes)
     if others is None:
-        return Joined(old_nodes, 0, np.full(n, -1), np.arange(n))
+        return NewParents(old_nodes, 0, np.full(n, -1), np.arange(n))
     linked = others.distances < distances
     nearest = np.where(linked, others.ids, -1)
     own = np.flatnonzero(linked)
@@ -59,4 +59,4 @@ def join_or_found(
     home[groups[~linked]] = old_nodes[~linked]
     new = home < 0
     home[new] = n_old + np.arange(new.sum())
-    return Joined(home[groups], int(new.sum()), nearest, groups)
+    return NewParents(home[groups], int(new.sum()), nearest, groups)

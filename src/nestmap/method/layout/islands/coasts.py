@@ -178,8 +178,8 @@ def _rasterise(
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
-    """Sides of cells that end a cluster, which is on their left.
+class _Edges:
+    """Edges of cells that end a cluster, which is on their left.
 
     The corner (r, c) has the number r * (cols + 1) + c.
     """
@@ -188,12 +188,12 @@ class _Sides:
     ends: Array
     owners: Array  # clusters
 
-    def take(self, order: Array) -> _Sides:
-        return _Sides(self.starts[order], self.ends[order], self.owners[order])
+    def take(self, order: Array) -> _Edges:
+        return _Edges(self.starts[order], self.ends[order], self.owners[order])
 
 
-def _borders(raster: Array) -> _Sides:
-    """The sides that end clusters; the outermost cells are empty."""
+def _borders(raster: Array) -> _Edges:
+    """The edges that end clusters; the outermost cells are empty."""
     cols = raster.shape[1] + 1
     found: list[tuple[Array, Array, Array]] = []
     # towards the cell beyond: the side from one corner of the cell to the next, counter-clockwise
@@ -208,7 +208,7 @@ def _borders(raster: Array) -> _Sides:
         r, c = np.nonzero((raster >= 0) & (beyond != raster))
         first, last = ((r + dr) * cols + c + dc for dr, dc in (begin, end))
         found.append((first, last, raster[r, c]))
-    return _Sides(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return _Edges(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +220,7 @@ class _Rings:
     owners: Array  # cluster of each ring, ascending
 
 
-def _chain(sides: _Sides, cols: int) -> _Rings:
+def _chain(sides: _Edges, cols: int) -> _Rings:
     """Sides joined to rings.
 
     Where two parts of a cluster touch at a corner they stay apart: the side that turns left goes
@@ -249,7 +249,7 @@ def _chain(sides: _Sides, cols: int) -> _Rings:
     return _Rings(order[out], np.array(ring_starts), np.array(ring_owners, dtype=np.int64))
 
 
-def _next_sides(sides: _Sides, cols: int) -> Array:
+def _next_sides(sides: _Edges, cols: int) -> Array:
     """For each side, sorted by cluster and start, the one that goes on from its end."""
     starts = sides.starts
     ends = sides.ends

@@ -6,12 +6,12 @@ evidence of docs (Fashion-MNIST, word vectors, MNIST), where nothing else is sai
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
+from ....core.numbers import chosen
 from ...neighbors.item_graph import FEW_ROWS
 
 
@@ -24,91 +24,87 @@ class Phase:
     rate: float = 2.0  # length of a step where the forces are of size 1
 
 
-def _number(value: Any, unit: str, counts: str, source: str) -> Any:
-    return field(default=value, metadata={"unit": unit, "counts": counts, "source": source})
-
-
 @dataclass(frozen=True)
 class Schedule:
     """The numbers of the schedule, each with its unit, what it counts, and where it comes from."""
 
-    first_nodes: int = _number(
+    first_nodes: int = chosen(
         20_000,
         "nodes",
         "of the level that decides the large picture, at most",
         "the leaves of up to 100,000 rows",
     )
-    smoothing_rounds: int = _number(
+    smoothing_rounds: int = chosen(
         40, "rounds", "in which nodes are drawn to their neighbours", "clusters are clumps then"
     )
-    smoothing_kept: float = _number(
+    smoothing_kept: float = chosen(
         0.2, "share", "of its own place that a node keeps in a round", "neighbours decide the rest"
     )
-    between: float = _number(
+    between: float = chosen(
         0.7,
         "times",
         "the attraction between clusters in the first phases",
         "with .5 maps change more with a few rows less",
     )
-    start_extent: float = _number(
+    start_extent: float = chosen(
         0.2, "share of the final extent", "of the first level", "clumps that overlap part early"
     )
-    ball: float = _number(
+    ball: float = chosen(
         0.45, "of the distance to the nearest node", "radius in which children start", "< 1/2"
     )
-    first_attraction: tuple[float, ...] = _number(
+    first_attraction: tuple[float, ...] = chosen(
         (6.0, 4.0, 2.0), "times t-SNE's", "attraction in the first phases", "falls to 1"
     )
-    first_steps: tuple[int, ...] = _number(
+    first_steps: tuple[int, ...] = chosen(
         (60, 50, 50), "steps", "of the first phases", "Fashion-MNIST: more change little"
     )
-    settle_steps: int = _number(50, "steps", "at t-SNE's attraction after them", "as node_steps")
-    node_steps: int = _number(50, "steps", "of the nodes of a finer level", "they start near")
-    few_row_steps: int = _number(
+    settle_steps: int = chosen(50, "steps", "at t-SNE's attraction after them", "as node_steps")
+    node_steps: int = chosen(50, "steps", "of the nodes of a finer level", "they start near")
+    few_row_steps: int = chosen(
         150, "steps", "of up to 20,000 rows, after the first phases", "until they lie still"
     )
-    row_steps: int = _number(100, "steps", "of more rows", "they start near")
-    slow_rate: float = _number(
+    row_steps: int = chosen(100, "steps", "of more rows", "they start near")
+    slow_rate: float = chosen(
         1.0, "rate", "of the later first phases", "large steps would undo the clumps"
     )
-    fast_rate: float = _number(
+    fast_rate: float = chosen(
         4.0, "rate", "of many rows, but for the last third of their steps", "few steps have to do"
     )
-    closer: float = _number(
+    closer: float = chosen(
         2.0, "times", "the attraction in the first third of these", "rows cross borders early"
     )
-    closer_leaping: float = _number(
+    closer_leaping: float = chosen(
         1.5, "times", "the same for rows that leap", "there is less to draw together"
     )
-    loose: float = _number(0.9, "times", "the attraction in their second third", "as `looser`")
-    looser: float = _number(
+    loose: float = chosen(0.9, "times", "the attraction in their second third", "as `looser`")
+    looser: float = chosen(
         0.8, "times", "the attraction in the last steps", "room between rows of different clusters"
     )
-    tight_rows: int = _number(
+    tight_rows: int = chosen(
         2000, "rows", "up to which the last steps keep the attraction", "they fill the map anyway"
     )
-    loose_rows: int = _number(
+    loose_rows: int = chosen(
         8000, "rows", "from which on it is `looser`; in between, by the logarithm", "the same"
     )
-    worth: float = _number(
+    worth: float = chosen(
         2.0,
         "times",
         "the nodes of the level optimised last: with fewer a level is passed over",
         "its places follow from those",
     )
-    equilibrium: float = _number(
+    equilibrium: float = chosen(
         45.0, "standard deviation", "of t-SNE's own map of 70,000 rows", "measured on MNIST"
     )
-    snap: float = _number(
+    snap: float = chosen(
         1 / 32,
         "t-SNE's unit",
         "to which starts are rounded",
         "rounding errors depend on the order of the rows",
     )
-    jitter: float = _number(
+    jitter: float = chosen(
         0.01, "t-SNE's unit", "by which nodes on one spot are parted", "the map is about 100 wide"
     )
-    leap_gain: float = _number(
+    leap_gain: float = chosen(
         1.2,
         "times",
         "the attraction at its place, for which a node leaps",
