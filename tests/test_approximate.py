@@ -28,7 +28,7 @@ from nestmap.method.neighbors.index import make_cells
 from nestmap.method.neighbors.join import Joined, join_points
 from nestmap.method.neighbors.metric import known_metric
 from nestmap.method.neighbors.prepared import GraphJob, NeighborLists
-from nestmap.model.plan import plan_fit
+from nestmap.model.planning import plan_fit
 from nestmap.model.settings import FitSettings
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")

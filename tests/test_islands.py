@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import builds, digits, using
+from conftest import builds, digits, make_preliminary, using
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
@@ -34,7 +34,6 @@ from nestmap.method.layout.islands.optimise import MOMENTUM, Homes, optimise
 from nestmap.method.layout.islands.schedule import SCHEDULE, Phase
 from nestmap.method.layout.islands.steps import improve, optimise_leaping, spread_out
 from nestmap.method.neighbors import item_graph, neighbor_graph
-from nestmap.method.preliminary import make_preliminary
 from nestmap.metrics import trustworthiness
 from nestmap.model import tree as fit_tree_module
 from tools.flat import flat, make_hnne

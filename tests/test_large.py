@@ -22,7 +22,8 @@ from conftest import LIMIT, digits, fitted_digits, line_of
 from nestmap import HNNE, Descent, MemoryBudgetError, ProgressEvent
 from nestmap.core.input.memory import Budget, parse_size
 from nestmap.method.neighbors.metric import known_metric
-from nestmap.model.plan import Plan, plan_fit
+from nestmap.model.plan import Plan
+from nestmap.model.planning import plan_fit
 from nestmap.model.settings import FitSettings
 
 

@@ -90,15 +90,16 @@ FLOORS = {
             "preliminary",
             "arrangement",
             "layout",
+            "rows",
             "placement",
         )
     ),
     "model": (
         "settings",
-        "job",
+        "plan",
         "memory",
         "costs",
-        "plan",
+        "planning",
         "tree",
         "fitted",
         "placing",

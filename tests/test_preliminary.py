@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, make_preliminary
 from scipy import sparse
 from scipy.linalg import hadamard
 from sklearn.decomposition import PCA
@@ -16,7 +16,6 @@ from nestmap.method.preliminary import (
     KINDS,
     LinearMap,
     eigen,
-    make_preliminary,
 )
 from nestmap.method.preliminary.build import pca_source
 from nestmap.method.preliminary.pca import fit_pca

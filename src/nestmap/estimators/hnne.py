@@ -19,13 +19,15 @@ from ..core.threads import resolve_n_jobs
 from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
 from ..method.placement import warn_of_far_rows
+from ..method.rows import RowsHere
 from ..method.run import Run
 from ..model.files.model import SavedModel, read_model
 from ..model.fit import fit, lay_again
 from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
 from ..model.placing import leaves_of_new, place_new
-from ..model.plan import Plan, plan_fit
+from ..model.plan import Plan
+from ..model.planning import plan_fit
 from .living import LivingMap
 
 
@@ -161,7 +163,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             self, source, budget.size, settings.folder(), run.progress.share, run.n_threads
         )
         old = _old_model(like, ids)
-        self._assign(fit(X, settings, run, plan=plan, like=old), features)
+        self._assign(fit(RowsHere(X, run), settings, run, plan=plan, like=old), features)
         run.progress.note("done")
         return self
 

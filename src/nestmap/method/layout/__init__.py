@@ -1,7 +1,7 @@
 """Section 3.3: from an arrangement to the map. How much room does a cluster get?"""
 
 from .audit import Audit, LevelAudit, audit_layout
-from .base import Layout, LayoutInput, LayoutSettings
+from .base import Layout, LayoutInput, LayoutSettings, Origin
 from .descent import Descent, DescentLayout, descend
 from .islands import Coasts, Islands, IslandsInput, IslandsLayout, lay_alike, lay_islands
 from .mosaic import Mosaic, MosaicLayout, lay_mosaic
@@ -25,6 +25,7 @@ __all__ = [
     "LevelAudit",
     "Mosaic",
     "MosaicLayout",
+    "Origin",
     "Regions",
     "audit_layout",
     "descend",

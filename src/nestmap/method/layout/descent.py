@@ -122,7 +122,8 @@ class Descent(LayoutSettings):
             n_threads=given.n_threads,
             progress=given.progress,
         )
-        return found if given.places is None else found.moved(*given.onto_old(found.positions))
+        origin = given.origin
+        return found if origin.places is None else found.moved(*origin.onto_old(found.positions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,7 @@ def descend(
     *,
     radius: float,
     first_equal: Array | None = None,
-    place: PlaceRows | None = None,
+    place: PlaceRows = place_rows,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> DescentLayout:
@@ -206,8 +207,8 @@ def descend(
         Of a ball, as a fraction of the distance to the nearest other anchor.
     first_equal : ndarray of shape (n_rows,), optional
         For each row the first row that equals it: they get one place. None if all rows differ.
-    place : callable, optional
-        Another `place_rows`, which gives the same.
+    place : callable
+        Puts rows around their leaves, as `place_rows` does.
     """
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
@@ -227,7 +228,7 @@ def descend(
             placement, frames = make_placement(own)
             anchors = placement.settle(level.members, frames.offsets, n_threads)
         else:
-            placement, anchors = (place or place_rows)(own)
+            placement, anchors = place(own)
         placements.insert(0, placement)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor

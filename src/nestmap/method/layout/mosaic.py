@@ -70,7 +70,8 @@ class Mosaic(LayoutSettings):
             n_threads=given.n_threads,
             progress=given.progress,
         )
-        return found if given.places is None else found.moved(*given.onto_old(found.positions))
+        origin = given.origin
+        return found if origin.places is None else found.moved(*origin.onto_old(found.positions))
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,6 @@ class Search:
     columns: int = TABLE.columns
     n_listed: int = TABLE.longest_list
     exact_pairs: float = float("nan")
-    # of the rows, searched one by one on a cluster: they decide what an approximate search finds
-    parts: int = 1
 
     @property
     def allowance(self) -> Allowance:

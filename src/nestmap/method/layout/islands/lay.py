@@ -29,7 +29,7 @@ def lay_islands(
     *,
     start: Array | None = None,
     places: OldPlaces | None = None,
-    place: PlaceRows | None = None,
+    place: PlaceRows = place_rows,
 ) -> IslandsLayout:
     """t-SNE's forces on the hierarchy, coarse to fine; linear in the rows, given neighbours.
 
@@ -40,8 +40,8 @@ def lay_islands(
         Positions of the first level, optimised: `first` of another layout of the same hierarchy.
     places : OldPlaces, optional
         Of an older map that the new one is to be turned and scaled onto.
-    place : callable, optional
-        Another `place_rows`, which gives the same (detail="leaves").
+    place : callable
+        Puts rows around their leaves, as `place_rows` does (detail="leaves").
     """
     ground = Ground.of(given)
     if given.detail == "rows":
@@ -58,7 +58,7 @@ def lay_islands(
         ground.distinct,
         given.n_threads,
     )
-    leaf, positions = (place or place_rows)(leaves)
+    leaf, positions = place(leaves)
     return ground.finish(leaf, positions, onto.turned(nodes.first), onto.factor)
 
 
