@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from nestmap import HNNE, Descent, Hierarchy
 from nestmap.core import threads as _parallel
 from nestmap.core.native import builds, core, using
-from nestmap.method.preliminary import Preliminary
+from nestmap.method.preliminary.build import Preliminary
 from nestmap.method.rows import RowsHere
 from nestmap.method.run import Run
 from nestmap.model.fitted import see_rows

@@ -18,7 +18,8 @@ from nestmap import HNNE, Descent, Islands, ProgressEvent, build_hierarchy
 from nestmap.core.native import forces, kernels
 from nestmap.core.native.forces import NodeState, StepSizes
 from nestmap.core.progress import Progress
-from nestmap.method.layout import DescentLayout, IslandsLayout, audit_layout
+from nestmap.method.layout.audit import audit_layout
+from nestmap.method.layout.descent import DescentLayout
 from nestmap.method.layout.islands import lay, schedule
 from nestmap.method.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.method.layout.islands.graph import (
@@ -29,7 +30,7 @@ from nestmap.method.layout.islands.graph import (
     weigh_neighbors,
 )
 from nestmap.method.layout.islands.items import Items, node_ranks
-from nestmap.method.layout.islands.layout import first_level
+from nestmap.method.layout.islands.layout import IslandsLayout, first_level
 from nestmap.method.layout.islands.optimise import MOMENTUM, Homes, optimise
 from nestmap.method.layout.islands.schedule import SCHEDULE, Phase
 from nestmap.method.layout.islands.steps import improve, optimise_leaping, spread_out

@@ -207,7 +207,7 @@ def test_plans_of_sources_look_at_their_first_rows(tmp_path: Path) -> None:
 
 
 def test_tables_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
-    monkeypatch.setattr("nestmap.model.plan.ON_DISK", 0.0)
+    monkeypatch.setattr("nestmap.model.planning.ON_DISK", 0.0)
     monkeypatch.setattr("nestmap.method.run.all_pairs_rows", lambda: 4)
     model = HNNE().fit(digits())
     assert isinstance(model.hierarchy_.levels[0].centroids, np.memmap)

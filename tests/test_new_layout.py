@@ -14,9 +14,11 @@ import nestmap
 from nestmap import HNNE
 from nestmap.core.arrays import Array
 from nestmap.method.hierarchy.tree import Hierarchy
-from nestmap.method.layout import SETTINGS, Audit, Layout, LayoutInput, LayoutSettings
+from nestmap.method.layout import Audit, Layout, LayoutSettings
 from nestmap.method.layout.audit import audit_leaves
+from nestmap.method.layout.base import LayoutInput
 from nestmap.method.layout.frozen import Frozen
+from nestmap.method.layout.settings import SETTINGS
 from nestmap.model.files.layouts import FORMS, POINTS, LayoutForm, Stored
 from nestmap.views.plots.outlines import get_outlines
 

@@ -12,8 +12,9 @@ import pytest
 from conftest import digits, make_preliminary
 
 from nestmap import Descent
-from nestmap.method.arrangement import GlobalArrangement, apply_maps
+from nestmap.method.arrangement.frames import apply_maps
 from nestmap.method.arrangement.inflate import inflation_maps, rotation
+from nestmap.method.arrangement.plain import GlobalArrangement
 from nestmap.method.hierarchy import build_hierarchy
 from tools.flat import make_hnne
 

@@ -12,12 +12,9 @@ from scipy.linalg import hadamard
 from sklearn.decomposition import PCA
 
 from nestmap import Communities, build_hierarchy
-from nestmap.method.preliminary import (
-    KINDS,
-    LinearMap,
-    eigen,
-)
-from nestmap.method.preliminary.build import pca_source
+from nestmap.method.preliminary import eigen
+from nestmap.method.preliminary.build import KINDS, pca_source
+from nestmap.method.preliminary.maps import LinearMap
 from nestmap.method.preliminary.pca import fit_pca
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")

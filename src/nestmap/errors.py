@@ -15,15 +15,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "FarRowsWarning",
-    "FileFormatError",
-    "MemoryBudgetError",
-    "ModelFileError",
-    "NativeMissingWarning",
-    "RecallWarning",
-]
-
 
 class FileFormatError(ValueError):
     """A file is truncated, damaged, or does not hold what its name says."""

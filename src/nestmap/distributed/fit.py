@@ -17,7 +17,7 @@ from ..core.input.source import RowSource
 from ..core.input.validate import row_dtype, work_dtype
 from ..core.points.point_set import power_of_two
 from ..errors import MemoryBudgetError
-from ..method.arrangement import n_columns
+from ..method.arrangement.local import n_columns
 from ..method.neighbors import check_metric
 from ..method.neighbors.metric import Metric, known_metric
 from ..method.rows import Rows, RowsHere

@@ -16,10 +16,12 @@ import numpy as np
 
 from ..core.arrays import Array, runs
 from ..core.points.point_set import make_points
-from ..method.arrangement import DistinctRows, Leaves, LocalArrangement, OldArrangement, Projection
+from ..method.arrangement.frames import DistinctRows
+from ..method.arrangement.local import Leaves, LocalArrangement, Projection
+from ..method.arrangement.old import OldArrangement
 from ..method.hierarchy.tree import Grouping
 from ..method.layout.balls import Anchored, Placement, fit_balls, neighbors_in_map, place_rows
-from ..method.preliminary import RowMap
+from ..method.preliminary.maps import RowMap
 from .pages import keeps_pages
 from .phases import ADVICE, Phases
 from .store import BLOCK_BYTES, RowFile, Store

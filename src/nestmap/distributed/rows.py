@@ -9,7 +9,7 @@ from ..core.arrays import Array
 from ..method.hierarchy.build import LevelItems, LevelStep
 from ..method.layout.balls import Anchored, Placement
 from ..method.neighbors.metric import Metric
-from ..method.preliminary import RowMap
+from ..method.preliminary.maps import RowMap
 from ..method.run import Run
 from .leaf_places import PlacesOnWorkers
 from .search import LevelsOnWorkers

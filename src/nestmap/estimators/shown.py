@@ -8,7 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.threads import resolve_n_jobs
 from ..method.hierarchy import HierarchySummary
-from ..method.layout import Audit, audit_layout, summarize_map
+from ..method.layout import Audit
+from ..method.layout.audit import audit_layout
+from ..method.layout.pieces import summarize_map
 from ..model.files.model import save_model
 from .state import FittedState, labels_in_chunks
 

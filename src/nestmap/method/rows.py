@@ -11,7 +11,7 @@ from ..core.points.duplicates import hash_points
 from .hierarchy.build import LevelItems, LevelStep, join_items
 from .layout.balls import Anchored, Placement, place_rows
 from .neighbors.metric import Metric
-from .preliminary import RowMap
+from .preliminary.maps import RowMap
 from .run import Run
 
 

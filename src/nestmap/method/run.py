@@ -15,7 +15,7 @@ from .neighbors.effort import all_pairs_rows
 
 
 @dataclass(frozen=True)
-class Decisions:
+class Decided:
     """What is decided once for a fit, before the work starts; without a plan, nothing is.
 
     Attributes
@@ -71,7 +71,7 @@ class Run:
 
     n_threads: int = 1
     progress: Progress = field(default_factory=_silent)
-    plan: Decisions = field(default_factory=Decisions)
+    plan: Decided = field(default_factory=Decided)
     folder: Path | None = None  # of temporary files; None: the system's
 
     def table(self, shape: tuple[int, int], dtype: Any) -> Array:

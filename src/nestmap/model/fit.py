@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ..core.input.validate import largest_value
 from ..method.hierarchy.tree import Hierarchy
-from ..method.layout import Origin
+from ..method.layout.base import Origin
 from ..method.neighbors.item_graph import ItemGraph
 from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.placement import FittedTree

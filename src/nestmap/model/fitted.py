@@ -11,16 +11,13 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.input.source import check_unchanged
 from ..core.points.point_set import power_of_two
-from ..method.arrangement import (
-    Arrangement,
-    Coordinates,
-    GlobalArrangement,
-    OldArrangement,
-    OldPlaces,
-    make_local,
-)
+from ..method.arrangement import Arrangement, Coordinates
+from ..method.arrangement.local import make_local
+from ..method.arrangement.old import OldArrangement, OldPlaces
+from ..method.arrangement.plain import GlobalArrangement
 from ..method.hierarchy.tree import Hierarchy
-from ..method.layout import Layout, LayoutInput, LayoutSettings, Origin
+from ..method.layout import Layout, LayoutSettings
+from ..method.layout.base import LayoutInput, Origin
 from ..method.layout.similarity import align
 from ..method.neighbors.item_graph import (
     ItemGraph,
@@ -28,13 +25,8 @@ from ..method.neighbors.item_graph import (
 )
 from ..method.neighbors.metric import EUCLIDEAN
 from ..method.placement import Assigned, FittedTree
-from ..method.preliminary import (
-    LinearMap,
-    Preliminary,
-    fit_row_map,
-    given_coordinates,
-    seen_by,
-)
+from ..method.preliminary.build import Preliminary, fit_row_map, given_coordinates, seen_by
+from ..method.preliminary.maps import LinearMap
 from ..method.preliminary.mds import Through, rows_to_lay_out, seen_in
 from ..method.rows import Rows, RowsHere
 from ..method.run import Run

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..core.points.reduce import ALL_COLUMNS, MOST_COLUMNS, MOVED, sample_size
-from ..method.arrangement import MOST_LOCAL, n_columns
+from ..method.arrangement import MOST_LOCAL
+from ..method.arrangement.local import n_columns
 from ..method.neighbors.effort import TABLE, cell_size, list_bytes
 from ..method.neighbors.prepared import ROWS_WITH_PANELS
 from .plan import Plan, n_items

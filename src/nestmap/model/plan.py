@@ -8,7 +8,7 @@ from ..core.input.memory import format_size
 from ..core.progress import in_seconds
 from ..method.neighbors.item_graph import MOST_NODES, MOST_ROWS
 from ..method.neighbors.metric import Metric
-from ..method.run import Decisions
+from ..method.run import Decided
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ClusterPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(Decisions):
+class Plan(Decided):
     """The plan of a fit.
 
     Attributes

@@ -17,7 +17,7 @@ from ..method.neighbors.choice import columns_for, decide
 from ..method.neighbors.effort import exact_columns, list_lengths, longest_list
 from ..method.neighbors.given import brings_lists
 from ..method.neighbors.metric import EUCLIDEAN, Metric
-from ..method.run import Decisions
+from ..method.run import Decided
 from .costs import expected_share, faster_ways, predict_costs
 from .memory import LEAVES_PER_ROW, stage_bytes, whole_columns
 from .plan import Graphs, Plan
@@ -149,17 +149,17 @@ def expect(plan: Plan, progress: Progress) -> None:
         logging.getLogger("nestmap").warning(plan.warning())
 
 
-def _way(X: Any, metric: Metric, settings: FitSettings, n: int) -> Decisions:
+def _way(X: Any, metric: Metric, settings: FitSettings, n: int) -> Decided:
     """How the neighbours of n rows like these are found."""
     nodes = replace(settings.search, columns=exact_columns(n))
     if not settings.finds_neighbors:
-        return Decisions("given", nodes)
+        return Decided("given", nodes)
     if metric.changes_rows:  # euclidean after a change of the rows
         return _way(metric.rows(X), EUCLIDEAN, settings, n)
     if not metric.has_kernels:
-        return Decisions("brute force", nodes)
+        return Decided("brute force", nodes)
     chosen = decide(X, metric.name, settings.search, n)
     if chosen.method == "approximate":
         columns = columns_for(X, metric.name, n, settings.target_recall)
         nodes = replace(nodes, columns=columns)
-    return Decisions(chosen.method, nodes, chosen.exact_pairs)
+    return Decided(chosen.method, nodes, chosen.exact_pairs)

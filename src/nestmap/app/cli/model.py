@@ -43,7 +43,7 @@ def build_model(options: Namespace, given: dict[str, Any], talk: Talk, work: Pat
 
 def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
     """The settings of a layout from the options that are for it."""
-    from ...method.layout import layout_settings
+    from ...method.layout.settings import layout_settings
 
     layout = layout_settings(given.get("layout", "auto"), n_components)
     own = layout.get_params(deep=False)
@@ -53,7 +53,7 @@ def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
 
 def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
     """Raise for an option that none of the layouts has."""
-    from ...method.layout import SETTINGS
+    from ...method.layout.settings import SETTINGS
 
     homes = {kind: {*home().get_params(deep=False)} for kind, home in SETTINGS.items()}
     layouts = [make_layout(own, n) for n, own in _by_dims(given, dims).items()]
@@ -70,7 +70,7 @@ def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
 
 def _by_dims(given: dict[str, Any], dims: list[int]) -> dict[int, dict[str, Any]]:
     """What each map is made with; a layout for the plane is that of further maps only there."""
-    from ...method.layout import SETTINGS
+    from ...method.layout.settings import SETTINGS
 
     layout = given.get("layout", "auto")
     is_free = layout == "auto" or SETTINGS[layout].is_plane

@@ -38,7 +38,7 @@ from ..neighbors.choice import Search
 from ..neighbors.index import Index
 from ..neighbors.metric import Metric
 from ..neighbors.shared import Start
-from ..run import Decisions, Run
+from ..run import Decided, Run
 from .medoids import merge_medoids
 from .merge import Links, components, link_graph
 from .tree import Grouping, Hierarchy, Level
@@ -126,7 +126,7 @@ def build_hierarchy(
     check_number("min_nodes", min_nodes, 1, np.inf, integer=True)
     given = None if isinstance(neighbors, str) else given_neighbors(neighbors, X.shape[0])
     options = Search("auto" if given else neighbors, target_recall)
-    run = Run(n_threads, Progress(verbose), Decisions(nodes=options))
+    run = Run(n_threads, Progress(verbose), Decided(nodes=options))
     return build_levels(X, known, run, KnownRows(given=given), min_nodes=min_nodes)
 
 

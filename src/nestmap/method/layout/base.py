@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 from sklearn.base import BaseEstimator
 
 from ...core.arrays import Array
 from ...core.progress import Progress
-from ..arrangement import MOST_LOCAL, Arrangement, OldPlaces
+from ..arrangement import MOST_LOCAL, Arrangement
+from ..arrangement.old import OldPlaces
 from ..hierarchy.tree import Hierarchy
 from ..neighbors.item_graph import ItemGraph
-from ..preliminary import Preliminary, check_coordinates
+from ..preliminary.build import Preliminary, check_coordinates
 from .balls import PlaceRows, place_rows
 from .similarity import fit_scale
 
@@ -91,6 +92,18 @@ class Layout(Protocol):
         """What the layout promises, checked on every level."""
 
 
+class MovableLayout(Protocol):
+    """A layout that may lie anywhere, in any size."""
+
+    @property
+    def positions(self) -> Array: ...
+
+    def moved(self, factor: float, shift: Array) -> Self: ...
+
+
+LaidOut = TypeVar("LaidOut", bound=MovableLayout)
+
+
 @dataclass(frozen=True, eq=False)
 class Origin:
     """What a map begins with: a seed, and what earlier maps give to it.
@@ -112,11 +125,12 @@ class Origin:
     places: OldPlaces | None = None
     scale: float | None = None
 
-    def onto_old(self, positions: Array) -> tuple[float, Array]:
-        """Factor and shift by which a map is as large as the older one, and where it lies."""
-        assert self.places is not None
+    def onto_old(self, found: LaidOut) -> LaidOut:
+        """Scale and move a layout onto the older map, if there is one."""
+        if self.places is None:
+            return found
         known = self.places.known
-        return fit_scale(positions[known], self.places.rows[known])
+        return found.moved(*fit_scale(found.positions[known], self.places.rows[known]))
 
 
 @dataclass(frozen=True, eq=False)

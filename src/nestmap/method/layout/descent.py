@@ -17,9 +17,10 @@ from ...core.arrays import Array
 from ...core.habits import refuse_habits
 from ...core.input.validate import check_number, check_option
 from ...core.progress import Progress
-from ..arrangement import ARRANGEMENTS, Arrangement, DistinctRows
+from ..arrangement import ARRANGEMENTS, Arrangement
+from ..arrangement.frames import DistinctRows
 from ..hierarchy.tree import Hierarchy
-from ..preliminary import KINDS, Preliminary
+from ..preliminary.build import KINDS, Preliminary
 from .audit import Audit, audit_balls
 from .balls import Anchored, Placement, PlaceRows, lengths, make_placement, place_rows, separate
 from .base import LayoutInput, LayoutSettings
@@ -122,8 +123,7 @@ class Descent(LayoutSettings):
             n_threads=given.n_threads,
             progress=given.progress,
         )
-        origin = given.origin
-        return found if origin.places is None else found.moved(*origin.onto_old(found.positions))
+        return given.origin.onto_old(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from ..hierarchy.build import merge_items
 from ..hierarchy.tree import Hierarchy
 from ..neighbors.metric import EUCLIDEAN
 from ..run import Run
-from . import LinearMap
+from .maps import LinearMap
 
 MAX_LANDMARKS = 2000  # rows or medoids between which all distances are taken
 MAX_AXES = 96  # as many as local frames look at

@@ -10,10 +10,13 @@ from typing import Any
 from ...core.arrays import Array
 from ...errors import ModelFileError
 from ...method.hierarchy.tree import Hierarchy
-from ...method.layout import DescentLayout, IslandsLayout, Layout, MosaicLayout, Regions
+from ...method.layout import Layout
 from ...method.layout.balls import Placement
+from ...method.layout.descent import DescentLayout
+from ...method.layout.islands.layout import IslandsLayout
 from ...method.layout.islands.leaves import RowPlacement
-from ...method.layout.mosaic import RegionPlacement
+from ...method.layout.mosaic import MosaicLayout, RegionPlacement
+from ...method.layout.regions import Regions
 from .values import Part, Reader, Sizes, Spec, Writer, number
 
 _F8 = ("f8",)

@@ -7,9 +7,9 @@ from typing import Any
 from ...errors import ModelFileError
 from ...method.arrangement.local import MetricMap
 from ...method.hierarchy.tree import Hierarchy
-from ...method.layout import SETTINGS
+from ...method.layout.settings import SETTINGS
 from ...method.placement import FittedTree
-from ...method.preliminary import LinearMap, RandomMap
+from ...method.preliminary.maps import LinearMap, RandomMap
 from ...method.preliminary.mds import LandmarkMap, Through
 from ..fitted import FittedMap
 from .layouts import FORMS, POINTS, Stored

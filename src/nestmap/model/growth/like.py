@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...method.arrangement import OldPlaces
+from ...method.arrangement.old import OldPlaces
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Hierarchy, Level
-from ...method.layout import Origin
+from ...method.layout.base import Origin
 from ...method.placement import FittedTree, RowTable
 from ...method.rows import Rows
 from ..comparison.match import match_hashes, match_names, partner_level

@@ -11,11 +11,11 @@ from scipy.spatial import cKDTree
 from ...core.arrays import Array
 from ...core.native import kernels
 from ...core.points.reduce import with_signs
-from ...method.arrangement import Frames, frame_offsets
+from ...method.arrangement.frames import Frames, frame_offsets
 from ...method.hierarchy import Grouping
-from ...method.layout import Layout, Origin
+from ...method.layout import Layout
 from ...method.layout.balls import Placement, lengths
-from ...method.layout.base import LeafPlacement
+from ...method.layout.base import LeafPlacement, Origin
 from ...method.layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ...method.placement import RowTable
 from ...method.rows import RowsHere

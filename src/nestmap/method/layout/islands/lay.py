@@ -14,7 +14,8 @@ import numpy as np
 
 from ....core.arrays import Array
 from ....core.threads import Beside
-from ...arrangement import Frames, OldPlaces
+from ...arrangement.frames import Frames
+from ...arrangement.old import OldPlaces
 from ...neighbors.item_graph import FEW_ROWS
 from ..balls import Anchored, Placement, PlaceRows, place_rows
 from .ground import Ground, IslandsInput, onto_old
