@@ -313,5 +313,5 @@ def _way(X: Any, metric: Metric, settings: FitSettings, n: int) -> _Way:
     chosen = decide(X, metric.name, settings.search, n)
     columns = exact_columns(n)
     if chosen.method == "approximate":
-        columns = columns_for(X, metric.name, n, settings.target_recall)
+        columns = columns_for(X, metric.name, n)
     return _Way(chosen.method, columns, chosen.exact_pairs)
