@@ -160,6 +160,6 @@ def _way(X: Any, metric: Metric, settings: FitSettings, n: int) -> Decided:
         return Decided("brute force", nodes)
     chosen = decide(X, metric.name, settings.search, n)
     if chosen.method == "approximate":
-        columns = columns_for(X, metric.name, n, settings.target_recall)
+        columns = columns_for(X, metric.name, n)
         nodes = replace(nodes, columns=columns)
     return Decided(chosen.method, nodes, chosen.exact_pairs)
