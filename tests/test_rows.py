@@ -18,7 +18,7 @@ from nestmap.method.layout import LayoutSettings
 from nestmap.method.layout.balls import Anchored, Placement
 from nestmap.method.neighbors.metric import Metric
 from nestmap.method.preliminary.maps import RowMap
-from nestmap.method.rows import Rows, RowsHere
+from nestmap.method.rows import RowsHere, TrainingRows
 from nestmap.method.run import Run
 from nestmap.model.fit import fit
 from nestmap.model.growth.like import OldModel
@@ -60,7 +60,7 @@ class RowsOfOthers:
 )
 def test_a_fit_asks_for_rows_by_the_interface(layout: LayoutSettings, places: bool) -> None:
     others = RowsOfOthers(RowsHere(digits(), Run()))
-    rows: Rows = others
+    rows: TrainingRows = others
     hierarchy = "first_neighbors"
     found = fit(rows, FitSettings(2, hierarchy=hierarchy, layout=layout), Run())
     alone = HNNE(hierarchy=hierarchy, layout=layout).fit(digits())

@@ -20,7 +20,7 @@ from ..errors import MemoryBudgetError
 from ..method.arrangement.local import n_columns
 from ..method.neighbors import check_metric
 from ..method.neighbors.metric import Metric, known_metric
-from ..method.rows import Rows, RowsHere
+from ..method.rows import RowsHere, TrainingRows
 from ..method.run import Run
 from ..model.fit import fit
 from ..model.fitted import FittedMap
@@ -253,7 +253,7 @@ def _check_chunks(X: Any, limit: int | None) -> None:
         )
 
 
-def _load(X: Any, phases: Phases, store: Store | None, run: Run, room: int) -> Rows:
+def _load(X: Any, phases: Phases, store: Store | None, run: Run, room: int) -> TrainingRows:
     """Let the workers check the rows; where there are many, they write them to a folder."""
     sizes = X.chunks[0]
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -1,4 +1,4 @@
-"""Rows in the folder that workers share: searched, projected and placed there (see `Rows`)."""
+"""Rows in the folder that workers share: searched, projected and placed there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .search import LevelsOnWorkers
 
 @dataclass(frozen=True, eq=False)
 class RowsOnWorkers:
-    """Rows that the workers of a client work on."""
+    """`TrainingRows` that the workers of a client work on."""
 
     X: Any
     hashes: Array

@@ -15,7 +15,7 @@ from .preliminary.maps import RowMap
 from .run import Run
 
 
-class Rows(Protocol):
+class TrainingRows(Protocol):
     """Rows, and what a fit does with all of them.
 
     Whoever works gives the same bits: this process (`RowsHere`) or the workers of a cluster

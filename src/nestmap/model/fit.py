@@ -13,7 +13,7 @@ from ..method.layout.base import Origin
 from ..method.neighbors.item_graph import ItemGraph
 from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.placement import FittedTree
-from ..method.rows import Rows, RowsHere
+from ..method.rows import RowsHere, TrainingRows
 from ..method.run import Run
 from .fitted import FittedMap, fit_map
 from .growth.like import OldModel, match_old
@@ -35,7 +35,9 @@ class Grown:
     run: Run
 
 
-def grow_tree(rows: Rows, settings: FitSettings, run: Run, plan: Plan | None = None) -> Grown:
+def grow_tree(
+    rows: TrainingRows, settings: FitSettings, run: Run, plan: Plan | None = None
+) -> Grown:
     """Plan the fit and build its tree; `run` says the threads and where progress is told."""
     metric = settings.metric_of(rows.X)
     plan = plan or plan_fit(rows.X, metric, settings, run.n_threads)
@@ -48,7 +50,7 @@ def grow_tree(rows: Rows, settings: FitSettings, run: Run, plan: Plan | None = N
 
 
 def fit(
-    rows: Rows,
+    rows: TrainingRows,
     settings: FitSettings,
     run: Run,
     *,
@@ -59,7 +61,7 @@ def fit(
 
     Parameters
     ----------
-    rows : Rows
+    rows : TrainingRows
         `RowsHere(X, run)`, or rows that others work on.
     run : Run
         Threads and progress; the rest is decided here.

@@ -28,7 +28,7 @@ from ..method.placement import Assigned, FittedTree
 from ..method.preliminary.build import Preliminary, fit_row_map, given_coordinates, seen_by
 from ..method.preliminary.maps import LinearMap
 from ..method.preliminary.mds import Through, rows_to_lay_out, seen_in
-from ..method.rows import Rows, RowsHere
+from ..method.rows import RowsHere, TrainingRows
 from ..method.run import Run
 from .settings import FitSettings
 from .tree import has_row_graph, node_graph, with_first_neighbors
@@ -74,7 +74,7 @@ class FittedMap:
 
 
 def fit_map(
-    rows: Rows,
+    rows: TrainingRows,
     tree: FittedTree,
     settings: FitSettings,
     run: Run,
@@ -135,7 +135,7 @@ def _graph_of_forces(
 
 
 def _arrange(
-    rows: Rows, tree: FittedTree, settings: FitSettings, run: Run, origin: Origin
+    rows: TrainingRows, tree: FittedTree, settings: FitSettings, run: Run, origin: Origin
 ) -> tuple[Arrangement, Preliminary]:
     """How members lie around their nodes, and where the layout begins."""
     assert settings.layout is not None
@@ -166,7 +166,7 @@ def _arrange(
 
 
 def see_rows(
-    rows: Rows, hierarchy: Hierarchy, settings: FitSettings, n_threads: int, seed: int
+    rows: TrainingRows, hierarchy: Hierarchy, settings: FitSettings, n_threads: int, seed: int
 ) -> Preliminary:
     """Coordinates of all rows and nodes, by one map or given."""
     assert settings.layout is not None
@@ -202,7 +202,7 @@ def _turned(preliminary: Preliminary, places: OldPlaces) -> Preliminary:
 
 def _fit_map_through(
     see: Callable[[Any, int], Any],
-    rows: Rows,
+    rows: TrainingRows,
     tree: FittedTree,
     settings: FitSettings,
     run: Run,

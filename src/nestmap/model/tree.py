@@ -33,13 +33,13 @@ from ..method.neighbors.item_graph import (
 from ..method.neighbors.metric import Metric
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import FittedTree, RowTable
-from ..method.rows import Rows
+from ..method.rows import TrainingRows
 from ..method.run import Run
 from .settings import FitSettings
 
 
 def fit_tree(
-    rows: Rows, metric: Metric, run: Run, settings: FitSettings | None = None
+    rows: TrainingRows, metric: Metric, run: Run, settings: FitSettings | None = None
 ) -> tuple[FittedTree, ItemGraph | None]:
     """The hierarchy of the rows, what finds a new row's cluster, and the graph behind it."""
     settings = settings or FitSettings()
@@ -68,7 +68,7 @@ def fit_tree(
 
 
 def _link_rows(
-    rows: Rows,
+    rows: TrainingRows,
     metric: Metric,
     run: Run,
     settings: FitSettings,

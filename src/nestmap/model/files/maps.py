@@ -12,7 +12,7 @@ from ...method.placement import FittedTree
 from ...method.preliminary.maps import LinearMap, RandomMap
 from ...method.preliminary.mds import LandmarkMap, Through
 from ..fitted import FittedMap
-from .layouts import FORMS, POINTS, Stored
+from .layouts import FORMS, POINTS, StoredLayout
 from .values import Part, Reader, Sizes, Spec, Writer
 
 _LINEAR: Spec = {"mean": Part(("f8",), ("columns",)), "basis": Part(("f8",), ("p", "columns"))}
@@ -40,7 +40,7 @@ def read_map(reader: Reader, record: Any, tree: FittedTree, n_features: int) -> 
     kind = reader.option(record, "kind", tuple(FORMS))
     if sizes["d"] < 1 or (SETTINGS[kind].is_plane and sizes["d"] != 2):
         raise ModelFileError(f"{kind} in {sizes['d']} dimensions: there is no such map")
-    layout = FORMS[kind].read(Stored(reader, record, hierarchy, positions, sizes))
+    layout = FORMS[kind].read(StoredLayout(reader, record, hierarchy, positions, sizes))
     coordinates = _read_coordinates(
         reader, record.get("coordinates"), hierarchy, n_features, sizes["p"]
     )

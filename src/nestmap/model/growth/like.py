@@ -13,7 +13,7 @@ from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Hierarchy, Level
 from ...method.layout.base import Origin
 from ...method.placement import FittedTree, RowTable
-from ...method.rows import Rows
+from ...method.rows import TrainingRows
 from ..comparison.match import match_hashes, match_names, partner_level
 from ..fitted import FittedMap
 from ..settings import FitSettings
@@ -65,7 +65,7 @@ class OldModel:
     ids: Any = None
 
 
-def match_old(old: OldModel, rows: Rows, n_components: int) -> OldMap:
+def match_old(old: OldModel, rows: TrainingRows, n_components: int) -> OldMap:
     """The old map with the rows it shares with new ones, by values or by names (see `compare`)."""
     X = rows.X
     dims = old.fitted.layout.positions.shape[1]

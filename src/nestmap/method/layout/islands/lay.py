@@ -64,7 +64,7 @@ def lay_islands(
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _RowPlaces:
     """Where rows lie."""
 
     positions: Array
@@ -73,14 +73,14 @@ class _Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Nodes:
+class _NodePlaces:
     """Where the nodes of the first level lie, before `tightness`, and the leaves."""
 
     first: Array
     leaves: Array
 
 
-def _finish_rows(ground: Ground, rows: _Rows, places: OldPlaces | None) -> IslandsLayout:
+def _finish_rows(ground: Ground, rows: _RowPlaces, places: OldPlaces | None) -> IslandsLayout:
     """The map of rows that are laid out, perhaps turned onto an older one."""
     given = ground.given
     onto = onto_old(rows.positions, places, -1)
@@ -96,12 +96,12 @@ def _finish_rows(ground: Ground, rows: _Rows, places: OldPlaces | None) -> Islan
     return ground.finish(leaf, positions, onto.turned(rows.first), onto.factor)
 
 
-def _lay_all_rows(ground: Ground, start: Array | None) -> _Rows:
+def _lay_all_rows(ground: Ground, start: Array | None) -> _RowPlaces:
     is_few = start is None and len(ground.base.rank) <= FEW_ROWS
     return _lay_few_rows(ground) if is_few else _lay_many_rows(ground, start)
 
 
-def _lay_few_rows(ground: Ground) -> _Rows:
+def _lay_few_rows(ground: Ground) -> _RowPlaces:
     """Rows that are few enough to decide the large picture themselves."""
     given = ground.given
     begin = ground.some(given.preliminary.rows)
@@ -110,10 +110,10 @@ def _lay_few_rows(ground: Ground) -> _Rows:
     found = find_places(
         ground.base, begin, ground.clusters(-1), then, given.n_threads, given.progress
     )
-    return _Rows(ground.every(found), np.empty((0, 2)))
+    return _RowPlaces(ground.every(found), np.empty((0, 2)))
 
 
-def _lay_many_rows(ground: Ground, start: Array | None) -> _Rows:
+def _lay_many_rows(ground: Ground, start: Array | None) -> _RowPlaces:
     """Rows around leaves that nodes above have placed."""
     given = ground.given
     # frames of leaves are fitted meanwhile: steps of few nodes leave threads idle
@@ -127,10 +127,10 @@ def _lay_many_rows(ground: Ground, start: Array | None) -> _Rows:
     leap = len(own) > FEW_ROWS
     phases = row_phases(len(own), given.tightness, leap)
     own = improve(ground.base, own, phases, given.n_threads, given.progress, leap=leap)
-    return _Rows(ground.every(own), nodes.first, members.frames)
+    return _RowPlaces(ground.every(own), nodes.first, members.frames)
 
 
-def _lay_nodes(ground: Ground, start: Array | None) -> _Nodes:
+def _lay_nodes(ground: Ground, start: Array | None) -> _NodePlaces:
     """From the first level, whose `start` may be known, to the leaves."""
     given = ground.given
     hierarchy = given.hierarchy
@@ -156,7 +156,7 @@ def _lay_nodes(ground: Ground, start: Array | None) -> _Nodes:
             positions = improve(ground.items(k), positions, phases, n_threads, progress)
         if k:
             positions = ground.place_members(k, positions, SCHEDULE.ball).positions
-    return _Nodes(start, positions)
+    return _NodePlaces(start, positions)
 
 
 def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:
