@@ -74,7 +74,7 @@ def write_colors(writing: Writing, scale: Scale, tiles: Mapping[int, Tiles]) -> 
 
 def write_outlines(writing: Writing, number: int, of: StoredMap, level: int) -> None:
     """Polygons of the clusters of a level, relative to the middle of the map."""
-    outlines = get_outlines(of.outlined, level)
+    outlines = get_outlines(of.outlined, level, of.frame)
     rings = [outlines[i] for i in writing.tree.clusters[level].tolist()]
     middle = of.middle
     points = [ring - middle for own in rings for ring in own]

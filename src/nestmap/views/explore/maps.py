@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import SIDES, Frame, find_frame, is_outside, project_to_edge
 from ...method.hierarchy import Hierarchy
 from ...method.layout.pieces import piece_unit
 from .content import clean
@@ -38,7 +40,25 @@ class StoredMap:
 
     @property
     def bounds(self) -> list[float]:
-        return [*self.positions.min(axis=0).tolist(), *self.positions.max(axis=0).tolist()]
+        return _box_of(self.positions)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """What the first view shows."""
+        return find_frame(self.positions)
+
+    def beyond(self) -> list[dict[str, Any]]:
+        """Sides of the frame with rows beyond: how many, and the box of them."""
+        outside = self.positions[is_outside(self.positions, self.frame)]
+        if not len(outside):
+            return []
+        sides = project_to_edge(outside, self.frame).sides
+        found = {side: outside[sides == i] for i, side in enumerate(SIDES)}
+        return [
+            {"side": side, "n_rows": len(own), "box": _box_of(own)}
+            for side, own in found.items()
+            if len(own)
+        ]
 
     def record(self, tiles: Mapping[int, Tiles], piece_levels: list[int]) -> dict[str, Any]:
         """Its entry in meta.json."""
@@ -46,9 +66,15 @@ class StoredMap:
             "name": self.name,
             "layout": self.layout,
             "bounds": self.bounds,
+            "frame": [*self.frame.low.tolist(), *self.frame.high.tolist()],
+            "beyond": self.beyond(),
             "tiles": {level_name(level): own.record() for level, own in tiles.items()},
             "piece_levels": piece_levels,
         }
+
+
+def _box_of(positions: Array) -> list[float]:
+    return [*positions.min(axis=0).tolist(), *positions.max(axis=0).tolist()]
 
 
 def check_maps(model: Any, compare: Any) -> list[StoredMap]:
