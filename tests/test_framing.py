@@ -147,6 +147,13 @@ def test_thinning_edges_stay_when_far_rows_go() -> None:
     assert find_frame(rows).n_outside == 1
 
 
+def test_the_edge_of_a_line_has_two_sides() -> None:
+    rows = np.vstack([np.stack([np.arange(1000.0), np.zeros(1000)], axis=1), [[5, 9e5], [5, -9e5]]])
+    frame = find_frame(rows)
+    assert frame.n_outside == 2
+    assert project_to_edge(rows[-2:], frame).sides.tolist() == [3, 2]
+
+
 def test_the_edge_is_where_rows_are_seen_from_the_middle() -> None:
     frame = Frame(np.array([0.0, 0.0]), np.array([4.0, 2.0]), 0)
     edge = project_to_edge(np.array([[-8.0, 1], [102, 1], [2, -9], [2, 3], [6, 3]]), frame)

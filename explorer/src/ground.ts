@@ -18,7 +18,7 @@ export class Ground {
   private readonly discUnit: number; // radius of a node of one row
 
   constructor(private readonly stage: Stage, private readonly shared: Shared, private readonly map: number) {
-    const [x0, y0, x1, y1] = shared.meta.maps[map]!.bounds;
+    const [x0, y0, x1, y1] = shared.meta.maps[map]!.frame;
     this.discUnit = Math.sqrt(((x1 - x0) * (y1 - y0) * DISC_SHARE) / (Math.PI * Math.max(shared.meta.nRows, 1)));
   }
 

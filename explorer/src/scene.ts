@@ -57,7 +57,7 @@ export function tieOf(view: MapView, row: number, other: number): (Tie & { dista
   const { meta, tree, store } = view.shared;
   const [from, to] = [placeOfRow(view, row), placeOfRow(view, other)];
   if (!from || !to) return null;
-  const [x0, y0, x1, y1] = meta.maps[view.index]!.bounds;
+  const [x0, y0, x1, y1] = meta.maps[view.index]!.frame;
   const distance = Math.hypot(to[0] - from[0], to[1] - from[1]);
   const { focus } = store.now;
   const elsewhere = tree.nodeOfRow(other, focus) !== tree.nodeOfRow(row, focus);

@@ -10,6 +10,7 @@ from .arrays import Array
 from .numbers import chosen
 
 SIDES = ("left", "right", "bottom", "top")
+_FLATTEST_BOX = 1e-9  # longer sides: a line has an upper and a lower edge, too
 
 
 @dataclass(frozen=True)
@@ -138,11 +139,13 @@ def is_outside(positions: Array, frame: Frame) -> Array:
 class Edge:
     """Where rows outside a box of the plane are seen from its middle.
 
-    `sides`: places in `SIDES`; `places`: on the edge of the box, (n_rows, 2).
+    `sides`: places in `SIDES`; `places`: on the edge of the box, (n_rows, 2); `distances`: from the
+    middle, 1 on the edge.
     """
 
     sides: Array
     places: Array
+    distances: Array
 
 
 def project_to_edge(positions: Array, frame: Frame) -> Edge:
@@ -156,9 +159,11 @@ def project_to_edge(positions: Array, frame: Frame) -> Edge:
     (['right', 'bottom'], [[1.0, 0.33], [0.0, -1.0]])
     """
     middle = frame.low / 2 + frame.high / 2
-    half = np.maximum(frame.high / 2 - frame.low / 2, np.finfo(np.float64).tiny)
+    half = frame.high / 2 - frame.low / 2
+    half = np.maximum(half, _FLATTEST_BOX * half.max())
     away = np.asarray(positions, dtype=np.float64) - middle
     beyond = np.abs(away) / half
     axis = beyond.argmax(axis=1)
     is_high = np.take_along_axis(away, axis[:, None], axis=1)[:, 0] > 0
-    return Edge(2 * axis + is_high, middle + away / beyond.max(axis=1)[:, None])
+    distances = beyond.max(axis=1)
+    return Edge(2 * axis + is_high, middle + away / distances[:, None], distances)

@@ -18,6 +18,11 @@ from .content import clean
 from .store_format import level_name
 from .tiles import Tiles
 
+# Rows beyond the frame are told in groups, by distance and direction: a wide window shows some of
+# them.
+_RINGS_PER_DOUBLING = 2
+_SECTORS = 32
+
 
 @dataclass(frozen=True, eq=False)
 class StoredMap:
@@ -48,16 +53,20 @@ class StoredMap:
         return find_frame(self.positions)
 
     def beyond(self) -> list[dict[str, Any]]:
-        """Sides of the frame with rows beyond: how many, and the box of them."""
+        """Rows beyond the frame in groups that lie together: side, how many, the box of them."""
         outside = self.positions[is_outside(self.positions, self.frame)]
         if not len(outside):
             return []
-        sides = project_to_edge(outside, self.frame).sides
-        found = {side: outside[sides == i] for i, side in enumerate(SIDES)}
+        edge = project_to_edge(outside, self.frame)
+        rings = np.floor(_RINGS_PER_DOUBLING * np.log2(edge.distances))
+        x, y = (outside - (self.frame.low + self.frame.high) / 2).T
+        sectors = np.floor(_SECTORS / 2 * (1 + np.arctan2(y, x) / np.pi))
+        keys = np.stack([edge.sides, rings, sectors], axis=1).astype(np.int64)
+        groups, of_row = np.unique(keys, axis=0, return_inverse=True)
+        members = [outside[of_row.reshape(-1) == group] for group in range(len(groups))]
         return [
-            {"side": side, "n_rows": len(own), "box": _box_of(own)}
-            for side, own in found.items()
-            if len(own)
+            {"side": SIDES[side], "n_rows": len(own), "box": _box_of(own)}
+            for side, own in zip(groups[:, 0].tolist(), members, strict=True)
         ]
 
     def record(self, tiles: Mapping[int, Tiles], piece_levels: list[int]) -> dict[str, Any]:
