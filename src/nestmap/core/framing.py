@@ -17,12 +17,14 @@ _FLATTEST_BOX = 1e-9  # longer sides: a line has an upper and a lower edge, too
 class FramingNumbers:
     """When rows are left out of a picture, and how many of them."""
 
-    shown: float = chosen(0.995, "share of the rows", "that a picture shows at least", "issue 31")
+    shown: float = chosen(
+        0.995, "share of the rows", "that a picture shows at least", "all but one in 200"
+    )
     reach: float = chosen(
         0.3,
         "longer sides of the box of nearly all rows",
         "beyond it, in which rows still count as the map's own",
-        "as whiskers of a box plot: thinning edges and islands by the coast stay",
+        "like whiskers of a box plot: thinning edges and islands off the coast stay",
     )
     saved: float = chosen(
         1 / 3,
@@ -34,13 +36,15 @@ class FramingNumbers:
         3,
         "rows",
         "of a small map that may be left out, where they are more than its share",
-        "one row in a thousand columns' distance makes a dot of all others",
+        "a single row far out makes a dot of all others",
     )
     fewest: int = chosen(20, "rows", "of a map for each one of these few", "5% at most")
     saved_by_few: float = chosen(
         0.9, "share of the picture", "that these few must leave empty", "about 4 times as long"
     )
-    flattest: float = chosen(0.5, "longer sides", "that pictures are wide at least", "of plots")
+    flattest: float = chosen(
+        0.5, "longer sides", "that a picture is wide at least", "as `nestmap plot` shapes them"
+    )
 
 
 FRAMING = FramingNumbers()
@@ -60,7 +64,7 @@ def whole_frame(positions: Array) -> Frame:
     return Frame(positions.min(axis=0), positions.max(axis=0), 0)
 
 
-def find_frame(positions: Array, numbers: FramingNumbers = FRAMING) -> Frame:
+def find_frame(positions: Array) -> Frame:
     """The box that a picture of a map shows.
 
     Around the core (per axis the shortest stretch with 99.5% of the rows), the box grows until it
@@ -84,22 +88,22 @@ def find_frame(positions: Array, numbers: FramingNumbers = FRAMING) -> Frame:
     rows = np.asarray(positions, dtype=np.float64)
     n = len(rows)
     whole = whole_frame(rows)
-    room = _room(whole, numbers)
+    room = _room(whole)
     if not room.all():  # all rows lie in one place
         return whole
-    share = n - int(np.ceil(numbers.shown * n))
-    few = min(numbers.few, n // numbers.fewest)
-    tries = [(share, numbers.saved)]
+    share = n - int(np.ceil(FRAMING.shown * n))
+    few = min(FRAMING.few, n // FRAMING.fewest)
+    tries = [(share, FRAMING.saved)]
     if few > share:
-        tries.insert(0, (few, numbers.saved_by_few))
+        tries.insert(0, (few, FRAMING.saved_by_few))
     for n_left_out, least_saved in tries:
-        found = _frame_without(rows, n_left_out, numbers.reach) if n_left_out else whole
-        if np.prod(_room(found, numbers) / room) <= 1 - least_saved:
+        found = _frame_without(rows, n_left_out) if n_left_out else whole
+        if np.prod(_room(found) / room) <= 1 - least_saved:
             return found
     return whole
 
 
-def _frame_without(rows: Array, n_left_out: int, reach: float) -> Frame:
+def _frame_without(rows: Array, n_left_out: int) -> Frame:
     """The box of all rows but so many at most."""
     core = np.array([_shortest(axis, len(rows) - n_left_out) for axis in rows.T])
     unit = float((core[:, 1] - core[:, 0]).max())
@@ -108,7 +112,7 @@ def _frame_without(rows: Array, n_left_out: int, reach: float) -> Frame:
         np.maximum(away, low - axis, out=away)
         np.maximum(away, axis - high, out=away)
     last = len(rows) - n_left_out - 1
-    limit = max(float(np.partition(away, last)[last]), reach * unit)
+    limit = max(float(np.partition(away, last)[last]), FRAMING.reach * unit)
     inside = away <= limit if unit > 0 else np.ones(len(rows), dtype=bool)
     own = rows[inside]
     return Frame(own.min(axis=0), own.max(axis=0), len(rows) - len(own))
@@ -124,10 +128,10 @@ def _shortest(values: Array, n_inside: int) -> tuple[float, float]:
     return float(lowest[best]), float(highest[best])
 
 
-def _room(frame: Frame, numbers: FramingNumbers) -> Array:
+def _room(frame: Frame) -> Array:
     """Sides of a picture with this box: one that is long and narrow has room beside the map."""
     sides = frame.high - frame.low
-    return np.asarray(np.maximum(sides, numbers.flattest * sides.max()))
+    return np.asarray(np.maximum(sides, FRAMING.flattest * sides.max()))
 
 
 def is_outside(positions: Array, frame: Frame) -> Array:
