@@ -19,6 +19,7 @@ from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.maps import StoredMap
 from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
+from nestmap.views.explore.tiles import centres
 
 N = 1000
 FAR = (3, 500, 700, 900)
@@ -60,6 +61,44 @@ def test_the_store_has_the_frame_and_the_rows_beyond(store: Path) -> None:
             [corners.min(axis=0), corners.max(axis=0)], [there.min(axis=0), there.max(axis=0)]
         )
     assert plain["frame"] == plain["bounds"] and plain["beyond"] == []
+
+
+def test_rows_far_out_do_not_move_their_clusters(store: Path) -> None:
+    files = MapStore(store)
+    far = files.meta["maps"][0]
+    for level, tiles in far["tiles"].items():
+        if level == "rows":
+            continue
+        assert len(tiles["begin"]) == 1
+        n = tiles["end"][0]
+        places = np.frombuffer(files.read(f"m0/{level}/0.bin")[: 8 * n], "<f4").reshape(2, n)
+        places = places.T + tiles["origin"][0]
+        low, high = np.reshape(far["frame"], (2, 2))
+        assert ((places >= low) & (places <= high)).all(), level
+
+
+def test_places_are_precise_however_far_some_rows_are(tmp_path: Path) -> None:
+    model = copy.copy(strewn())
+    model.embedding_ = np.array(model.embedding_, dtype=np.float64)
+    model.embedding_[list(FAR)] *= 1e7
+    files = MapStore(write_store(tmp_path / "store", model))
+    data = files.read("m0/rows/0.bin")
+    places = np.frombuffer(data[: 8 * N], "<f4").reshape(2, N).T.astype(np.float64)
+    places += files.meta["maps"][0]["tiles"]["rows"]["origin"][0]
+    rows = np.frombuffer(data[8 * N : 12 * N], "<u4")
+    near = ~np.isin(rows, FAR)
+    frame = np.reshape(files.meta["maps"][0]["frame"], (2, 2))
+    np.testing.assert_allclose(
+        places[near], model.embedding_[rows[near]], rtol=0, atol=1e-7 * np.ptp(frame, axis=0).max()
+    )
+
+
+def test_a_cluster_that_is_all_far_out_is_where_its_rows_are() -> None:
+    positions = np.array([[0.0, 0], [2, 0], [90, 0], [80, 4], [100, 4]])
+    outside = positions[:, 0] > 50
+    found = centres(np.array([0, 3, 5]), positions, outside)
+    np.testing.assert_allclose(found, [[1, 0], [90, 4]])
+    np.testing.assert_allclose(centres(np.array([0, 3, 5]), positions), [[92 / 3, 0], [90, 4]])
 
 
 def test_rows_beyond_are_told_in_groups_that_lie_together() -> None:

@@ -54,7 +54,7 @@ export class Ground {
     const known = tree.outline(level, this.map) !== undefined;
     const moving = this.fades.update(level, { fraction: known ? 1 : 0, fallback: null }, now);
     const column = painter.column !== null;
-    const origin = middle(meta.maps[this.map]!.bounds);
+    const origin = middle(meta.maps[this.map]!.frame);
     for (const [k, alpha] of this.fades.drawn) {
       if (!this.prepareCoast(k)) continue;
       const near = k === focus;

@@ -68,7 +68,7 @@ function clusterShape(view: MapView, { level, index }: NodeId): { rings: Place[]
   const { meta, tree } = view.shared;
   const outline = tree.outline(level, view.index)?.[index];
   if (outline?.rings.length) {
-    const [cx, cy] = middle(meta.maps[view.index]!.bounds);
+    const [cx, cy] = middle(meta.maps[view.index]!.frame);
     const rings = outline.rings.map((ring) =>
       Array.from({ length: ring.length / 2 }, (_, i): Place => [cx + ring[2 * i]!, cy + ring[2 * i + 1]!]));
     return { rings, circle: null };

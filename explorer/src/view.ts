@@ -251,7 +251,7 @@ export class MapView {
     const level = this.ground.outlinedLevel(store.now.focus);
     const outlines = level === null ? undefined : tree.outline(level, this.index);
     if (outlines && level !== null) {
-      const [cx, cy] = middle(this.map.bounds);
+      const [cx, cy] = middle(this.map.frame);
       const index = outlines.findIndex(({ rings }) => insideRings(rings, x - cx, y - cy));
       return index < 0 ? null : { kind: "node", id: { level, index }, named: false };
     }

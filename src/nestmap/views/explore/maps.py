@@ -39,9 +39,8 @@ class StoredMap:
 
     @property
     def middle(self) -> Array:
-        """The centre of its bounds."""
-        low, high = np.array(self.bounds).reshape(2, 2)
-        return np.asarray((low + high) / 2)
+        """The centre of its frame."""
+        return np.asarray((self.frame.low + self.frame.high) / 2)
 
     @property
     def bounds(self) -> list[float]:
@@ -59,7 +58,7 @@ class StoredMap:
             return []
         edge = project_to_edge(outside, self.frame)
         rings = np.floor(_RINGS_PER_DOUBLING * np.log2(edge.distances))
-        x, y = (outside - (self.frame.low + self.frame.high) / 2).T
+        x, y = (outside - self.middle).T
         sectors = np.floor(_SECTORS / 2 * (1 + np.arctan2(y, x) / np.pi))
         keys = np.stack([edge.sides, rings, sectors], axis=1).astype(np.int64)
         groups, of_row = np.unique(keys, axis=0, return_inverse=True)
