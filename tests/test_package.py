@@ -72,6 +72,7 @@ FLOORS = {
         "nearest",
         "habits",
         "numbers",
+        "framing",
         "threads",
         "forecast",
         "progress",

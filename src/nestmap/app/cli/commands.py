@@ -98,6 +98,14 @@ _PLOT = (
         convert=int,
         group=_PICTURE,
     ),
+    Option(
+        "--frame",
+        "most: nearly all rows, with counts at the edge of those that would leave the picture "
+        "empty; or all",
+        choices=("most", "all"),
+        default="most",
+        group=_PICTURE,
+    ),
     Option("--theme", "of the colours", choices=("light", "dark"), default="light", group=_PICTURE),
     Option(
         "--dims",
