@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
+from ..core.arrays import blocks as cuts
 from ..core.habits import did_you_mean
 from ..core.threads import single_threaded_blas
 from ..errors import ModelFileError
@@ -32,6 +33,7 @@ from .records import (
 
 _TEXTS = ("names", "tfidf")
 _MISSING = ("expected", "mean", "keep")
+_IN_CACHE = 2**17  # numbers of rows that are hashed at once
 _TOLD = 3  # new categories that a warning names
 
 
@@ -319,12 +321,16 @@ def count_distinct(rows: Array) -> int:
     2
     """
     rng = np.random.default_rng(0)
-    factors = np.asarray(rng.integers(1, 2**63, (rows.shape[1],), dtype=np.uint64) * 2 + 1)
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for j in range(rows.shape[1]):
-        bits = (rows[:, j] + np.float32(0)).view(np.uint32).astype(np.uint64)  # -0 is 0
-        mixed = (bits + np.uint64(j + 1)) * factors[j]
-        keys += mixed ^ (mixed >> np.uint64(29))
+    width = rows.shape[1]
+    factors = np.asarray(rng.integers(1, 2**63, (width, 1), dtype=np.uint64) * 2 + 1)
+    places = np.arange(1, width + 1, dtype=np.uint64)[:, None]
+    keys = np.empty(len(rows), dtype=np.uint64)
+    for part in cuts(len(rows), width, _IN_CACHE):
+        mixed = (rows[part].T + np.float32(0)).view(np.uint32).astype(np.uint64)  # -0 is 0
+        mixed += places
+        mixed *= factors
+        mixed ^= mixed >> np.uint64(29)
+        keys[part] = mixed.sum(axis=0)
     return len(np.unique(keys))
 
 
