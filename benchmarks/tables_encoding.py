@@ -61,6 +61,14 @@ def _score(part: Loaded, missing: str = "expected") -> float:
     return accuracy(map_nestmap(encode(part.table, missing)), part.classes)
 
 
+def learn(part: Loaded) -> float:
+    """Accuracy of a classifier that sees the classes, on rows that it has not seen."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(oob_score=True, random_state=0)
+    return float(forest.fit(encode(part.table, "keep"), part.classes).oob_score_)
+
+
 def summary(values: Iterable[float]) -> dict[str, float]:
     """Mean and its standard error."""
     found = np.asarray(list(values))
@@ -78,12 +86,17 @@ def measure_task(task: Task, rivals: Results) -> Figures:
         missing: np.array([_score(part, missing) for part in holed])
         for missing in ("expected", "mean", "nearest rows")
     }
+    learned = np.array([learn(part) for part in parts])
+    lost_learned = np.array([learn(part) for part in holed]) - learned
     found: Figures = {
         "table": task.name,
         "chooses": task.chooses,
         **about(loaded),
         "nestmap": summary(ours),
-        "removed": {missing: summary(scores - ours) for missing, scores in lost.items()},
+        "removed": {
+            **{missing: summary(scores - ours) for missing, scores in lost.items()},
+            "forest": summary(lost_learned),
+        },
     }
     by_hand = _rival_scores(task, rivals)
     if by_hand:

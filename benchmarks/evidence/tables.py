@@ -71,7 +71,9 @@ def removed(record: Record) -> str:
         ]
         means = [f"{_mean(rows, 'removed', way):+.3f}" for way in ways]
         lines.append([f"*mean of {len(rows)} {HALVES[which]}*", *means])
-    return markdown.table(["table", "nestmap", "mean filling", "nearest rows"], lines)
+    return markdown.table(
+        ["table", "nestmap", "mean filling", "nearest rows", "random forest"], lines
+    )
 
 
 def losses(record: Record) -> str:
