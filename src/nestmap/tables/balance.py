@@ -18,6 +18,7 @@ from .filling import Filler
 
 _FLOOR = 0.1  # added to variances, as a share of their mean: rare directions stay small
 _POWER = -0.25  # 0: plain distances, -0.5: those of Mahalanobis; benchmarks/tables_encoding.py
+_IN_CACHE = 2**17  # numbers that are balanced at once
 _SHARING = ("number", "category", "date")  # vectors and texts are metrics of their own
 
 
@@ -45,10 +46,15 @@ class Balance:
 
         In float64, so that a row has the same bits alone and among others.
         """
-        for part in cuts(len(rows), rows.shape[1]):
-            some = rows[part, self.columns].astype(np.float64)
-            some += ((some @ self.directions) * self.more) @ self.directions.T
-            rows[part, self.columns] = some * self.scale
+        is_all = len(self.columns) == rows.shape[1]
+        there = self.directions * self.more
+        back = self.directions.T * self.scale
+        for part in cuts(len(rows), rows.shape[1], _IN_CACHE):
+            some = (rows[part] if is_all else rows[part, self.columns]).astype(np.float64)
+            shared = (some @ there) @ back
+            some *= self.scale
+            some += shared
+            rows[part, slice(None) if is_all else self.columns] = some
 
 
 def fit_balance(filler: Filler, blocks: tuple[Block, ...]) -> Balance:
