@@ -77,6 +77,9 @@ class Score:
     junk: float  # clusters named by ids, clusterings, constants, empty cells
 
 
+SHARES = ("told", "majority", "wrong", "contradicted", "junk")
+
+
 def digits() -> Any:
     from sklearn.datasets import load_digits
 
@@ -184,26 +187,55 @@ def levels_of(tree: Any) -> list[int]:
     return [level] if level == 0 else [level, level - 1]
 
 
-def score_table(task: Task) -> list[tuple[str, ...]]:
-    """Lines of the report: one per level, and way to give the class."""
+@dataclass(frozen=True)
+class Result:
+    """One level of one table, and one way to give the class."""
+
+    task: Task
+    way: str
+    score: Score
+
+
+def score_table(task: Task) -> list[Result]:
+    """One result per level, and way to give the class."""
     found = label_rows(task)
-    lines = []
+    results = []
     for level in levels_of(found.tree):
         labels = found.tree.labels(level)
-        for way, told in WAYS.items():
-            score = score_names(describe(found, level, way).names, labels, found.classes)
-            lines.append(_line(task, told, score))
-    return lines
+        for way in WAYS:
+            names = describe(found, level, way).names
+            results.append(Result(task, way, score_names(names, labels, found.classes)))
+    return results
 
 
-def _line(task: Task, way: str, score: Score) -> tuple[str, ...]:
-    shares = (score.told, score.majority, score.wrong, score.contradicted, score.junk)
-    return (
-        task.name + (" (aside)" if task.aside else ""),
-        way,
-        str(score.clusters),
-        *(f"{share:.3f}".lstrip("0") if share < 1 else "1" for share in shares),
-    )
+def _told(task: Task) -> str:
+    return task.name + (" (aside)" if task.aside else "")
+
+
+def _line(name: str, way: str, scores: Sequence[Score]) -> tuple[str, ...]:
+    """Means over levels and tables."""
+    shares = [np.mean([getattr(each, what) for each in scores]) for what in SHARES]
+    clusters = f"{sum(each.clusters for each in scores):,}"
+    return (name, WAYS[way], clusters, *(f"{share:.3f}" for share in shares))
+
+
+def lines_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """A line per table and way."""
+    keys = dict.fromkeys((each.task, each.way) for each in results)
+    return [
+        _line(_told(task), way, [r.score for r in results if (r.task, r.way) == (task, way)])
+        for task, way in keys
+    ]
+
+
+def means_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """A line per way, for the tables that chose the numbers and for those put aside."""
+    return [
+        _line("put aside" if aside else "chosen on", way, own)
+        for aside in (False, True)
+        for way in WAYS
+        if (own := [r.score for r in results if r.task.aside == aside and r.way == way])
+    ]
 
 
 TEXTS = (
@@ -275,7 +307,7 @@ def score_texts(task: Task) -> list[tuple[str, ...]]:
         shares = (score.named, score.held, score.elsewhere, majority)
         lines.append(
             (
-                task.name + (" (aside)" if task.aside else ""),
+                _told(task),
                 str(score.clusters),
                 *(f"{share:.3f}" for share in shares),
             )
@@ -292,7 +324,7 @@ def _with_majority(names: Sequence[str], labels: np.ndarray, classes: np.ndarray
 
 
 TABLE_HEAD = (
-    "table", "class given as", "clusters", "name claims a class", "majority in the name", "wrong",
+    "tables", "class given as", "clusters", "name claims a class", "majority in the name", "wrong",
     "rows contradicted", "junk",
 )  # fmt: skip
 TEXT_HEAD = (
@@ -307,9 +339,9 @@ def as_markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
 
 
-def run_all(tasks: Sequence[Task], score: Callable[[Task], list[tuple[str, ...]]]) -> Any:
-    """Lines of all tasks whose data are installed."""
-    lines = []
+def run_all(tasks: Sequence[Task], score: Callable[[Task], list[Any]]) -> list[Any]:
+    """Results of all tasks whose data are installed."""
+    lines: list[Any] = []
     for task in tasks:
         try:
             lines += score(task)
@@ -327,7 +359,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = [t for t in TABLES if not options.only or t.name in options.only]
-    report = as_markdown(TABLE_HEAD, run_all(wanted, score_table))
+    results = run_all(wanted, score_table)
+    report = as_markdown(TABLE_HEAD, means_of(results))
+    report += "\n" + as_markdown(TABLE_HEAD, lines_of(results))
     texts = [t for t in TEXTS if not options.only or t.name in options.only]
     report += "\n" + as_markdown(TEXT_HEAD, run_all(texts, score_texts))
     print(report)

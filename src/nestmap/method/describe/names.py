@@ -106,7 +106,8 @@ def phrase(trait: Trait) -> str:
 
 def _by_category(traits: Sequence[Trait], is_label: bool = False) -> Name | None:
     """One category, or two that make up a good part of the cluster: 'coat / shirt'."""
-    traits = [t for t in traits if is_label or (t.sure and t.lift >= NAMING.lift)]
+    if not is_label:
+        traits = [t for t in traits if t.lift >= NAMING.lift and (t.sure or _is_whole(t))]
     traits = sorted(traits, key=lambda t: -t.share)
     if not traits:
         return None
@@ -117,6 +118,11 @@ def _by_category(traits: Sequence[Trait], is_label: bool = False) -> Name | None
         text = f"{phrase(first).removesuffix(first.value)}{' / '.join(values)}"
         return Name(cut(text), (first, second))
     return Name(cut(phrase(first)), (first,)) if first.share >= NAMING.share else None
+
+
+def _is_whole(trait: Trait) -> bool:
+    """Whether a cluster too small for anything to be sure is of one kind all the same."""
+    return trait.count > 1 and trait.share >= NAMING.pair
 
 
 def _by_numbers(traits: Sequence[Trait]) -> Name | None:

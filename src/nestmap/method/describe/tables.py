@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ class Column:
         """Whether nearly every row has its own value."""
         n = len(self.values)
         return self.categories is not None and n > 20 and len(self.categories) > n / 2
+
+    @cached_property
+    def order(self) -> Array:
+        """Rows with a number, by size: sorted once for all levels."""
+        known = np.flatnonzero(~np.isnan(self.values))
+        return known[np.argsort(self.values[known], kind="stable")]
 
     @property
     def may_name(self) -> bool:

@@ -162,12 +162,11 @@ def find_number_traits(column: Column, labels: Array, n_clusters: int) -> list[l
     At most one per cluster. By ranks: infinite numbers and long tails change nothing.
     """
     found: list[list[Trait]] = [[] for _ in range(n_clusters)]
-    known = np.flatnonzero(~np.isnan(column.values))
-    order = known[np.argsort(column.values[known], kind="stable")]
-    ranked = column.values[order]
+    ranked = column.values[column.order]
     if not len(ranked) or ranked[0] == ranked[-1]:
         return found
-    own = labels[order]
+    # numbers of two bytes are sorted without comparisons
+    own = labels[column.order].astype(np.uint16 if n_clusters <= 2**16 else np.int64)
     by_cluster = np.argsort(own, kind="stable")
     ends = np.cumsum(np.bincount(own, minlength=n_clusters))
     sizes = np.bincount(labels, minlength=n_clusters)
