@@ -18,11 +18,12 @@ from nestmap import HNNE
 from nestmap.app.readers.table import Table
 from nestmap.app.runs.naming import facts_of, name_clusters
 from nestmap.core.numbers import as_markdown
-from nestmap.method.describe import LevelDescription, describe_clusters
+from nestmap.method.describe import Facts, LevelDescription, describe_clusters
 from nestmap.method.describe.names import MAX_LETTERS, cut, join
 from nestmap.method.describe.rules import NAMING
-from nestmap.method.describe.tables import Column, read_column, read_columns
+from nestmap.method.describe.tables import Column, as_label, read_column, read_columns
 from nestmap.method.describe.traits import find_number_traits
+from nestmap.views.plots.text import choose_names
 
 RNG = np.random.default_rng(0)
 DANGLING = re.compile(r"^[\s/·,.:]|[\s/·,.:]$")
@@ -289,6 +290,16 @@ def test_a_run_names_by_its_label() -> None:
     assert all(re.match(r"(mixed: )?(low|high) half", name) for name in names)
     others = name_clusters(tree, replace(table, label=None))[tree.default_level()]
     assert all(name.startswith("digit ") for name in others)
+
+
+def test_a_column_that_is_asked_for_names_a_picture() -> None:
+    tree = HNNE().fit(digits()).hierarchy_
+    level = tree.default_level()
+    own = read_column("leiden", load_digits().target, len(digits()))
+    (found,) = choose_names(tree, True, (level, None), Facts((as_label(own),)))
+    assert all(re.match(r"(mixed: )?\d", name) for name in found.names)
+    (found,) = choose_names(tree, True, (level, None), Facts((own,)))
+    assert found.names[0] in ("cluster 0", "")
 
 
 odd_cells = st.one_of(

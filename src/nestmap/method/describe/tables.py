@@ -136,10 +136,12 @@ def mark_label(columns: Sequence[Column], label: str | None) -> tuple[Column, ..
         raise ValueError(
             f"label={label!r}: no column of metadata is called so{did_you_mean(label, known)}"
         )
-    return tuple(
-        replace(column, is_label=True, silent="") if column.name == label else column
-        for column in columns
-    )
+    return tuple(as_label(column) if column.name == label else column for column in columns)
+
+
+def as_label(column: Column) -> Column:
+    """The same column, as the one that names come from first."""
+    return replace(column, is_label=True, silent="")
 
 
 def free_names(own: Iterable[str], others: Iterable[str]) -> list[str]:
