@@ -57,6 +57,15 @@ def test_a_name_needs_more_than_the_others_have() -> None:
     assert describe(labels, metadata={"spam": spam, "kind": kind}).names == ["a few", "many"]
 
 
+def test_a_category_may_be_called_mixed() -> None:
+    known = {
+        "forest": np.array(["mixed forest"] * 100 + ["pine"] * 100),
+        "wet": np.repeat(["dry", "wet", "dry"], [50, 50, 100]),
+    }
+    told = describe(np.repeat([0, 1, 2], [50, 50, 100]), metadata=known, label="forest")
+    assert told.names == ["mixed forest, dry", "mixed forest, wet", "pine"]
+
+
 def test_empty_cells_count_against_a_name() -> None:
     kind = np.array(["ant"] * 20 + [""] * 80 + ["bee"] * 100)
     told = describe(np.repeat([0, 1], 100), metadata={"kind": kind})

@@ -23,11 +23,12 @@ class Name:
 
     text: str
     evidence: tuple[Trait, ...] = ()
+    is_mixed: bool = False
 
     @property
     def is_claim(self) -> bool:
         """Whether it says something of most rows."""
-        return bool(self.evidence) and not self.text.startswith(MIXED)
+        return bool(self.evidence) and not self.is_mixed
 
 
 def find_name(
@@ -63,7 +64,8 @@ def find_name(
         return max(claims, key=lambda name: weight(name.evidence[0]))
     if typical:
         return Name(join([cut(each) for each in typical[:3]], ", "))
-    return _mixture([t for t in traits if t.kind == "category"]) if columns else _mix_words(parts)
+    mixed = _mixture([t for t in traits if t.kind == "category"])
+    return mixed if mixed.text else _mix_words(parts)
 
 
 def _is_word_name(trait: Trait) -> bool:
@@ -160,7 +162,7 @@ def _mixture(categories: Sequence[Trait]) -> Name:
     largest = sorted(best, key=lambda t: -t.share)[:2]
     largest = [t for t in largest if t.share >= NAMING.part]
     if not largest:
-        return Name(MIXED)
+        return Name(MIXED, is_mixed=True)
     column = phrase(largest[0]).removesuffix(largest[0].value)
     return _list_parts(largest, cut(column, _MAX_COLUMN))
 
@@ -181,7 +183,7 @@ def _mix_words(parts: Sequence[Trait]) -> Name:
 def _list_parts(traits: Sequence[Trait], column: str) -> Name:
     told = [f"{cut(t.value, _MAX_VALUE)} {t.share:.0%}" for t in traits]
     before = f"{MIXED}: {column.strip()} " if column else f"{MIXED}: "
-    return Name(join([before + told[0], *told[1:]], ", "), tuple(traits))
+    return Name(join([before + told[0], *told[1:]], ", "), tuple(traits), is_mixed=True)
 
 
 def _needs_column(trait: Trait) -> bool:
