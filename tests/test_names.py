@@ -251,6 +251,16 @@ def test_a_word_needs_many_texts_of_its_cluster() -> None:
     assert all(trait.share >= NAMING.word_share for trait in told[1].evidence)
 
 
+def test_addresses_and_missing_texts_hold_no_words() -> None:
+    address = ["see https://example.org/page?x=1", "www.example.org/a", "to mail@example.org"]
+    told = describe(np.repeat([0, 1], 30), texts=address * 10 + ["bread butter"] * 30)
+    assert not any("example" in t.value or "http" in t.value for c in told for t in c.traits)
+    texts: list[Any] = [np.nan] * 15 + [None] * 15 + ["bread butter"] * 30
+    assert describe(np.repeat([0, 1], 30), texts=texts).names == ["cluster 0", "bread · butter"]
+    long = ["spoon " * 20_000] * 5 + ["fork " * 20_000] * 5
+    assert describe(np.repeat([0, 1], 5), texts=long).names == ["spoon", "fork"]
+
+
 def test_words_are_shares_of_texts() -> None:
     texts = texts_of(CAR, BANK)
     trait = next(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ _MIXED = 2  # most frequent categories that are kept, to say what a cluster is a
 _LENGTHS = frozenset(["length", "duration", "runtime", "running", "long", "elapsed"])
 _LAST_SECOND = 2.5e11  # of the year 9999: what is beyond is no date
 _WORD = r"(?u)\b(?=\w*[^\W\d])\w\w+\b"  # two characters or more, not all of them digits
+_ADDRESS = re.compile(r"\b(?:https?://|ftp://|www\.)\S+|[\w.+-]+@\w[\w-]*\.\w[\w.-]*")
 _MAX_WORDS = 50_000  # of a vocabulary, the most frequent
 
 
@@ -231,6 +233,13 @@ def _word_for(column: Column, high: bool) -> str:
     return "high" if high else "low"
 
 
+def _prose_of(text: Any) -> str:
+    """A text without addresses of pages and letters; nothing where it is missing."""
+    if text is None or text != text:
+        return ""
+    return _ADDRESS.sub(" ", str(text))
+
+
 @dataclass(frozen=True, eq=False)
 class WordCounts:
     """How often each text holds each word, counted once for the descriptions of several levels."""
@@ -240,7 +249,7 @@ class WordCounts:
 
     @classmethod
     def of(cls, texts: Sequence[str], stop_words: Any = "english") -> WordCounts:
-        """Count the words of texts; stop words and numbers are left out."""
+        """Count the words of texts; stop words, numbers and addresses are left out."""
         from sklearn.feature_extraction.text import CountVectorizer  # heavy, and only texts need it
 
         try:
@@ -250,7 +259,7 @@ class WordCounts:
                 dtype=np.float64,
                 token_pattern=_WORD,
             )
-            counts = counter.fit_transform([str(text) for text in texts])
+            counts = counter.fit_transform([_prose_of(text) for text in texts])
         except ValueError as error:
             raise ValueError(
                 f"texts: {error}; pass metadata= for categories, names= for names of rows"

@@ -127,7 +127,7 @@ def find_word_traits(
         score = part * weights[own.columns]
         wide = np.ones(len(score)) if spread is None else _row(spread, i)[own.columns]
         names = own.hold & (wide >= NAMING.word_spread)
-        is_more = part > totals[own.columns] / max(1.0, totals.sum())
+        is_more = own.share > own.others
         order = np.lexsort((own.columns, -score, ~names))
         found.append(
             [
