@@ -257,8 +257,8 @@ def test_addresses_and_missing_texts_hold_no_words() -> None:
     assert not any("example" in t.value or "http" in t.value for c in told for t in c.traits)
     texts: list[Any] = [np.nan] * 15 + [None] * 15 + ["bread butter"] * 30
     assert describe(np.repeat([0, 1], 30), texts=texts).names == ["cluster 0", "bread · butter"]
-    long = ["spoon " * 20_000] * 5 + ["fork " * 20_000] * 5
-    assert describe(np.repeat([0, 1], 5), texts=long).names == ["spoon", "fork"]
+    long = ["spoon " * 20_000] * 20 + ["fork " * 20_000] * 20
+    assert describe(np.repeat([0, 1], 20), texts=long).names == ["spoon", "fork"]
 
 
 def test_words_are_shares_of_texts() -> None:
