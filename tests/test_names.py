@@ -220,6 +220,25 @@ def test_clusters_of_one_name_are_told_apart() -> None:
     assert told.names[2:] == ["bee", "bee (2)"]  # chance tells nothing apart
 
 
+def test_clusters_that_are_still_called_the_same_are_told_apart_again() -> None:
+    labels = np.repeat(range(5), 50)
+    known = {
+        "kind": np.array(["ant", "ant", "ant", "ant", "bee"])[labels],
+        "nest": np.array(["hill", "hill", "wood", "wood", "hive"])[labels],
+        "sex": np.array(["queen", "worker", "queen", "worker", "queen"])[labels],
+    }
+    told = describe(labels, metadata=known, label="kind")
+    assert told.names == [
+        "ant, hill, queen",
+        "ant, hill, worker",
+        "ant, wood, queen",
+        "ant, wood, worker",
+        "bee",
+    ]
+    assert [t.within for t in told[3].evidence] == ["", "ant", "ant, wood"]
+    assert told[4].why == "kind=bee 100% (50 rows; 0% of the others)"
+
+
 CAR = ["engine brake wheel", "wheel tyre engine", "brake engine gear", "gear wheel brake"]
 BANK = ["account money loan", "loan interest account", "money account bank", "bank loan interest"]
 FOOD = ["bread butter salt", "salt butter milk", "milk bread cheese", "cheese butter bread"]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
 from .contrast import column_traits, find_contrasts
-from .names import Name, find_name, make_unique, phrase
+from .names import Name, find_name, join, make_unique, phrase
 from .tables import Column, mark_label, read_columns
 from .traits import Trait, WordCounts
 from .words import find_word_parts, find_word_traits
 
 _MAX_LISTED = 20  # clusters in a repr
 _MAX_TRAITS = 8  # of a kind that are kept per cluster
+_MAX_CONTRASTS = 2  # things that a name adds to tell clusters apart
 
 
 @dataclass(frozen=True)
@@ -184,19 +185,29 @@ class _Known:
             find_name(traits, rows, label, inside)
             for traits, rows, inside in zip(found, typical, parts, strict=True)
         ]
-        contrasts = find_contrasts(bases, self.labels, self.columns, self.words)
+        told_apart = self._contrasts(bases)
         each = []
         for i, base in enumerate(bases):
-            further = [phrase(contrasts[i])] if i in contrasts else []
+            further = [phrase(trait) for trait in told_apart[i]]
             rows = [] if base.evidence else list(typical[i][3:])
             each.append([base.text, *further, *rows] if base.text else [])
         sizes = np.bincount(self.labels, minlength=len(bases)).tolist()
         named = []
         for i, text in enumerate(make_unique(each, sizes)):
-            is_told = i in contrasts and phrase(contrasts[i]) in text
-            more = (contrasts[i],) if is_told else ()
+            more = [trait for trait in told_apart[i] if phrase(trait) in text]
             named.append(Name(text, (*bases[i].evidence, *more)))
         return named
+
+    def _contrasts(self, bases: Sequence[Name]) -> list[list[Trait]]:
+        """What tells clusters of one name apart, and then those that are still called the same."""
+        found: list[list[Trait]] = [[] for _ in bases]
+        names = list(bases)
+        for _ in range(_MAX_CONTRASTS):
+            for i, trait in find_contrasts(names, self.labels, self.columns, self.words).items():
+                found[i].append(trait)
+                text = join([names[i].text, phrase(trait)], ", ")
+                names[i] = replace(names[i], text=text)
+        return found
 
     def _parts(self, found: list[list[Trait]]) -> list[list[Trait]]:
         """Words of the finer clusters inside each one; where there are none, its own."""
