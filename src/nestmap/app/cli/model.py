@@ -14,6 +14,8 @@ from .talk import Talk
 
 if TYPE_CHECKING:
     from ...method.layout import LayoutSettings
+    from ...tables.encoder import TableEncoder
+    from ..readers.table import Table
 
 
 def given_parameters(options: Namespace) -> dict[str, Any]:
@@ -31,13 +33,25 @@ def given_parameters(options: Namespace) -> dict[str, Any]:
     return found
 
 
-def build_model(options: Namespace, given: dict[str, Any], talk: Talk, work: Path | None) -> Any:
-    """The model of the first map; `given`: parameters, `work`: where finished levels are kept."""
+def build_model(
+    options: Namespace,
+    given: dict[str, Any],
+    talk: Talk,
+    work: Path | None,
+    encoder: TableEncoder | None = None,
+) -> Any:
+    """The model of the first map; `given`: parameters, `work`: where finished levels are kept.
+
+    `encoder`: that the table was encoded by.
+    """
+    from sklearn.base import clone
+
     from ...estimators.hnne import HNNE
 
     refuse_idle_options(given, options.dims)
     own = {name: value for name, value in given.items() if name in signature(HNNE).parameters}
     own["layout"] = make_layout(given, options.dims[0])
+    own["encoder"] = None if encoder is None else clone(encoder)
     return HNNE(options.dims[0], **own, work_dir=work, callback=talk, n_jobs=options.threads)
 
 
@@ -80,9 +94,9 @@ def _by_dims(given: dict[str, Any], dims: list[int]) -> dict[int, dict[str, Any]
     }
 
 
-def fit_maps(model: Any, table: Any, dims: list[int], given: dict[str, Any]) -> dict[int, Any]:
+def fit_maps(model: Any, table: Table, dims: list[int], given: dict[str, Any]) -> dict[int, Any]:
     """Models by their dimensions: the first is fitted, the others are layouts of its hierarchy."""
-    model.fit(table.X, like=given.get("like"))
+    model.fit(table.given, like=given.get("like"))
     models = {model.n_components: model}
     for n, own in [*_by_dims(given, dims).items()][1:]:
         models[n] = model.relayout(n_components=n, layout=make_layout(own, n))
