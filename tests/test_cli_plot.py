@@ -200,7 +200,7 @@ def test_few_mapped_columns_give_names(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("size,noise\n" + "\n".join(f"{a},{b}" for a, b in rows))
     known = read_table(tmp_path / "x.csv")
     assert [column.name for column in facts_of(known).columns] == ["size", "noise"]
-    here("fit", tmp_path / "x.csv", "-o", tmp_path / "run", "--quiet")
+    here("fit", tmp_path / "x.csv", "-o", tmp_path / "run", "--vectors", "--quiet")
     names = RunFolder(tmp_path / "run").names()
     assert all("size" in name.split(",")[0] for name in names[max(names)])
     record: dict[str, Any] = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -255,7 +255,6 @@ def test_texts_without_words_to_name_clusters_by(tmp_path: Path) -> None:
         tmp_path / "t.txt",
         "-o",
         tmp_path / "run",
-        "--texts",
         "--quiet",
         "--plot",
         tmp_path / "map.png",

@@ -17,7 +17,7 @@ from ..runs.extras import check_pixels
 from ..runs.folder import RunContent, check_target, write_run
 from ..runs.naming import name_clusters
 from ..runs.record import to_text
-from .model import build_model, fit_maps, given_parameters, refuse_idle_options
+from .model import build_model, check_parameters, fit_maps, given_parameters
 from .pictures import Picture, check_picture, draw_map
 from .reading import (
     choose,
@@ -78,7 +78,7 @@ def run_fit(options: Namespace) -> None:
     if options.plot is not None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
-    refuse_idle_options(given, options.dims)
+    check_parameters(options, given)
     choice = choose(options) if options.scheduler is None else None
     with use_cluster(options):
         clock = perf_counter()

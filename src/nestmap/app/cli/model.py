@@ -12,6 +12,8 @@ import numpy as np
 from .options import MODEL_OPTIONS
 from .talk import Talk
 
+_MANY = 1_000_000  # rows: parameters are checked before it is known how many there are
+
 if TYPE_CHECKING:
     from ...method.layout import LayoutSettings
     from ...tables.encoder import TableEncoder
@@ -53,6 +55,30 @@ def build_model(
     own["layout"] = make_layout(given, options.dims[0])
     own["encoder"] = None if encoder is None else clone(encoder)
     return HNNE(options.dims[0], **own, work_dir=work, callback=talk, n_jobs=options.threads)
+
+
+def check_parameters(options: Namespace, given: dict[str, Any]) -> None:
+    """Raise for what no data can make right, before data are read."""
+    from ...core.input.memory import memory_budget
+    from ...core.threads import resolve_n_jobs
+    from ...method.neighbors.metric.check import known_metric
+    from ...method.neighbors.metric.library import LibraryMetric
+    from ...model.settings import FitSettings
+
+    refuse_idle_options(given, options.dims)
+    resolve_n_jobs(options.threads)
+    memory_budget(given.get("max_memory"))
+    metric = known_metric(given.get("metric", "euclidean"))
+    parameters = given.get("metric_params") or {}
+    metric.check_parameters(parameters)
+    if isinstance(metric, LibraryMetric) and not parameters:
+        metric.fit(np.eye(2), {})  # which tells whether there is such a metric
+    plain: dict[str, Any] = {
+        name: value for name, value in given.items() if isinstance(value, str | int | float)
+    }
+    asked = {name: plain[name] for name in signature(FitSettings).parameters if name in plain}
+    asked["layout"] = make_layout(plain, options.dims[0])
+    FitSettings(options.dims[0], **asked).check(_MANY)
 
 
 def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:

@@ -28,7 +28,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "source": str(table),
         "file": str(options.data),
         "n_rows": table.n_rows,
-        "n_columns": int(table.X.shape[1]),
+        "n_columns": int(table.X.shape[1]) if table.taken is None else len(table.taken),
         "reading": {
             "text": _mapped_text(table),
             "label": options.label,

@@ -89,9 +89,16 @@ class Choice:
             )
 
     @property
+    def named(self) -> set[str]:
+        """Columns whose task is known: nothing is to be found out about them."""
+        return {*self.special, *self.kinds}
+
+    @property
     def asks_to_encode(self) -> bool:
         """Whether columns were named that are to be encoded."""
-        return self.columns is not None or bool(self.kinds)
+        return self.columns is not None or any(
+            kind not in ("drop", "identifier") for kind in self.kinds.values()
+        )
 
     @property
     def special(self) -> dict[str, str]:

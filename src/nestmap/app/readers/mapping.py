@@ -17,7 +17,7 @@ from ...tables.encoder import TableEncoder
 from .choice import Choice, chosen_columns, shorten
 from .numbers import choose_numbers, counts_rows, map_numbers, side_by_side, without_missing
 from .table import RawColumns, Table, prose_of
-from .told import tell_decisions
+from .told import tell_decisions, tell_vectors
 
 _LONG = 16  # numbers that make a vector; columns that make one
 _MOST = 0.5  # of the columns of numbers are in it
@@ -61,7 +61,7 @@ def _find_vectors(choice: Choice, raw: RawColumns) -> list[str]:
     A column of long lists; many columns that are called alike but for a number; or a table of
     numbers alone without names: unless cells are missing, or few columns would decide.
     """
-    known = {name: raw.numbers[name] for name in raw.numbers if name not in choice.special}
+    known = {name: raw.numbers[name] for name in raw.numbers if name not in choice.named}
     lists = [name for name, values in known.items() if values.ndim == 2]
     long = [name for name in lists if known[name].shape[1] >= _LONG]
     if len(long) == 1:
@@ -95,20 +95,22 @@ def _map_vectors(source: str, choice: Choice, raw: RawColumns, used: list[str]) 
     metadata = {name: plain[name] for name in plain if few or name not in used}
     text = choice.text if isinstance(choice.text, str) else next(iter(prose_of(raw.others)), None)
     left_out = {name: _task(name, choice, text) for name in raw.names if name not in used}
+    told = () if choice.vectors is not None else (tell_vectors(used, raw.numbers),)
     table = Table(
         X,
         columns,
         _names_of(choice, metadata),
-        metadata,
+        _label_first(choice, metadata),
         source,
         left_out,
         text=text,
         taken=tuple(used),
+        decided=told,
     )
     return without_missing(table, choice.missing or "error")
 
 
-def _task(name: str, choice: Choice, text: str | None) -> str:
+def _task(name: str, choice: Choice, text: str | bool | None) -> str:
     """What a column is for that is not mapped."""
     told = {choice.id: "the name of each row", choice.label: "the label"}
     return told.get(name) or ("for search and names" if name == text else "beside the map")
@@ -119,10 +121,10 @@ def _task(name: str, choice: Choice, text: str | None) -> str:
 
 def _lone_text(choice: Choice, raw: RawColumns) -> str | None:
     """The column of texts, where the others are but categories of them."""
-    prose = [name for name in prose_of(raw.others) if name not in choice.special]
+    prose = [name for name in prose_of(raw.others) if name not in choice.named]
     if not prose:
         return None
-    rest = {name: raw[name] for name in raw.names if name not in (*prose, *choice.special)}
+    rest = {name: raw[name] for name in raw.names if name not in (*prose, *choice.named)}
     others = decide_columns(rest).mapped if rest else ()
     return prose[0] if all(each.kind == "category" for each in others) else None
 
@@ -132,7 +134,7 @@ def _map_text(source: str, choice: Choice, raw: RawColumns, text: str) -> Table:
     metadata = dict(raw.plain)
     left_out = {name: _task(name, choice, text) for name in raw.names if name != text}
     names = _names_of(choice, metadata)
-    return Table(None, None, names, metadata, source, left_out, text=text)
+    return Table(None, None, names, _label_first(choice, metadata), source, left_out, text=text)
 
 
 # -- all columns
@@ -147,7 +149,7 @@ def _map_encoded(source: str, choice: Choice, raw: RawColumns) -> Table:
         encoded.rows,
         None,
         _names_of(choice, metadata),
-        metadata,
+        _label_first(choice, metadata),
         source,
         text=text,
         encoder=encoded.encoder,
@@ -170,7 +172,9 @@ def _encode(source: str, choice: Choice, raw: RawColumns) -> tuple[EncodedTable,
     except ValueError:
         _check_any_mapped(source, choice, given)
         raise
-    beside = {name: _task(name, choice, None) for name in raw.names if name not in given}
+    beside = {
+        name: _task(name, choice, choice.text or None) for name in raw.names if name not in given
+    }
     return EncodedTable(rows, encoder), tell_decisions(encoder.decisions_, beside)
 
 
@@ -189,6 +193,11 @@ def _text_among(decisions: Decisions, metadata: Mapping[str, Array]) -> str | No
     """The column of the longest texts that are kept for names."""
     texts = [each for each in decisions if each.kind == "text" and each.name in metadata]
     return max(texts, key=lambda each: each.profile.words).name if texts else None
+
+
+def _label_first(choice: Choice, metadata: dict[str, Array]) -> dict[str, Array]:
+    """The columns beside the map in the order in which readers are offered them."""
+    return dict(sorted(metadata.items(), key=lambda item: item[0] != choice.label))
 
 
 def _names_of(choice: Choice, metadata: dict[str, Array]) -> Array | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from shlex import quote
 
+from ...core.arrays import Array
 from ...tables.decide import Decision, Decisions
 from .choice import shorten
 
@@ -40,6 +42,30 @@ def tell_decisions(decisions: Decisions, beside: Mapping[str, str]) -> tuple[str
     return (decisions.summary, *told)
 
 
+def tell_vectors(used: Sequence[str], numbers: Mapping[str, Array]) -> str:
+    """A line on columns that make a vector, which nobody has asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tell_vectors(["emb"], {"emb": np.zeros((5, 32))})
+    'emb holds vectors of 32 numbers: mapped as they are (--kind emb=drop encodes the others)'
+    >>> tell_vectors(["p0", "p1"], {})
+    'p0 to p1 make a vector of 2 numbers: mapped as it is (--columns NAMES encodes columns)'
+    """
+    first = used[0]
+    if len(used) > 1:
+        return (
+            f"{first} to {used[-1]} make a vector of {len(used)} numbers: mapped as it is "
+            "(--columns NAMES encodes columns)"
+        )
+    width = numbers[first].shape[1]
+    return (
+        f"{first} holds vectors of {width} numbers: mapped as they are "
+        f"(--kind {_quoted(f'{first}=drop')} encodes the others)"
+    )
+
+
 def _what(decision: Decision) -> str:
     known = f"{decision.n_distinct:,} different texts"  # the action says it, too
     reasons = [] if decision.why == known else [decision.why]
@@ -50,8 +76,12 @@ def _what(decision: Decision) -> str:
 
 def _change(decision: Decision) -> str:
     """The option that changes it."""
-    wish = f"{decision.name}={decision.other_kind}"
-    return f"--kind {wish}" if wish.replace("=", "").isidentifier() else f"--kind '{wish}'"
+    return f"--kind {_quoted(f'{decision.name}={decision.other_kind}')}"
+
+
+def _quoted(wish: str) -> str:
+    """As a shell takes it."""
+    return wish if wish.replace("=", "").isidentifier() else quote(wish)
 
 
 def _fold(decisions: Decisions) -> list[tuple[str, str, str, str]]:
