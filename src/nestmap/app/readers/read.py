@@ -166,17 +166,15 @@ def read_table(
 
 def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Table:
     """What `read_table` does, for a choice that was made before."""
-    source = _standard_input() if str(path) == "-" else Path(os.fspath(path)).expanduser()
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file")
+    source = _open_path(path)
     kind = choice.format or format_of(source, choice.text)
     if kind not in FORMATS:
         raise ValueError(f"format={kind!r} is not an option; use one of {', '.join(FORMATS)}")
     table = _READERS[kind](_Task(source, choice, progress or Progress(0)))
     if choice.text:
         table = _with_text(table, choice.text, choice.words)
-    if str(path) == "-":
-        table = replace(table, source="standard input")
+    told = "standard input" if str(path) == "-" else str(path)
+    table = replace(table, source=table.source.replace(str(source), told))
     if table.X is None or table.X.shape[0] == 0 or table.X.shape[1] == 0:
         raise FileFormatError(f"{table.source}: there is nothing to map in it")
     return replace(table, label=choice.label)
@@ -213,16 +211,28 @@ def _by_content(path: Path, text: str | bool) -> str:
     return {"table": "csv"}.get(kind, kind)
 
 
-def _standard_input() -> Path:
-    """What comes on standard input as a file: readers look at it more than once."""
+def _open_path(path: Any) -> Path:
+    """Where a file is; what can be read only once (a pipe) is copied to one."""
+    if str(path) == "-":
+        return _copied(sys.stdin.buffer, "standard input")
+    source = Path(os.fspath(path)).expanduser()
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such file")
+    if source.is_fifo():
+        with source.open("rb") as file:
+            return _copied(file, str(source))
+    return source
+
+
+def _copied(source: IO[bytes], name: str) -> Path:
+    """What comes from a pipe as a file: readers look at it more than once."""
     folder = tempfile.mkdtemp(prefix="nestmap-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder, "standard-input")
-    source: IO[bytes] = sys.stdin.buffer
     with path.open("wb") as file:
         shutil.copyfileobj(source, file)
     if not path.stat().st_size:
-        raise FileFormatError("standard input is empty")
+        raise FileFormatError(f"{name} is empty")
     return path
 
 
