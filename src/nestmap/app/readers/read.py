@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from ._arrays import mat73_blocks, read_mat, read_npz_arrays, read_words
 from ._formats import Rows, open_stream, read_idx, read_vecs, word2vec_blocks
 from .arrow import read_arrow
 from .hdf import read_hdf, read_zarr, with_id
+from .json_files import read_json, read_json_lines
 from .table import Choice, Growing, Table, prose_of, shorten
 from .text import Words, read_delimited, read_lines, read_word_vectors, text_kind
 
@@ -50,10 +52,16 @@ _SUFFIXES = {
     ".bin": "word2vec",
     ".vec": "vectors",
     ".idx": "idx",
-    ".json": "",
+    ".json": "json",
+    ".geojson": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".log": "lines",
     ".md": "lines",
+    ".xls": "",  # known, and not read
+    ".ods": "",
 }
+_JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*[\"}]|\[\s*[\[{\"])")
 _IDX_ENDS = ("-ubyte", "-int", "-float", "-short", "-byte")
 _MARKS = {
     b"\x93NUMPY": "npy",
@@ -81,6 +89,8 @@ FORMATS = (
     "word2vec",
     "vectors",
     "idx",
+    "json",
+    "jsonl",
 )
 
 
@@ -201,10 +211,12 @@ def format_of(path: Path, text: str | bool = False) -> str:
 
 def _by_content(path: Path, text: str | bool) -> str:
     with open_stream(path) as stream:
-        start = stream.file.read(8)
+        start = stream.file.read(64)
     for mark, kind in _MARKS.items():
         if start.startswith(mark):
             return kind
+    if _JSON_START.match(start):
+        return "json"
     if text is True:
         return "lines"
     kind = text_kind(path)
@@ -345,4 +357,6 @@ _READERS: dict[str, Callable[[_Task], Table]] = {
     "arrow": lambda task: read_arrow(task.path, task.choice, task.progress),
     "h5": lambda task: read_hdf(task.path, task.choice, task.choice.key),
     "zarr": lambda task: read_zarr(task.path, task.choice, task.choice.key),
+    "json": lambda task: read_json(task.path, task.choice, task.progress),
+    "jsonl": lambda task: read_json_lines(task.path, task.choice, task.progress),
 }

@@ -24,7 +24,7 @@ _ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
 _MAX_LINE_BYTES = 10_000_000  # characters of a line
 
 
-def _lines(stream: Stream, path: Path) -> Iterator[str]:
+def lines_of(stream: Stream, path: Path) -> Iterator[str]:
     """Lines of UTF-8 text; a byte that is none is named by its line."""
     for number, line in enumerate(stream.file, start=1):
         if len(line) > _MAX_LINE_BYTES:
@@ -88,7 +88,7 @@ def read_delimited(
 def _look_at(path: Path, choice: Choice, delimiter: str | None) -> Form:
     """How a table is written, by its first rows."""
     with open_stream(path) as stream:
-        lines = _lines(stream, path)
+        lines = lines_of(stream, path)
         start: list[str] = []  # up to the first line that is not empty
         while not start or not start[-1].strip():
             start.append(next(lines, "\0"))
@@ -107,7 +107,7 @@ def _look_at(path: Path, choice: Choice, delimiter: str | None) -> Form:
 def _read_by_lines(path: Path, form: Form, progress: Progress) -> Columns:
     """The columns of a table, by Python's csv module; numbers alone by NumPy."""
     with open_stream(path) as stream:
-        lines = _lines(stream, path)
+        lines = lines_of(stream, path)
         for _ in islice(lines, form.n_before):
             pass
         table = _Growing(path, form)
@@ -241,7 +241,7 @@ def read_word_vectors(path: Path, progress: Progress) -> Table:
     words: list[str] = []
     values = Growing()
     with open_stream(path) as stream:
-        lines: Iterator[tuple[int, str]] = enumerate(_lines(stream, path), start=1)
+        lines: Iterator[tuple[int, str]] = enumerate(lines_of(stream, path), start=1)
         number, line = next(lines, (1, ""))
         head = line.split()
         expected = int(head[0]) if len(head) == 2 and all(part.isdigit() for part in head) else None
@@ -296,7 +296,7 @@ def _vectors(path: Path, block: list[tuple[int, str]], width: int) -> tuple[list
 def text_kind(path: Path) -> str:
     """'vectors', 'table' or 'lines', by the first lines."""
     with open_stream(path) as stream:
-        head = [line.rstrip("\r\n") for line in islice(_lines(stream, path), 12) if line.strip()]
+        head = [line.rstrip("\r\n") for line in islice(lines_of(stream, path), 12) if line.strip()]
     rows = [line.split() for line in head]
     if not rows:
         raise FileFormatError(f"{path} is empty")
@@ -316,7 +316,7 @@ def read_lines(path: Path, progress: Progress) -> Table:
     texts: list[str] = []
     n_empty = 0
     with open_stream(path) as stream:
-        for line in _lines(stream, path):
+        for line in lines_of(stream, path):
             if text := line.strip():
                 texts.append(text)
             else:
