@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from ...core.input.npy import NpyError, map_npy, read_header
 from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._arrays import mat73_blocks, read_mat, read_npz_arrays, read_words
-from ._formats import Rows, open_stream, read_idx, read_vecs, word2vec_blocks
+from ._formats import Rows, damage_named, open_stream, read_idx, read_vecs, word2vec_blocks
 from .arrow import read_arrow
+from .excel import read_excel
 from .hdf import read_hdf, read_zarr, with_id
 from .json_files import read_json, read_json_lines
 from .table import Choice, Growing, Table, prose_of, shorten
@@ -58,6 +60,8 @@ _SUFFIXES = {
     ".ndjson": "jsonl",
     ".log": "lines",
     ".md": "lines",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
     ".xls": "",  # known, and not read
     ".ods": "",
 }
@@ -91,6 +95,7 @@ FORMATS = (
     "idx",
     "json",
     "jsonl",
+    "xlsx",
 )
 
 
@@ -129,7 +134,8 @@ def read_table(
     text : str or True
         Map texts by TF-IDF: the column that holds them, or True for a file with one text per line.
     key : str, optional
-        Which array of an .npz, .mat, .h5, .h5ad ('obsm/X_pca') or .zarr file.
+        Which array of an .npz, .mat, .h5, .h5ad ('obsm/X_pca') or .zarr file, sheet of an .xlsx
+        file, or entry of a .json file.
     missing : {'error', 'drop', 'mean'}
         Missing numbers: say where, leave their rows out, or fill in the mean of the column.
     like : Table, optional
@@ -214,13 +220,19 @@ def _by_content(path: Path, text: str | bool) -> str:
         start = stream.file.read(64)
     for mark, kind in _MARKS.items():
         if start.startswith(mark):
-            return kind
+            return "xlsx" if kind == "npz" and _is_excel(path) else kind
     if _JSON_START.match(start):
         return "json"
     if text is True:
         return "lines"
     kind = text_kind(path)
     return {"table": "csv"}.get(kind, kind)
+
+
+def _is_excel(path: Path) -> bool:
+    """Whether an archive is a workbook, and not one of arrays."""
+    with damage_named(path), zipfile.ZipFile(path) as archive:
+        return "xl/workbook.xml" in archive.namelist()
 
 
 def _open_path(path: Any) -> Path:
@@ -357,6 +369,7 @@ _READERS: dict[str, Callable[[_Task], Table]] = {
     "arrow": lambda task: read_arrow(task.path, task.choice, task.progress),
     "h5": lambda task: read_hdf(task.path, task.choice, task.choice.key),
     "zarr": lambda task: read_zarr(task.path, task.choice, task.choice.key),
+    "xlsx": lambda task: read_excel(task.path, task.choice, task.progress),
     "json": lambda task: read_json(task.path, task.choice, task.progress),
     "jsonl": lambda task: read_json_lines(task.path, task.choice, task.progress),
 }

@@ -96,7 +96,7 @@ def _look_at(path: Path, choice: Choice, delimiter: str | None) -> Form:
             raise FileFormatError(f"{path} is empty")
         mark = delimiter or _delimiter(start[-1])
         head = list(islice(_rows(chain(start, lines), mark, path), _ROWS_LOOKED_AT + 1))
-    names, has_header = _column_names(head, path)
+    names, has_header = column_names(head, path)
     body = head[1:] if has_header else head
     if not body:
         raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
@@ -122,7 +122,7 @@ def _read_by_lines(path: Path, form: Form, progress: Progress) -> Columns:
     return table.columns()
 
 
-def _column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[str, ...], bool]:
+def column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[str, ...], bool]:
     """Names from the first row, if it holds no number (or fewer than the second); else 0, 1, …"""
     first = head[0][1]
     second = head[1][1] if len(head) > 1 else []
