@@ -52,6 +52,7 @@ def _as_read_before(options: Namespace, run: RunFolder) -> Choice:
         words=rows.words,
         format=options.format,
         key=options.key or reading["key"],
+        pictures=tuple(reading.get("pictures") or ()) or None,
     )
 
 

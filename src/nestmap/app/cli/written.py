@@ -36,6 +36,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
             "format": options.format,
             "named": table.taken is not None,
             "texts": table.text,
+            "pictures": None if table.pictures is None else [*table.pictures],
         },
         "metadata": [*table.metadata],
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from ...core.arrays import Array
 from ...core.input.npy import NpyError, map_npy, read_header
@@ -26,6 +27,8 @@ from .arrow import read_arrow
 from .excel import read_excel
 from .hdf import read_hdf, read_zarr, with_id
 from .json_files import read_json, read_json_lines
+from .pictures import read_pictures
+from .pixels import picture_shape
 from .table import Choice, Growing, Table, prose_of, shorten
 from .text import Words, read_delimited, read_lines, read_word_vectors, text_kind
 
@@ -66,6 +69,7 @@ _SUFFIXES = {
     ".ods": "",
 }
 _JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*[\"}]|\[\s*[\[{\"])")
+_ZARR = (".zgroup", ".zarray", "zarr.json")
 _IDX_ENDS = ("-ubyte", "-int", "-float", "-short", "-byte")
 _MARKS = {
     b"\x93NUMPY": "npy",
@@ -96,6 +100,7 @@ FORMATS = (
     "json",
     "jsonl",
     "xlsx",
+    "pictures",
 )
 
 
@@ -122,7 +127,7 @@ def read_table(
 
     Parameters
     ----------
-    path : path, or '-' for standard input
+    path : path, '-' for standard input, or a folder of pictures
     format : str, optional
         One of `FORMATS`; None goes by the name of the file, or by its first bytes.
     columns : sequence of str, optional
@@ -176,6 +181,7 @@ def read_table(
         words=None if like is None else like.words,
         format=format,
         key=key,
+        pictures=None if like is None else like.pictures,
     )
     return read_file(path, choice)
 
@@ -193,7 +199,7 @@ def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Ta
     table = replace(table, source=table.source.replace(str(source), told))
     if table.X is None or table.X.shape[0] == 0 or table.X.shape[1] == 0:
         raise FileFormatError(f"{table.source}: there is nothing to map in it")
-    return replace(table, label=choice.label)
+    return replace(table, label=choice.label or table.label)
 
 
 def format_of(path: Path, text: str | bool = False) -> str:
@@ -205,6 +211,8 @@ def format_of(path: Path, text: str | bool = False) -> str:
     if name.endswith(_IDX_ENDS) or name.endswith("-idx"):
         return "idx"
     kind = _SUFFIXES.get(suffixes[-1] if suffixes else "")
+    if path.is_dir() and kind != "zarr":
+        kind = "zarr" if any((path / name).exists() for name in _ZARR) else "pictures"
     if kind == "txt" or (kind is None and path.is_file()):
         kind = _by_content(path, text)
     if not kind:
@@ -277,7 +285,13 @@ def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:
     texts = table.metadata[column]
     words = words or Words.fit(texts, table.source)
     return replace(
-        table, X=words.weigh(texts), columns=words.words, text=column, words=words, taken=None
+        table,
+        X=words.weigh(texts),
+        columns=words.words,
+        text=column,
+        words=words,
+        taken=None,
+        pictures=None,
     )
 
 
@@ -317,6 +331,7 @@ def _array_table(task: _Task, X: Array, others: dict[str, Array], name: str | No
         raise FileFormatError(
             f"{path}: holds {X.dtype} of shape {X.shape}; expected numbers in rows and columns"
         )
+    pictures = None if sparse.issparse(X) else picture_shape(X)
     X = X.reshape(len(X), -1) if X.ndim > 2 else X
     metadata = {
         each: values
@@ -329,7 +344,8 @@ def _array_table(task: _Task, X: Array, others: dict[str, Array], name: str | No
     if beside.exists() and len(found := read_words(beside)) == X.shape[0]:
         names = np.array(found, dtype=object)
     source = f"{path} ({name})" if name else str(path)
-    return with_id(Table(X, None, names, metadata, source, left_out), task.choice)
+    table = Table(X, None, names, metadata, source, left_out, pictures=pictures)
+    return with_id(table, task.choice)
 
 
 def _read_word2vec(task: _Task) -> Table:
@@ -369,6 +385,7 @@ _READERS: dict[str, Callable[[_Task], Table]] = {
     "arrow": lambda task: read_arrow(task.path, task.choice, task.progress),
     "h5": lambda task: read_hdf(task.path, task.choice, task.choice.key),
     "zarr": lambda task: read_zarr(task.path, task.choice, task.choice.key),
+    "pictures": lambda task: read_pictures(task.path, task.choice, task.progress),
     "xlsx": lambda task: read_excel(task.path, task.choice, task.progress),
     "json": lambda task: read_json(task.path, task.choice, task.progress),
     "jsonl": lambda task: read_json_lines(task.path, task.choice, task.progress),

@@ -50,6 +50,8 @@ class Table:
         How that was done: `read_table(…, like=table)` does the same to other texts.
     label : str or None
         The column of `metadata` that was named as the label: names of clusters come from it first.
+    pictures : tuple of int or None
+        (height, width) or (height, width, 3) of the pictures that rows of X are, if they are some.
     """
 
     X: Any
@@ -62,6 +64,7 @@ class Table:
     words: Any = None
     taken: tuple[str, ...] | None = None
     label: str | None = None
+    pictures: tuple[int, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -141,6 +144,8 @@ class Choice:
         Columns of an earlier table, taken by name where this one has names.
     words : Words or None
         Of an earlier table: texts are weighed by these.
+    pictures : tuple of int or None
+        Of an earlier table: pictures of a folder become rows of this shape.
     """
 
     columns: tuple[str, ...] | None = None
@@ -152,6 +157,7 @@ class Choice:
     words: Any = None
     format: str | None = None
     key: str | None = None
+    pictures: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.missing not in ("error", "drop", "mean"):
@@ -364,11 +370,13 @@ def narrow_floats(values: Array) -> Array:
     return values
 
 
-def require(name: str, path: Any) -> Any:
+def require(name: str, path: Any, package: str = "") -> Any:
     """A library that a file needs and a plain install lacks, or an error that says where it is."""
+    package = package or name
     try:
         return import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"{path} is read with {name}: pip install 'nestmap[files]' (or pip install {name})"
+            f"{path} is read with {package}: "
+            f"pip install 'nestmap[files]' (or pip install {package})"
         ) from error
