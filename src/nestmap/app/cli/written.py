@@ -27,6 +27,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "source": str(table),
         "file": str(options.data),
         "n_rows": table.n_rows,
+        "repeats": model.neighbor_report_.repeats,
         "n_columns": int(table.X.shape[1]),
         "reading": {
             "text": options.text,

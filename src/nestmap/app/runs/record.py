@@ -62,6 +62,7 @@ _RECORD: dict[str, Any] = {
     "neighbors": _TEXT,
     "n_rows": _SOME,
     "n_columns?": _SOME,
+    "repeats?": _TEXT,
     "versions": {"nestmap": _TEXT},
     "seconds": {"*": _NUMBER},
     "parameters?": _OBJECT,
@@ -200,6 +201,7 @@ def to_text(record: Mapping[str, Any]) -> str:
         f"written by nestmap {record['versions']['nestmap']}, {record['created']}; "
         + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in record["seconds"].items()),
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),
+        *([record["repeats"]] if record.get("repeats") else []),
         f"neighbours: {record['neighbors']}",
         (
             "parameters: "
