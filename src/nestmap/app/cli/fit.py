@@ -44,6 +44,12 @@ class Fit:
     given: dict[str, Any]  # parameters
     seconds: dict[str, float]  # that stages took
 
+    @property
+    def pictures(self) -> tuple[int, ...] | None:
+        """The shape of the thumbnails that are kept, if any are."""
+        asked: tuple[int, ...] | None = self.options.images
+        return (self.table.pictures if asked is None else asked) or None
+
     def embed_and_write(self, model: Any) -> None:
         """Fit the model, relayout it for further dimensions, and write the run."""
         clock = perf_counter()
@@ -60,7 +66,7 @@ class Fit:
             measure_with_progress(self.talk, self.table.X, plane) if self.options.trust else None
         )
         record = describe_fit(self, model, names)
-        content = RunContent(models, self.table, names, record, trust, self.options.images)
+        content = RunContent(models, self.table, names, record, trust, self.pictures)
         run = write_run(self.target, content, self.options.force, self.talk.note)
         self.talk.note(f"wrote {self.target}")
         if self.options.plot is not None:
@@ -88,9 +94,14 @@ def run_fit(options: Namespace) -> None:
             choice = replace(choice, encoder=encoder_of(given.get("like")))
             table = read_data(options, talk, choice)
         fit = Fit(options, talk, target, table, given, {"reading": perf_counter() - clock})
-        if options.images is not None:
+        if fit.pictures is not None:
             _check_as_they_are(table)
-            check_pixels(table.X, options.images)
+            check_pixels(table.X, fit.pictures)
+        if fit.pictures is not None and options.images is None:
+            talk.note(
+                f"rows are pictures of {' x '.join(map(str, fit.pictures))} pixels: their "
+                "thumbnails are kept; --images none leaves them out"
+            )
         if table.words:
             _compare_by_words(fit)
         _fit_in_steps(fit)

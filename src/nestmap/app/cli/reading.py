@@ -29,7 +29,7 @@ def choose(options: Namespace) -> Choice:
     """What was asked for; raises for wishes that contradict each other."""
     kinds: dict[str, str] = dict(getattr(options, "kind", []))
     vectors = _names(options.vectors)
-    if getattr(options, "images", None) is not None and options.columns is None and not kinds:
+    if getattr(options, "images", None) and options.columns is None and not kinds:
         vectors = vectors or ()  # rows are pictures
     return Choice(
         columns=_names(options.columns),
@@ -86,6 +86,7 @@ def _as_read_before(options: Namespace, run: RunFolder, encoder: TableEncoder | 
         missing=options.missing,
         like=rows.columns if reading["named"] else None,
         words=rows.words,
+        pictures=tuple(reading.get("pictures") or ()) or None,
     )
 
 
