@@ -53,10 +53,10 @@ class TestDelimited:
             tmp_path / "r.csv",
             "n,city,review\n" + "".join(f"{i},Rome,it was a good day {i}\n" for i in (1, 5, 9)),
         )
-        assert "city (text), review (text; --text review maps it)" in str(read_table(path))
+        assert "city (text), review (text; --texts review maps it)" in str(read_table(path))
         assert "1 column used (n)" in str(read_table(path))
         with pytest.raises(
-            ValueError, match=r"--text\) takes a column called 'text'.*\(--text review\)"
+            ValueError, match=r"text=True takes a column called 'text'.*\(--texts review\)"
         ):
             read_table(path, text=True)
 
@@ -468,7 +468,7 @@ def test_what_a_file_is_goes_by_its_bytes_where_its_name_says_nothing(tmp_path: 
         archive.writestr("inner.csv", csv_of(X))
     np.testing.assert_array_equal(read_table(tmp_path / "rows.zip").X, X)
     with pytest.raises(ValueError, match="no reader for this kind of file"):
-        read_table(write(tmp_path / "rows.json", "{}"))
+        read_table(write(tmp_path / "rows.xls", "x"))
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_table(tmp_path / "nothing.csv")
     with pytest.raises(ValueError, match="format='xls' is not an option"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -16,15 +17,17 @@ from ...core.arrays import Array
 from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._formats import Stream, open_stream
-from .table import Choice, Growing, Table, assemble, narrow_floats, shorten
+from .arrow_csv import MISSING, Columns, Form, read_by_arrow
+from .choice import Choice, check_names, shorten
+from .table import Growing, Table, assemble
 
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 _CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
 _ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
 _MAX_LINE_BYTES = 10_000_000  # characters of a line
+_PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
 
 
-def _lines(stream: Stream, path: Path) -> Iterator[str]:
+def lines_of(stream: Stream, path: Path) -> Iterator[str]:
     """Lines of UTF-8 text; a byte that is none is named by its line."""
     for number, line in enumerate(stream.file, start=1):
         if len(line) > _MAX_LINE_BYTES:
@@ -75,39 +78,83 @@ def _rows(
         raise FileFormatError(f"{path}, line {before + reader.line_num:,}: {error}") from error
 
 
+class LateText(FileFormatError):
+    """A text in a column that held numbers so far."""
+
+    def __init__(self, text: str, column: str) -> None:
+        super().__init__(text)
+        self.column = column
+
+
 def read_delimited(
     path: Path, choice: Choice, progress: Progress, delimiter: str | None = None
 ) -> Table:
-    """A table, a line per row, with or without names; by commas, tabs, semicolons, bars, blanks."""
-    with _long_fields(), open_stream(path) as stream:
-        lines = _lines(stream, path)
+    """A table, a line per row, with or without names; by commas, tabs, semicolons, bars, blanks.
+
+    Columns that are encoded may hold anything: where the first texts come late, the file is read
+    again.
+    """
+    texts: set[str] = set()
+    while True:
+        try:
+            return _read_delimited(path, choice, progress, delimiter, texts)
+        except LateText as late:
+            if not choice.encodes or choice.vectors is not None:
+                raise
+            texts.add(late.column)
+
+
+def _read_delimited(
+    path: Path, choice: Choice, progress: Progress, delimiter: str | None, texts: set[str]
+) -> Table:
+    """The same, where columns are known to hold texts."""
+    with _long_fields():
+        form = _look_at(path, choice, delimiter, texts)
+        found = read_by_arrow(path, form, progress) or _read_by_lines(path, form, progress)
+    return assemble(str(path), choice, form.names, found.numbers, found.others)
+
+
+def _look_at(
+    path: Path, choice: Choice, delimiter: str | None, texts: Collection[str] = ()
+) -> Form:
+    """How a table is written, by its first rows; `texts`: columns that are known to hold some."""
+    with open_stream(path) as stream:
+        lines = lines_of(stream, path)
         start: list[str] = []  # up to the first line that is not empty
         while not start or not start[-1].strip():
             start.append(next(lines, "\0"))
         if start[-1] == "\0":
             raise FileFormatError(f"{path} is empty")
         mark = delimiter or _delimiter(start[-1])
-        rows: Iterator[tuple[int, list[str]]] = _rows(chain(start, lines), mark, path)
-        head = list(islice(rows, _ROWS_LOOKED_AT + 1))
-        names, has_header = _column_names(head, path)
-        body = head[1:] if has_header else head
-        if not body:
-            raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
-        table = _Columns(path, names, _kinds(body, names, choice))
-        table.add(body)
-        n_at_once = max(1, _CELLS_AT_ONCE // len(names))
-        number = head[-1][0]
-        left = table.add_lines(lines, mark, n_at_once, lambda: progress.share(stream.share()))
-        if left is not None:
-            rows = _rows(chain(left[1], lines), mark, path, number + left[0])
+        head = list(islice(_rows(chain(start, lines), mark, path), _ROWS_LOOKED_AT + 1))
+    names, has_header = column_names(head, path)
+    check_names(str(path), choice, names)
+    body = head[1:] if has_header else head
+    if not body:
+        raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
+    n_before = head[0][0] if has_header else len(start) - 1
+    return Form(names, _kinds(body, names, choice, texts), mark, n_before)
+
+
+def _read_by_lines(path: Path, form: Form, progress: Progress) -> Columns:
+    """The columns of a table, by Python's csv module; numbers alone by NumPy."""
+    with open_stream(path) as stream:
+        lines = lines_of(stream, path)
+        for _ in islice(lines, form.n_before):
+            pass
+        table = _Growing(path, form)
+        n_at_once = max(1, _CELLS_AT_ONCE // len(form.names))
+        left = table.add_lines(lines, n_at_once, lambda: progress.share(stream.share()))
+        n_done, block_of_lines = left or (0, [])
+        before = form.n_before + n_done
+        rows = _rows(chain(block_of_lines, lines), form.mark, path, before)
         while block := list(islice(rows, n_at_once)):
             table.add(block)
             progress.share(stream.share())
-    numbers, others = table.columns()
-    return assemble(str(path), choice, names, numbers, others)
+    return table.columns()
 
 
-def _column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[str, ...], bool]:
+def column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[str, ...], bool]:
     """Names from the first row, if it holds no number (or fewer than the second); else 0, 1, …"""
     first = head[0][1]
     second = head[1][1] if len(head) > 1 else []
@@ -131,65 +178,80 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _kinds(body: list[tuple[int, list[str]]], names: tuple[str, ...], choice: Choice) -> list[bool]:
+def _kinds(
+    body: list[tuple[int, list[str]]],
+    names: tuple[str, ...],
+    choice: Choice,
+    texts: Collection[str],
+) -> list[bool]:
     """Which columns hold numbers, by the first thousand rows."""
     wanted = {name for name, what in choice.special.items() if what in ("id", "text")}
+    wanted |= {*texts}
+    codes = choice.encodes and choice.vectors is None
     kinds = []
     for j, name in enumerate(names):
         cells = [
-            row[j] for _, row in body if j < len(row) and row[j].strip().lower() not in _MISSING
+            row[j] for _, row in body if j < len(row) and row[j].strip().lower() not in MISSING
         ]
         kinds.append(
-            name not in wanted and bool(cells) and all(_number(cell) is not None for cell in cells)
+            name not in wanted
+            and bool(cells)
+            and all(_number(cell) is not None for cell in cells)
+            and not (codes and any(_PADDED.fullmatch(cell) for cell in cells))
         )
     return kinds
 
 
-class _Columns:
+class _Growing:
     """Columns that grow block by block: numbers as one array, the rest as lists of texts."""
 
-    def __init__(self, path: Path, names: tuple[str, ...], kinds: list[bool]) -> None:
+    def __init__(self, path: Path, form: Form) -> None:
         self.path = path
-        self.names = names
-        self.kinds = kinds
-        self.numeric = [j for j, kind in enumerate(kinds) if kind]
-        self.texts: dict[int, list[str]] = {j: [] for j, kind in enumerate(kinds) if not kind}
+        self.form = form
+        self.texts: dict[int, list[str]] = {j: [] for j, kind in enumerate(form.kinds) if not kind}
         self.values = Growing()
 
     def add(self, block: list[tuple[int, list[str]]]) -> None:
-        width = len(self.names)
+        names = self.form.names
         for line, row in block:
-            if len(row) != width:
+            if len(row) != len(names):
                 raise FileFormatError(
                     f"{self.path}, line {line:,}: {len(row)} columns; "
-                    f"expected {width} ({shorten(self.names)})"
+                    f"expected {len(names)} ({shorten(names)})"
                 )
         columns = [*zip(*(row for _, row in block), strict=True)]
-        found = np.empty((len(block), len(self.numeric)))
-        for k, j in enumerate(self.numeric):
-            try:
-                found[:, k] = np.fromiter(map(float, columns[j]), np.float64, len(block))
-            except ValueError:
-                found[:, k] = [self._cell(line, row[j], j) for line, row in block]
+        found = np.empty((len(block), len(self.form.numeric)))
+        for k, j in enumerate(self.form.numeric):
+            found[:, k] = self._numbers(block, columns[j], j)
         self.values.add(found)
         for j, texts in self.texts.items():
-            texts += columns[j]
+            texts += [cell.lstrip(" ") if cell[:1] == " " else cell for cell in columns[j]]
+
+    def _numbers(
+        self, block: list[tuple[int, list[str]]], cells: Sequence[str], j: int
+    ) -> Array | list[float]:
+        """Cells as numbers; what is most often missing is an empty cell."""
+        with suppress(ValueError):
+            return np.fromiter(map(float, cells), np.float64, len(cells))
+        with suppress(ValueError):
+            known = [cell or "nan" for cell in cells]
+            return np.fromiter(map(float, known), np.float64, len(cells))
+        return [self._cell(line, row[j], j) for line, row in block]
 
     def add_lines(
-        self, lines: Iterator[str], mark: str, n_at_once: int, tell: Callable[[], None]
+        self, lines: Iterator[str], n_at_once: int, tell: Callable[[], None]
     ) -> tuple[int, list[str]] | None:
         """Lines of only numbers, fast; where they end, how many, and the block that is not."""
         if self.texts:
             return None
         n_done = 0
+        mark = None if self.form.mark == " " else self.form.mark
         while block := list(islice(lines, n_at_once)):
             try:
-                found = np.loadtxt(
-                    block, delimiter=None if mark == " " else mark, comments=None, ndmin=2
-                )
+                found = np.loadtxt(block, delimiter=mark, comments=None, ndmin=2)
             except ValueError:
                 return n_done, block
-            if found.shape != (len(block), len(self.names)):
+            if found.shape != (len(block), len(self.form.names)):
                 return n_done, block
             self.values.add(found)
             n_done += len(block)
@@ -197,24 +259,21 @@ class _Columns:
         return None
 
     def _cell(self, line: int, cell: str, j: int) -> float:
-        if cell.strip().lower() in _MISSING:
+        if cell.strip().lower() in MISSING:
             return np.nan
         value = _number(cell)
         if value is None:
-            raise FileFormatError(
-                f"{self.path}, line {line:,}, column {self.names[j]!r}: "
+            raise LateText(
+                f"{self.path}, line {line:,}, column {self.form.names[j]!r}: "
                 f"{cell[:40]!r} is no number, where all before it are; "
-                "name the columns to use (--columns), or use this one as --label, --id or --text"
+                "name the columns to use (--vectors), or use this one as --label, --id or --texts",
+                self.form.names[j],
             )
         return value
 
-    def columns(self) -> tuple[dict[str, Array], dict[str, Array]]:
-        values = self.values.array()
-        whole = narrow_floats(values) if not isinstance(values, np.memmap) else values
-        numbers = {self.names[j]: whole[:, k] for k, j in enumerate(self.numeric)}
-        return numbers, {
-            self.names[j]: np.array(texts, dtype=object) for j, texts in self.texts.items()
-        }
+    def columns(self) -> Columns:
+        texts = {j: np.array(texts, dtype=object) for j, texts in self.texts.items()}
+        return Columns.of(self.form, self.values, texts)
 
 
 # -- word vectors
@@ -225,7 +284,7 @@ def read_word_vectors(path: Path, progress: Progress) -> Table:
     words: list[str] = []
     values = Growing()
     with open_stream(path) as stream:
-        lines: Iterator[tuple[int, str]] = enumerate(_lines(stream, path), start=1)
+        lines: Iterator[tuple[int, str]] = enumerate(lines_of(stream, path), start=1)
         number, line = next(lines, (1, ""))
         head = line.split()
         expected = int(head[0]) if len(head) == 2 and all(part.isdigit() for part in head) else None
@@ -280,7 +339,7 @@ def _vectors(path: Path, block: list[tuple[int, str]], width: int) -> tuple[list
 def text_kind(path: Path) -> str:
     """'vectors', 'table' or 'lines', by the first lines."""
     with open_stream(path) as stream:
-        head = [line.rstrip("\r\n") for line in islice(_lines(stream, path), 12) if line.strip()]
+        head = [line.rstrip("\r\n") for line in islice(lines_of(stream, path), 12) if line.strip()]
     rows = [line.split() for line in head]
     if not rows:
         raise FileFormatError(f"{path} is empty")
@@ -300,14 +359,15 @@ def read_lines(path: Path, progress: Progress) -> Table:
     texts: list[str] = []
     n_empty = 0
     with open_stream(path) as stream:
-        for line in _lines(stream, path):
+        for line in lines_of(stream, path):
             if text := line.strip():
                 texts.append(text)
             else:
                 n_empty += 1
         progress.share(1.0)
     left_out = {f"{n_empty} lines": "empty"} if n_empty else {}
-    return Table(None, None, None, {"text": np.array(texts, dtype=object)}, str(path), left_out)
+    columns = {"text": np.array(texts, dtype=object)}
+    return Table(None, None, None, columns, str(path), left_out, text="text")
 
 
 @dataclass(frozen=True, eq=False)

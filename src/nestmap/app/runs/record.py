@@ -39,6 +39,9 @@ _CHOICE = _Kind(
 )
 _OBJECT = _Kind("object", lambda value: type(value) is dict)
 _OBJECT_OR_NONE = _Kind("object or null", lambda value: value is None or type(value) is dict)
+_SHAPE_OR_NONE = _Kind(
+    "shape of pictures or null", lambda value: value is None or _is_picture_shape(value)
+)
 _CLUSTER = {"cluster": _COUNT, "rows": _SOME, "name?": _TEXT_OR_NONE}
 _LEVEL = {
     "level": _COUNT,
@@ -59,12 +62,20 @@ _RECORD: dict[str, Any] = {
     "neighbors": _TEXT,
     "n_rows": _SOME,
     "n_columns?": _SOME,
+    "repeats?": _TEXT,
     "versions": {"nestmap": _TEXT},
     "seconds": {"*": _NUMBER},
     "parameters?": _OBJECT,
     "changed": _OBJECT,
-    "reading": {"key": _TEXT_OR_NONE, "named": _BOOL, "text": _CHOICE, "texts?": _TEXT_OR_NONE},
+    "reading": {
+        "key": _TEXT_OR_NONE,
+        "named": _BOOL,
+        "text": _CHOICE,
+        "texts?": _TEXT_OR_NONE,
+        "pictures?": _SHAPE_OR_NONE,
+    },
     "metadata?": [_TEXT],
+    "decisions?": [_TEXT],
     "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
     "levels": [_LEVEL],
     "label_level": _COUNT,
@@ -101,6 +112,13 @@ def _is_plain(name: str) -> bool:
         and name not in (".", "..")
         and not set(name) & set('/\\:*?"<>|')
     )
+
+
+def _is_picture_shape(value: Any) -> bool:
+    """[height, width] or [height, width, 3]."""
+    if type(value) is not list or len(value) not in (2, 3) or value[2:] not in ([], [3]):
+        return False
+    return all(_SOME.fits(side) for side in value)
 
 
 def _misfits(value: Any, shape: Any, at: str = "") -> Iterator[str]:
@@ -181,9 +199,11 @@ def to_text(record: Mapping[str, Any]) -> str:
     label = record["label_level"]
     lines = [
         f"{record['source']}",
+        *record.get("decisions", ()),
         f"written by nestmap {record['versions']['nestmap']}, {record['created']}; "
         + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in record["seconds"].items()),
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),
+        *([record["repeats"]] if record.get("repeats") else []),
         f"neighbours: {record['neighbors']}",
         (
             "parameters: "
