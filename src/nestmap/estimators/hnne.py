@@ -26,6 +26,7 @@ from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
 from ..model.placing import leaves_of_new, place_new
 from ..model.plan import Plan, plan_fit
+from .dominance import warn_of_dominant_columns
 from .living import LivingMap
 
 
@@ -160,6 +161,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         X, features = read_training(
             self, source, budget.size, settings.folder(), run.progress.share, run.n_threads
         )
+        warn_of_dominant_columns(X, settings, features)
         old = _old_model(like, ids)
         self._assign(fit(X, settings, run, plan=plan, like=old), features)
         run.progress.note("done")

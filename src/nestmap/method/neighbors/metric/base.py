@@ -98,6 +98,14 @@ class Metric(ABC):
         """Whether each row is scaled to length 1 (and centred) before it is compared."""
         return False
 
+    @property
+    def weighs_by_spread(self) -> bool:
+        """Whether a column counts by its spread, so that its unit matters.
+
+        Not where rows or columns are scaled before, nor where nothing is known.
+        """
+        return False
+
     # --- which rows and parameters it takes ----------------------------------------------------
 
     @property
