@@ -215,3 +215,7 @@ def test_what_was_scaled_before_and_distances_that_are_given() -> None:
     make_pipeline(StandardScaler(), HNNE()).fit(WINE)
     make_pipeline(PCA(13), HNNE()).fit(WINE)
     HNNE(metric="precomputed").fit(np.abs(WINE[:, 12:] - WINE[:, 12:].T))
+
+
+def test_what_an_encoder_has_weighed() -> None:
+    HNNE(encoder="table").fit(load_wine(as_frame=True).data)

@@ -111,6 +111,7 @@ FLOORS = {
     "distributed": ("inputs", "lazy"),
     "estimators": (
         "parameters",
+        "encoding",
         "state",
         "shown",
         "living",
