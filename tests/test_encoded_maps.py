@@ -61,6 +61,15 @@ def test_models_with_encoders_come_back_from_files(
     assert str(again.encoder_.decisions_) == str(fitted.encoder_.decisions_)
 
 
+def test_an_infinitely_long_tail_comes_back(tmp_path: Path) -> None:
+    """Of a column whose quartiles are equal, the farthest value is infinitely many ranges away."""
+    fitted = HNNE(encoder="table").fit(films() | {"odd": [0.0] * 290 + [*range(1, 11)]})
+    assert fitted.encoder_ is not None and fitted.encoder_.decisions_["odd"].profile.tail == np.inf
+    fitted.save(tmp_path / "m.nestmap")
+    again = nestmap.load(tmp_path / "m.nestmap")
+    assert again.encoder_.decisions_ == fitted.encoder_.decisions_
+
+
 def test_parameters_travel(model: HNNE) -> None:
     other = clone(HNNE(encoder=TableEncoder(texts="tfidf")))
     assert other.get_params()["encoder__texts"] == "tfidf"

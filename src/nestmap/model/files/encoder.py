@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def write_encoder(writer: Writer, encoder: TableEncoder) -> None:
     """Keep a fitted encoder; its record is an array of text: it may be longer than a header."""
     record, arrays = encoder.to_record()
     names = sorted(arrays)
-    text = json.dumps({**record, "arrays": names}, allow_nan=False)
+    text = json.dumps(_without_infinity({**record, "arrays": names}), allow_nan=False)
     writer.put_texts(_RECORD, [text])
     for name in names:
         writer.put(_AT + name, arrays[name])
@@ -39,12 +40,35 @@ def read_encoder(reader: Reader) -> TableEncoder | None:
         return None
     (text,) = reader.take_texts(_RECORD, 1)
     try:
-        record = parse_json(text.encode("utf-8", "surrogatepass"))
+        record = _with_infinity(parse_json(text.encode("utf-8", "surrogatepass")))
         names = reader.get(record, "arrays", list)
         arrays = {str(name): reader.decode({"array": f"{_AT}{name}"}) for name in names}
         return TableEncoder.from_record(record, arrays)
     except ModelFileError as error:
         raise ModelFileError(f"the encoder of its tables: {error}") from error
+
+
+def _without_infinity(value: Any) -> Any:
+    """Plain values as JSON, which knows no infinite numbers."""
+    if isinstance(value, dict):
+        return {name: _without_infinity(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinity(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}
+    return value
+
+
+def _with_infinity(value: Any) -> Any:
+    """What `_without_infinity` was given."""
+    match value:
+        case {"number": "inf" | "-inf" | "nan" as text, **rest} if not rest:
+            return float(text)
+        case dict():
+            return {name: _with_infinity(each) for name, each in value.items()}
+        case list():
+            return [_with_infinity(each) for each in value]
+    return value
 
 
 def read_columns(reader: Reader, features: dict[str, Any]) -> dict[str, Any]:
