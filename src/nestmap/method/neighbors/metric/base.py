@@ -47,12 +47,24 @@ class Metric(ABC):
         return False
 
     @property
+    def changes_layout(self) -> bool:
+        """Whether rows are laid out by the euclidean distances between `rows(X)`."""
+        return self.changes_rows
+
+    def seen_columns(self, n_columns: int) -> int:
+        """How many columns `rows(X)` has, of that many."""
+        return n_columns
+
+    @property
     def factor(self) -> float:
         """See `changes_rows`."""
         return 1.0
 
     def rows(self, X: Any, n_threads: int = 1) -> Any:
-        """The rows between which distances are euclidean (times `factor`), each by itself."""
+        """The rows between which distances are euclidean (times `factor`), each by itself.
+
+        See `changes_rows` and `changes_layout`.
+        """
         return X
 
     @property
