@@ -25,8 +25,8 @@ def tell_decisions(decisions: Decisions, beside: Mapping[str, str]) -> tuple[str
     >>> for line in tell_decisions(found, {"who": "the name of each row"}):
     ...     print(line)
     30 rows; 2 of 2 columns mapped
-      size  number    scaled by its quartiles, tails squashed (numbers)  --kind size=category
-      kind  category  2 categories, as one column (33.3% empty)          --kind kind=drop
+      size  number    scaled by its quartiles, tails squashed    --kind size=category
+      kind  category  2 categories, as one column (33.3% empty)  --kind kind=drop
       who             the name of each row
     """
     lines = [(each.name, each.kind, _what(each), _change(each)) for each in decisions]
@@ -67,8 +67,9 @@ def tell_vectors(used: Sequence[str], numbers: Mapping[str, Array]) -> str:
 
 
 def _what(decision: Decision) -> str:
-    known = f"{decision.n_distinct:,} different texts"  # the action says it, too
-    reasons = [] if decision.why == known else [decision.why]
+    said = (f"{decision.kind}s", f"{decision.n_distinct:,} different texts")  # in other words
+    known = decision.why in said or decision.why in decision.action
+    reasons = [] if known else [decision.why]
     if decision.kind != "empty" and decision.missing > 0:
         reasons.append(f"{decision.missing:.1%} empty")
     return f"{decision.action} ({'; '.join(reasons)})" if reasons else decision.action

@@ -52,9 +52,10 @@ class GowerMetric(Metric):
 
     def fit(self, X: Any, params: Mapping[str, Any]) -> Metric:
         raise ValueError(
-            "metric='gower' compares tables, which are encoded first: HNNE(metric='gower') does "
-            "it; for clusters alone, neighbours or scores fit nestmap.tables.GowerEncoder, and "
-            "compare its rows by 'manhattan', if no cell is missing"
+            "metric='gower' compares tables, which it encodes: HNNE(metric='gower').fit(table), in "
+            "Python. For rows of numbers take another metric; the command line has an encoder of "
+            "its own (leave --metric out); nestmap.tables.GowerEncoder gives rows for "
+            "metric='manhattan', if no cell is missing"
         )
 
     def distances_to(self, others: Any) -> Callable[[Any], Array]:
