@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nestmap import HNNE
+from nestmap.app.cli import main
 from nestmap.errors import DominantColumnsWarning
 from nestmap.tables import dominant_columns
 
@@ -165,7 +167,7 @@ def test_a_fit_says_it_once_with_names_and_a_way_out() -> None:
         model = HNNE().fit(frame)
     assert len(told) == 1
     said = str(told[0].message)
-    assert "1 of 13 column decides the distances between rows: 'proline' (100%)" in said
+    assert "1 of 13 columns decides the distances between rows: 'proline' (100%)" in said
     assert 'HNNE(encoder="table")' in said and "make_pipeline(StandardScaler(), HNNE())" in said
     assert told[0].filename == __file__
     with pytest.warns(DominantColumnsWarning, match=r"'x12' \(100%\) of the variance"):
@@ -219,3 +221,14 @@ def test_what_was_scaled_before_and_distances_that_are_given() -> None:
 
 def test_what_an_encoder_has_weighed() -> None:
     HNNE(encoder="table").fit(load_wine(as_frame=True).data)
+
+
+def test_the_command_line_names_an_option(tmp_path: Path, capsys: Any) -> None:
+    np.save(tmp_path / "wine.npy", WINE)
+    assert main(["fit", str(tmp_path / "wine.npy"), "-o", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().err
+    assert "1 of 13 columns decides the distances between rows: 'x12' (100%)" in said
+    assert "--metric seuclidean" in said and "StandardScaler" not in said
+    again = ["fit", str(tmp_path / "wine.npy"), "-o", str(tmp_path / "scaled"), "--metric"]
+    assert main([*again, "seuclidean"]) == 0
+    assert "decides the distances" not in capsys.readouterr().err

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_mutual_info_score
 
@@ -169,6 +171,25 @@ def test_arrays_of_numbers_with_missing_ones() -> None:
     assert len(coded.fit(np.round(wine.data)).encoder_.columns_[0].levels) == 5
 
 
+def test_copies_and_files_keep_parameters_and_drift(tmp_path: Path) -> None:
+    frame = table(0.05)
+    model = HNNE(metric="gower", metric_params={"categories": ["code", 0]}).fit(frame)
+    model.save(tmp_path / "coded.nestmap")
+    again = nestmap.load(tmp_path / "coded.nestmap")
+    assert again.metric_params == {"categories": ["code", 0]}
+    assert again.encoder_.categories == ["code", 0]
+    copied = pickle.loads(pickle.dumps(model))
+    by_number = HNNE(metric="gower", metric_params={"categories": [3, 0]}).fit(frame)
+    by_number.save(tmp_path / "numbers.nestmap")
+    again_by_number = nestmap.load(tmp_path / "numbers.nestmap")
+    assert [*again_by_number.metric_params["categories"]] == [3, 0]
+    for each in (again, copied, by_number, again_by_number):
+        np.testing.assert_array_equal(each.transform(frame), model.embedding_)
+        assert not each.drift(frame, n_sample=50).worth_a_refit
+    fresh = clone(model).fit(frame)
+    np.testing.assert_array_equal(fresh.embedding_, model.embedding_)
+
+
 def test_one_value_nothing_and_constants() -> None:
     frame = table()[:60].assign(same=3.0, nothing=None)
     model = HNNE(metric="gower").fit(frame)
@@ -233,6 +254,7 @@ def test_records_that_are_damaged() -> None:
         {"columns": None},
         {"has_gaps": 1},
         {"categories": [1.5]},
+        {"categories": 3},
         {"columns": [{**columns[0], "scale": -1.0}]},
         {"columns": [{**columns[0], "mean": [0.0, 0.0]}]},
         {"columns": [{**columns[0], "low": float("nan")}]},

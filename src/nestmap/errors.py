@@ -40,7 +40,14 @@ class ModelFileError(ValueError):
 
 
 class DominantColumnsWarning(UserWarning):
-    """Columns of other units than the rest decide nearly all distances between the rows."""
+    """Columns of other units than the rest decide nearly all distances between the rows.
+
+    `finding` is what was found, without the way out.
+    """
+
+    def __init__(self, message: str, finding: str = "") -> None:
+        super().__init__(message)
+        self.finding = finding or message
 
 
 class FarRowsWarning(UserWarning):

@@ -24,4 +24,4 @@ def warn_of_dominant_columns(X: Any, settings: FitSettings, features: Mapping[st
         return
     found = dominant_columns(X, features.get("feature_names_in_"), norm=metric.norm)
     if found is not None:
-        warnings.warn(found.message, DominantColumnsWarning, stacklevel=3)
+        warnings.warn(DominantColumnsWarning(found.message, found.finding), stacklevel=3)

@@ -44,16 +44,23 @@ class Dominance:
     measure: str = "variance"
 
     @property
-    def message(self) -> str:
-        """A warning that names the columns and the one-line fix."""
+    def finding(self) -> str:
+        """What was found, in words."""
         told = ", ".join(
             f"{name!r} ({share:.0%})" for name, share in zip(self.names, self.shares, strict=True)
         )
-        few = "column decides" if len(self.names) == 1 else "columns decide"
+        decide = "decides" if len(self.names) == 1 else "decide"
         return (
-            f"{len(self.names)} of {self.n_columns} {few} the distances between rows: {told} of "
-            f'the {self.measure}; to give each column the same weight: HNNE(encoder="table"), or '
-            "make_pipeline(StandardScaler(), HNNE())"
+            f"{len(self.names)} of {self.n_columns} columns {decide} the distances between rows: "
+            f"{told} of the {self.measure}"
+        )
+
+    @property
+    def message(self) -> str:
+        """A warning that names the columns and the one-line fix."""
+        return (
+            f"{self.finding}; to give each column the same weight: "
+            'HNNE(encoder="table"), or make_pipeline(StandardScaler(), HNNE())'
         )
 
 

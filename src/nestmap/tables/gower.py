@@ -173,7 +173,9 @@ class GowerEncoder(TransformerMixin, BaseEstimator):
             }
             for each in self.columns_
         ]
-        own = None if self.categories is None else [*self.categories]
+        own = self.categories
+        if own is not None:
+            own = [each if isinstance(each, str) else int(each) for each in own]
         record = {"kind": KIND, "version": _VERSION, "columns": columns, "categories": own}
         return {**record, "has_gaps": self.has_gaps_}, {}
 
@@ -188,8 +190,10 @@ class GowerEncoder(TransformerMixin, BaseEstimator):
         categories = record.get("categories")
         if not columns or not isinstance(record.get("has_gaps"), bool):
             raise ModelFileError("an encoder for Gower's distance without columns, or damaged")
-        if categories is not None and not all(type(each) in (str, int) for each in categories):
-            raise ModelFileError("names of columns of categories are texts or numbers")
+        if not (categories is None or isinstance(categories, list)) or not all(
+            type(each) in (str, int) for each in categories or ()
+        ):
+            raise ModelFileError("names of columns of categories are a list of texts or numbers")
         found = cls(categories)
         found.columns_ = tuple(columns)
         found.has_gaps_ = record["has_gaps"]
