@@ -187,7 +187,7 @@ def test_texts_are_mapped_where_nothing_else_is(tmp_path: Path) -> None:
         for name in ("alone", "asked", "beside", "columns")
     }
     assert [reading[name]["text"] for name in reading] == ["body", "body", False, False]
-    assert {each["texts"] for each in reading.values()} == {"body"}
+    assert [reading[name]["texts"] for name in reading] == ["body", "body", None, "body"]
     assert RunFolder(tmp_path / "alone").model().metric == "cosine"
     assert RunFolder(tmp_path / "columns").model().encoder_.n_features_in_ == 2
 
@@ -304,6 +304,7 @@ def test_scores_and_later_fits_use_the_encoder_of_the_run(run: Path, tmp_path: P
         (["--columns", "3-99"], "--columns 3-99: there are columns 0 to 9"),
         (["--vectors", "nothing"], "--vectors nothing is no column"),
         (["--kind", "nothing=drop"], "--kind nothing is no column"),
+        (["--columns", "rating", "--kind", "mpaa=drop"], "--kind mpaa: the column is not among"),
         (["--vectors", "rating", "--kind", "mpaa=drop"], "leave one of them out"),
         (["--vectors", "rating", "--columns", "mpaa"], "leave one of them out"),
         (["--label", "mpaa", "--kind", "mpaa=category"], "column 'mpaa' has two tasks: --label"),

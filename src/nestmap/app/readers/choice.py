@@ -89,6 +89,11 @@ class Choice:
             )
 
     @property
+    def text_column(self) -> str | None:
+        """The column of texts that was named."""
+        return self.text if isinstance(self.text, str) else None
+
+    @property
     def named(self) -> set[str]:
         """Columns whose task is known: nothing is to be found out about them."""
         return {*self.special, *self.kinds}
@@ -106,7 +111,7 @@ class Choice:
         named = {
             "id": self.id,
             "label": self.label,
-            "text": self.text if isinstance(self.text, str) else None,
+            "text": self.text_column,
         }
         return {name: what for what, name in named.items() if name is not None}
 
@@ -121,7 +126,13 @@ def check_names(source: str, choice: Choice, names: Sequence[str]) -> None:
             raise NoColumn(source, "kinds", name, names)
     every = dict.fromkeys(names)
     if choice.columns is not None:
-        chosen_columns(source, choice.columns, names, every)
+        used = chosen_columns(source, choice.columns, names, every)
+        idle = [name for name in choice.kinds if name not in used]
+        if idle:
+            raise ValueError(
+                f"{source}: --kind {idle[0]}: the column is not among --columns; add it, or leave "
+                "--kind out"
+            )
     if choice.vectors:
         chosen_columns(source, choice.vectors, names, every, "vectors")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...tables.decide import Decisions, decide_columns
+from ...tables.decide import decide_columns
 from ...tables.dominance import dominant_columns
 from ...tables.encoded import EncodedTable
 from ...tables.encoder import TableEncoder
@@ -21,6 +21,7 @@ from .told import tell_decisions, tell_vectors
 
 _LONG = 16  # numbers that make a vector; columns that make one
 _MOST = 0.5  # of the columns of numbers are in it
+_ROWS_LOOKED_AT = 2000  # rows that decide whether texts are all that there is
 _FEW_KEPT = 32  # columns of numbers that stay beside the map although they are mapped as they are
 
 
@@ -32,8 +33,8 @@ def map_columns(source: str, choice: Choice, raw: RawColumns) -> Table:
         vectors = _vectors_asked(source, choice, raw) or _find_vectors(choice, raw)
         if vectors:
             return _map_vectors(source, choice, raw, vectors)
-        text = choice.text or _lone_text(choice, raw)
-        if isinstance(text, str):
+        text = choice.text_column or _lone_text(choice, raw)
+        if text is not None:
             return _map_text(source, choice, raw, text)
     return _map_encoded(source, choice, raw)
 
@@ -93,7 +94,7 @@ def _map_vectors(source: str, choice: Choice, raw: RawColumns, used: list[str]) 
     plain = raw.plain
     few = len(used) <= _FEW_KEPT
     metadata = {name: plain[name] for name in plain if few or name not in used}
-    text = choice.text if isinstance(choice.text, str) else next(iter(prose_of(raw.others)), None)
+    text = choice.text_column or next(iter(prose_of(raw.others)), None)
     left_out = {name: _task(name, choice, text) for name in raw.names if name not in used}
     told = () if choice.vectors is not None else (tell_vectors(used, raw.numbers),)
     table = Table(
@@ -110,7 +111,7 @@ def _map_vectors(source: str, choice: Choice, raw: RawColumns, used: list[str]) 
     return without_missing(table, choice.missing or "error")
 
 
-def _task(name: str, choice: Choice, text: str | bool | None) -> str:
+def _task(name: str, choice: Choice, text: str | None) -> str:
     """What a column is for that is not mapped."""
     told = {choice.id: "the name of each row", choice.label: "the label"}
     return told.get(name) or ("for search and names" if name == text else "beside the map")
@@ -124,9 +125,10 @@ def _lone_text(choice: Choice, raw: RawColumns) -> str | None:
     prose = [name for name in prose_of(raw.others) if name not in choice.named]
     if not prose:
         return None
-    rest = {name: raw[name] for name in raw.names if name not in (*prose, *choice.named)}
-    others = decide_columns(rest).mapped if rest else ()
-    return prose[0] if all(each.kind == "category" for each in others) else None
+    others = [name for name in raw.names if name not in (*prose, *choice.named)]
+    rest = {name: raw[name][:_ROWS_LOOKED_AT] for name in others}
+    mapped = decide_columns(rest).mapped if rest else ()
+    return prose[0] if all(each.kind == "category" for each in mapped) else None
 
 
 def _map_text(source: str, choice: Choice, raw: RawColumns, text: str) -> Table:
@@ -143,15 +145,13 @@ def _map_text(source: str, choice: Choice, raw: RawColumns, text: str) -> Table:
 def _map_encoded(source: str, choice: Choice, raw: RawColumns) -> Table:
     encoded, told = _encode(source, choice, raw)
     metadata = dict(raw.plain)
-    decisions = encoded.encoder.decisions_
-    text = choice.text if isinstance(choice.text, str) else _text_among(decisions, metadata)
     return Table(
         encoded.rows,
         None,
         _names_of(choice, metadata),
         _label_first(choice, metadata),
         source,
-        text=text,
+        text=choice.text_column,
         encoder=encoded.encoder,
         decided=told,
     )
@@ -172,9 +172,8 @@ def _encode(source: str, choice: Choice, raw: RawColumns) -> tuple[EncodedTable,
     except ValueError:
         _check_any_mapped(source, choice, given)
         raise
-    beside = {
-        name: _task(name, choice, choice.text or None) for name in raw.names if name not in given
-    }
+    text = choice.text_column
+    beside = {name: _task(name, choice, text) for name in raw.names if name not in given}
     return EncodedTable(rows, encoder), tell_decisions(encoder.decisions_, beside)
 
 
@@ -187,12 +186,6 @@ def _check_any_mapped(source: str, choice: Choice, given: Mapping[str, Any]) -> 
             f"{source}: there is nothing to map: {told or 'no columns'}; --kind NAME=KIND changes "
             "what a column is taken for"
         )
-
-
-def _text_among(decisions: Decisions, metadata: Mapping[str, Array]) -> str | None:
-    """The column of the longest texts that are kept for names."""
-    texts = [each for each in decisions if each.kind == "text" and each.name in metadata]
-    return max(texts, key=lambda each: each.profile.words).name if texts else None
 
 
 def _label_first(choice: Choice, metadata: dict[str, Array]) -> dict[str, Array]:

@@ -214,11 +214,12 @@ def _check_kind(source: Path, kind: str, choice: Choice) -> None:
 
 def _find_text(table: Table, choice: Choice) -> Table:
     """The table with the column of texts that was named."""
-    if not isinstance(choice.text, str):
+    name = choice.text_column
+    if name is None:
         return table
-    if choice.text not in table.metadata:
-        raise NoColumn(table.source, "text", choice.text, [*table.metadata])
-    return replace(table, text=choice.text)
+    if name not in table.metadata:
+        raise NoColumn(table.source, "text", name, [*table.metadata])
+    return replace(table, text=name)
 
 
 def format_of(path: Path, text: str | bool = False) -> str:

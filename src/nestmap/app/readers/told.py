@@ -77,6 +77,8 @@ def _what(decision: Decision) -> str:
 
 def _change(decision: Decision) -> str:
     """The option that changes it."""
+    if decision.kind == "text" and not decision.mapped:
+        return f"--texts {_quoted(decision.name)}"
     return f"--kind {_quoted(f'{decision.name}={decision.other_kind}')}"
 
 
