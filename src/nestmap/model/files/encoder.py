@@ -42,11 +42,12 @@ def read_encoder(reader: Reader) -> Encoder | None:
     (text,) = reader.take_texts(_RECORD, 1)
     try:
         record = _with_infinity(parse_json(text.encode("utf-8", "surrogatepass")))
+        if record.get("kind") == KIND:
+            return GowerEncoder.from_record(record, {})
         read_parameter(reader, reader.get(record, "parameters", dict))
         names = reader.get(record, "arrays", list)
         arrays = {str(name): reader.decode({"array": f"{_AT}{name}"}) for name in names}
-        kind = GowerEncoder if record.get("kind") == KIND else TableEncoder
-        return kind.from_record(record, arrays)
+        return TableEncoder.from_record(record, arrays)
     except ModelFileError as error:
         raise ModelFileError(f"the encoder of its tables: {error}") from error
 
