@@ -117,6 +117,7 @@ FLOORS = {
         "state",
         "shown",
         "living",
+        "dominance",
         "hnne",
         "clusters",
         "load",

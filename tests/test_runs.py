@@ -115,6 +115,7 @@ def test_a_record_without_a_key_that_is_read(run: Path) -> None:
             "quality",
             "repeats",
             "decisions",
+            "evidence",
         },
     )
     for key in good:

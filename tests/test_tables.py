@@ -303,7 +303,7 @@ def test_columns_that_decide_distances() -> None:
     found = dominant_columns(rows, list("abcdefgh"))
     assert found is not None
     assert found.names == ("d",)
-    assert "1 of 8 column" in found.message and "TableEncoder()" in found.message
+    assert "1 of 8 column" in found.message and 'HNNE(encoder="table")' in found.message
     assert dominant_columns(rows / rows.std(axis=0)) is None
     assert dominant_columns(rows[:, :1]) is None
     assert dominant_columns(np.zeros((5, 4))) is None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._version import __version__
+from ...method.hierarchy.summary import tell_labels
 from ..runs.folder import describe_largest, describe_levels, describe_tree
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "seconds": fit.seconds,
         "levels": describe_levels(model),
         "label_level": level,
+        "evidence": tell_labels(model.hierarchy_),
         "tree": describe_tree(model, names),
         "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
         "neighbors": str(model.neighbor_report_),

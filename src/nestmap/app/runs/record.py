@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from ...core.work.records import read_json
 from ...errors import ModelFileError
 
+_WIDTH = 100  # letters of a line of sentences
 FORMAT = "nestmap-run"
 VERSION = 1
 
@@ -79,6 +81,7 @@ _RECORD: dict[str, Any] = {
     "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
     "levels": [_LEVEL],
     "label_level": _COUNT,
+    "evidence?": _TEXT,
     "tree": [{**_CLUSTER, "n_children?": _COUNT, "children?": [_CLUSTER]}],
     "largest?": [_CLUSTER],
     "quality?": _OBJECT_OR_NONE,
@@ -217,6 +220,7 @@ def to_text(record: Mapping[str, Any]) -> str:
             f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
             f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
         )
+    lines += wrap(record["evidence"], _WIDTH) if record.get("evidence") else []
     below = ", and of the level below" if len(levels) > 1 else ""
     lines.append(f"largest clusters of level {len(levels) - 1}{below}:")
     for node in record["tree"]:
