@@ -13,6 +13,7 @@ from ..._version import __version__
 from ..runs.folder import describe_largest, describe_levels, describe_tree
 
 if TYPE_CHECKING:
+    from ..readers.table import Table
     from .fit import Fit
 
 _N_LARGEST = 20  # clusters of the default level that the record names
@@ -28,9 +29,9 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "file": str(options.data),
         "n_rows": table.n_rows,
         "repeats": model.neighbor_report_.repeats,
-        "n_columns": int(table.X.shape[1]),
+        "n_columns": int(table.X.shape[1]) if table.taken is None else len(table.taken),
         "reading": {
-            "text": options.text,
+            "text": _mapped_text(table),
             "label": options.label,
             "id": options.id,
             "key": options.key,
@@ -40,6 +41,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
             "pictures": None if table.pictures is None else [*table.pictures],
         },
         "metadata": [*table.metadata],
+        "decisions": [*table.decided],
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "versions": _versions(),
         "parameters": _plain({**model.get_params(), "layout": model.layout.kind}),
@@ -53,6 +55,13 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "far_distance": _finite(model.far_distance_),
         "quality": None,
     }
+
+
+def _mapped_text(table: Table) -> str | bool:
+    """What new rows need for their words: the column; True for the lines of a file."""
+    if table.words is None or table.text is None:
+        return False
+    return True if table.text == "text" else table.text
 
 
 def _versions() -> dict[str, str]:

@@ -13,7 +13,8 @@ from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._formats import damage_named
 from .cells import Place, table_of_cells
-from .table import Choice, Table, require, shorten
+from .choice import Choice, shorten
+from .table import Table, require
 from .text import column_names
 
 _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"}

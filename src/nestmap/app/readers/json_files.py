@@ -13,7 +13,8 @@ from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._formats import open_stream
 from .cells import Place, table_of_cells, to_number
-from .table import Choice, Table, shorten
+from .choice import Choice, shorten
+from .table import Table
 from .text import lines_of
 
 _EXPECTED = 'expected an object such as {"name": "A", "size": 1}, or a list of values'

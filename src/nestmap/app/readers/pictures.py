@@ -15,8 +15,9 @@ from ...core.arrays import Array, blocks
 from ...core.progress import Progress
 from ...core.threads import map_blocks, resolve_n_jobs
 from ...errors import FileFormatError
+from .choice import Choice, shorten
 from .hdf import with_id
-from .table import Choice, Growing, Table, require, shorten
+from .table import Growing, Table, require
 
 if TYPE_CHECKING:
     from PIL.Image import Image

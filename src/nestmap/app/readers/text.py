@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._formats import Stream, open_stream
 from .arrow_csv import MISSING, Columns, Form, read_by_arrow
-from .table import Choice, Growing, Table, assemble, shorten
+from .choice import Choice, check_names, shorten
+from .table import Growing, Table, assemble
 
 _CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
 _ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
 _MAX_LINE_BYTES = 10_000_000  # characters of a line
+PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
 
 
 def lines_of(stream: Stream, path: Path) -> Iterator[str]:
@@ -75,18 +78,38 @@ def _rows(
         raise FileFormatError(f"{path}, line {before + reader.line_num:,}: {error}") from error
 
 
+class LateText(FileFormatError):
+    """A text in a column that held numbers so far."""
+
+    def __init__(self, text: str, column: str) -> None:
+        super().__init__(text)
+        self.column = column
+
+
 def read_delimited(
     path: Path, choice: Choice, progress: Progress, delimiter: str | None = None
 ) -> Table:
-    """A table, a line per row, with or without names; by commas, tabs, semicolons, bars, blanks."""
+    """A table, a line per row, with or without names; by commas, tabs, semicolons, bars, blanks.
+
+    Columns that are encoded may hold anything: where the first texts come late, the file is read
+    again.
+    """
+    texts: set[str] = set()
     with _long_fields():
-        form = _look_at(path, choice, delimiter)
-        found = read_by_arrow(path, form, progress) or _read_by_lines(path, form, progress)
-    return assemble(str(path), choice, form.names, found.numbers, found.others)
+        while True:
+            form = _look_at(path, choice, delimiter, texts)
+            try:
+                found = read_by_arrow(path, form, progress) or _read_by_lines(path, form, progress)
+            except LateText as late:
+                if not choice.has_codes:
+                    raise
+                texts.add(late.column)
+            else:
+                return assemble(str(path), choice, form.names, found.numbers, found.others)
 
 
-def _look_at(path: Path, choice: Choice, delimiter: str | None) -> Form:
-    """How a table is written, by its first rows."""
+def _look_at(path: Path, choice: Choice, delimiter: str | None, texts: set[str]) -> Form:
+    """How a table is written, by its first rows; some columns are known to hold texts."""
     with open_stream(path) as stream:
         lines = lines_of(stream, path)
         start: list[str] = []  # up to the first line that is not empty
@@ -97,11 +120,12 @@ def _look_at(path: Path, choice: Choice, delimiter: str | None) -> Form:
         mark = delimiter or _delimiter(start[-1])
         head = list(islice(_rows(chain(start, lines), mark, path), _ROWS_LOOKED_AT + 1))
     names, has_header = column_names(head, path)
+    check_names(str(path), choice, names)
     body = head[1:] if has_header else head
     if not body:
         raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
     n_before = head[0][0] if has_header else len(start) - 1
-    return Form(names, _kinds(body, names, choice), mark, n_before)
+    return Form(names, _kinds(body, names, choice, texts), mark, n_before)
 
 
 def _read_by_lines(path: Path, form: Form, progress: Progress) -> Columns:
@@ -146,16 +170,21 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _kinds(body: list[tuple[int, list[str]]], names: tuple[str, ...], choice: Choice) -> list[bool]:
+def _kinds(
+    body: list[tuple[int, list[str]]], names: tuple[str, ...], choice: Choice, texts: set[str]
+) -> list[bool]:
     """Which columns hold numbers, by the first thousand rows."""
-    wanted = {name for name, what in choice.special.items() if what in ("id", "text")}
+    wanted = {name for name, what in choice.special.items() if what in ("id", "text")} | texts
     kinds = []
     for j, name in enumerate(names):
         cells = [
             row[j] for _, row in body if j < len(row) and row[j].strip().lower() not in MISSING
         ]
         kinds.append(
-            name not in wanted and bool(cells) and all(_number(cell) is not None for cell in cells)
+            name not in wanted
+            and bool(cells)
+            and all(_number(cell) is not None for cell in cells)
+            and not (choice.has_codes and any(PADDED.fullmatch(cell) for cell in cells))
         )
     return kinds
 
@@ -221,10 +250,11 @@ class _Growing:
             return np.nan
         value = _number(cell)
         if value is None:
-            raise FileFormatError(
+            raise LateText(
                 f"{self.path}, line {line:,}, column {self.form.names[j]!r}: "
                 f"{cell[:40]!r} is no number, where all before it are; "
-                "name the columns to use (--columns), or use this one as --label, --id or --text"
+                "name the columns to use (--vectors), or use this one as --label, --id or --texts",
+                self.form.names[j],
             )
         return value
 
@@ -323,7 +353,8 @@ def read_lines(path: Path, progress: Progress) -> Table:
                 n_empty += 1
         progress.share(1.0)
     left_out = {f"{n_empty} lines": "empty"} if n_empty else {}
-    return Table(None, None, None, {"text": np.array(texts, dtype=object)}, str(path), left_out)
+    columns = {"text": np.array(texts, dtype=object)}
+    return Table(None, None, None, columns, str(path), left_out, text="text")
 
 
 @dataclass(frozen=True, eq=False)

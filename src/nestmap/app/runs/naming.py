@@ -50,7 +50,11 @@ def facts_of(table: Table) -> Facts:
     is_small = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_COLUMNS and X.size <= _MOST_VALUES
     if table.columns is None or not is_small:
         return facts
-    numbers = (Column(name, X[:, i].astype(np.float64)) for i, name in enumerate(table.columns))
+    numbers = (
+        Column(name, X[:, i].astype(np.float64))
+        for i, name in enumerate(table.columns)
+        if name not in others
+    )
     return replace(facts, columns=(*facts.columns, *numbers))
 
 
