@@ -179,6 +179,7 @@ def change_record(path: Path, **changes: Any) -> None:
         {"arrays": 5},
         {"noise": -1.0},
         {"parameters": {}},
+        {"parameters": {"columns": "ab", "weights": None, "texts": "names", "missing": "mean"}},
     ],
 )
 def test_damaged_encoders_are_told(model: HNNE, tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -189,3 +190,16 @@ def test_damaged_encoders_are_told(model: HNNE, tmp_path: Path, changes: dict[st
     change_record(path, **changes)
     with pytest.raises(ModelFileError, match=r"m\.nestmap: the encoder of its tables: "):
         nestmap.load(path)
+
+
+def test_decisions_of_a_file_can_be_printed(model: HNNE, tmp_path: Path) -> None:
+    """Or are refused: each field is of its type."""
+    path = tmp_path / "m.nestmap"
+    model.save(path)
+    good = json.loads(json.dumps(model.encoder_.to_record()[0]["decisions"]))
+    for name, wrong in (("missing", "much"), ("action", 5), ("n_distinct", None), ("mapped", 1)):
+        decisions = json.loads(json.dumps(good))
+        decisions["decisions"][2][name] = wrong
+        change_record(path, decisions=decisions)
+        with pytest.raises(ModelFileError, match=f"damaged .decisions.: {name} is no"):
+            nestmap.load(path)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from nestmap import FileFormatError
 from nestmap.app.readers import arrow_csv, text
 from nestmap.app.readers.arrow_csv import Columns, Form, read_by_arrow
-from nestmap.app.readers.choice import Choice
+from nestmap.app.readers.table import Choice
 from nestmap.core.progress import Progress
 from nestmap.readers import read_table
 
@@ -52,7 +52,7 @@ def read_both(path: Path) -> Both | None:
     """None for files that hold no table."""
     choice = Choice()
     try:
-        form = text._look_at(path, choice, None, set())
+        form = text._look_at(path, choice, None)
     except FileFormatError:
         return None
     by_arrow = read_by_arrow(path, form, Progress(0))

@@ -21,7 +21,7 @@ _SHARED = FEW_LEVELS // 4  # directions of all rarer levels together
 _TINY = 1e-12  # relative differences that are rounding
 _DAY = 86400.0
 _YEAR = 365.2425 * _DAY
-_MOMENTS = ("year", "month", "weekday", "hour")
+MOMENTS = ("year", "month", "weekday", "hour")
 
 
 class Encoder(Protocol):
@@ -142,7 +142,7 @@ class MomentEncoder:
         parts = tuple(
             part
             for part, varies in zip(
-                _MOMENTS,
+                MOMENTS,
                 (len(np.unique(days)) > 1, long and months, in_month, len(of_day) > 1),
                 strict=True,
             )

@@ -71,11 +71,7 @@ def encoder_of(path: str | None) -> TableEncoder | None:
 def _as_read_before(options: Namespace, run: RunFolder, encoder: TableEncoder | None) -> Choice:
     """What the run was read with, but for what was asked for now."""
     reading = run.record["reading"]
-    common = Choice(
-        format=options.format,
-        key=options.key or reading["key"],
-        pictures=tuple(reading.get("pictures") or ()) or None,
-    )
+    common = Choice(format=options.format, key=options.key or reading["key"])
     if encoder is not None:
         if options.missing not in (None, encoder.missing):
             raise ValueError(
@@ -90,6 +86,7 @@ def _as_read_before(options: Namespace, run: RunFolder, encoder: TableEncoder | 
         missing=options.missing,
         like=rows.columns if reading["named"] else None,
         words=rows.words,
+        pictures=tuple(reading.get("pictures") or ()) or None,
     )
 
 

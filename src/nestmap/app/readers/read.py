@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
@@ -15,19 +22,88 @@ from ...core.input.npy import NpyError, map_npy, read_header
 from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._arrays import mat73_blocks, read_mat, read_npz_arrays, read_words
-from ._formats import Rows, read_idx, read_vecs, word2vec_blocks
+from ._formats import Rows, damage_named, open_stream, read_idx, read_vecs, word2vec_blocks
 from .arrow import read_arrow
-from .choice import Choice, NoColumn, shorten
+from .choice import Choice, shorten
 from .excel import read_excel
 from .hdf import read_hdf, read_zarr, with_id
 from .json_files import read_json, read_json_lines
-from .kinds import FORMATS, format_of, open_path
 from .pictures import read_pictures
 from .pixels import picture_shape
+from .suited import check_kind, find_text
 from .table import Growing, Table, prose_of
 from .text import Words, read_delimited, read_lines, read_word_vectors, text_kind
 
-_TABLES = ("csv", "tsv", "parquet", "arrow", "json", "jsonl", "xlsx")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+_SUFFIXES = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".mat": "mat",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".txt": "txt",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".h5": "h5",
+    ".hdf5": "h5",
+    ".hdf": "h5",
+    ".h5ad": "h5",
+    ".zarr": "zarr",
+    ".fvecs": "vecs",
+    ".bvecs": "vecs",
+    ".ivecs": "vecs",
+    ".bin": "word2vec",
+    ".vec": "vectors",
+    ".idx": "idx",
+    ".json": "json",
+    ".geojson": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".log": "lines",
+    ".md": "lines",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xls": "",  # known, and not read
+    ".ods": "",
+}
+_JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*[\"}]|\[\s*[\[{\"])")
+_ZARR = (".zgroup", ".zarray", "zarr.json")
+_IDX_ENDS = ("-ubyte", "-int", "-float", "-short", "-byte")
+_MARKS = {
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\x89HDF": "h5",
+    b"MATLAB": "mat",
+    b"\0\0\x08": "idx",
+    b"\0\0\x0d": "idx",
+}
+FORMATS = (
+    "npy",
+    "npz",
+    "mat",
+    "csv",
+    "tsv",
+    "txt",
+    "lines",
+    "parquet",
+    "arrow",
+    "h5",
+    "zarr",
+    "vecs",
+    "word2vec",
+    "vectors",
+    "idx",
+    "json",
+    "jsonl",
+    "xlsx",
+    "pictures",
+)
 
 
 @dataclass(frozen=True)
@@ -114,16 +190,16 @@ def read_table(
 
 def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Table:
     """What `read_table` does, for a choice that was made before."""
-    source = open_path(path)
+    source = _open_path(path)
     kind = choice.format or format_of(source, choice.text)
     if kind not in FORMATS:
         raise ValueError(f"format={kind!r} is not an option; use one of {', '.join(FORMATS)}")
     if choice.encodes:
-        _check_kind(source, kind, choice)
+        check_kind(source, kind, choice)
     table = _READERS[kind](_Task(source, choice, progress or Progress(0)))
     text = choice.text
     if choice.encodes:
-        table = _find_text(table, choice)
+        table = find_text(table, choice)
         text = table.text if table.X is None and table.text else False
     if text:
         table = _with_text(table, text, choice.words)
@@ -134,36 +210,70 @@ def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Ta
     return replace(table, label=choice.label or table.label)
 
 
-def _check_kind(source: Path, kind: str, choice: Choice) -> None:
-    """Raise where options are for tables, and this file holds an array or texts."""
-    if kind in _TABLES or (kind == "txt" and text_kind(source) == "table"):
-        if choice.missing in ("error", "drop") and choice.vectors is None:
-            raise ValueError(
-                f"missing={choice.missing!r} is for numbers as they are (--vectors); columns of a "
-                "table are encoded, where 'expected' (the default) and 'mean' stand for empty cells"
-            )
-        return
-    asked = {"--kind": choice.kinds, "--vectors": choice.vectors}
-    wrong = [flag for flag, value in asked.items() if value]
-    if wrong:
+def format_of(path: Path, text: str | bool = False) -> str:
+    """The format of a file, by its name or its first bytes."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(_IDX_ENDS) or name.endswith("-idx"):
+        return "idx"
+    kind = _SUFFIXES.get(suffixes[-1] if suffixes else "")
+    if path.is_dir() and kind != "zarr":
+        kind = "zarr" if any((path / name).exists() for name in _ZARR) else "pictures"
+    if kind == "txt" or (kind is None and path.is_file()):
+        kind = _by_content(path, text)
+    if not kind:
         raise ValueError(
-            f"{source}: {wrong[0]} is for tables, and this is read as {kind}; leave it out"
+            f"{path}: no reader for this kind of file; "
+            f"name its format with format= (--format): {', '.join(FORMATS)}"
         )
-    if choice.missing == "expected":
-        raise ValueError(
-            f"{source}: missing='expected' is for tables that are encoded, and this is read as "
-            f"{kind}; leave it out"
-        )
+    return kind
 
 
-def _find_text(table: Table, choice: Choice) -> Table:
-    """The table with the column of texts that was named."""
-    name = choice.text_column
-    if name is None:
-        return table
-    if name not in table.metadata:
-        raise NoColumn(table.source, "text", name, [*table.metadata])
-    return replace(table, text=name)
+def _by_content(path: Path, text: str | bool) -> str:
+    with open_stream(path) as stream:
+        start = stream.file.read(64)
+    for mark, kind in _MARKS.items():
+        if start.startswith(mark):
+            return "xlsx" if kind == "npz" and _is_excel(path) else kind
+    if _JSON_START.match(start):
+        return "json"
+    if text is True:
+        return "lines"
+    kind = text_kind(path)
+    return {"table": "csv"}.get(kind, kind)
+
+
+def _is_excel(path: Path) -> bool:
+    """Whether an archive is a workbook, and not one of arrays."""
+    with damage_named(path), zipfile.ZipFile(path) as archive:
+        return "xl/workbook.xml" in archive.namelist()
+
+
+def _open_path(path: Any) -> Path:
+    """Where a file is; what can be read only once (a pipe) is copied to one."""
+    if str(path) == "-":
+        return _copied(sys.stdin.buffer, "standard input")
+    source = Path(os.fspath(path)).expanduser()
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such file")
+    if source.is_fifo():
+        with source.open("rb") as file:
+            return _copied(file, str(source))
+    return source
+
+
+def _copied(source: IO[bytes], name: str) -> Path:
+    """What comes from a pipe as a file: readers look at it more than once."""
+    folder = tempfile.mkdtemp(prefix="nestmap-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder, "standard-input")
+    with path.open("wb") as file:
+        shutil.copyfileobj(source, file)
+    if not path.stat().st_size:
+        raise FileFormatError(f"{name} is empty")
+    return path
 
 
 def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:

@@ -50,12 +50,12 @@ class Table:
         other texts.
     label : str or None
         The column of `metadata` that was named as the label: names of clusters come from it first.
-    pictures : tuple of int or None
-        (height, width) or (height, width, 3) of the pictures that rows of X are, if they are some.
     encoder : TableEncoder or None
         X is made of the columns of the table by it; `metadata` has them as they were.
     decided : tuple of str
         What was decided about each column, a line each.
+    pictures : tuple of int or None
+        (height, width) or (height, width, 3) of the pictures that rows of X are, if they are some.
     """
 
     X: Any
@@ -68,9 +68,9 @@ class Table:
     words: Any = None
     taken: tuple[str, ...] | None = None
     label: str | None = None
-    pictures: tuple[int, ...] | None = None
     encoder: TableEncoder | None = None
     decided: tuple[str, ...] = ()
+    pictures: tuple[int, ...] | None = None
 
     @property
     def n_rows(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -24,7 +24,7 @@ from .table import Growing, Table, assemble
 _CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
 _ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
 _MAX_LINE_BYTES = 10_000_000  # characters of a line
-PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
+_PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
 
 
 def lines_of(stream: Stream, path: Path) -> Iterator[str]:
@@ -95,21 +95,29 @@ def read_delimited(
     again.
     """
     texts: set[str] = set()
+    while True:
+        try:
+            return _read_delimited(path, choice, progress, delimiter, texts)
+        except LateText as late:
+            if not choice.encodes or choice.vectors is not None:
+                raise
+            texts.add(late.column)
+
+
+def _read_delimited(
+    path: Path, choice: Choice, progress: Progress, delimiter: str | None, texts: set[str]
+) -> Table:
+    """The same, where columns are known to hold texts."""
     with _long_fields():
-        while True:
-            form = _look_at(path, choice, delimiter, texts)
-            try:
-                found = read_by_arrow(path, form, progress) or _read_by_lines(path, form, progress)
-            except LateText as late:
-                if not choice.has_codes:
-                    raise
-                texts.add(late.column)
-            else:
-                return assemble(str(path), choice, form.names, found.numbers, found.others)
+        form = _look_at(path, choice, delimiter, texts)
+        found = read_by_arrow(path, form, progress) or _read_by_lines(path, form, progress)
+    return assemble(str(path), choice, form.names, found.numbers, found.others)
 
 
-def _look_at(path: Path, choice: Choice, delimiter: str | None, texts: set[str]) -> Form:
-    """How a table is written, by its first rows; some columns are known to hold texts."""
+def _look_at(
+    path: Path, choice: Choice, delimiter: str | None, texts: Collection[str] = ()
+) -> Form:
+    """How a table is written, by its first rows; `texts`: columns that are known to hold some."""
     with open_stream(path) as stream:
         lines = lines_of(stream, path)
         start: list[str] = []  # up to the first line that is not empty
@@ -171,10 +179,15 @@ def _number(cell: str) -> float | None:
 
 
 def _kinds(
-    body: list[tuple[int, list[str]]], names: tuple[str, ...], choice: Choice, texts: set[str]
+    body: list[tuple[int, list[str]]],
+    names: tuple[str, ...],
+    choice: Choice,
+    texts: Collection[str],
 ) -> list[bool]:
     """Which columns hold numbers, by the first thousand rows."""
-    wanted = {name for name, what in choice.special.items() if what in ("id", "text")} | texts
+    wanted = {name for name, what in choice.special.items() if what in ("id", "text")}
+    wanted |= {*texts}
+    codes = choice.encodes and choice.vectors is None
     kinds = []
     for j, name in enumerate(names):
         cells = [
@@ -184,7 +197,7 @@ def _kinds(
             name not in wanted
             and bool(cells)
             and all(_number(cell) is not None for cell in cells)
-            and not (choice.has_codes and any(PADDED.fullmatch(cell) for cell in cells))
+            and not (codes and any(_PADDED.fullmatch(cell) for cell in cells))
         )
     return kinds
 

@@ -41,6 +41,7 @@ def read_encoder(reader: Reader) -> TableEncoder | None:
     (text,) = reader.take_texts(_RECORD, 1)
     try:
         record = _with_infinity(parse_json(text.encode("utf-8", "surrogatepass")))
+        read_parameter(reader, reader.get(record, "parameters", dict))
         names = reader.get(record, "arrays", list)
         arrays = {str(name): reader.decode({"array": f"{_AT}{name}"}) for name in names}
         return TableEncoder.from_record(record, arrays)
