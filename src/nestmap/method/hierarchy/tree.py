@@ -12,7 +12,7 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows, check_number
 from ...core.points.point_set import make_points
 from ...core.points.reduce import fit_reducer
-from ..describe import LevelDescription, describe_clusters
+from ..describe import Facts, LevelDescription, Namer, describe_clusters
 from ..describe.tables import named_columns
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex
@@ -316,6 +316,7 @@ class Hierarchy(LevelTree):
         names: Any = None,
         feature_names: Any = None,
         n_typical: int = 5,
+        namer: Namer | None = None,
     ) -> LevelDescription:
         """Describe the clusters of a level: size, typical rows, distinctive traits, a short name.
 
@@ -338,6 +339,9 @@ class Hierarchy(LevelTree):
             Names of the columns of X.
         n_typical : int
             Rows that are given as typical.
+        namer : callable, optional
+            Gets a `ClusterToName` for each cluster and returns its name, such as a language model
+            does (docs/use/names.md). `HNNE.describe` asks for several levels.
 
         Returns
         -------
@@ -359,15 +363,20 @@ class Hierarchy(LevelTree):
         columns = named_columns(X, feature_names, self.n_rows)
         rows = None if X is None else as_rows(load_rows(X))
         typical = find_typical(self, number, rows, int(n_typical))
-        return describe_clusters(
+        facts = Facts.of(self.n_rows, metadata=metadata, texts=texts, names=names)
+        told = describe_clusters(
             self.labels(number),
             typical,
             level=number,
-            columns=columns,
-            metadata=metadata,
-            texts=texts,
+            columns=(*columns, *facts.columns),
+            texts=facts.words,
             names=names,
         )
+        if namer is None:
+            return told
+        from .asking import describe_level_with  # it describes hierarchies
+
+        return describe_level_with(self, told, namer, facts, texts)
 
     def __repr__(self) -> str:
         sizes = " -> ".join(str(n) for n in self.level_sizes)
