@@ -15,9 +15,11 @@ import numpy as np
 from ..readers.table import Table
 from ..runs.extras import check_pixels
 from ..runs.folder import RunContent, check_target, write_run
-from ..runs.naming import name_clusters
+from ..runs.naming import describe_run
 from ..runs.record import to_text
 from .model import build_model, fit_maps, given_parameters
+from .namer import check_namer, gather_for_namer, name_after_fit
+from .namer_options import NAMER_VALUES
 from .pictures import Picture, check_picture, draw_map
 from .reading import count_texts, open_shared, read_data, use_cluster, without_words
 from .talk import Talk
@@ -44,7 +46,9 @@ class Fit:
         for each in models.values():
             each.work_dir = None  # gone when the run is written
         clock = perf_counter()
-        names = name_clusters(model.hierarchy_, self.table)
+        told = describe_run(model.hierarchy_, self.table)
+        names = {level: own.names for level, own in told.items()}
+        evidence = gather_for_namer(model.hierarchy_, told, self.options) if told else None
         if names:
             self.seconds["naming"] = perf_counter() - clock
         plane = models.get(2, model)
@@ -52,9 +56,12 @@ class Fit:
             measure_with_progress(self.talk, self.table.X, plane) if self.options.trust else None
         )
         record = describe_fit(self, model, names)
-        content = RunContent(models, self.table, names, record, trust, self.options.images)
+        content = RunContent(
+            models, self.table, names, record, trust, self.options.images, evidence
+        )
         run = write_run(self.target, content, self.options.force, self.talk.note)
         self.talk.note(f"wrote {self.target}")
+        names = name_after_fit(run, model, self.options, self.talk)
         if self.options.plot is not None:
             draw_map(self.options.plot, plane, names, Picture())
             self.talk.note(f"wrote {self.options.plot}")
@@ -69,6 +76,7 @@ def run_fit(options: Namespace) -> None:
     if options.plot is not None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
+    check_namer(options)
     with use_cluster(options):
         clock = perf_counter()
         is_here = options.scheduler is None
@@ -103,8 +111,9 @@ def _fit_in_steps(fit: Fit) -> None:
         fit.talk.note(f"going on from {work}: {_finished_levels(n_levels)}")
     try:
         fit.embed_and_write(build_model(options, fit.given, fit.talk, work))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_what_is_kept(target, work if options.resume else None)) from None
+    except KeyboardInterrupt as stop:
+        kept = str(stop) or _what_is_kept(target, work if options.resume else None)
+        raise KeyboardInterrupt(kept) from None
     fit.talk.note(f"next: {_next_steps(target, options)}")
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
@@ -162,7 +171,7 @@ def run_demo(options: Namespace) -> None:
         "scikit-learn's handwritten digits",
     )
     own = {"data": "digits", "dims": [2], "label": "digit", "trust": True, "images": (8, 8)}
-    none = dict.fromkeys(("id", "key", "format", "plot"))
+    none = dict.fromkeys(("id", "key", "format", "plot", *NAMER_VALUES))
     asked = Namespace(**vars(options) | own | none, text=False)
     Fit(asked, talk, target, table, {}, {}).embed_and_write(build_model(asked, {}, talk, None))
     talk.note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .declare import Option
+from .namer_options import NAMER
 from .values import to_dims, to_json, to_names, to_shape
 
 DATA = "data"
@@ -301,6 +302,7 @@ FIT = (
     *_RESOURCES,
     *output("RUN", "the folder to write"),
     *_KEPT,
+    *NAMER,
     QUIET,
     AS_JSON,
 )

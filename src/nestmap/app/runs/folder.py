@@ -25,8 +25,10 @@ from ...views.explore.trust import Trust
 from ..readers.table import Table
 from ..readers.text import Words
 from . import naming
+from .evidence import Evidence, write_evidence
 from .extras import write_images, write_trust
 from .keeping import keep_what_people_made
+from .model_names import laid_over, read_model_names
 from .record import FORMAT, VERSION, check_map, check_rows, read_record, whole_text
 
 ROWS_FORMAT = "nestmap-rows"
@@ -59,6 +61,8 @@ class RunContent:
     trust : Trust or None
     image_shape : tuple of int or None
         The shape of the pictures that rows are.
+    evidence : Evidence or None
+        What a namer can be told of the clusters.
     """
 
     models: Mapping[int, HNNE]
@@ -67,6 +71,7 @@ class RunContent:
     record: Mapping[str, Any]
     trust: Trust | None = None
     image_shape: tuple[int, ...] | None = None
+    evidence: Evidence | None = None
 
 
 class RunFolder:
@@ -120,7 +125,15 @@ class RunFolder:
             raise ModelFileError(f"{path}: {error}") from error
 
     def names(self) -> dict[int, list[str]]:
-        """Names of the clusters of some levels; none for a run whose rows nothing is known of."""
+        """Names of the clusters of some levels; none for a run whose rows nothing is known of.
+
+        Those of a language model, where it was asked.
+        """
+        given = read_model_names(self.path)
+        return laid_over(self.built_in_names(), given.names if given else {})
+
+    def built_in_names(self) -> dict[int, list[str]]:
+        """Names by what is known of the rows."""
         path = self.path / naming.FILE
         if not path.exists():
             return {}
@@ -175,6 +188,8 @@ def _write_content(folder: Path, content: RunContent) -> None:
     _write_rows(folder / "rows.nestmap", content.table)
     if content.names:
         naming.write_names(folder / naming.FILE, content.names)
+    if content.evidence is not None:
+        write_evidence(folder, content.evidence)
     if content.trust is not None:
         write_trust(folder, content.trust)
     if content.image_shape is not None:
