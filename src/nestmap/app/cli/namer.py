@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from shlex import quote
+from time import perf_counter
 from typing import Any
 
-from ...core.progress import Progress
+from ...core.progress import Progress, in_words
 from ...errors import ModelFileError
 from ...method.describe import LevelDescription, Manner, NamerError, Naming, name_levels
 from ...method.describe.questions import MAX_TEXT_LETTERS, MAX_TEXTS
@@ -32,6 +34,7 @@ from .streams import say
 from .talk import Talk
 from .written import names_in_record
 
+_SECONDS_BETWEEN_LINES = 30.0  # in a log
 _N_AT_ONCE = 4  # questions; servers that answer one at a time let the others wait
 
 
@@ -149,11 +152,7 @@ def _ask(run: RunFolder, model: Any, options: Namespace, talk: Talk) -> Naming:
     talk.note(f"answers are kept in {run.path / ANSWERS}: {len(namer.cache):,} are there")
     progress = Progress(0, talk)
     progress.begin(f"names by {options.namer_model}")
-
-    def tell(done: int, n: int) -> None:
-        progress.stage = f"names by {options.namer_model}: {done:,} of {n:,}"
-        progress.share(done / n)
-
+    tell = partial(_tell_count, progress, talk, options.namer_model)
     naming = name_levels(questions, namer, kept, Manner(_N_AT_ONCE, tell, namer.stop))
     progress.done()
     names = {level: {**own, **carried.get(level, {})} for level, own in naming.given.items()}
@@ -164,6 +163,17 @@ def _ask(run: RunFolder, model: Any, options: Namespace, talk: Talk) -> Naming:
         run.note(**names_in_record(model, run.names()))
     talk.note(f"{naming}; {namer.n_sent:,} requests were sent")
     return naming
+
+
+def _tell_count(progress: Progress, talk: Talk, model: str, done: int, n: int) -> None:
+    """A bar with the count and the time left; in a log a line now and then."""
+    progress.stage = f"names by {model}: {done:,} of {n:,}"
+    progress.share(done / n)
+    seconds = perf_counter() - progress.said
+    if not talk.is_terminal and seconds > _SECONDS_BETWEEN_LINES:
+        progress.said = perf_counter()
+        left = (perf_counter() - progress.began) * (n - done) / done
+        talk.note(f"{progress.stage}{in_words(left)}")
 
 
 def _kept(run: RunFolder, model: str) -> tuple[Names, Names]:
@@ -192,8 +202,8 @@ def _what_goes_where(n: int, namer: ChatNamer, evidence: Evidence, text: str | N
         told.append(f"names of up to {MAX_ROW_NAMES} rows")
     key = "; the key goes along, and is not encrypted" if namer.sends_key_in_the_open else ""
     return (
-        f"sends {n:,} prompts, one per cluster, to {namer.endpoint} (model {namer.model}), with "
-        f"{', '.join(told)}; one more for each name that is taken{key}"
+        f"sends up to {n:,} prompts, one per cluster, to {namer.endpoint} (model {namer.model}), "
+        f"with {', '.join(told)}; one more for each name that is taken{key}"
     )
 
 

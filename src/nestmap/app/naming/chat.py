@@ -81,10 +81,12 @@ class ChatNamer:
         Raises
         ------
         NoAnswer
-            If the server has none for this question.
+            If the server has none for this question, or nothing is known that it could be asked.
         NamerError
             If it is not there, refuses, or had none for three questions in a row.
         """
+        if not cluster.is_known:
+            raise NoAnswer("not asked for, as nothing is known of the cluster")
         body = self._body(cluster)
         key = hashlib.sha256(body).hexdigest()
         if (known := self.cache.get(key)) is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.arrays import Array
 from .clusters import LevelDescription
+from .names import without_number
 
 MAX_TEXTS = 8  # of a cluster in a question
 MAX_TEXT_LETTERS = 300  # of each of them
@@ -89,11 +89,12 @@ class ClusterToName:
         - furs
         Name:
         """
-        parts = [] if is_number_only(self.name) else [f"What was counted: {self.name}"]
+        name = without_number(self.name)
+        parts = [f"What was counted: {name}"] if name else []
         parts += _listed("What distinguishes it from the other groups:", self.evidence)
         parts += _listed("Some of its items:", self.typical)
         parts += _listed("Texts from it:", self.texts)
-        parts += _listed("It consists of groups that are named:", self.children)
+        parts += _listed("It consists of groups that are named:", self._named_children())
         parts += _listed("Names of other groups, which are taken:", self.siblings)
         if self.taken:
             parts.append(
@@ -101,6 +102,15 @@ class ClusterToName:
                 "say what sets this one apart."
             )
         return "\n".join([*parts, "Name:"])
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of the cluster that a name could come from."""
+        facts = (self.evidence, self.typical, self.texts, self._named_children())
+        return bool(without_number(self.name)) or any(facts)
+
+    def _named_children(self) -> tuple[str, ...]:
+        return tuple(name for name in self.children if without_number(name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +123,6 @@ class LevelToName:
     level: int
     clusters: tuple[ClusterToName, ...]
     parents: Array | None = None
-
-
-def is_number_only(name: str) -> bool:
-    """Whether a name says no more than the number of the cluster."""
-    return re.fullmatch(r"cluster \d+", name) is not None
 
 
 def shorten(text: Any, most: int = MAX_TEXT_LETTERS) -> str:
