@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from ...method.hierarchy import Hierarchy
-from ..runs.evidence import read_evidence
 from ..runs.folder import RunFolder
+from ..runs.record import whole_text
 from .namer import check_namer, name_run
 from .talk import Talk
 
@@ -33,7 +33,7 @@ def _tell(run: RunFolder, hierarchy: Hierarchy, options: Namespace, talk: Talk) 
     sizes = hierarchy.levels[level].sizes
     names = run.names().get(level) or [f"cluster {i}" for i in range(len(sizes))]
     clusters = range(len(sizes))
-    evidence = read_evidence(run.path, hierarchy.level_sizes, hierarchy.n_rows)
+    evidence = run.evidence()
     own = evidence.levels.get(level) if evidence else None
     told = own.evidence if own else [()] * len(sizes)
     record = [
@@ -47,4 +47,4 @@ def _tell(run: RunFolder, hierarchy: Hierarchy, options: Namespace, talk: Talk) 
         lines.append(f"  {i}: {names[i]} ({sizes[i]:,} rows){': ' + facts if facts else ''}")
     if len(sizes) > len(shown):
         lines.append(f"  … and {len(sizes) - len(shown):,} smaller")
-    talk.result("\n".join(lines), {"level": level, "clusters": record})
+    talk.result(whole_text("\n".join(lines)), {"level": level, "clusters": record})

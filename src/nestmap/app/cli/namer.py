@@ -25,7 +25,6 @@ from ..runs.evidence import (
     KnownRows,
     gather_evidence,
     questions_about,
-    read_evidence,
 )
 from ..runs.folder import RunFolder
 from ..runs.keeping import TYPED_NAMES
@@ -208,8 +207,7 @@ def _what_goes_where(n: int, namer: ChatNamer, evidence: Evidence, text: str | N
 
 
 def _evidence(run: RunFolder) -> Evidence:
-    sizes = [int(level["clusters"]) for level in run.record["levels"]]
-    evidence = read_evidence(run.path, sizes, int(run.record["n_rows"]))
+    evidence = run.evidence()
     if evidence is None or not evidence.levels:
         raise ValueError(
             f"{run.path}: nothing is known of the clusters: fit with names of columns, or with "

@@ -24,6 +24,8 @@ nestmap export cars -o cars.parquet                     \
 # coordinates, names, metadata, labels of all levels
 nestmap transform cars new.csv -o placed.csv            # new rows on the same map
 nestmap labels cars --clusters 12 -o labels.csv
+nestmap describe cars --namer http://localhost:11434 --namer-model llama3.2    \
+# names by a language model of yours
 nestmap score cars.csv cars --label maker               \
 # trustworthiness and more; `info` shows it afterwards
 nestmap fit reviews.csv -o reviews --text review --plot reviews.png    \
@@ -38,7 +40,9 @@ by the means of up to 32
 mapped columns that have names.
 Levels of more than 2,000 clusters get none. \
 `info` shows the names, `plot` writes them on the map, `export` has them
-beside the numbers of clusters.
+beside the numbers of clusters. A language model can write them, \
+too ([names.md](names.md#names-by-a-language-model)):
+nothing is sent anywhere unless `--namer` is given.
 
 What a run is made of: [files.md](files.md#runs). Formats of data: [files.md](files.md#data-files).
 

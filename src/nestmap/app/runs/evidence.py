@@ -75,8 +75,8 @@ def gather_evidence(
     return Evidence(found, tuple(name for name in columns if name), has_names)
 
 
-def write_evidence(folder: Path, evidence: Evidence) -> None:
-    """Keep it in the folder of a run."""
+def write_evidence(path: Path, evidence: Evidence) -> None:
+    """Keep it in a file."""
     writer = Writer()
     for level, own in evidence.levels.items():
         writer.put_texts(f"evidence{level}", ["\n".join(each) for each in own.evidence])
@@ -88,17 +88,11 @@ def write_evidence(folder: Path, evidence: Evidence) -> None:
         "has_names": evidence.has_names,
         "arrays": writer.names,
     }
-    write_container(folder / FILE, EVIDENCE_FORMAT, VERSION, document, writer.arrays)
+    write_container(path, EVIDENCE_FORMAT, VERSION, document, writer.arrays)
 
 
-def read_evidence(folder: Path, sizes: Sequence[int], n_rows: int) -> Evidence | None:
-    """What was kept of it; None for a run whose rows nothing is known of.
-
-    `sizes`: clusters of each level.
-    """
-    path = folder / FILE
-    if not path.exists():
-        return None
+def read_evidence(path: Path, sizes: Sequence[int], n_rows: int) -> Evidence:
+    """What was kept of it; `sizes`: clusters of each level."""
     reader = Reader(read_container(path, EVIDENCE_FORMAT, VERSION))
     known = reader.get(reader.document, "levels", list)
     levels = {k: _read_level(reader, k, n, n_rows) for k, n in enumerate(sizes) if k in known}

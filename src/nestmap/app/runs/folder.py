@@ -25,7 +25,8 @@ from ...views.explore.trust import Trust
 from ..readers.table import Table
 from ..readers.text import Words
 from . import naming
-from .evidence import Evidence, write_evidence
+from .evidence import FILE as EVIDENCE
+from .evidence import Evidence, read_evidence, write_evidence
 from .extras import write_images, write_trust
 from .keeping import keep_what_people_made
 from .model_names import laid_over, read_model_names
@@ -144,6 +145,15 @@ class RunFolder:
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from error
 
+    def evidence(self) -> Evidence | None:
+        """What a namer can be told of clusters; None if nothing is known of the rows."""
+        sizes = [int(level["clusters"]) for level in self.record["levels"]]
+        path = self.path / EVIDENCE
+        try:
+            return read_evidence(path, sizes, int(self.record["n_rows"])) if path.exists() else None
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from error
+
     def note(self, **entries: Any) -> None:
         """Add entries to the record."""
         self.record.update(entries)
@@ -189,7 +199,7 @@ def _write_content(folder: Path, content: RunContent) -> None:
     if content.names:
         naming.write_names(folder / naming.FILE, content.names)
     if content.evidence is not None:
-        write_evidence(folder, content.evidence)
+        write_evidence(folder / EVIDENCE, content.evidence)
     if content.trust is not None:
         write_trust(folder, content.trust)
     if content.image_shape is not None:
