@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -436,6 +437,34 @@ def test_a_damaged_file_of_names_is_told(
     (folder / "run" / FILE).write_text(text)
     done("describe", "run", code=3)
     assert "delete it to go back to the built-in names" in capsys.readouterr().err
+
+
+def test_a_log_gets_a_line_with_the_count_and_the_time_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(namer_module, "_SECONDS_BETWEEN_LINES", -1.0)
+    with chat_server() as server:
+        done(*FIT, *asking(server))
+    n = n_to_name()
+    lines = [line for line in capsys.readouterr().err.splitlines() if "names by llama3: " in line]
+    assert len(lines) == n and f"names by llama3: 1 of {n}, about " in lines[0]
+
+
+def test_names_of_rows_are_sent_where_they_say_something(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [line.split(",") for line in (folder / "data.csv").read_text().splitlines()[1:]]
+    words = ["ant", "bee", "cow", "dog", "elk"]
+    lines = [
+        f"{words[i % 5]} {words[i // 5 % 5]},{','.join(row[:3])}" for i, row in enumerate(rows)
+    ]
+    (folder / "words.csv").write_text("\n".join(["who,x,y,z", *lines]) + "\n")
+    with chat_server() as server:
+        done("fit", "words.csv", "-o", "run", "--id", "who", *asking(server))
+        assert "names of up to 5 rows" in capsys.readouterr().err
+        sent = [re.findall(r"Some of its items:\n((?:- .*\n)+)", p)[0] for p in server.prompts]
+        assert all(1 <= each.count("\n") <= 5 for each in sent)
+        assert any("- cow " in each for each in sent)
 
 
 def test_names_for_good_questions_differ() -> None:

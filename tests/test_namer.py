@@ -207,7 +207,7 @@ def test_a_level_is_described_with_a_namer() -> None:
     below = tree.describe(1, metadata={"digit": DIGITS}, texts=texts).names
     for question in asked:
         own = plain_told[question.cluster]
-        assert question.name == own.name and question.n_rows == own.size
+        assert question.name == own.name and question.size == own.size
         assert question.evidence[0] == str(own.traits[0])
         assert question.children and set(question.children) <= set(below)
         assert len(question.texts) == 5 and all("\n" not in text for text in question.texts)

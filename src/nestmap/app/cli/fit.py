@@ -48,7 +48,9 @@ class Fit:
         clock = perf_counter()
         told = describe_run(model.hierarchy_, self.table)
         names = {level: own.names for level, own in told.items()}
-        evidence = gather_for_namer(model.hierarchy_, told, self.options) if told else None
+        evidence = None
+        if told:
+            evidence = gather_for_namer(model.hierarchy_, told, self.options, self.table)
         if names:
             self.seconds["naming"] = perf_counter() - clock
         plane = models.get(2, model)

@@ -19,6 +19,7 @@ from ...method.hierarchy.asking import levels_to_name
 from ...model.comparison.carry import carry_names
 from ...views.explore.names import Names, SavedNames
 from ..naming import AnswerCache, ChatNamer
+from ..readers.table import Table
 from ..runs.evidence import (
     MAX_ROW_NAMES,
     Evidence,
@@ -72,13 +73,14 @@ def name_run(run: RunFolder, model: Any, options: Namespace, talk: Talk) -> None
 
 
 def gather_for_namer(
-    hierarchy: Hierarchy, told: Mapping[int, LevelDescription], options: Namespace
+    hierarchy: Hierarchy, told: Mapping[int, LevelDescription], options: Namespace, table: Table
 ) -> Evidence:
     """What a run is to keep of its clusters, also for a namer that is asked later."""
     finest = levels_to_name(hierarchy)[0]
     if options.namer_level is not None:
         finest = min(finest, hierarchy.check_level(options.namer_level))
-    return gather_evidence(hierarchy, told, range(finest, hierarchy.n_levels))
+    levels = range(finest, hierarchy.n_levels)
+    return gather_evidence(hierarchy, told, levels, has_texts=table.text is not None)
 
 
 def name_after_fit(

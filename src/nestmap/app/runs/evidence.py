@@ -54,24 +54,31 @@ class Evidence:
 
 
 def gather_evidence(
-    hierarchy: Hierarchy, told: Mapping[int, LevelDescription], levels: Sequence[int]
+    hierarchy: Hierarchy,
+    told: Mapping[int, LevelDescription],
+    levels: Sequence[int],
+    *,
+    has_texts: bool,
 ) -> Evidence:
-    """From the descriptions of the clusters; of levels that are described."""
+    """From the descriptions of the clusters; of levels that are described.
+
+    Typical rows are looked for where there is something to say of them: texts, or names.
+    """
     found = {}
+    has_names = any(each.typical_names for own in told.values() for each in own)
     columns: dict[str, None] = {}
     for level in levels:
         if level not in told:
             continue
         asked = questions_of(told[level], None).clusters
-        rows = find_typical(hierarchy, level, None, MAX_TEXTS)
-        typical = np.full((len(rows), MAX_TEXTS), -1, dtype=np.int64)
-        for cluster, own in enumerate(rows):
-            typical[cluster, : len(own)] = own
+        typical = np.full((len(asked), MAX_TEXTS), -1, dtype=np.int64)
+        if has_texts or has_names:
+            for cluster, own in enumerate(find_typical(hierarchy, level, None, MAX_TEXTS)):
+                typical[cluster, : len(own)] = own
         found[level] = LevelEvidence(
             tuple(each.evidence for each in asked), tuple(each.hints for each in asked), typical
         )
         columns |= {trait.column: None for each in told[level] for trait in each.traits}
-    has_names = any(each.typical_names for level in found for each in told[level])
     return Evidence(found, tuple(name for name in columns if name), has_names)
 
 

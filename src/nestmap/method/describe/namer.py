@@ -141,7 +141,7 @@ def _names_there(level: LevelToName, names: Mapping[int, str]) -> dict[int, str]
 
 
 def _by_size(clusters: Iterable[ClusterToName]) -> list[ClusterToName]:
-    return sorted(clusters, key=lambda each: (-each.n_rows, each.cluster))
+    return sorted(clusters, key=lambda each: (-each.size, each.cluster))
 
 
 def _names_by_parent(level: LevelToName, names: Sequence[str]) -> dict[int, list[str]]:

@@ -33,7 +33,8 @@ class ClusterToName:
     ----------
     level, cluster : int
         Level of the hierarchy, number of the cluster on it.
-    n_rows : int
+    size : int
+        Rows.
     name : str
         What `describe` calls it without a namer.
     evidence : tuple of str
@@ -54,7 +55,7 @@ class ClusterToName:
 
     level: int
     cluster: int
-    n_rows: int
+    size: int
     name: str
     evidence: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
