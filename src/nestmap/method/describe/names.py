@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -77,14 +76,3 @@ def cut(text: str) -> str:
     if len(text) <= MAX_LETTERS:
         return text
     return text[: MAX_LETTERS - 1].rsplit(" ", 1)[0].rstrip(" ,·/") + "…"
-
-
-def without_number(name: str) -> str:
-    """What a name says beside the number of the cluster, or that which tells equal ones apart.
-
-    Examples
-    --------
-    >>> without_number("coat (2)"), without_number("cluster 7")
-    ('coat', '')
-    """
-    return re.sub(r" \(\d+\)$|^cluster \d+$", "", name)

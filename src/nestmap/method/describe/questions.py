@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.arrays import Array
 from .clusters import LevelDescription
-from .names import without_number
 
 MAX_TEXTS = 8  # of a cluster in a question
 MAX_TEXT_LETTERS = 300  # of each of them
@@ -124,6 +124,17 @@ class LevelToName:
     level: int
     clusters: tuple[ClusterToName, ...]
     parents: Array | None = None
+
+
+def without_number(name: str) -> str:
+    """What a name says beside the number of the cluster, or that which tells equal ones apart.
+
+    Examples
+    --------
+    >>> without_number("coat (2)"), without_number("cluster 7")
+    ('coat', '')
+    """
+    return re.sub(r" \(\d+\)$|^cluster \d+$", "", name)
 
 
 def shorten(text: Any, most: int = MAX_TEXT_LETTERS) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise as adjacent
 import numpy as np
 
 from ..describe import Facts, LevelDescription, describe_clusters
-from ..describe.names import without_number
+from ..describe.questions import without_number
 from .tree import Hierarchy
 from .typical import find_typical
 
