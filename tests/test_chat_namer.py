@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -397,6 +398,19 @@ def test_processes_may_add_to_one_file(tmp_path: Path) -> None:
     ]
     assert [each.wait(LIMIT) for each in running] == [0, 0, 0]
     assert len(AnswerCache(path)) == 150
+
+
+def test_a_cluster_that_nothing_is_known_of_is_not_asked_for() -> None:
+    with chat_server() as server:
+        namer = namer_of(server.url)
+        children = ("cluster 3", "cluster 4")
+        unknown = ClusterToName(0, 0, 5, "cluster 0", children=children, siblings=("coats",))
+        for _ in range(4):  # it does not count as a failure of the server
+            with pytest.raises(NoAnswer, match="nothing is known"):
+                namer(unknown)
+        assert not server.asked
+        assert namer(replace(unknown, children=("cluster 3", "wool")))
+        assert "wool" in server.prompts[0] and "cluster" not in server.prompts[0]
 
 
 def test_an_empty_answer_is_not_kept(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ class ShownMap(FittedState):
         metadata: Any = None,
         texts: Any = None,
         names: Any = None,
+        label: str | None = None,
         namer: Namer | None = None,
         kept: Kept | None = None,
     ) -> dict[int, LevelDescription]:
@@ -68,7 +69,7 @@ class ShownMap(FittedState):
         ----------
         levels : sequence of int, optional
             Default: those of at most 256 clusters, and all from the level of `labels_` upwards.
-        metadata, texts, names : optional
+        metadata, texts, names, label : optional
             Of the rows, as for `hierarchy_.describe`.
         namer : callable, optional
             Gets a `ClusterToName` for each cluster and returns its name (docs/use/names.md): from
@@ -98,7 +99,7 @@ class ShownMap(FittedState):
         check_is_fitted(self)
         tree = self.hierarchy_
         given = levels_to_name(tree) if levels is None else [tree.check_level(k) for k in levels]
-        facts = Facts.of(tree.n_rows, metadata=metadata, texts=texts, names=names)
+        facts = Facts.of(tree.n_rows, metadata=metadata, texts=texts, names=names, label=label)
         told = describe_levels(tree, sorted({*given}), facts)
         return told if namer is None else describe_with(tree, told, namer, texts, kept)
 

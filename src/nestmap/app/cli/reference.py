@@ -36,8 +36,9 @@ zcat rows.csv.gz | nestmap fit - -o rows --quiet --json
 Clusters have names wherever something is known of the rows: \
 by the words of texts, by columns that were not mapped,
 by the names of typical rows (`--id`, words of word vectors; codes with digits do not count), \
-by the means of up to 32
-mapped columns that have names.
+by up to 32
+mapped columns of numbers that have names. \
+The column of `--label` comes first ([names.md](names.md)).
 Levels of more than 2,000 clusters get none. \
 `info` shows the names, `plot` writes them on the map, `export` has them
 beside the numbers of clusters. A language model can write them, \

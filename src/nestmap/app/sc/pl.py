@@ -54,7 +54,7 @@ def hnne(
         Columns of `obs` or genes, a picture each. None: clusters.
     labels : optional
         What clusters are named by. True: by the column that cells are coloured by, if it has
-        categories, else the clusters' numbers. A column of `obs`: by what is over-represented.
+        categories, else the clusters' numbers. A column of `obs`: by what most cells have.
         False: no names.
     level : int, optional
         Whose clusters are coloured, outlined and named; default: that of `obs['hnne']`.

@@ -14,6 +14,7 @@ MAX_TEXTS = 8  # of a cluster in a question
 MAX_TEXT_LETTERS = 300  # of each of them
 _MAX_EVIDENCE = 12  # traits in a question
 _MAX_EVIDENCE_LETTERS = 120  # of each of them
+_MAX_HINT_LETTERS = 40
 _MAX_CHILDREN = 20  # the largest
 _MAX_SIBLINGS = 40  # the latest that were named
 
@@ -153,20 +154,24 @@ def questions_of(
     told: LevelDescription, parents: Array | None, texts: Sequence[Any] | None = None
 ) -> LevelToName:
     """The questions about the clusters of a described level; `texts`: one per row."""
-    clusters = tuple(
-        ClusterToName(
+    clusters = []
+    for each in told.clusters:
+        rest = (trait for trait in each.traits if trait not in each.evidence)
+        traits = [*each.evidence, *rest][:_MAX_EVIDENCE]
+        question = ClusterToName(
             told.level,
             each.number,
             each.size,
             each.name,
-            tuple(shorten(t, _MAX_EVIDENCE_LETTERS) for t in each.traits[:_MAX_EVIDENCE]),
-            tuple(dict.fromkeys(shorten(t.value, 40) for t in each.traits[:_MAX_EVIDENCE])),
+            tuple(shorten(trait, _MAX_EVIDENCE_LETTERS) for trait in traits),
+            tuple(dict.fromkeys(shorten(trait.value, _MAX_HINT_LETTERS) for trait in traits)),
             tuple(shorten(name, _MAX_EVIDENCE_LETTERS) for name in each.typical_names),
-            () if texts is None else tuple(shorten(texts[row]) for row in each.typical[:MAX_TEXTS]),
         )
-        for each in told.clusters
-    )
-    return LevelToName(told.level, clusters, parents)
+        if texts is not None:
+            shown = tuple(shorten(texts[row]) for row in each.typical[:MAX_TEXTS])
+            question = replace(question, texts=shown)
+        clusters.append(question)
+    return LevelToName(told.level, tuple(clusters), parents)
 
 
 def _listed(title: str, items: Sequence[str]) -> list[str]:

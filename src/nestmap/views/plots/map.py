@@ -11,7 +11,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.input.validate import check_number
 from ...method.describe import Facts, LevelDescription
-from ...method.describe.tables import read_column
+from ...method.describe.tables import as_label, read_column
 from ...method.hierarchy import Hierarchy
 from .backend import clear, frame_map, load_matplotlib, new_axes, size_in_points
 from .colors import Theme, color_levels, get_theme, hue_level
@@ -59,9 +59,9 @@ def plot(
         neighbourhood is kept.
     labels : optional
         Names of clusters. True: by `texts`, `metadata`, `names` or a colour of categories, else
-        numbers. False: none. A column of `metadata`, or one value per row: by what is
-        over-represented. What `Hierarchy.describe` gives, or a list of such for two levels; a dict
-        of level to names; a sequence of one name per cluster.
+        numbers. False: none. A column of `metadata`, or one value per row: by what most rows of a
+        cluster have. What `Hierarchy.describe` gives, or a list of such for two levels; a dict of
+        level to names; a sequence of one name per cluster.
     level : int, optional
         The level whose clusters are outlined and named; default: that of `color`, or of `labels_`.
     metadata : DataFrame or dict of columns, optional
@@ -206,13 +206,14 @@ def _naming_facts(
 ) -> tuple[Facts, Any]:
     """What clusters are named by, and `labels` where names are given."""
     if isinstance(labels, str):
-        return Facts((find_column(labels, metadata, hierarchy.n_rows, "labels"),)), True
+        asked = find_column(labels, metadata, hierarchy.n_rows, "labels")
+        return Facts((as_label(asked),)), True
     is_long = (
         hasattr(labels, "__len__")
         and len(labels) == hierarchy.n_rows != hierarchy.level_sizes[level]
     )
     if is_long and not isinstance(labels, Mapping | LevelDescription):
-        return Facts((read_column("", labels, hierarchy.n_rows),)), True
+        return Facts((as_label(read_column("", labels, hierarchy.n_rows)),)), True
     if labels is not True:
         return Facts(), labels
     found = Facts.of(hierarchy.n_rows, metadata=metadata, texts=texts, names=names)

@@ -83,7 +83,8 @@ def _from_facts(
 ) -> dict[int, list[str]]:
     """Names of both levels by the same facts, as on a map."""
     if len(facts.columns) == 1:  # the values of a single column say enough
-        facts = replace(facts, columns=(replace(facts.columns[0], name=""),))
+        only = facts.columns[0]
+        facts = replace(facts, columns=(replace(only, name="", is_label=only.may_name),))
     told = describe_levels(hierarchy, [level for level in levels if level is not None], facts)
     return names_for_map(hierarchy, {level: each.names for level, each in told.items()})
 
