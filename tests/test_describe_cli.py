@@ -101,7 +101,7 @@ def test_texts_are_sent_where_they_were_read_as_texts(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with chat_server() as server:
-        done("fit", "data.csv", "-o", "run", "--text", "body", *asking(server))
+        done("fit", "data.csv", "-o", "run", "--texts", "body", *asking(server))
         said = capsys.readouterr().err
         assert "up to 8 texts of column body (the first 300 letters)" in said
         assert any("- coats of wool and fur no. " in each for each in server.prompts)

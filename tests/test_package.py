@@ -109,7 +109,16 @@ FLOORS = {
     ),
     "views": ("metrics", "plots", "explore"),
     "distributed": ("inputs", "lazy"),
-    "estimators": ("parameters", "state", "shown", "living", "hnne", "clusters", "load"),
+    "estimators": (
+        "parameters",
+        "encoding",
+        "state",
+        "shown",
+        "living",
+        "hnne",
+        "clusters",
+        "load",
+    ),
     "app": ("readers", "sc", "naming", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]

@@ -53,10 +53,10 @@ class TestDelimited:
             tmp_path / "r.csv",
             "n,city,review\n" + "".join(f"{i},Rome,it was a good day {i}\n" for i in (1, 5, 9)),
         )
-        assert "city (text), review (text; --text review maps it)" in str(read_table(path))
+        assert "city (text), review (text; --texts review maps it)" in str(read_table(path))
         assert "1 column used (n)" in str(read_table(path))
         with pytest.raises(
-            ValueError, match=r"--text\) takes a column called 'text'.*\(--text review\)"
+            ValueError, match=r"text=True takes a column called 'text'.*\(--texts review\)"
         ):
             read_table(path, text=True)
 

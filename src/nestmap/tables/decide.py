@@ -62,6 +62,11 @@ class Decision:
     n_distinct: int
     profile: Profile
 
+    @property
+    def other_kind(self) -> str:
+        """What someone who disagrees would most likely ask for."""
+        return _other_kind(self.kind, self.profile)
+
     def __str__(self) -> str:
         return f"{self.name}: {self.kind}, {self.action} ({self.why})"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from time import perf_counter
@@ -17,11 +17,19 @@ from ..runs.extras import check_pixels
 from ..runs.folder import RunContent, check_target, write_run
 from ..runs.naming import describe_run
 from ..runs.record import to_text
-from .model import build_model, fit_maps, given_parameters
+from .model import build_model, check_parameters, fit_maps, given_parameters
 from .namer import check_namer, gather_for_namer, name_after_fit
 from .namer_options import NAMER_VALUES
 from .pictures import Picture, check_picture, draw_map
-from .reading import count_texts, open_shared, read_data, use_cluster, without_words
+from .reading import (
+    choose,
+    count_texts,
+    encoder_of,
+    open_shared,
+    read_data,
+    use_cluster,
+    without_words,
+)
 from .talk import Talk
 from .trust import measure_with_progress
 from .written import describe_fit
@@ -46,11 +54,11 @@ class Fit:
         for each in models.values():
             each.work_dir = None  # gone when the run is written
         clock = perf_counter()
-        told = describe_run(model.hierarchy_, self.table)
-        names = {level: own.names for level, own in told.items()}
+        described = describe_run(model.hierarchy_, self.table)
+        names = {level: own.names for level, own in described.items()}
         evidence = None
-        if told:
-            evidence = gather_for_namer(model.hierarchy_, told, self.options, self.table)
+        if described:
+            evidence = gather_for_namer(model.hierarchy_, described, self.options, self.table)
         if names:
             self.seconds["naming"] = perf_counter() - clock
         plane = models.get(2, model)
@@ -67,7 +75,8 @@ class Fit:
         if self.options.plot is not None:
             draw_map(self.options.plot, plane, names, Picture())
             self.talk.note(f"wrote {self.options.plot}")
-        self.talk.result(to_text(run.record), run.record)
+        told = {**run.record, "decisions": []}  # which were told before the fit
+        self.talk.result(to_text(told), run.record)
 
 
 def run_fit(options: Namespace) -> None:
@@ -78,17 +87,32 @@ def run_fit(options: Namespace) -> None:
     if options.plot is not None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
+    check_parameters(options, given)
+    choice = choose(options) if options.scheduler is None else None
     check_namer(options)
     with use_cluster(options):
         clock = perf_counter()
-        is_here = options.scheduler is None
-        table = read_data(options, talk) if is_here else open_shared(options, talk)
+        if choice is None:
+            table = open_shared(options, talk)
+        else:
+            choice = replace(choice, encoder=encoder_of(given.get("like")))
+            table = read_data(options, talk, choice)
         fit = Fit(options, talk, target, table, given, {"reading": perf_counter() - clock})
         if options.images is not None:
+            _check_as_they_are(table)
             check_pixels(table.X, options.images)
-        if table.text:
+        if table.words:
             _compare_by_words(fit)
         _fit_in_steps(fit)
+
+
+def _check_as_they_are(table: Table) -> None:
+    """Raise where pictures would be drawn of encoded numbers."""
+    if table.encoder is not None:
+        raise ValueError(
+            "--images: the numbers of pictures are mapped as they are; name their columns by "
+            "--vectors, not by --columns or --kind"
+        )
 
 
 def _compare_by_words(fit: Fit) -> None:
@@ -112,7 +136,7 @@ def _fit_in_steps(fit: Fit) -> None:
     if options.resume and (n_levels := _n_finished(work)):
         fit.talk.note(f"going on from {work}: {_finished_levels(n_levels)}")
     try:
-        fit.embed_and_write(build_model(options, fit.given, fit.talk, work))
+        fit.embed_and_write(build_model(options, fit.given, fit.talk, work, fit.table.encoder))
     except KeyboardInterrupt as stop:
         kept = str(stop) or _what_is_kept(target, work if options.resume else None)
         raise KeyboardInterrupt(kept) from None
@@ -174,7 +198,7 @@ def run_demo(options: Namespace) -> None:
     )
     own = {"data": "digits", "dims": [2], "label": "digit", "trust": True, "images": (8, 8)}
     none = dict.fromkeys(("id", "key", "format", "plot", *NAMER_VALUES))
-    asked = Namespace(**vars(options) | own | none, text=False)
+    asked = Namespace(**vars(options) | own | none)
     Fit(asked, talk, target, table, {}, {}).embed_and_write(build_model(asked, {}, talk, None))
     talk.note(
         f"next: nestmap explore {target}; nestmap plot {target} -o digits.png; nestmap info "

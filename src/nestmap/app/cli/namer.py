@@ -213,7 +213,7 @@ def _evidence(run: RunFolder) -> Evidence:
     if evidence is None or not evidence.levels:
         raise ValueError(
             f"{run.path}: nothing is known of the clusters: fit with names of columns, or with "
-            "--label, --id or --text"
+            "--label, --id or --texts"
         )
     return evidence
 

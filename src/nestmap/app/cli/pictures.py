@@ -140,9 +140,9 @@ def _training_rows(options: Namespace, run: RunFolder) -> Any:
         raise ValueError(
             f"--color {options.color} is measured on the rows that were mapped: give --data FILE"
         )
-    as_fitted = dict.fromkeys(("format", "key", "columns", "label"))
-    asked = Namespace(**vars(options) | as_fitted, missing="error", text=False)
-    return read_again(asked, run).X
+    as_fitted = dict.fromkeys(("format", "key", "label", "missing"))
+    asked = Namespace(**vars(options) | as_fitted)
+    return read_again(asked, run, run.model(options.dims).encoder_).X
 
 
 def _is_level(color: str | None, columns: Sequence[str]) -> bool:

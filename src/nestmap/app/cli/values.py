@@ -58,3 +58,24 @@ def to_shape(text: str) -> tuple[int, ...]:
 def to_names(text: str) -> list[str]:
     """'a,b,c': names without the blanks around them."""
     return [part.strip() for part in text.split(",")]
+
+
+def to_kind(text: str) -> tuple[str, str]:
+    """'zip=category': a column and what it is taken for; the column's name may hold =."""
+    from ...tables.decide import KINDS  # with NumPy, which the help does without
+
+    column, _, kind = text.rpartition("=")
+    if not column or kind not in KINDS:
+        raise ArgumentTypeError(
+            f"{text!r}: a column and what it is taken for, such as zip=category; "
+            f"kinds are {', '.join(KINDS)}"
+        )
+    return column, kind
+
+
+def to_levels(text: str) -> list[int]:
+    """'0,2,-1': numbers of levels."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r}: numbers of levels, such as 0,2 or -1") from None

@@ -13,6 +13,7 @@ from ..._version import __version__
 from ..runs.folder import describe_largest, describe_levels, describe_tree
 
 if TYPE_CHECKING:
+    from ..readers.table import Table
     from .fit import Fit
 
 _N_LARGEST = 20  # clusters of the default level that the record names
@@ -27,9 +28,9 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "source": str(table),
         "file": str(options.data),
         "n_rows": table.n_rows,
-        "n_columns": int(table.X.shape[1]),
+        "n_columns": int(table.X.shape[1]) if table.taken is None else len(table.taken),
         "reading": {
-            "text": options.text,
+            "text": _mapped_text(table),
             "label": options.label,
             "id": options.id,
             "key": options.key,
@@ -38,6 +39,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
             "texts": table.text,
         },
         "metadata": [*table.metadata],
+        "decisions": [*table.decided],
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "versions": _versions(),
         "parameters": _plain({**model.get_params(), "layout": model.layout.kind}),
@@ -59,6 +61,13 @@ def names_in_record(model: Any, names: Mapping[int, Sequence[str]]) -> dict[str,
         "tree": describe_tree(model, names),
         "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
     }
+
+
+def _mapped_text(table: Table) -> str | bool:
+    """What new rows need for their words: the column; True for the lines of a file."""
+    if table.words is None or table.text is None:
+        return False
+    return True if table.text == "text" else table.text
 
 
 def _versions() -> dict[str, str]:

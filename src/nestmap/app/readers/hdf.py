@@ -11,7 +11,8 @@ from scipy import sparse
 
 from ...errors import FileFormatError
 from ._arrays import choose_array
-from .table import Choice, Table, chosen_columns, require, shorten, wanted_like
+from .choice import Choice, chosen_columns, shorten, wanted_like
+from .table import Table, require
 
 
 def read_hdf(path: Path, choice: Choice, key: str | None) -> Table:

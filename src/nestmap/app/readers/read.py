@@ -21,8 +21,9 @@ from ...errors import FileFormatError
 from ._arrays import mat73_blocks, read_mat, read_npz_arrays, read_words
 from ._formats import Rows, open_stream, read_idx, read_vecs, word2vec_blocks
 from .arrow import read_arrow
+from .choice import Choice, NoColumn, shorten
 from .hdf import read_hdf, read_zarr, with_id
-from .table import Choice, Growing, Table, prose_of, shorten
+from .table import Growing, Table, prose_of
 from .text import Words, read_delimited, read_lines, read_word_vectors, text_kind
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -65,6 +66,7 @@ _MARKS = {
     b"\0\0\x08": "idx",
     b"\0\0\x0d": "idx",
 }
+_TABLES = ("csv", "tsv", "parquet", "arrow")
 FORMATS = (
     "npy",
     "npz",
@@ -172,14 +174,52 @@ def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Ta
     kind = choice.format or format_of(source, choice.text)
     if kind not in FORMATS:
         raise ValueError(f"format={kind!r} is not an option; use one of {', '.join(FORMATS)}")
+    if choice.encodes:
+        _check_kind(source, kind, choice)
     table = _READERS[kind](_Task(source, choice, progress or Progress(0)))
-    if choice.text:
-        table = _with_text(table, choice.text, choice.words)
+    text = choice.text
+    if choice.encodes:
+        table = _find_text(table, choice)
+        text = table.text if table.X is None and table.text else False
+    if text:
+        table = _with_text(table, text, choice.words)
     if str(path) == "-":
         table = replace(table, source="standard input")
     if table.X is None or table.X.shape[0] == 0 or table.X.shape[1] == 0:
         raise FileFormatError(f"{table.source}: there is nothing to map in it")
     return replace(table, label=choice.label)
+
+
+def _check_kind(source: Path, kind: str, choice: Choice) -> None:
+    """Raise where options are for tables, and this file holds an array or texts."""
+    if kind in _TABLES or (kind == "txt" and text_kind(source) == "table"):
+        if choice.missing in ("error", "drop") and choice.vectors is None:
+            raise ValueError(
+                f"missing={choice.missing!r} is for numbers as they are (--vectors); columns of a "
+                "table are encoded, where 'expected' (the default) and 'mean' stand for empty cells"
+            )
+        return
+    asked = {"--kind": choice.kinds, "--vectors": choice.vectors}
+    wrong = [flag for flag, value in asked.items() if value]
+    if wrong:
+        raise ValueError(
+            f"{source}: {wrong[0]} is for tables, and this is read as {kind}; leave it out"
+        )
+    if choice.missing == "expected":
+        raise ValueError(
+            f"{source}: missing='expected' is for tables that are encoded, and this is read as "
+            f"{kind}; leave it out"
+        )
+
+
+def _find_text(table: Table, choice: Choice) -> Table:
+    """The table with the column of texts that was named."""
+    name = choice.text_column
+    if name is None:
+        return table
+    if name not in table.metadata:
+        raise NoColumn(table.source, "text", name, [*table.metadata])
+    return replace(table, text=name)
 
 
 def format_of(path: Path, text: str | bool = False) -> str:
@@ -231,8 +271,8 @@ def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:
     if text is True and column not in table.metadata:
         best = next(iter(prose_of(table.metadata)), "COLUMN")
         raise ValueError(
-            f"{table.source}: text=True (--text) takes a column called 'text', "
-            f"or the lines of a file; name the column: text={best!r} (--text {best}); "
+            f"{table.source}: text=True takes a column called 'text', "
+            f"or the lines of a file; name the column: text={best!r} (--texts {best}); "
             f"it has {shorten([*table.metadata]) or 'no texts'}"
         )
     if column not in table.metadata:
@@ -312,10 +352,8 @@ def _read_txt(task: _Task) -> Table:
 
 
 def _read_lines(task: _Task) -> Table:
-    if not task.choice.text:
-        raise ValueError(
-            f"{task.path} holds lines of text, no numbers; map them with text=True (--text)"
-        )
+    if not (task.choice.text or task.choice.encodes):
+        raise ValueError(f"{task.path} holds lines of text, no numbers; map them with text=True")
     return read_lines(task.path, task.progress)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ from ...core.arrays import Array
 from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._formats import Stream, open_stream
-from .table import Choice, Growing, Table, assemble, narrow_floats, shorten
+from .choice import Choice, check_names, shorten
+from .table import Growing, Table, assemble, narrow_floats
 
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 _CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
 _ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
 _MAX_LINE_BYTES = 10_000_000  # characters of a line
+_PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
 
 
 def _lines(stream: Stream, path: Path) -> Iterator[str]:
@@ -75,10 +78,36 @@ def _rows(
         raise FileFormatError(f"{path}, line {before + reader.line_num:,}: {error}") from error
 
 
+class LateText(FileFormatError):
+    """A text in a column that held numbers so far."""
+
+    def __init__(self, text: str, column: str) -> None:
+        super().__init__(text)
+        self.column = column
+
+
 def read_delimited(
     path: Path, choice: Choice, progress: Progress, delimiter: str | None = None
 ) -> Table:
-    """A table, a line per row, with or without names; by commas, tabs, semicolons, bars, blanks."""
+    """A table, a line per row, with or without names; by commas, tabs, semicolons, bars, blanks.
+
+    Columns that are encoded may hold anything: where the first texts come late, the file is read
+    again.
+    """
+    texts: set[str] = set()
+    while True:
+        try:
+            return _read_delimited(path, choice, progress, delimiter, texts)
+        except LateText as late:
+            if not choice.encodes or choice.vectors is not None:
+                raise
+            texts.add(late.column)
+
+
+def _read_delimited(
+    path: Path, choice: Choice, progress: Progress, delimiter: str | None, texts: set[str]
+) -> Table:
+    """The same, where columns are known to hold texts."""
     with _long_fields(), open_stream(path) as stream:
         lines = _lines(stream, path)
         start: list[str] = []  # up to the first line that is not empty
@@ -90,10 +119,11 @@ def read_delimited(
         rows: Iterator[tuple[int, list[str]]] = _rows(chain(start, lines), mark, path)
         head = list(islice(rows, _ROWS_LOOKED_AT + 1))
         names, has_header = _column_names(head, path)
+        check_names(str(path), choice, names)
         body = head[1:] if has_header else head
         if not body:
             raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
-        table = _Columns(path, names, _kinds(body, names, choice))
+        table = _Columns(path, names, _kinds(body, names, choice, texts))
         table.add(body)
         n_at_once = max(1, _CELLS_AT_ONCE // len(names))
         number = head[-1][0]
@@ -131,16 +161,22 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _kinds(body: list[tuple[int, list[str]]], names: tuple[str, ...], choice: Choice) -> list[bool]:
+def _kinds(
+    body: list[tuple[int, list[str]]], names: tuple[str, ...], choice: Choice, texts: set[str]
+) -> list[bool]:
     """Which columns hold numbers, by the first thousand rows."""
-    wanted = {name for name, what in choice.special.items() if what in ("id", "text")}
+    wanted = {name for name, what in choice.special.items() if what in ("id", "text")} | texts
+    codes = choice.encodes and choice.vectors is None
     kinds = []
     for j, name in enumerate(names):
         cells = [
             row[j] for _, row in body if j < len(row) and row[j].strip().lower() not in _MISSING
         ]
         kinds.append(
-            name not in wanted and bool(cells) and all(_number(cell) is not None for cell in cells)
+            name not in wanted
+            and bool(cells)
+            and all(_number(cell) is not None for cell in cells)
+            and not (codes and any(_PADDED.fullmatch(cell) for cell in cells))
         )
     return kinds
 
@@ -201,10 +237,11 @@ class _Columns:
             return np.nan
         value = _number(cell)
         if value is None:
-            raise FileFormatError(
+            raise LateText(
                 f"{self.path}, line {line:,}, column {self.names[j]!r}: "
                 f"{cell[:40]!r} is no number, where all before it are; "
-                "name the columns to use (--columns), or use this one as --label, --id or --text"
+                "name the columns to use (--vectors), or use this one as --label, --id or --texts",
+                self.names[j],
             )
         return value
 
@@ -307,7 +344,8 @@ def read_lines(path: Path, progress: Progress) -> Table:
                 n_empty += 1
         progress.share(1.0)
     left_out = {f"{n_empty} lines": "empty"} if n_empty else {}
-    return Table(None, None, None, {"text": np.array(texts, dtype=object)}, str(path), left_out)
+    columns = {"text": np.array(texts, dtype=object)}
+    return Table(None, None, None, columns, str(path), left_out, text="text")
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,9 @@ def facts_of(table: Table) -> Facts:
     is_small = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_COLUMNS and X.size <= _MOST_VALUES
     if table.columns is None or not is_small:
         return facts
-    return replace(facts, columns=(*facts.columns, *named_columns(X, table.columns, table.n_rows)))
+    numbers = named_columns(X, table.columns, table.n_rows)
+    unlike = (column for column in numbers if column.name not in others)
+    return replace(facts, columns=(*facts.columns, *unlike))
 
 
 def _are_codes(names: Array) -> bool:

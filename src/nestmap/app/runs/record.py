@@ -65,6 +65,7 @@ _RECORD: dict[str, Any] = {
     "changed": _OBJECT,
     "reading": {"key": _TEXT_OR_NONE, "named": _BOOL, "text": _CHOICE, "texts?": _TEXT_OR_NONE},
     "metadata?": [_TEXT],
+    "decisions?": [_TEXT],
     "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
     "levels": [_LEVEL],
     "label_level": _COUNT,
@@ -181,6 +182,7 @@ def to_text(record: Mapping[str, Any]) -> str:
     label = record["label_level"]
     lines = [
         f"{record['source']}",
+        *record.get("decisions", ()),
         f"written by nestmap {record['versions']['nestmap']}, {record['created']}; "
         + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in record["seconds"].items()),
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),

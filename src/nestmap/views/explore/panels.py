@@ -45,6 +45,8 @@ def feature_columns(model: Any, X: Any) -> tuple[Column, ...]:
     """The columns of the training rows, if they have names and are not too many."""
     if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MAX_FEATURES:
         return ()
+    if getattr(model, "encoder_", None) is not None:  # scaled numbers tell nobody anything
+        return ()
     known = None if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
     return named_columns(X, known, model.hierarchy_.n_rows)
 
