@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...method.describe import ClusterToName, LevelDescription, LevelToName
-from ...method.describe.questions import MAX_TEXTS, questions_of, shorten
+from ...method.describe.questions import MAX_TEXTS, questions_of, shorten_each
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.typical import find_typical
 from ...model.files.container import read_container, write_container
@@ -161,7 +161,7 @@ def questions_about(
 
 
 def _told(values: Array | None, rows: Array) -> tuple[str, ...]:
-    """What is said of some rows, on one line each."""
+    """What is said of some rows."""
     if values is None:
         return ()
-    return tuple(shorten(values[row]) for row in rows if row >= 0)
+    return shorten_each([values[row] for row in rows if row >= 0])

@@ -150,6 +150,11 @@ def shorten(text: Any, most: int = MAX_TEXT_LETTERS) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
+def shorten_each(texts: Sequence[Any], most: int = MAX_TEXT_LETTERS) -> tuple[str, ...]:
+    """Each on one line of at most so many letters; equal ones once, empty ones not at all."""
+    return tuple(line for line in dict.fromkeys(shorten(text, most) for text in texts) if line)
+
+
 def questions_of(
     told: LevelDescription, parents: Array | None, texts: Sequence[Any] | None = None
 ) -> LevelToName:
@@ -163,12 +168,12 @@ def questions_of(
             each.number,
             each.size,
             each.name,
-            tuple(shorten(trait, _MAX_EVIDENCE_LETTERS) for trait in traits),
-            tuple(dict.fromkeys(shorten(trait.value, _MAX_HINT_LETTERS) for trait in traits)),
-            tuple(shorten(name, _MAX_EVIDENCE_LETTERS) for name in each.typical_names),
+            shorten_each(traits, _MAX_EVIDENCE_LETTERS),
+            shorten_each([trait.value for trait in traits], _MAX_HINT_LETTERS),
+            shorten_each(each.typical_names, _MAX_EVIDENCE_LETTERS),
         )
         if texts is not None:
-            shown = tuple(shorten(texts[row]) for row in each.typical[:MAX_TEXTS])
+            shown = shorten_each([texts[row] for row in each.typical[:MAX_TEXTS]])
             question = replace(question, texts=shown)
         clusters.append(question)
     return LevelToName(told.level, tuple(clusters), parents)
