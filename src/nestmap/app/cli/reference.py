@@ -24,8 +24,7 @@ nestmap export cars -o cars.parquet                     \
 # coordinates, names, metadata, labels of all levels
 nestmap transform cars new.csv -o placed.csv            # new rows on the same map; --levels 0,-1
 nestmap labels cars --clusters 12 -o labels.csv
-nestmap describe cars --namer http://localhost:11434 --namer-model llama3.2    \
-# names by a language model of yours
+nestmap describe cars                                   # what distinguishes its clusters
 nestmap score cars.csv cars --label maker               \
 # trustworthiness and more; `info` shows it afterwards
 nestmap fit reviews.csv -o reviews --texts review --plot reviews.png    \
