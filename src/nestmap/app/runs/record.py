@@ -214,12 +214,7 @@ def to_text(record: Mapping[str, Any]) -> str:
         ),
         "levels:",
     ]
-    for level in reversed(levels):
-        mark = "  <- labels" if level["level"] == label else ""
-        lines.append(
-            f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
-            f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
-        )
+    lines += [_level(each, label) for each in reversed(levels)]
     lines += wrap(record["evidence"], _WIDTH) if record.get("evidence") else []
     below = ", and of the level below" if len(levels) > 1 else ""
     lines.append(f"largest clusters of level {len(levels) - 1}{below}:")
@@ -238,6 +233,15 @@ def to_text(record: Mapping[str, Any]) -> str:
             *(f"  {name:20} {value}" for name, value in record["quality"].items()),
         ]
     return whole_text("\n".join(lines))
+
+
+def _level(level: Mapping[str, Any], label: int) -> str:
+    """' 2        50 clusters of 3 to 80 rows, median 30'."""
+    mark = "  <- labels" if level["level"] == label else ""
+    return (
+        f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
+        f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
+    )
 
 
 def _whole(level: Mapping[str, Any]) -> str:
