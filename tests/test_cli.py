@@ -170,7 +170,7 @@ class TestAsAUserRunsIt:
         for arguments, code, said in (
             (("fit", "none.csv", "-o", "r"), 3, "none.csv: no such file"),
             (("fit", "bad.csv", "-o", "r"), 3, "bad.csv, line 3: 1 columns; expected 2"),
-            (("fit", "texts.txt", "-o", "r"), 2, "--text"),
+            (("fit", "texts.txt", "-o", "r", "--kind", "a=drop"), 2, "--kind is for tables"),
             (("fit", "x.npy"), 2, "-o"),
             (("fit", "x.npy", "-o", "other"), 3, "exists already"),
             (("fit", "x.npy", "-o", "other", "--force"), 3, "is no run of nestmap"),
@@ -314,8 +314,8 @@ class TestFormats:
         (tmp_path / "t.csv").write_text(
             "n,what\n" + "\n".join(f"{i},{text}" for i, text in enumerate(lines))
         )
-        here("fit", tmp_path / "t.txt", "-o", tmp_path / "lines", "--text", "--quiet")
-        here("fit", tmp_path / "t.csv", "-o", tmp_path / "column", "--text", "what", "--quiet")
+        here("fit", tmp_path / "t.txt", "-o", tmp_path / "lines", "--quiet")
+        here("fit", tmp_path / "t.csv", "-o", tmp_path / "column", "--texts", "what", "--quiet")
         one, two = (RunFolder(tmp_path / name) for name in ("lines", "column"))
         np.testing.assert_array_equal(one.model().embedding_, two.model().embedding_)
         assert one.model().metric == "cosine" and two.rows().metadata["n"].tolist() == [*range(40)]
@@ -572,7 +572,7 @@ class TestOptions:
         for home in (HNNE, nestmap.Islands, nestmap.Descent, nestmap.Mosaic):
             for name, each in signature(home).parameters.items():
                 assert found.setdefault(name, each.default) == each.default, name
-        for name in ("callback", "verbose", "work_dir", "n_jobs"):  # set in another way
+        for name in ("callback", "verbose", "work_dir", "n_jobs", "encoder"):  # set in another way
             found.pop(name)
         assert [found.pop("n_components")] == next(o.default for o in FIT if o.flag == "--dims")
         assert found == {name: option.default for name, option in MODEL_OPTIONS.items()}

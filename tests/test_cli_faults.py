@@ -268,7 +268,7 @@ def test_a_text_without_a_known_word_is_far(
     texts = [" ".join(words[(i * k) % 8] for k in (1, 2, 3)) for i in range(40)]
     (tmp_path / "texts.txt").write_text("\n".join([*texts, "!!!"]) + "\n")
     (tmp_path / "new.txt").write_text("red round old\nzzz qqq\n")
-    here("fit", tmp_path / "texts.txt", "-o", tmp_path / "run", "--text")
+    here("fit", tmp_path / "texts.txt", "-o", tmp_path / "run")
     assert "1 text has none of the words that tell texts apart" in capsys.readouterr().err
     here("transform", tmp_path / "run", tmp_path / "new.txt", "-o", tmp_path / "placed.csv")
     said = capsys.readouterr().err
@@ -284,11 +284,7 @@ def test_a_text_without_a_known_word_is_far(
 def test_errors_speak_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = write_table(tmp_path / "t.csv", {"utterance": ["some words here", "and other ones"]})
     for arguments, said in (
-        (
-            ("--text",),
-            "a column called 'text', or the lines of a file; name the column: --text COLUMN",
-        ),
-        (("--text", "utterances"), "--text utterances is no column; did you mean 'utterance'?"),
+        (("--texts", "utterances"), "--texts utterances is no column; did you mean 'utterance'?"),
         (("--label", "no such"), "--label 'no such'"),
         (("--threads", "0"), "--threads 0: use a positive number of threads"),
         (("--target-recall", "7"), "--target-recall 7"),

@@ -54,7 +54,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "t.csv",
         "-o",
         folder / "run",
-        "--text",
+        "--texts",
         "text",
         "--id",
         "title",
@@ -68,7 +68,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_one_command_from_a_csv_to_a_named_picture(tmp_path: Path) -> None:
     write_texts(tmp_path / "t.csv")
-    done = run("fit", "t.csv", "-o", "run", "--text", "text", "--plot", "map.png", folder=tmp_path)
+    done = run("fit", "t.csv", "-o", "run", "--texts", "text", "--plot", "map.png", folder=tmp_path)
     assert is_png(tmp_path / "map.png") and "wrote map.png" in done.stderr
     names = RunFolder(tmp_path / "run").names()
     top = names[max(names)]
@@ -86,7 +86,7 @@ def test_one_command_from_a_csv_to_a_named_picture(tmp_path: Path) -> None:
 def test_failures(tmp_path: Path) -> None:
     write_texts(tmp_path / "t.csv", 40)
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(40, 3)))
-    run_here("fit", "t.csv", "-o", "run", "--text", "text", "--quiet", folder=tmp_path)
+    run_here("fit", "t.csv", "-o", "run", "--texts", "text", "--quiet", folder=tmp_path)
     for arguments, code, said in (
         (("plot", "run", "-o", "map.bmp"), 2, "must end in .png, .svg, .pdf"),
         (("plot", "run", "-o", "-"), 2, "must end in .png, .svg, .pdf"),
@@ -122,7 +122,7 @@ def test_pictures_of_a_run(texts: Path, tmp_path: Path) -> None:
             "--point-size",
             "3",
         ],
-        "bare.png": ["--labels", "none", "--color", "length", "--no-legend"],
+        "bare.png": ["--labels", "none", "--color", "length", "--no-legend", "--frame", "all"],
         "tree.png": ["--tree"],
         "shadow.png": ["--dims", "3"],
         "quality.png": ["--color", "trustworthiness", "--data", texts / "t.csv"],
@@ -200,7 +200,7 @@ def test_few_mapped_columns_give_names(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("size,noise\n" + "\n".join(f"{a},{b}" for a, b in rows))
     known = read_table(tmp_path / "x.csv")
     assert [column.name for column in facts_of(known).columns] == ["size", "noise"]
-    here("fit", tmp_path / "x.csv", "-o", tmp_path / "run", "--quiet")
+    here("fit", tmp_path / "x.csv", "-o", tmp_path / "run", "--vectors", "--quiet")
     names = RunFolder(tmp_path / "run").names()
     assert all("size" in name.split(",")[0] for name in names[max(names)])
     record: dict[str, Any] = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -255,7 +255,6 @@ def test_texts_without_words_to_name_clusters_by(tmp_path: Path) -> None:
         tmp_path / "t.txt",
         "-o",
         tmp_path / "run",
-        "--text",
         "--quiet",
         "--plot",
         tmp_path / "map.png",

@@ -68,6 +68,7 @@ def test_narrow_rows_are_kept_as_they_are(dtype: str) -> None:
     assert model.hierarchy_.levels[0].centroids.dtype == np.float32
 
 
+@pytest.mark.filterwarnings("ignore::nestmap.errors.DominantColumnsWarning")
 def test_half_precision_is_read_right_at_its_edges() -> None:
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((400, 5)) * np.array([1, 1e-7, 6e-5, 1e4, 1])).astype(np.float16)

@@ -72,6 +72,7 @@ FLOORS = {
         "nearest",
         "habits",
         "numbers",
+        "framing",
         "threads",
         "forecast",
         "progress",
@@ -110,7 +111,17 @@ FLOORS = {
     ),
     "views": ("metrics", "plots", "explore"),
     "distributed": ("inputs", "lazy"),
-    "estimators": ("parameters", "state", "shown", "living", "hnne", "clusters", "load"),
+    "estimators": (
+        "parameters",
+        "encoding",
+        "state",
+        "shown",
+        "living",
+        "dominance",
+        "hnne",
+        "clusters",
+        "load",
+    ),
     "app": ("readers", "sc", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]

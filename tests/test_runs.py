@@ -105,7 +105,18 @@ def test_wrong_records_end_every_command_with_a_sentence(
 def test_a_record_without_a_key_that_is_read(run: Path) -> None:
     good, optional = (
         record_of(run),
-        {"file", "n_columns", "metadata", "parameters", "largest", "far_distance", "quality"},
+        {
+            "file",
+            "n_columns",
+            "metadata",
+            "parameters",
+            "largest",
+            "far_distance",
+            "quality",
+            "repeats",
+            "decisions",
+            "evidence",
+        },
     )
     for key in good:
         (run / "run.json").write_text(
@@ -150,7 +161,7 @@ def test_rows_must_be_those_of_the_record(run: Path, capsys: pytest.CaptureFixtu
     changed(run, "rows.nestmap", lambda file: file.document.update(arrays=3))
     ends_with(f"{run / 'rows.nestmap'}: 'arrays' is 3", *export, capsys=capsys)
     changed(run, "rows.nestmap", lambda file: file.document["metadata"].pop("kind"))
-    ends_with("run.json says ['price', 'kind']", *export, capsys=capsys)
+    ends_with("run.json says ['price', 'a', 'b', 'c', 'd', 'kind']", *export, capsys=capsys)
     changed(run, "rows.nestmap", lambda file: file.document["arrays"].pop("columns/ends"))
     ends_with("names no columns; run.json says 4", *export, capsys=capsys)
     changed(

@@ -67,7 +67,7 @@ def good_run() -> dict[str, bytes]:
                     str(folder / "data.csv"),
                     "-o",
                     str(folder / "run"),
-                    "--columns",
+                    "--vectors",
                     "a,b,c,d",
                     *options,
                 ]

@@ -28,6 +28,9 @@ from ..model.growth.like import OldModel
 from ..model.placing import leaves_of_new, place_new
 from ..model.plan import Plan
 from ..model.planning import plan_fit
+from ..tables.encoded import describe_columns, n_numbers
+from .dominance import warn_of_dominant_columns
+from .encoding import settings_of_rows, takes_tables
 from .living import LivingMap
 
 
@@ -44,6 +47,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
     metric : str or callable
         'euclidean', 'cosine', 'manhattan', 'correlation', 'mahalanobis', 'seuclidean' and
         'hellinger' are fast; other metrics of scikit-learn and callables run by brute force.
+        'gower': X is a table, whose columns count in units of their range (docs/use/distances.md).
         'precomputed': X is a square matrix of distances, clusters are represented by medoids, and
         new rows are rows of distances to the training rows.
     metric_params : dict or None
@@ -60,6 +64,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         and `Islands(tightness=2)` are others. docs/explain/layouts.md compares the
         layouts. The paper's own map is hierarchy='first_neighbors',
         layout=Descent(arrangement='global').
+    encoder : None, 'table' or TableEncoder
+        None: X holds numbers, which are compared as they are. 'table', or a
+        `nestmap.tables.TableEncoder` with settings of yours: X is a table of any columns (numbers,
+        categories, dates, gaps), here and wherever the model takes rows (docs/use/tables.md).
     neighbors : 'auto', 'exact', 'approximate' or array of int
         First neighbours of the rows: 'auto' finds the exact ones as long as that is a matter of
         seconds (docs/explain/search.md has the rule) and says in `neighbor_report_` what it did; or
@@ -100,7 +108,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
     far_distance_ : float
         New rows farther than this from all that was seen deserve doubt: 99.9% of the training rows
         have a nearer neighbour (see `transform`).
+    encoder_ : TableEncoder or None
+        The fitted encoder, which has a decision per column (`encoder_.decisions_`).
     n_features_in_, feature_names_in_
+        Columns of X; with an encoder those of the table.
 
     Examples
     --------
@@ -126,11 +137,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         Parameters
         ----------
         X : array-like, CSR matrix, path of a .npy file, or what has shape, dtype and row slicing
-            Arrays and memmaps of uint8, int8, float16, float32 and float64 are read as they are,
-            block by block; h5py datasets, zarr arrays and other types are converted, on disk if
-            they are large (see work_dir). Dask arrays and frames are fitted on the workers of the
-            active `distributed` client (docs/use/dask.md); `embedding_` and `labels_` are then dask
-            arrays.
+            With an encoder a table: a frame, a dict of columns, …. Without: arrays and memmaps of
+            uint8, int8, float16, float32 and float64 are read as they are, block by block; h5py
+            datasets, zarr arrays and other types are converted, on disk if they are large (see
+            work_dir). Dask arrays and frames are fitted on the workers of the active `distributed`
+            client (docs/use/dask.md); `embedding_` and `labels_` are then dask arrays.
         like : HNNE or path, optional
             A fitted model, or the file of one, that shares rows with X: the new map lies on its
             map, and clusters that are the same keep their numbers (docs/use/living.md).
@@ -147,14 +158,18 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             from ..distributed.fit import fit_chunks
 
             run = self._run()
-            found = fit_chunks(X, self._asked(), run, client, _old_model(like, None))
+            self._encoded(X)  # which refuses them
+            old = _old_model(_load_old(like), None)
+            found = fit_chunks(X, self._asked(), run, client, old)
             self._assign(found.fitted, found.features, chunks=found.chunks)
             run.progress.note("done")
             return self
         budget = memory_budget(self.max_memory)
-        settings = self._asked()
         run = self._run()
-        source = open_rows(X)
+        old = _load_old(like)
+        encoded = self._encoded(X, old and old.encoder_)
+        settings = settings_of_rows(self._asked(), encoded)
+        source = open_rows(X if encoded is None else encoded.rows)
         plan = None
         if isinstance(source, RowSource):
             plan = self.plan(source)  # what is wrong shows before the copy
@@ -162,8 +177,10 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         X, features = read_training(
             self, source, budget.size, settings.folder(), run.progress.share, run.n_threads
         )
-        old = _old_model(like, ids)
-        self._assign(fit(RowsHere(X, run), settings, run, plan=plan, like=old), features)
+        if encoded is None:
+            warn_of_dominant_columns(X, settings, features)
+        fitted = fit(RowsHere(X, run), settings, run, plan=plan, like=_old_model(old, ids))
+        self._assign(fitted, features if encoded is None else describe_columns(encoded.encoder))
         run.progress.note("done")
         return self
 
@@ -189,14 +206,15 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             from ..distributed.fit import plan_chunks
 
             return plan_chunks(X, self._asked(), resolve_n_jobs(self.n_jobs))
-        X = open_rows(X)
+        encoded = self._encoded(X)
+        X = open_rows(X if encoded is None else encoded.rows)
         n_rows = None
         if isinstance(X, RowSource):
             X, n_rows = X.sample(20_000), len(X)
         X = check_array(
             X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False
         )
-        settings = self._asked()
+        settings = settings_of_rows(self._asked(), encoded)
         settings.check(n_rows or X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
         return plan_fit(X, settings.metric_of(X), settings, n_threads, n_rows=n_rows)
@@ -332,6 +350,11 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
+        if takes_tables(self.encoder, self.metric):
+            tags.input_tags.sparse = False
+            tags.input_tags.allow_nan = True
+            tags.input_tags.string = True
+            tags.input_tags.categorical = True
         return tags
 
 
@@ -360,9 +383,16 @@ def _check_like(like: Any) -> None:
         )
 
 
-def _old_model(like: Any, ids: Any) -> OldModel | None:
-    """What a fit needs of an older model, or of its file."""
-    if like is None:
+def _load_old(like: Any) -> HNNE | None:
+    """An older model, or that of a file."""
+    if like is None or isinstance(like, HNNE):
+        return like
+    return HNNE._restore(read_model(like, resolve_n_jobs(None)))
+
+
+def _old_model(old: HNNE | None, ids: Any) -> OldModel | None:
+    """What a fit needs of an older model."""
+    if old is None:
         return None
-    old = like if isinstance(like, HNNE) else HNNE._restore(read_model(like, resolve_n_jobs(None)))
-    return OldModel(old._fitted, int(old.label_level_), int(old.n_features_in_), ids)
+    n_columns = old.n_features_in_ if old.encoder_ is None else n_numbers(old.encoder_)
+    return OldModel(old._fitted, int(old.label_level_), int(n_columns), ids)

@@ -12,6 +12,13 @@ from ..method.layout import LayoutSettings
 from ..method.layout.settings import layout_settings
 from ..method.neighbors import known_metric
 from ..model.settings import FitSettings
+from ..tables.encoder import TableEncoder
+
+# Parameters that may have parameters of their own: of which type they are then, and one of those.
+_OWNERS: tuple[tuple[str, type, str], ...] = (
+    ("layout", LayoutSettings, "Descent()"),
+    ("encoder", TableEncoder, "TableEncoder()"),
+)
 
 
 class MetricEstimator(BaseEstimator):
@@ -40,6 +47,7 @@ class MapParameters(MetricEstimator):
         metric_params: dict[str, Any] | None = None,
         hierarchy: str = "graph",
         layout: Any = "auto",
+        encoder: Any = None,
         neighbors: Any = "auto",
         target_recall: float = 0.9,
         new_points: str = "centroid",
@@ -54,6 +62,7 @@ class MapParameters(MetricEstimator):
         self.metric_params = metric_params
         self.hierarchy = hierarchy
         self.layout = layout
+        self.encoder = encoder
         self.neighbors = neighbors
         self.target_recall = target_recall
         self.new_points = new_points
@@ -65,13 +74,14 @@ class MapParameters(MetricEstimator):
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters; `layout__radius=0.1` is one of the layout's settings."""
-        layout = parameters.get("layout", self.layout)
-        nested = [name for name in parameters if name.startswith("layout__")]
-        if nested and not isinstance(layout, LayoutSettings):
-            raise ValueError(
-                f"{nested[0]}: layout={str(layout)[:60]!r} is a short form without settings of its "
-                "own; give one that has some first, such as layout=Descent()"
-            )
+        for owner, kind, example in _OWNERS:
+            value = parameters.get(owner, getattr(self, owner))
+            nested = [name for name in parameters if name.startswith(f"{owner}__")]
+            if nested and not isinstance(value, kind):
+                raise ValueError(
+                    f"{nested[0]}: {owner}={str(value)[:60]!r} is a short form without settings of "
+                    f"its own; give one that has some first, such as {owner}={example}"
+                )
         found: Self = super().set_params(**parameters)
         return found
 

@@ -75,7 +75,10 @@ class ShownMap(FittedState):
         check_is_fitted(self)
         from ..views.explore import explore, export  # a server that few fits need
 
-        X = self._fitted.X if X is None else X
+        if X is None:
+            X = self._fitted.X
+        elif self.encoder_ is not None:
+            X = self._as_numbers(X)
         return explore(self, X, **options) if path is None else export(path, self, X, **options)
 
     def audit(self) -> Audit:

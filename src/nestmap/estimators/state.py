@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
 from ..core.input.source import load_rows
@@ -12,11 +12,13 @@ from ..core.input.training import OPTIONS, assign_fitted
 from ..core.input.validate import cast_rows
 from ..core.points.duplicates import hash_points
 from ..method.hierarchy import Hierarchy
-from ..method.layout import Layout, LayoutSettings
+from ..method.layout import Layout
 from ..model.fitted import FittedMap
+from ..tables.encoded import EncodedTable, Encoder
+from .encoding import encode_training
 from .parameters import MapParameters
 
-_FEATURES = ("n_features_in_", "feature_names_in_")
+_FEATURES = ("n_features_in_", "feature_names_in_", "encoder_")
 
 
 class FittedState(MapParameters):
@@ -26,6 +28,7 @@ class FittedState(MapParameters):
     layout_: Layout
     label_level_: int
     n_features_in_: int
+    encoder_: Encoder | None
     _fitted: FittedMap
 
     def _assign(
@@ -43,6 +46,7 @@ class FittedState(MapParameters):
         positions = fitted.layout.positions
         level = hierarchy.default_level() if level is None else level
         state = {
+            "encoder_": None,
             **features,
             "embedding_": positions if chunks is None else chunks.of(positions, "embedding"),
             "hierarchy_": hierarchy,
@@ -62,10 +66,11 @@ class FittedState(MapParameters):
         return {name: value for name, value in vars(self).items() if name in _FEATURES}
 
     def _unfitted(self, changed: dict[str, Any]) -> Self:
-        """The same estimator with other parameters; settings of its layout are its own."""
+        """The same estimator with other parameters; its layout and its encoder are its own."""
         parameters = {**self.get_params(deep=False), **changed}
-        if isinstance(parameters["layout"], LayoutSettings):
-            parameters["layout"] = clone(parameters["layout"])
+        for name in ("layout", "encoder"):
+            if isinstance(parameters[name], BaseEstimator):
+                parameters[name] = clone(parameters[name])
         return type(self)(**parameters)
 
     def _with(self, fitted: FittedMap) -> Self:
@@ -74,10 +79,20 @@ class FittedState(MapParameters):
         other._assign(fitted, self._features(), self.label_level_)
         return other
 
+    def _encoded(self, X: Any, known: Encoder | None = None) -> EncodedTable | None:
+        """The rows of a fit, where they are to be encoded; `known`: as an older model did."""
+        return encode_training(X, self.encoder, self.metric, known, self.metric_params)
+
+    def _as_numbers(self, X: Any) -> Any:
+        """Rows that were given to the fitted model, as it compares them."""
+        if self.encoder_ is not None:
+            return EncodedTable.of(X, self.encoder_).rows
+        return validate_data(self, load_rows(X), reset=False, **OPTIONS)
+
     def _training_rows(self, X: Any, n_threads: int) -> Any:
         """X, checked to be the rows of the fit."""
         tree = self._fitted.tree
-        X = tree.stored_alike(cast_rows(validate_data(self, load_rows(X), reset=False, **OPTIONS)))
+        X = tree.stored_alike(cast_rows(self._as_numbers(X)))
         if not tree.table.is_of(hash_points(cast_rows(X, dtype=tree.dtype), n_threads)):
             raise ValueError(
                 f"X is not the data of the fit, {self.hierarchy_.n_rows} x "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..core.arrays import Array
 from ..core.input.training import read_new
+from ..core.input.validate import cast_rows
 from ..method.placement import FittedTree
+from ..tables.encoded import EncodedTable
 from .fitted import FittedMap
 
 
@@ -18,9 +20,15 @@ def new_rows(
 ) -> Iterator[Any]:
     """New rows in blocks, as the tree keeps its own; blocks make no difference.
 
-    `first_row`: the number of the first row in messages.
+    Those of a model with an encoder are a raw table. `first_row`: the number of the first row in
+    messages.
     """
-    parts = read_new(estimator, X, tree.dtype, n_threads, first_row)
+    parts: Iterable[Any]
+    if (encoder := getattr(estimator, "encoder_", None)) is None:
+        parts = read_new(estimator, X, tree.dtype, n_threads, first_row)
+    else:
+        rows = EncodedTable.of(X, encoder).rows
+        parts = (cast_rows(rows, dtype=tree.dtype, first_row=first_row, n_threads=n_threads),)
     return (tree.stored_alike(rows) for rows in parts)
 
 

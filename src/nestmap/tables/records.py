@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any, TypeVar
+from dataclasses import asdict, fields
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..core.arrays import Array
 from ..errors import ModelFileError
 from .blocks import Block
 from .decide import Decision, Decisions
-from .encoders import Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
+from .encoders import MOMENTS, Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
 from .filling import Filler
 from .profiles import Profile, Reading
 from .words import WordEncoder
@@ -22,6 +22,12 @@ VERSION = 1  # of the form of records
 Record = dict[str, Any]
 Arrays = dict[str, Array]
 T = TypeVar("T")
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "bool": (bool,),
+    "int": (int,),
+    "float": (float, int),
+}
 
 
 def write_blocks(blocks: tuple[Block, ...], filler: Filler, arrays: Arrays) -> Record:
@@ -65,11 +71,20 @@ def _read_decisions(record: Record) -> Decisions:
         profile = dict(each["profile"])
         profile["reading"] = _read_reading(profile["reading"])
         profile["examples"] = tuple(map(str, profile["examples"]))
-        found.append(Decision(**{**each, "profile": Profile(**profile)}))
+        found.append(_typed(Decision(**{**each, "profile": _typed(Profile(**profile))})))
     distinct = record["n_distinct_rows"]
     return Decisions(
         tuple(found), int(record["n_table_rows"]), None if distinct is None else int(distinct)
     )
+
+
+def _typed(value: T) -> T:
+    """A value whose plain fields are of the types that they are declared to be."""
+    for field in fields(cast("Any", value)):
+        kinds = _PLAIN.get(str(field.type))
+        if kinds and type(getattr(value, field.name)) not in kinds:
+            raise TypeError(f"{field.name} is no {field.type}")
+    return value
 
 
 def read_blocks(record: Any, arrays: Mapping[str, Array]) -> tuple[Block, ...]:
@@ -106,15 +121,20 @@ def _read_encoder(record: Record, at: str, arrays: Mapping[str, Array]) -> Encod
     kind = record["kind"]
     if kind == "number":
         scale = _number(record["scale"])
-        if scale <= 0:
+        ends = _number(record["ends"])
+        if scale <= 0 or ends <= 0:
             raise ValueError("a scale is not positive")
-        return NumberEncoder(_read_reading(record["reading"]), _number(record["median"]), scale)
+        reading = _read_reading(record["reading"])
+        return NumberEncoder(reading, _number(record["median"]), scale, ends)
     if kind == "category":
         return LevelEncoder(_texts(record["levels"]), bool(record["shared"]))
     if kind == "date":
         reading = _read_reading(record["reading"])
         median = _number(record["median"])
-        return MomentEncoder(reading, _texts(record["parts"]), median, _number(record["scale"]))
+        parts = _texts(record["parts"])
+        if not parts or not set(parts) <= {*MOMENTS, "cycle"}:
+            raise ValueError("parts of dates that there are not")
+        return MomentEncoder(reading, parts, median, _number(record["scale"]))
     if kind == "vector":
         return VectorEncoder(int(record["width"]))
     if kind == "text":

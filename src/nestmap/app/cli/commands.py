@@ -8,14 +8,13 @@ from .options import (
     FIT,
     FOR_SPREADSHEETS,
     QUIET,
-    READING,
-    READING_OLD_AND_NEW,
     RUN,
     RUNNING,
     TRUST,
     output,
 )
-from .values import to_inches
+from .reading_options import READING, READING_OLD_AND_NEW
+from .values import to_inches, to_levels
 
 _PICTURE = "picture"
 _COMPARE = Option(
@@ -51,6 +50,14 @@ _TRANSFORM = (
     RUN,
     Option("data", "a file with the columns of the run, or -", "NEW"),
     *READING_OLD_AND_NEW,
+    Option(
+        "--levels",
+        "also the clusters of these levels, and their names: 0 the finest, -1 the top; separated "
+        "by commas",
+        "L[,L]",
+        convert=to_levels,
+        group="output",
+    ),
     *output("OUT", "a .csv, .tsv, .npy, .npz or .parquet file, or - for csv on standard output"),
     FOR_SPREADSHEETS,
     *RUNNING,
@@ -96,6 +103,14 @@ _PLOT = (
         "labels)",
         "L",
         convert=int,
+        group=_PICTURE,
+    ),
+    Option(
+        "--frame",
+        "most: nearly all rows, with counts at the edge of those that would leave the picture "
+        "empty; or all",
+        choices=("most", "all"),
+        default="most",
         group=_PICTURE,
     ),
     Option("--theme", "of the colours", choices=("light", "dark"), default="light", group=_PICTURE),

@@ -40,6 +40,8 @@ class Option:
     is_required : bool
     takes_many : bool
         One value or more.
+    repeats : bool
+        May be there several times, with a value each.
     alone : any
         The value if the option is there without one; None: it needs one.
     rivals : str
@@ -58,6 +60,7 @@ class Option:
     is_switch: bool = False
     is_required: bool = False
     takes_many: bool = False
+    repeats: bool = False
     alone: Any = None
     rivals: str = ""
 
@@ -74,7 +77,7 @@ class Option:
     @property
     def told(self) -> str:
         """Its help with its default."""
-        if self.default in (None, False) or self.takes_many:
+        if self.default in (None, False) or self.takes_many or self.repeats:
             return self.help
         is_list = isinstance(self.default, list)
         shown = ",".join(map(str, self.default)) if is_list else f"{self.default}"
@@ -99,6 +102,8 @@ class Option:
             return
         if self.takes_many:
             given["nargs"] = "+"
+        if self.repeats:
+            given["action"] = "append"
         if self.alone is not None:
             given |= {"nargs": "?", "const": self.alone}
         metavar = self.metavar or (None if self.choices else METAVARS.get(self.convert))

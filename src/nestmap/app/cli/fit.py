@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from time import perf_counter
@@ -17,9 +17,17 @@ from ..runs.extras import check_pixels
 from ..runs.folder import RunContent, check_target, write_run
 from ..runs.naming import name_clusters
 from ..runs.record import to_text
-from .model import build_model, fit_maps, given_parameters
+from .model import build_model, check_parameters, fit_maps, given_parameters
 from .pictures import Picture, check_picture, draw_map
-from .reading import count_texts, open_shared, read_data, use_cluster, without_words
+from .reading import (
+    choose,
+    count_texts,
+    encoder_of,
+    open_shared,
+    read_data,
+    use_cluster,
+    without_words,
+)
 from .talk import Talk
 from .trust import measure_with_progress
 from .written import describe_fit
@@ -35,6 +43,12 @@ class Fit:
     table: Table
     given: dict[str, Any]  # parameters
     seconds: dict[str, float]  # that stages took
+
+    @property
+    def pictures(self) -> tuple[int, ...] | None:
+        """The shape of the thumbnails that are kept, if any are."""
+        asked: tuple[int, ...] | None = self.options.images
+        return (self.table.pictures if asked is None else asked) or None
 
     def embed_and_write(self, model: Any) -> None:
         """Fit the model, relayout it for further dimensions, and write the run."""
@@ -52,13 +66,14 @@ class Fit:
             measure_with_progress(self.talk, self.table.X, plane) if self.options.trust else None
         )
         record = describe_fit(self, model, names)
-        content = RunContent(models, self.table, names, record, trust, self.options.images)
+        content = RunContent(models, self.table, names, record, trust, self.pictures)
         run = write_run(self.target, content, self.options.force, self.talk.note)
         self.talk.note(f"wrote {self.target}")
         if self.options.plot is not None:
             draw_map(self.options.plot, plane, names, Picture())
             self.talk.note(f"wrote {self.options.plot}")
-        self.talk.result(to_text(run.record), run.record)
+        told = {**run.record, "decisions": []}  # which were told before the fit
+        self.talk.result(to_text(told), run.record)
 
 
 def run_fit(options: Namespace) -> None:
@@ -69,16 +84,36 @@ def run_fit(options: Namespace) -> None:
     if options.plot is not None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
+    check_parameters(options, given)
+    choice = choose(options) if options.scheduler is None else None
     with use_cluster(options):
         clock = perf_counter()
-        is_here = options.scheduler is None
-        table = read_data(options, talk) if is_here else open_shared(options, talk)
+        if choice is None:
+            table = open_shared(options, talk)
+        else:
+            choice = replace(choice, encoder=encoder_of(given.get("like")))
+            table = read_data(options, talk, choice)
         fit = Fit(options, talk, target, table, given, {"reading": perf_counter() - clock})
-        if options.images is not None:
-            check_pixels(table.X, options.images)
-        if table.text:
+        if fit.pictures is not None:
+            _check_as_they_are(table)
+            check_pixels(table.X, fit.pictures)
+        if fit.pictures is not None and options.images is None:
+            talk.note(
+                f"rows are pictures of {' x '.join(map(str, fit.pictures))} pixels: their "
+                "thumbnails are kept; --images none leaves them out"
+            )
+        if table.words:
             _compare_by_words(fit)
         _fit_in_steps(fit)
+
+
+def _check_as_they_are(table: Table) -> None:
+    """Raise where pictures would be drawn of encoded numbers."""
+    if table.encoder is not None:
+        raise ValueError(
+            "--images: the numbers of pictures are mapped as they are; name their columns by "
+            "--vectors, not by --columns or --kind"
+        )
 
 
 def _compare_by_words(fit: Fit) -> None:
@@ -102,7 +137,7 @@ def _fit_in_steps(fit: Fit) -> None:
     if options.resume and (n_levels := _n_finished(work)):
         fit.talk.note(f"going on from {work}: {_finished_levels(n_levels)}")
     try:
-        fit.embed_and_write(build_model(options, fit.given, fit.talk, work))
+        fit.embed_and_write(build_model(options, fit.given, fit.talk, work, fit.table.encoder))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_what_is_kept(target, work if options.resume else None)) from None
     fit.talk.note(f"next: {_next_steps(target, options)}")
@@ -163,7 +198,7 @@ def run_demo(options: Namespace) -> None:
     )
     own = {"data": "digits", "dims": [2], "label": "digit", "trust": True, "images": (8, 8)}
     none = dict.fromkeys(("id", "key", "format", "plot"))
-    asked = Namespace(**vars(options) | own | none, text=False)
+    asked = Namespace(**vars(options) | own | none)
     Fit(asked, talk, target, table, {}, {}).embed_and_write(build_model(asked, {}, talk, None))
     talk.note(
         f"next: nestmap explore {target}; nestmap plot {target} -o digits.png; nestmap info "

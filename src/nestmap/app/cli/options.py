@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .declare import Option
-from .values import to_dims, to_json, to_names, to_shape
+from .reading_options import ENCODING, READING
+from .values import to_dims, to_json, to_shape
 
-DATA = "data"
 MAP = "map"
 LAYOUT = "layout"
 NEIGHBORS = "neighbours"
@@ -43,47 +43,6 @@ def output(metavar: str, text: str, default: str | None = None) -> tuple[Option,
     )
     return where, FORCE
 
-
-READING_OLD_AND_NEW = (
-    Option(
-        "--format",
-        "of the file, such as csv or npy (default: by its name or its first bytes)",
-        group=DATA,
-    ),
-    Option(
-        "--key",
-        "which array of an .npz, .mat, .h5, .zarr or .h5ad file (obsm/X_pca)",
-        group=DATA,
-    ),
-    Option("--id", "the column that names the rows", "COLUMN", group=DATA),
-    Option(
-        "--missing",
-        "missing numbers: stop, leave their rows out, or fill in the mean",
-        choices=("error", "drop", "mean"),
-        default="error",
-        group=DATA,
-    ),
-)
-READING = (
-    *READING_OLD_AND_NEW,
-    Option(
-        "--columns",
-        "columns to map: names, numbers from 0, ranges such as 3-10; separated by commas "
-        "(default: all that hold numbers)",
-        "NAMES",
-        convert=to_names,
-        group=DATA,
-    ),
-    Option("--label", "a column that is not mapped, such as a class", "COLUMN", group=DATA),
-    Option(
-        "--text",
-        "map texts by TF-IDF: a column, or the lines of the file",
-        "COLUMN",
-        default=False,
-        alone=True,
-        group=DATA,
-    ),
-)
 
 _MAP = (
     Option(
@@ -284,7 +243,8 @@ _KEPT = (
     Option(
         "--images",
         "rows are pictures of so many pixels (28x28, or 32x32x3 for colours): keep thumbnails "
-        "for the explorer",
+        "for the explorer. Those of folders and arrays of pictures are kept anyway; none: they "
+        "are not",
         "HxW",
         convert=to_shape,
         group=OUTPUT,
@@ -294,6 +254,7 @@ _KEPT = (
 FIT = (
     Option("data", "a file (docs/use/files.md lists the formats), or - for standard input", "DATA"),
     *READING,
+    *ENCODING,
     *_MAP,
     *_LAYOUT,
     *_NEIGHBORS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,10 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.progress import Progress
+from ...tables.encoder import TableEncoder
+from ..readers.choice import Choice
 from ..readers.read import read_file
-from ..readers.table import Choice, Table
+from ..readers.table import Table
 from ..runs.folder import RunFolder
 from .talk import Talk
 
@@ -22,54 +25,89 @@ def _names(given: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if given is None else tuple(given)
 
 
-def read_data(options: Namespace, talk: Talk) -> Table:
-    """The rows of the file that was named."""
-    progress = Progress(0, talk)
-    progress.begin(f"reading {options.data}")
-    choice = Choice(
+def choose(options: Namespace) -> Choice:
+    """What was asked for; raises for wishes that contradict each other."""
+    kinds: dict[str, str] = dict(getattr(options, "kind", []))
+    vectors = _names(options.vectors)
+    if getattr(options, "images", None) and options.columns is None and not kinds:
+        vectors = vectors or ()  # rows are pictures
+    return Choice(
         columns=_names(options.columns),
         id=options.id,
         label=options.label,
-        text=options.text,
+        text=options.texts or False,
         missing=options.missing,
         format=options.format,
         key=options.key,
+        encodes=True,
+        vectors=vectors,
+        kinds=kinds,
     )
-    table = read_file(options.data, choice, progress)
+
+
+def read_data(options: Namespace, talk: Talk, choice: Choice | None = None) -> Table:
+    """The rows of the file that was named; tables are encoded, and what was decided is told."""
+    progress = Progress(0, talk)
+    progress.begin(f"reading {options.data}")
+    table = read_file(options.data, choice or choose(options), progress)
     progress.done()
     talk.note(str(table))
+    if table.decided:
+        talk.note("\n".join(table.decided))
     return table
 
 
-def _as_read_before(options: Namespace, run: RunFolder) -> Choice:
+def encoder_of(path: str | None) -> TableEncoder | None:
+    """That of the model file that a new map is to lie on."""
+    if path is None:
+        return None
+    from ...estimators.hnne import HNNE
+    from ...estimators.load import load
+
+    old = load(path)
+    return old.encoder_ if isinstance(old, HNNE) else None
+
+
+def _as_read_before(options: Namespace, run: RunFolder, encoder: TableEncoder | None) -> Choice:
     """What the run was read with, but for what was asked for now."""
     reading = run.record["reading"]
+    common = Choice(format=options.format, key=options.key or reading["key"])
+    if encoder is not None:
+        if options.missing not in (None, encoder.missing):
+            raise ValueError(
+                f"missing={options.missing!r}: the run has {encoder.missing!r} in place of missing "
+                "cells; leave it out"
+            )
+        return replace(common, encodes=True, encoder=encoder)
     rows = run.rows()
-    return Choice(
+    return replace(
+        common,
         text=reading["text"],
         missing=options.missing,
         like=rows.columns if reading["named"] else None,
         words=rows.words,
-        format=options.format,
-        key=options.key or reading["key"],
+        pictures=tuple(reading.get("pictures") or ()) or None,
     )
 
 
-def read_again(options: Namespace, run: RunFolder) -> Table:
+def read_again(options: Namespace, run: RunFolder, encoder: TableEncoder | None) -> Table:
     """The rows that a run was made of, from their file."""
-    before = _as_read_before(options, run)
-    choice = replace(
-        before,
-        columns=_names(options.columns),
-        label=options.label,
-        text=options.text or before.text,
-    )
+    choice = replace(_as_read_before(options, run, encoder), label=options.label)
     return read_file(options.data, choice)
 
 
-def read_new(options: Namespace, run: RunFolder) -> Table:
+def read_new(options: Namespace, run: RunFolder, encoder: TableEncoder | None, talk: Talk) -> Table:
     """Rows that are to be placed on the map of a run, with its columns."""
-    return read_file(options.data, replace(_as_read_before(options, run), id=options.id or None))
+    choice = replace(_as_read_before(options, run, encoder), id=options.id)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        table = read_file(options.data, choice)
+    for each in told:
+        talk.note(str(each.message))
+    if (known := run.record["reading"].get("id")) in table.metadata and table.names is None:
+        rest = {name: values for name, values in table.metadata.items() if name != known}
+        table = replace(table, names=np.asarray(table.metadata[known]).astype(str), metadata=rest)
+    return table
 
 
 def without_words(X: Any) -> Array:
@@ -89,7 +127,8 @@ def use_cluster(options: Namespace) -> Iterator[None]:
         return
     from ...distributed.inputs import import_distributed
 
-    wrong = [flag for flag in ("text", "id", "label", "images", "trust") if getattr(options, flag)]
+    flags = ("texts", "vectors", "kind", "id", "label", "images", "trust")
+    wrong = [flag for flag in flags if getattr(options, flag)]
     if wrong or len(options.dims) > 1:
         flag = f"--{wrong[0]}" if wrong else "several --dims"
         raise ValueError(f"--scheduler: {flag} needs the rows in one process; fit without it")

@@ -22,20 +22,29 @@ nestmap plot cars -o cars.png                           \
 nestmap info cars                                       # levels, sizes, names, neighbours, timings
 nestmap export cars -o cars.parquet                     \
 # coordinates, names, metadata, labels of all levels
-nestmap transform cars new.csv -o placed.csv            # new rows on the same map
+nestmap transform cars new.csv -o placed.csv            # new rows on the same map; --levels 0,-1
 nestmap labels cars --clusters 12 -o labels.csv
 nestmap score cars.csv cars --label maker               \
 # trustworthiness and more; `info` shows it afterwards
-nestmap fit reviews.csv -o reviews --text review --plot reviews.png    \
+nestmap fit reviews.csv -o reviews --texts review --plot reviews.png    \
 # texts by TF-IDF, and their map
+nestmap fit cars.csv -o cars --kind weight=drop --force # another decision about a column
 zcat rows.csv.gz | nestmap fit - -o rows --quiet --json
 ```
+
+Columns of a table are encoded, and what is decided about each is told \
+with the option that changes it \
+([tables](tables.md)).
+Mapped as they are: arrays, and of tables a column of vectors, many columns called alike \
+(emb_0 to emb_383), or numbers
+without names, unless few columns would decide all distances.
 
 Clusters have names wherever something is known of the rows: \
 by the words of texts, by columns that were not mapped,
 by the names of typical rows (`--id`, words of word vectors; codes with digits do not count), \
-by the means of up to 32
-mapped columns that have names.
+by up to 32
+mapped columns of numbers that have names. \
+The column of `--label` comes first ([names.md](names.md)).
 Levels of more than 2,000 clusters get none. \
 `info` shows the names, `plot` writes them on the map, `export` has them
 beside the numbers of clusters.

@@ -27,8 +27,9 @@ def run_score(options: Namespace) -> None:
     if options.trust and run is None:
         raise ValueError(f"--trust is kept in a run, and {options.map} is none")
     if run is not None:
-        table = read_again(options, run)
+        _refuse_reading(options)
         model = run.model()
+        table = read_again(options, run, model.encoder_)
         positions = model.embedding_
         metric = metric or model.metric
     else:
@@ -50,6 +51,15 @@ def run_score(options: Namespace) -> None:
         if options.trust:
             _keep_trust(run, talk, table.X)
     talk.result(str(quality), scores)
+
+
+def _refuse_reading(options: Namespace) -> None:
+    """Raise for options that say what is mapped: a run knows."""
+    given = [name for name in ("columns", "vectors", "texts") if getattr(options, name) is not None]
+    if given:
+        raise ValueError(
+            f"--{given[0]}: {options.map} knows what of {options.data} was mapped; leave it out"
+        )
 
 
 def _keep_trust(run: RunFolder, talk: Talk, X: Any) -> None:

@@ -40,7 +40,9 @@ def to_inches(text: str) -> tuple[float, float]:
 
 
 def to_shape(text: str) -> tuple[int, ...]:
-    """'8x8' or '32x32x3': height, width and colours of the pictures that rows are."""
+    """'8x8' or '32x32x3': height, width and colours of the pictures that rows are; 'none': ()."""
+    if text == "none":
+        return ()
     parts = text.lower().split("x")
     if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() for part in parts):
         raise ArgumentTypeError(
@@ -58,3 +60,24 @@ def to_shape(text: str) -> tuple[int, ...]:
 def to_names(text: str) -> list[str]:
     """'a,b,c': names without the blanks around them."""
     return [part.strip() for part in text.split(",")]
+
+
+def to_kind(text: str) -> tuple[str, str]:
+    """'zip=category': a column and what it is taken for; the column's name may hold =."""
+    from ...tables.decide import KINDS  # with NumPy, which the help does without
+
+    column, _, kind = text.rpartition("=")
+    if not column or kind not in KINDS:
+        raise ArgumentTypeError(
+            f"{text!r}: a column and what it is taken for, such as zip=category; "
+            f"kinds are {', '.join(KINDS)}"
+        )
+    return column, kind
+
+
+def to_levels(text: str) -> list[int]:
+    """'0,2,-1': numbers of levels."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r}: numbers of levels, such as 0,2 or -1") from None

@@ -1,4 +1,4 @@
-"""Errors of the library in the words of the command line: `text='review'` is `--text review`."""
+"""Errors of the library in the words of the command line: `text='review'` is `--texts review`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import re
 
 from .options import FLAGS
 
-_READING = ("format", "columns", "id", "label", "text", "key", "missing")
+_READING = {
+    **{
+        name: f"--{name}"
+        for name in ("format", "columns", "vectors", "id", "label", "key", "missing")
+    },
+    "text": "--texts",
+    "kinds": "--kind",
+}
 _SETTING = r"(?<![\w.(])({names})=(True|None|'[^']*'|\"[^\"]*\"|[^\s,;:)]+)?"
 
 
@@ -16,9 +23,9 @@ def in_options(text: str) -> str:
     Examples
     --------
     >>> in_options("t.csv: text='no such' is not there; n_jobs=0: use n_components=2 (--dims 2)")
-    "t.csv: --text 'no such' is not there; --threads 0: use --dims 2"
+    "t.csv: --texts 'no such' is not there; --threads 0: use --dims 2"
     """
-    flags = {**{name: f"--{name}" for name in _READING}, **FLAGS, "work_dir": "--resume:"}
+    flags = {**_READING, **FLAGS, "work_dir": "--resume:"}
     names = "|".join(sorted(flags, key=len, reverse=True))
     # where temporary files go
     text = re.sub(r"\bwork_dir= ", "TMPDIR, or -o with --resume, ", text)

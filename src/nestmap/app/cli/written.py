@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._version import __version__
+from ...method.hierarchy.summary import tell_labels
 from ..runs.folder import describe_largest, describe_levels, describe_tree
 
 if TYPE_CHECKING:
+    from ..readers.table import Table
     from .fit import Fit
 
 _N_LARGEST = 20  # clusters of the default level that the record names
@@ -27,17 +29,20 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "source": str(table),
         "file": str(options.data),
         "n_rows": table.n_rows,
-        "n_columns": int(table.X.shape[1]),
+        "repeats": model.neighbor_report_.repeats,
+        "n_columns": int(table.X.shape[1]) if table.taken is None else len(table.taken),
         "reading": {
-            "text": options.text,
+            "text": _mapped_text(table),
             "label": options.label,
             "id": options.id,
             "key": options.key,
             "format": options.format,
             "named": table.taken is not None,
             "texts": table.text,
+            "pictures": None if table.pictures is None else [*table.pictures],
         },
         "metadata": [*table.metadata],
+        "decisions": [*table.decided],
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "versions": _versions(),
         "parameters": _plain({**model.get_params(), "layout": model.layout.kind}),
@@ -45,12 +50,20 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "seconds": fit.seconds,
         "levels": describe_levels(model),
         "label_level": level,
+        "evidence": tell_labels(model.hierarchy_),
         "tree": describe_tree(model, names),
         "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
         "neighbors": str(model.neighbor_report_),
         "far_distance": _finite(model.far_distance_),
         "quality": None,
     }
+
+
+def _mapped_text(table: Table) -> str | bool:
+    """What new rows need for their words: the column; True for the lines of a file."""
+    if table.words is None or table.text is None:
+        return False
+    return True if table.text == "text" else table.text
 
 
 def _versions() -> dict[str, str]:

@@ -12,7 +12,8 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.progress import Progress
 from ...errors import FileFormatError
-from .table import Choice, Growing, Table, assemble, narrow_floats, require
+from .choice import Choice, check_names
+from .table import Growing, Table, assemble, narrow_floats, require
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ def read_arrow(path: Path, choice: Choice, progress: Progress) -> Table:
         }
         if len(parts) != len(schema):
             raise FileFormatError(f"{path} has two columns of the same name")
+        check_names(str(path), choice, [*parts])
         done = 0
         for batch in opened.parts:
             for field, column in zip(schema, batch.columns, strict=True):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from ...core.work.records import read_json
 from ...errors import ModelFileError
 
+_WIDTH = 100  # letters of a line of sentences
 FORMAT = "nestmap-run"
 VERSION = 1
 
@@ -39,6 +41,9 @@ _CHOICE = _Kind(
 )
 _OBJECT = _Kind("object", lambda value: type(value) is dict)
 _OBJECT_OR_NONE = _Kind("object or null", lambda value: value is None or type(value) is dict)
+_SHAPE_OR_NONE = _Kind(
+    "shape of pictures or null", lambda value: value is None or _is_picture_shape(value)
+)
 _CLUSTER = {"cluster": _COUNT, "rows": _SOME, "name?": _TEXT_OR_NONE}
 _LEVEL = {
     "level": _COUNT,
@@ -59,15 +64,24 @@ _RECORD: dict[str, Any] = {
     "neighbors": _TEXT,
     "n_rows": _SOME,
     "n_columns?": _SOME,
+    "repeats?": _TEXT,
     "versions": {"nestmap": _TEXT},
     "seconds": {"*": _NUMBER},
     "parameters?": _OBJECT,
     "changed": _OBJECT,
-    "reading": {"key": _TEXT_OR_NONE, "named": _BOOL, "text": _CHOICE, "texts?": _TEXT_OR_NONE},
+    "reading": {
+        "key": _TEXT_OR_NONE,
+        "named": _BOOL,
+        "text": _CHOICE,
+        "texts?": _TEXT_OR_NONE,
+        "pictures?": _SHAPE_OR_NONE,
+    },
     "metadata?": [_TEXT],
+    "decisions?": [_TEXT],
     "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
     "levels": [_LEVEL],
     "label_level": _COUNT,
+    "evidence?": _TEXT,
     "tree": [{**_CLUSTER, "n_children?": _COUNT, "children?": [_CLUSTER]}],
     "largest?": [_CLUSTER],
     "quality?": _OBJECT_OR_NONE,
@@ -101,6 +115,13 @@ def _is_plain(name: str) -> bool:
         and name not in (".", "..")
         and not set(name) & set('/\\:*?"<>|')
     )
+
+
+def _is_picture_shape(value: Any) -> bool:
+    """[height, width] or [height, width, 3]."""
+    if type(value) is not list or len(value) not in (2, 3) or value[2:] not in ([], [3]):
+        return False
+    return all(_SOME.fits(side) for side in value)
 
 
 def _misfits(value: Any, shape: Any, at: str = "") -> Iterator[str]:
@@ -181,9 +202,11 @@ def to_text(record: Mapping[str, Any]) -> str:
     label = record["label_level"]
     lines = [
         f"{record['source']}",
+        *record.get("decisions", ()),
         f"written by nestmap {record['versions']['nestmap']}, {record['created']}; "
         + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in record["seconds"].items()),
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),
+        *([record["repeats"]] if record.get("repeats") else []),
         f"neighbours: {record['neighbors']}",
         (
             "parameters: "
@@ -197,6 +220,7 @@ def to_text(record: Mapping[str, Any]) -> str:
             f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
             f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
         )
+    lines += wrap(record["evidence"], _WIDTH) if record.get("evidence") else []
     below = ", and of the level below" if len(levels) > 1 else ""
     lines.append(f"largest clusters of level {len(levels) - 1}{below}:")
     for node in record["tree"]:

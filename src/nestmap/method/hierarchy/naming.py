@@ -8,6 +8,7 @@ from itertools import pairwise as adjacent
 
 import numpy as np
 
+from ...core.arrays import Array
 from ..describe import Facts, LevelDescription, describe_clusters
 from .tree import Hierarchy
 from .typical import find_typical
@@ -32,8 +33,14 @@ def describe_levels(
             columns=facts.columns,
             texts=facts.words,
             names=facts.names,
+            finer=finer_labels(hierarchy, level),
         )
     return found
+
+
+def finer_labels(hierarchy: Hierarchy, level: int) -> Array | None:
+    """Labels of the next finer level: its clusters are the children of those of a level."""
+    return hierarchy.labels(level - 1) if level else None
 
 
 def names_for_map(hierarchy: Hierarchy, names: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:

@@ -315,6 +315,7 @@ class Hierarchy(LevelTree):
         texts: Any = None,
         names: Any = None,
         feature_names: Any = None,
+        label: str | None = None,
         n_typical: int = 5,
     ) -> LevelDescription:
         """Describe the clusters of a level: size, typical rows, distinctive traits, a short name.
@@ -329,20 +330,23 @@ class Hierarchy(LevelTree):
             `feature_names`) are described, too.
         metadata : DataFrame or dict of columns, optional
             Text, bool and whole numbers of at most 20 kinds are categories (over-represented ones
-            are named), other numbers and times are compared by their means.
+            are named), other numbers and times are compared by their ranks.
         texts : sequence of str, optional
             One text per row: distinctive words by class-based TF-IDF.
         names : sequence, optional
             One name per row, such as words or titles: clusters are named by their typical rows.
         feature_names : sequence of str, optional
             Names of the columns of X.
+        label : str, optional
+            The column of metadata that names come from first, if most rows of a cluster agree.
         n_typical : int
             Rows that are given as typical.
 
         Returns
         -------
         LevelDescription
-            `names`, no two alike; by number a `ClusterDescription` (name, size, typical, traits).
+            `names`, no two alike; by number a `ClusterDescription` (name, size, typical, traits,
+            evidence).
 
         Examples
         --------
@@ -367,6 +371,8 @@ class Hierarchy(LevelTree):
             metadata=metadata,
             texts=texts,
             names=names,
+            label=label,
+            finer=self.labels(number - 1) if number else None,
         )
 
     def __repr__(self) -> str:

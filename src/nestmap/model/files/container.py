@@ -166,7 +166,7 @@ def _read_header(path: Path, kind: str, known: int) -> tuple[dict[str, Any], dic
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 2 <= length <= min(MAX_HEADER_BYTES, found.st_size - 8):
             raise ModelFileError(_no_model(start, length, found.st_size))
-        header = _parse(file.read(length))
+        header = parse_json(file.read(length))
     metadata = header.pop("__metadata__", None)
     document = _check_metadata(header, metadata, kind, known)
     places = {}
@@ -190,7 +190,7 @@ def _no_model(start: bytes, length: int, size: int) -> str:
     return f"is not a model file of nestmap: it starts with {start!r}"
 
 
-def _parse(data: bytes) -> dict[str, Any]:
+def parse_json(data: bytes) -> dict[str, Any]:
     """The header or the document.
 
     Duplicate names, deep nesting, and numbers beyond 64 bits or JSON's are refused.
@@ -255,7 +255,7 @@ def _check_metadata(
                 raise ModelFileError(
                     "has a header that does not fit its checksum; the file is damaged"
                 )
-            return _parse(text.encode("utf-8", "surrogatepass"))
+            return parse_json(text.encode("utf-8", "surrogatepass"))
     raise ModelFileError(f"is not a file of the format {kind!r}: its header does not say so")
 
 

@@ -104,10 +104,10 @@ def _read_coordinates(
             )
     first: Any
     if reader.option(record, "first", ("landmarks", "metric")) == "metric":
-        if not hierarchy.metric.changes_rows:
+        if not hierarchy.metric.changes_layout:
             raise ModelFileError("coordinates go through a metric that does not change rows")
         first = hierarchy.metric.rows
-        n_changed = n_columns
+        n_changed = hierarchy.metric.seen_columns(n_columns)
     else:
         # those of rows that were forgotten stay
         rows = reader.take_ids("landmarks/rows", None, n_columns)

@@ -19,8 +19,11 @@ from ...method.layout import LayoutSettings
 from ...method.layout.settings import SETTINGS
 from ...method.neighbors import given_neighbors
 from ...method.placement import FittedTree
+from ...tables.encoded import n_numbers
+from ...tables.encoder import TableEncoder
 from ..fitted import FittedMap
 from .container import read_container, write_container
+from .encoder import encoder_parameter, read_columns, read_parameter, write_encoder
 from .maps import read_map, write_map
 from .tree import put_rows, read_tree, take_rows, write_tree
 from .values import Reader, Writer, all_within, check_text
@@ -38,6 +41,7 @@ _PARAMETERS: dict[str, tuple[type, ...]] = {
     "metric_params": (dict, _NONE),
     "hierarchy": (str,),
     "layout": (str,),
+    "encoder": (str, _NONE),
     "neighbors": (str, np.ndarray),
     "target_recall": (int, float),
     "max_memory": (int, float, str, _NONE),
@@ -65,7 +69,7 @@ class SavedModel:
 
     estimator: str  # 'HNNE' or 'FINCH'
     parameters: dict[str, Any]
-    features: dict[str, Any]  # n_features_in_, feature_names_in_
+    features: dict[str, Any]  # n_features_in_, feature_names_in_, encoder_
     fitted: FittedMap | FittedTree
     extra: dict[str, Any] = field(default_factory=dict)  # numbers, texts, arrays and rows by name
 
@@ -84,6 +88,8 @@ def save_model(
     features: dict[str, Any] = {"n_features_in_": int(estimator.n_features_in_)}
     if (names := getattr(estimator, "feature_names_in_", None)) is not None:
         writer.put_texts("feature_names", names)
+    if (encoder := getattr(estimator, "encoder_", None)) is not None:
+        write_encoder(writer, encoder)
     document: dict[str, Any] = {
         "writer": f"nestmap {__version__}",
         "estimator": name,
@@ -120,23 +126,25 @@ def _read(reader: Reader, n_threads: int) -> SavedModel:
         features["feature_names_in_"] = np.array(
             reader.take_texts("feature_names", n_features), dtype=object
         )
-    tree = read_tree(reader, document.get("tree"), n_features, n_threads)
-    fitted = read_map(reader, document.get("map"), tree, n_features) if name == "HNNE" else tree
+    features = read_columns(reader, features)
+    encoder = features.get("encoder_")
+    width = n_features if encoder is None else n_numbers(encoder)
+    tree = read_tree(reader, document.get("tree"), width, n_threads)
+    fitted = read_map(reader, document.get("map"), tree, width) if name == "HNNE" else tree
     records = reader.get(document, "extra", dict)
     extra = {key: _read_extra(reader, f"extra/{key}", each) for key, each in records.items()}
-    parameters = reader.get(document, "parameters", dict)
-    return SavedModel(
-        name,
-        {
-            key: _read_settings(reader, each)
-            if key == "layout" and isinstance(each, dict)
-            else _read_parameter(reader, key, each, _PARAMETERS)
-            for key, each in parameters.items()
-        },
-        features,
-        fitted,
-        extra,
-    )
+    records = reader.get(document, "parameters", dict)
+    parameters = {key: _read_any(reader, key, each) for key, each in records.items()}
+    return SavedModel(name, parameters, features, fitted, extra)
+
+
+def _read_any(reader: Reader, name: str, record: Any) -> Any:
+    """A parameter of an estimator; some have parameters of their own."""
+    if name == "layout" and isinstance(record, dict):
+        return _read_settings(reader, record)
+    if name == "encoder" and isinstance(record, dict):
+        return read_parameter(reader, record)
+    return _read_parameter(reader, name, record, _PARAMETERS)
 
 
 def _parameters_record(
@@ -147,6 +155,9 @@ def _parameters_record(
         if isinstance(value, LayoutSettings):
             own = _parameters_record(writer, value.get_params(deep=False), n_rows)
             found[name] = {"settings": value.kind, "parameters": own}
+            continue
+        if isinstance(value, TableEncoder):
+            found[name] = encoder_parameter(value)
             continue
         if name == "neighbors" and not isinstance(value, str):
             value = given_neighbors(value, n_rows).ids  # which rows: distances follow from them

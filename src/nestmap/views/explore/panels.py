@@ -15,6 +15,7 @@ from ...method.describe.names import make_unique
 from ...method.describe.tables import Column, named_columns
 from ...method.describe.traits import WordCounts
 from ...method.hierarchy import Hierarchy
+from ...method.hierarchy.naming import finer_labels
 from ...method.hierarchy.typical import find_extremes
 from .content import MAX_LETTERS, Content, clean
 
@@ -43,6 +44,8 @@ def named_levels(hierarchy: Hierarchy, n_columns: int) -> list[int]:
 def feature_columns(model: Any, X: Any) -> tuple[Column, ...]:
     """The columns of the training rows, if they have names and are not too many."""
     if X is None or len(getattr(X, "shape", ())) != 2 or X.shape[1] > _MAX_FEATURES:
+        return ()
+    if getattr(model, "encoder_", None) is not None:  # scaled numbers tell nobody anything
         return ()
     known = None if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
     return named_columns(X, known, model.hierarchy_.n_rows)
@@ -131,7 +134,13 @@ class ClusterTeller:
             # the distances of single rows to their leaf are not known
             odd = [rows[:0] for rows in odd]
         told = describe_clusters(
-            labels, typical, level=level, columns=self.columns, texts=words, names=content.names
+            labels,
+            typical,
+            level=level,
+            columns=self.columns,
+            texts=words,
+            names=content.names,
+            finer=finer_labels(self.hierarchy, level),
         )
         own = _own_names(self.hierarchy, level, labels, content, self.cluster_names)
         names = own or told.names
