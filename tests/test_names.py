@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 
 from nestmap import HNNE
 from nestmap.app.readers.table import Table
-from nestmap.app.runs.naming import facts_of, name_clusters
+from nestmap.app.runs.naming import describe_run, facts_of
 from nestmap.core.numbers import as_markdown
 from nestmap.method.describe import Facts, LevelDescription, describe_clusters
 from nestmap.method.describe.names import MAX_LETTERS, cut, join
@@ -324,9 +324,9 @@ def test_a_run_names_by_its_label() -> None:
     half = np.where(kinds < 5, "low half", "high half")
     table = Table(digits(), None, None, {"digit": kinds, "half": half}, label="half")
     assert [column.is_label for column in facts_of(table).columns] == [False, True]
-    names = name_clusters(tree, table)[tree.default_level()]
+    names = describe_run(tree, table)[tree.default_level()].names
     assert all(re.match(r"(mixed: )?(low|high) half", name) for name in names)
-    others = name_clusters(tree, replace(table, label=None))[tree.default_level()]
+    others = describe_run(tree, replace(table, label=None))[tree.default_level()].names
     assert all(name.startswith("digit ") for name in others)
 
 

@@ -122,10 +122,10 @@ FLOORS = {
         "clusters",
         "load",
     ),
-    "app": ("readers", "sc", "runs", "cli"),
+    "app": ("readers", "sc", "naming", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]
-PUBLIC = ("metrics", "neighbors", "readers", "sc")
+PUBLIC = ("metrics", "naming", "neighbors", "readers", "sc")
 
 
 def room_of(parts: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .declare import Command, Option
+from .namer_options import NAMER
 from .options import (
     AS_JSON,
     FIT,
@@ -61,6 +62,14 @@ _TRANSFORM = (
     *output("OUT", "a .csv, .tsv, .npy, .npz or .parquet file, or - for csv on standard output"),
     FOR_SPREADSHEETS,
     *RUNNING,
+)
+
+_DESCRIBE = (
+    RUN,
+    Option("--level", "0 the finest, -1 the top (default: the run's own)", "L", convert=int),
+    *NAMER,
+    QUIET,
+    AS_JSON,
 )
 
 _LABELS = (
@@ -208,6 +217,13 @@ COMMANDS = {
             "Say what a run holds: data, parameters, levels, neighbours, quality.",
             (RUN, AS_JSON),
             "talk",
+            prints=True,
+        ),
+        Command(
+            "describe",
+            "Say what distinguishes the clusters of a run; or have a language model name them.",
+            _DESCRIBE,
+            "describe",
             prints=True,
         ),
         Command(

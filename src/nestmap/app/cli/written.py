@@ -51,11 +51,19 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "levels": describe_levels(model),
         "label_level": level,
         "evidence": tell_labels(model.hierarchy_),
-        "tree": describe_tree(model, names),
-        "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
+        **names_in_record(model, names),
         "neighbors": str(model.neighbor_report_),
         "far_distance": _finite(model.far_distance_),
         "quality": None,
+    }
+
+
+def names_in_record(model: Any, names: Mapping[int, Sequence[str]]) -> dict[str, Any]:
+    """What the record of a run says of the names of its clusters."""
+    level = int(model.label_level_)
+    return {
+        "tree": describe_tree(model, names),
+        "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...core.arrays import Array
-from ...method.describe import Facts
+from ...method.describe import Facts, LevelDescription
 from ...method.describe.tables import named_columns
 from ...method.describe.traits import WordCounts
 from ...method.hierarchy import Hierarchy
@@ -29,13 +29,11 @@ _MOST_COLUMNS = 32
 _MOST_VALUES = 50_000_000
 
 
-def name_clusters(hierarchy: Hierarchy, table: Table) -> dict[int, list[str]]:
-    """Names for clusters of levels that have at most 2,000; none where nothing is known of rows."""
+def describe_run(hierarchy: Hierarchy, table: Table) -> dict[int, LevelDescription]:
+    """Clusters of levels that have at most 2,000; none where nothing is known of rows."""
     facts = facts_of(table)
     levels = [k for k, n in enumerate(hierarchy.level_sizes) if n <= _MOST_CLUSTERS]
-    if not facts or not levels:
-        return {}
-    return {level: told.names for level, told in describe_levels(hierarchy, levels, facts).items()}
+    return describe_levels(hierarchy, levels, facts) if facts else {}
 
 
 def facts_of(table: Table) -> Facts:

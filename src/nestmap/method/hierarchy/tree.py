@@ -12,8 +12,8 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows, check_number
 from ...core.points.point_set import make_points
 from ...core.points.reduce import fit_reducer
-from ..describe import LevelDescription, describe_clusters
-from ..describe.tables import named_columns
+from ..describe import Facts, LevelDescription, Namer, describe_clusters
+from ..describe.tables import mark_label, named_columns
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.effort import exact_columns
@@ -317,6 +317,7 @@ class Hierarchy(LevelTree):
         feature_names: Any = None,
         label: str | None = None,
         n_typical: int = 5,
+        namer: Namer | None = None,
     ) -> LevelDescription:
         """Describe the clusters of a level: size, typical rows, distinctive traits, a short name.
 
@@ -341,6 +342,9 @@ class Hierarchy(LevelTree):
             The column of metadata that names come from first, if most rows of a cluster agree.
         n_typical : int
             Rows that are given as typical.
+        namer : callable, optional
+            Gets a `ClusterToName` for each cluster and returns its name, such as a language model
+            does (docs/use/names.md). `HNNE.describe` asks for several levels.
 
         Returns
         -------
@@ -363,17 +367,22 @@ class Hierarchy(LevelTree):
         columns = named_columns(X, feature_names, self.n_rows)
         rows = None if X is None else as_rows(load_rows(X))
         typical = find_typical(self, number, rows, int(n_typical))
-        return describe_clusters(
+        facts = Facts.of(self.n_rows, metadata=metadata, texts=texts, names=names)
+        facts = replace(facts, columns=mark_label((*columns, *facts.columns), label))
+        told = describe_clusters(
             self.labels(number),
             typical,
             level=number,
-            columns=columns,
-            metadata=metadata,
-            texts=texts,
+            columns=facts.columns,
+            texts=facts.words,
             names=names,
-            label=label,
             finer=self.labels(number - 1) if number else None,
         )
+        if namer is None:
+            return told
+        from .asking import describe_level_with  # it describes hierarchies
+
+        return describe_level_with(self, told, namer, facts, texts)
 
     def __repr__(self) -> str:
         sizes = " -> ".join(str(n) for n in self.level_sizes)
