@@ -228,10 +228,8 @@ def to_text(record: Mapping[str, Any]) -> str:
         more = f" and {rest} more" if rest > 0 else ""
         lines.append(f"labels (level {label}): {', '.join(map(_cluster, record['largest']))}{more}")
     if record.get("quality"):
-        lines += [
-            "quality:",
-            *(f"  {name:20} {value}" for name, value in record["quality"].items()),
-        ]
+        scores = record["quality"].items()
+        lines += ["quality:", *(f"  {name:20} {value}" for name, value in scores)]
     return whole_text("\n".join(lines))
 
 
