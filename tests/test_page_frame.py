@@ -194,8 +194,10 @@ def test_rows_beyond_are_seen_where_nodes_stand_for_rows(browser: Any, store: Pa
     tab.idle()
     assert tab.js("nestmap.main.level") >= 0
     picture = tab.pixels().astype(int)
-    for x, y in strewn().embedding_[list(FAR[:3])]:
-        px, py = tab.js(_ON_SCREEN, [x, y])
+    groups = [each for each in serving.store.meta["maps"][0]["beyond"] if each["side"] == "right"]
+    for group in groups:
+        middle = np.reshape(group["box"], (2, 2)).mean(axis=0)
+        px, py = tab.js(_ON_SCREEN, middle.tolist())
         around = picture[round(py) - 9 : round(py) + 10, round(px) - 9 : round(px) + 10]
         assert np.ptp(around.reshape(-1, 3), axis=0).max() > 60, (px, py)
     tab.close()
