@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestmap import HNNE, FileFormatError
+from nestmap.app.readers.choice import Choice
+from nestmap.app.readers.read import read_file
 from nestmap.readers import Table, read_table
 
 RECORDS = [
@@ -215,3 +217,10 @@ def test_the_same_table_as_of_a_csv(rows: list[tuple[Any, ...]], by_lines: bool)
 
 def _in_csv(cell: Any) -> Any:
     return str(cell).lower() if isinstance(cell, bool) else cell
+
+
+def test_codes_of_encoded_tables_stay_texts(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", [{"zip": f"{i:05d}", "n": i % 7} for i in range(40)])
+    assert read_table(path).columns == ("zip", "n")
+    encoded = read_file(path, Choice(encodes=True))
+    assert encoded.metadata["zip"].tolist()[:2] == ["00000", "00001"]

@@ -15,6 +15,7 @@ from ...errors import FileFormatError
 from .arrow_csv import MISSING, Columns
 from .choice import Choice
 from .table import Table, assemble, narrow_floats
+from .text import PADDED
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,10 @@ def table_of_cells(
     as_texts = {name for name, what in choice.special.items() if what in ("id", "text")}
     found = Columns({}, {})
     for name, values in columns.items():
-        numbers = None if name in as_texts else _numbers(place, name, values)
+        is_code = choice.has_codes and any(
+            isinstance(value, str) and PADDED.fullmatch(value) for value in values
+        )
+        numbers = None if is_code or name in as_texts else _numbers(place, name, values)
         if numbers is None:
             found.others[name] = _others(values)
         else:

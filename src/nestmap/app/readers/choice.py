@@ -97,6 +97,11 @@ class Choice:
         return self.text if isinstance(self.text, str) else None
 
     @property
+    def has_codes(self) -> bool:
+        """Whether columns are encoded: they may hold codes such as 01234, and late texts."""
+        return self.encodes and self.vectors is None
+
+    @property
     def named(self) -> set[str]:
         """Columns whose task is known: nothing is to be found out about them."""
         return {*self.special, *self.kinds}

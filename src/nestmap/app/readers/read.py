@@ -32,7 +32,8 @@ from .pictures import read_pictures
 from .pixels import picture_shape
 from .suited import check_kind, find_text
 from .table import Growing, Table, prose_of
-from .text import Words, read_delimited, read_lines, read_word_vectors, text_kind
+from .text import Words, read_delimited, read_lines, text_kind
+from .word_vectors import read_word_vectors
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _SUFFIXES = {

@@ -21,10 +21,10 @@ from .arrow_csv import MISSING, Columns, Form, read_by_arrow
 from .choice import Choice, check_names, shorten
 from .table import Growing, Table, assemble
 
-_CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
+CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
 _ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
 _MAX_LINE_BYTES = 10_000_000  # characters of a line
-_PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
+PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
 
 
 def lines_of(stream: Stream, path: Path) -> Iterator[str]:
@@ -99,7 +99,7 @@ def read_delimited(
         try:
             return _read_delimited(path, choice, progress, delimiter, texts)
         except LateText as late:
-            if not choice.encodes or choice.vectors is not None:
+            if not choice.has_codes:
                 raise
             texts.add(late.column)
 
@@ -143,7 +143,7 @@ def _read_by_lines(path: Path, form: Form, progress: Progress) -> Columns:
         for _ in islice(lines, form.n_before):
             pass
         table = _Growing(path, form)
-        n_at_once = max(1, _CELLS_AT_ONCE // len(form.names))
+        n_at_once = max(1, CELLS_AT_ONCE // len(form.names))
         left = table.add_lines(lines, n_at_once, lambda: progress.share(stream.share()))
         n_done, block_of_lines = left or (0, [])
         before = form.n_before + n_done
@@ -158,7 +158,9 @@ def column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[s
     """Names from the first row, if it holds no number (or fewer than the second); else 0, 1, …"""
     first = head[0][1]
     second = head[1][1] if len(head) > 1 else []
-    n_first, n_second = (sum(_number(cell) is not None for cell in row) for row in (first, second))
+    n_first, n_second = (
+        sum(as_number(cell) is not None for cell in row) for row in (first, second)
+    )
     has_header = n_first == 0 if not second else n_first < n_second or (n_first == 0 == n_second)
     if not has_header:
         return tuple(str(i) for i in range(len(first))), False
@@ -171,7 +173,8 @@ def column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[s
     return tuple(names), True
 
 
-def _number(cell: str) -> float | None:
+def as_number(cell: str) -> float | None:
+    """What a cell is as a number; None for texts."""
     try:
         return float(cell) if "_" not in cell else None
     except ValueError:
@@ -187,7 +190,6 @@ def _kinds(
     """Which columns hold numbers, by the first thousand rows."""
     wanted = {name for name, what in choice.special.items() if what in ("id", "text")}
     wanted |= {*texts}
-    codes = choice.encodes and choice.vectors is None
     kinds = []
     for j, name in enumerate(names):
         cells = [
@@ -196,8 +198,8 @@ def _kinds(
         kinds.append(
             name not in wanted
             and bool(cells)
-            and all(_number(cell) is not None for cell in cells)
-            and not (codes and any(_PADDED.fullmatch(cell) for cell in cells))
+            and all(as_number(cell) is not None for cell in cells)
+            and not (choice.has_codes and any(PADDED.fullmatch(cell) for cell in cells))
         )
     return kinds
 
@@ -261,7 +263,7 @@ class _Growing:
     def _cell(self, line: int, cell: str, j: int) -> float:
         if cell.strip().lower() in MISSING:
             return np.nan
-        value = _number(cell)
+        value = as_number(cell)
         if value is None:
             raise LateText(
                 f"{self.path}, line {line:,}, column {self.form.names[j]!r}: "
@@ -274,63 +276,6 @@ class _Growing:
     def columns(self) -> Columns:
         texts = {j: np.array(texts, dtype=object) for j, texts in self.texts.items()}
         return Columns.of(self.form, self.values, texts)
-
-
-# -- word vectors
-
-
-def read_word_vectors(path: Path, progress: Progress) -> Table:
-    """GloVe's text, or word2vec's with a first line of rows and columns: a word and its numbers."""
-    words: list[str] = []
-    values = Growing()
-    with open_stream(path) as stream:
-        lines: Iterator[tuple[int, str]] = enumerate(lines_of(stream, path), start=1)
-        number, line = next(lines, (1, ""))
-        head = line.split()
-        expected = int(head[0]) if len(head) == 2 and all(part.isdigit() for part in head) else None
-        if expected is None:
-            width = len(line.rstrip("\n").split(" ")) - 1
-            lines = chain([(number, line)], lines)
-        else:
-            width = int(head[1])
-        if width < 1:
-            raise FileFormatError(f"{path} holds no word vectors: its first line is {line[:60]!r}")
-        while block := list(islice(lines, _CELLS_AT_ONCE // width)):
-            found, vectors = _vectors(path, block, width)
-            words += found
-            values.add(vectors)
-            progress.share(stream.share())
-    if expected not in (None, len(words)):
-        raise FileFormatError(
-            f"{path} is cut short: {len(words):,} words are there, its first line says {expected:,}"
-        )
-    if not words:
-        raise FileFormatError(f"{path} holds no words")
-    return Table(values.array(), None, np.array(words, dtype=object), {}, str(path))
-
-
-def _vectors(path: Path, block: list[tuple[int, str]], width: int) -> tuple[list[str], Array]:
-    """Words, which may hold blanks, and their vectors as float32."""
-    texts = [text.rstrip("\r\n ") for _, text in block]
-    words = [
-        (text.split(" ", 1) if text.count(" ") == width else text.rsplit(" ", width))[0]
-        for text in texts
-    ]
-    numbers = [text[len(word) + 1 :] for word, text in zip(words, texts, strict=True)]
-    with suppress(ValueError):
-        vectors = np.loadtxt(numbers, np.float32, delimiter=" ", comments=None, ndmin=2)
-        if vectors.shape == (len(block), width):
-            return words, vectors
-    for cells, (line, text) in zip(numbers, block, strict=True):
-        if len(cells.split(" ")) != width or any(
-            _number(cell) is None for cell in cells.split(" ")
-        ):
-            raise FileFormatError(
-                f"{path}, line {line:,}: expected a word and {width} numbers, got {text[:60]!r}"
-            )
-    raise FileFormatError(
-        f"{path}, in the lines from {block[0][0]:,} on: blank lines, or numbers beyond float32"
-    )
 
 
 # -- what is a .txt file?
@@ -346,7 +291,7 @@ def text_kind(path: Path) -> str:
     has_size = len(rows[0]) == 2 and all(part.isdigit() for part in rows[0])
     if has_size and len(rows) > 1 and len(rows[1]) == int(rows[0][1]) + 1:
         return "vectors"
-    numeric = [[_number(cell) is not None for cell in row] for row in rows]
+    numeric = [[as_number(cell) is not None for cell in row] for row in rows]
     width = min(len(row) for row in rows)  # a word may hold blanks
     if width > 2 and all(all(row[1 - width :]) for row in numeric):
         return "table" if all(row[0] for row in numeric) else "vectors"
