@@ -72,7 +72,9 @@ def _what(decision: Decision) -> str:
     reasons = [] if known else [decision.why]
     if decision.kind != "empty" and decision.missing > 0:
         reasons.append(f"{decision.missing:.1%} empty")
-    return f"{decision.action} ({'; '.join(reasons)})" if reasons else decision.action
+    is_idle = decision.kind == "text" and not decision.mapped  # names come of texts when asked
+    action = "kept beside the map" if is_idle else decision.action
+    return f"{action} ({'; '.join(reasons)})" if reasons else action
 
 
 def _change(decision: Decision) -> str:
