@@ -105,8 +105,18 @@ def test_wrong_records_end_every_command_with_a_sentence(
 def test_a_record_without_a_key_that_is_read(run: Path) -> None:
     good, optional = (
         record_of(run),
-        {"file", "n_columns", "metadata", "parameters", "largest", "far_distance", "quality"}
-        | {"decisions", "evidence"},
+        {
+            "file",
+            "n_columns",
+            "metadata",
+            "parameters",
+            "largest",
+            "far_distance",
+            "quality",
+            "repeats",
+            "decisions",
+            "evidence",
+        },
     )
     for key in good:
         (run / "run.json").write_text(

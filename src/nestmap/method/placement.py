@@ -61,6 +61,11 @@ class RowTable:
         """For each training row the first that equals it; None if all differ."""
         return first_equal(self.hashes, self.rows)
 
+    @property
+    def n_distinct(self) -> int:
+        """Training rows that differ from each other."""
+        return int((self.hashes[1:] != self.hashes[:-1]).sum()) + 1
+
     def is_of(self, hashes: Array) -> bool:
         """Whether these are the hashes of the training rows, in their order."""
         return len(hashes) == len(self.rows) and bool((hashes[self.rows] == self.hashes).all())

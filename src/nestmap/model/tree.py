@@ -70,12 +70,20 @@ def fit_tree(
     if settings.hierarchy == "graph":
         hierarchy = add_communities(hierarchy, graph, run, lists)
     run.progress.note(str(hierarchy))
+    table = RowTable.of(hashes)
+    hierarchy = _with_distinct(hierarchy, table.n_distinct)
+    if repeats := hierarchy.reports[0].repeats:
+        run.progress.note(repeats)
     is_by_row = settings.new_points == "neighbor"
     index = index_rows(X, metric, hashes, run.n_threads) if is_by_row else None
-    tree = FittedTree(
-        hierarchy, RowTable.of(hashes), work_dtype(X.dtype), not isinstance(X, np.ndarray), index
-    )
+    tree = FittedTree(hierarchy, table, work_dtype(X.dtype), not isinstance(X, np.ndarray), index)
     return tree, graph
+
+
+def _with_distinct(hierarchy: Hierarchy, n_distinct: int) -> Hierarchy:
+    """Searches that do not ask which rows are equal count all of them."""
+    report = replace(hierarchy.reports[0], n_distinct=n_distinct)
+    return replace(hierarchy, reports=(report, *hierarchy.reports[1:]))
 
 
 def _link_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from argparse import Namespace
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from time import perf_counter
@@ -20,9 +20,8 @@ from ..runs.record import to_text
 from .model import build_model, check_parameters, fit_maps, given_parameters
 from .pictures import Picture, check_picture, draw_map
 from .reading import (
-    choose,
+    choose_like,
     count_texts,
-    encoder_of,
     open_shared,
     read_data,
     use_cluster,
@@ -44,6 +43,12 @@ class Fit:
     given: dict[str, Any]  # parameters
     seconds: dict[str, float]  # that stages took
 
+    @property
+    def pictures(self) -> tuple[int, ...] | None:
+        """The shape of the thumbnails that are kept, if any are."""
+        asked: tuple[int, ...] | None = self.options.images
+        return (self.table.pictures if asked is None else asked) or None
+
     def embed_and_write(self, model: Any) -> None:
         """Fit the model, relayout it for further dimensions, and write the run."""
         clock = perf_counter()
@@ -60,7 +65,7 @@ class Fit:
             measure_with_progress(self.talk, self.table.X, plane) if self.options.trust else None
         )
         record = describe_fit(self, model, names)
-        content = RunContent(models, self.table, names, record, trust, self.options.images)
+        content = RunContent(models, self.table, names, record, trust, self.pictures)
         run = write_run(self.target, content, self.options.force, self.talk.note)
         self.talk.note(f"wrote {self.target}")
         if self.options.plot is not None:
@@ -79,18 +84,20 @@ def run_fit(options: Namespace) -> None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
     check_parameters(options, given)
-    choice = choose(options) if options.scheduler is None else None
+    is_here = options.scheduler is None
+    choice = choose_like(options, given.get("like")) if is_here else None
     with use_cluster(options):
         clock = perf_counter()
-        if choice is None:
-            table = open_shared(options, talk)
-        else:
-            choice = replace(choice, encoder=encoder_of(given.get("like")))
-            table = read_data(options, talk, choice)
+        table = open_shared(options, talk) if choice is None else read_data(options, talk, choice)
         fit = Fit(options, talk, target, table, given, {"reading": perf_counter() - clock})
-        if options.images is not None:
+        if fit.pictures is not None:
             _check_as_they_are(table)
-            check_pixels(table.X, options.images)
+            check_pixels(table.X, fit.pictures)
+        if fit.pictures is not None and options.images is None:
+            talk.note(
+                f"rows are pictures of {' x '.join(map(str, fit.pictures))} pixels: their "
+                "thumbnails are kept; --images none leaves them out"
+            )
         if table.words:
             _compare_by_words(fit)
         _fit_in_steps(fit)

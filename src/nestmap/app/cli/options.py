@@ -243,7 +243,8 @@ _KEPT = (
     Option(
         "--images",
         "rows are pictures of so many pixels (28x28, or 32x32x3 for colours): keep thumbnails "
-        "for the explorer",
+        "for the explorer. Those of folders and arrays of pictures are kept anyway; none: they "
+        "are not",
         "HxW",
         convert=to_shape,
         group=OUTPUT,

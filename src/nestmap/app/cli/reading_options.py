@@ -15,7 +15,8 @@ READING_OLD_AND_NEW = (
     ),
     Option(
         "--key",
-        "which array of an .npz, .mat, .h5, .zarr or .h5ad file (obsm/X_pca)",
+        "which array of an .npz, .mat, .h5, .zarr or .h5ad file (obsm/X_pca), sheet of an .xlsx "
+        "file, or entry of a .json file",
         group=DATA,
     ),
     Option("--id", "the column that names the rows", "COLUMN", group=DATA),

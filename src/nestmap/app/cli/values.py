@@ -40,7 +40,9 @@ def to_inches(text: str) -> tuple[float, float]:
 
 
 def to_shape(text: str) -> tuple[int, ...]:
-    """'8x8' or '32x32x3': height, width and colours of the pictures that rows are."""
+    """'8x8' or '32x32x3': height, width and colours of the pictures that rows are; 'none': ()."""
+    if text == "none":
+        return ()
     parts = text.lower().split("x")
     if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() for part in parts):
         raise ArgumentTypeError(

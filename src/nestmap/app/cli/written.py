@@ -29,6 +29,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "source": str(table),
         "file": str(options.data),
         "n_rows": table.n_rows,
+        "repeats": model.neighbor_report_.repeats,
         "n_columns": int(table.X.shape[1]) if table.taken is None else len(table.taken),
         "reading": {
             "text": _mapped_text(table),
@@ -38,6 +39,7 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
             "format": options.format,
             "named": table.taken is not None,
             "texts": table.text,
+            "pictures": None if table.pictures is None else [*table.pictures],
         },
         "metadata": [*table.metadata],
         "decisions": [*table.decided],

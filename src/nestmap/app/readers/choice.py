@@ -28,6 +28,8 @@ class Choice:
     encodes : bool
         Tables are encoded unless they hold vectors, and texts that are named serve for names
         unless there is nothing else to map: as the command line does it.
+    pictures : tuple of int or None
+        Of an earlier table: pictures of a folder become rows of this shape.
     vectors : tuple of str or None
         Columns to map as they are; (): all that hold numbers.
     kinds : dict of str to str
@@ -49,6 +51,7 @@ class Choice:
     words: Any = None
     format: str | None = None
     key: str | None = None
+    pictures: tuple[int, ...] | None = None
     encodes: bool = False
     vectors: tuple[str, ...] | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +95,11 @@ class Choice:
     def text_column(self) -> str | None:
         """The column of texts that was named."""
         return self.text if isinstance(self.text, str) else None
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether columns are encoded: they may hold codes such as 01234, and late texts."""
+        return self.encodes and self.vectors is None
 
     @property
     def named(self) -> set[str]:

@@ -12,6 +12,7 @@ from scipy import sparse
 from ...errors import FileFormatError
 from ._arrays import choose_array
 from .choice import Choice, chosen_columns, shorten, wanted_like
+from .pixels import picture_shape
 from .table import Table, require
 
 
@@ -57,6 +58,7 @@ def _from_arrays(path: Path, arrays: dict[str, Any], choice: Choice, key: str | 
         )
     name = key or choose_array(path, {each: array.shape for each, array in matrices.items()})
     X = matrices[name]
+    pictures = picture_shape(X) if X.ndim > 2 else None
     if X.ndim > 2:
         X = np.asarray(X).reshape(len(X), -1)
     columns = [
@@ -66,7 +68,8 @@ def _from_arrays(path: Path, arrays: dict[str, Any], choice: Choice, key: str | 
     left_out = {each: "another array" for each in matrices if each != name} | {
         each: "metadata" for each in columns
     }
-    table = Table(X, None, None, metadata, f"{path} ({name})", left_out)
+    source = f"{path} ({name})"
+    table = Table(X, None, None, metadata, source, left_out, pictures=pictures)
     return with_id(table, choice)
 
 
@@ -106,6 +109,7 @@ def _some_columns(table: Table, wanted: tuple[str, ...]) -> Table:
         X=_in_memory(table.X)[:, [at[name] for name in used]],
         columns=tuple(used),
         taken=tuple(used),
+        pictures=None,
         left_out={**table.left_out, f"{len(names) - len(used)} columns": "not asked for"},
     )
 

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from ...core.arrays import Array
 from ...core.input.npy import NpyError, map_npy, read_header
 from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._arrays import mat73_blocks, read_mat, read_npz_arrays, read_words
-from ._formats import Rows, open_stream, read_idx, read_vecs, word2vec_blocks
+from ._formats import Rows, damage_named, open_stream, read_idx, read_vecs, word2vec_blocks
 from .arrow import read_arrow
-from .choice import Choice, NoColumn, shorten
+from .choice import Choice, shorten
+from .excel import read_excel
 from .hdf import read_hdf, read_zarr, with_id
+from .json_files import read_json, read_json_lines
+from .pictures import read_pictures
+from .pixels import picture_shape
+from .suited import check_kind, find_text
 from .table import Growing, Table, prose_of
-from .text import Words, read_delimited, read_lines, read_word_vectors, text_kind
+from .text import Words, read_delimited, read_lines, text_kind
+from .word_vectors import read_word_vectors
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _SUFFIXES = {
@@ -51,10 +60,19 @@ _SUFFIXES = {
     ".bin": "word2vec",
     ".vec": "vectors",
     ".idx": "idx",
-    ".json": "",
+    ".json": "json",
+    ".geojson": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".log": "lines",
     ".md": "lines",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xls": "",  # known, and not read
+    ".ods": "",
 }
+_JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*[\"}]|\[\s*[\[{\"])")
+_ZARR = (".zgroup", ".zarray", "zarr.json")
 _IDX_ENDS = ("-ubyte", "-int", "-float", "-short", "-byte")
 _MARKS = {
     b"\x93NUMPY": "npy",
@@ -66,7 +84,6 @@ _MARKS = {
     b"\0\0\x08": "idx",
     b"\0\0\x0d": "idx",
 }
-_TABLES = ("csv", "tsv", "parquet", "arrow")
 FORMATS = (
     "npy",
     "npz",
@@ -83,6 +100,10 @@ FORMATS = (
     "word2vec",
     "vectors",
     "idx",
+    "json",
+    "jsonl",
+    "xlsx",
+    "pictures",
 )
 
 
@@ -109,7 +130,7 @@ def read_table(
 
     Parameters
     ----------
-    path : path, or '-' for standard input
+    path : path, '-' for standard input, or a folder of pictures
     format : str, optional
         One of `FORMATS`; None goes by the name of the file, or by its first bytes.
     columns : sequence of str, optional
@@ -121,7 +142,8 @@ def read_table(
     text : str or True
         Map texts by TF-IDF: the column that holds them, or True for a file with one text per line.
     key : str, optional
-        Which array of an .npz, .mat, .h5, .h5ad ('obsm/X_pca') or .zarr file.
+        Which array of an .npz, .mat, .h5, .h5ad ('obsm/X_pca') or .zarr file, sheet of an .xlsx
+        file, or entry of a .json file.
     missing : {'error', 'drop', 'mean'}
         Missing numbers: say where, leave their rows out, or fill in the mean of the column.
     like : Table, optional
@@ -162,64 +184,31 @@ def read_table(
         words=None if like is None else like.words,
         format=format,
         key=key,
+        pictures=None if like is None else like.pictures,
     )
     return read_file(path, choice)
 
 
 def read_file(path: Any, choice: Choice, progress: Progress | None = None) -> Table:
     """What `read_table` does, for a choice that was made before."""
-    source = _standard_input() if str(path) == "-" else Path(os.fspath(path)).expanduser()
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such file")
+    source = _open_path(path)
     kind = choice.format or format_of(source, choice.text)
     if kind not in FORMATS:
         raise ValueError(f"format={kind!r} is not an option; use one of {', '.join(FORMATS)}")
     if choice.encodes:
-        _check_kind(source, kind, choice)
+        check_kind(source, kind, choice)
     table = _READERS[kind](_Task(source, choice, progress or Progress(0)))
     text = choice.text
     if choice.encodes:
-        table = _find_text(table, choice)
+        table = find_text(table, choice)
         text = table.text if table.X is None and table.text else False
     if text:
         table = _with_text(table, text, choice.words)
-    if str(path) == "-":
-        table = replace(table, source="standard input")
+    told = "standard input" if str(path) == "-" else str(path)
+    table = replace(table, source=table.source.replace(str(source), told))
     if table.X is None or table.X.shape[0] == 0 or table.X.shape[1] == 0:
         raise FileFormatError(f"{table.source}: there is nothing to map in it")
-    return replace(table, label=choice.label)
-
-
-def _check_kind(source: Path, kind: str, choice: Choice) -> None:
-    """Raise where options are for tables, and this file holds an array or texts."""
-    if kind in _TABLES or (kind == "txt" and text_kind(source) == "table"):
-        if choice.missing in ("error", "drop") and choice.vectors is None:
-            raise ValueError(
-                f"missing={choice.missing!r} is for numbers as they are (--vectors); columns of a "
-                "table are encoded, where 'expected' (the default) and 'mean' stand for empty cells"
-            )
-        return
-    asked = {"--kind": choice.kinds, "--vectors": choice.vectors}
-    wrong = [flag for flag, value in asked.items() if value]
-    if wrong:
-        raise ValueError(
-            f"{source}: {wrong[0]} is for tables, and this is read as {kind}; leave it out"
-        )
-    if choice.missing == "expected":
-        raise ValueError(
-            f"{source}: missing='expected' is for tables that are encoded, and this is read as "
-            f"{kind}; leave it out"
-        )
-
-
-def _find_text(table: Table, choice: Choice) -> Table:
-    """The table with the column of texts that was named."""
-    name = choice.text_column
-    if name is None:
-        return table
-    if name not in table.metadata:
-        raise NoColumn(table.source, "text", name, [*table.metadata])
-    return replace(table, text=name)
+    return replace(table, label=choice.label or table.label)
 
 
 def format_of(path: Path, text: str | bool = False) -> str:
@@ -231,6 +220,8 @@ def format_of(path: Path, text: str | bool = False) -> str:
     if name.endswith(_IDX_ENDS) or name.endswith("-idx"):
         return "idx"
     kind = _SUFFIXES.get(suffixes[-1] if suffixes else "")
+    if path.is_dir() and kind != "zarr":
+        kind = "zarr" if any((path / name).exists() for name in _ZARR) else "pictures"
     if kind == "txt" or (kind is None and path.is_file()):
         kind = _by_content(path, text)
     if not kind:
@@ -243,26 +234,46 @@ def format_of(path: Path, text: str | bool = False) -> str:
 
 def _by_content(path: Path, text: str | bool) -> str:
     with open_stream(path) as stream:
-        start = stream.file.read(8)
+        start = stream.file.read(64)
     for mark, kind in _MARKS.items():
         if start.startswith(mark):
-            return kind
+            return "xlsx" if kind == "npz" and _is_excel(path) else kind
+    if _JSON_START.match(start):
+        return "json"
     if text is True:
         return "lines"
     kind = text_kind(path)
     return {"table": "csv"}.get(kind, kind)
 
 
-def _standard_input() -> Path:
-    """What comes on standard input as a file: readers look at it more than once."""
+def _is_excel(path: Path) -> bool:
+    """Whether an archive is a workbook, and not one of arrays."""
+    with damage_named(path), zipfile.ZipFile(path) as archive:
+        return "xl/workbook.xml" in archive.namelist()
+
+
+def _open_path(path: Any) -> Path:
+    """Where a file is; what can be read only once (a pipe) is copied to one."""
+    if str(path) == "-":
+        return _copied(sys.stdin.buffer, "standard input")
+    source = Path(os.fspath(path)).expanduser()
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such file")
+    if source.is_fifo():
+        with source.open("rb") as file:
+            return _copied(file, str(source))
+    return source
+
+
+def _copied(source: IO[bytes], name: str) -> Path:
+    """What comes from a pipe as a file: readers look at it more than once."""
     folder = tempfile.mkdtemp(prefix="nestmap-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder, "standard-input")
-    source: IO[bytes] = sys.stdin.buffer
     with path.open("wb") as file:
         shutil.copyfileobj(source, file)
     if not path.stat().st_size:
-        raise FileFormatError("standard input is empty")
+        raise FileFormatError(f"{name} is empty")
     return path
 
 
@@ -283,7 +294,13 @@ def _with_text(table: Table, text: str | bool, words: Words | None) -> Table:
     texts = table.metadata[column]
     words = words or Words.fit(texts, table.source)
     return replace(
-        table, X=words.weigh(texts), columns=words.words, text=column, words=words, taken=None
+        table,
+        X=words.weigh(texts),
+        columns=words.words,
+        text=column,
+        words=words,
+        taken=None,
+        pictures=None,
     )
 
 
@@ -323,6 +340,7 @@ def _array_table(task: _Task, X: Array, others: dict[str, Array], name: str | No
         raise FileFormatError(
             f"{path}: holds {X.dtype} of shape {X.shape}; expected numbers in rows and columns"
         )
+    pictures = None if sparse.issparse(X) else picture_shape(X)
     X = X.reshape(len(X), -1) if X.ndim > 2 else X
     metadata = {
         each: values
@@ -335,7 +353,8 @@ def _array_table(task: _Task, X: Array, others: dict[str, Array], name: str | No
     if beside.exists() and len(found := read_words(beside)) == X.shape[0]:
         names = np.array(found, dtype=object)
     source = f"{path} ({name})" if name else str(path)
-    return with_id(Table(X, None, names, metadata, source, left_out), task.choice)
+    table = Table(X, None, names, metadata, source, left_out, pictures=pictures)
+    return with_id(table, task.choice)
 
 
 def _read_word2vec(task: _Task) -> Table:
@@ -373,4 +392,8 @@ _READERS: dict[str, Callable[[_Task], Table]] = {
     "arrow": lambda task: read_arrow(task.path, task.choice, task.progress),
     "h5": lambda task: read_hdf(task.path, task.choice, task.choice.key),
     "zarr": lambda task: read_zarr(task.path, task.choice, task.choice.key),
+    "pictures": lambda task: read_pictures(task.path, task.choice, task.progress),
+    "xlsx": lambda task: read_excel(task.path, task.choice, task.progress),
+    "json": lambda task: read_json(task.path, task.choice, task.progress),
+    "jsonl": lambda task: read_json_lines(task.path, task.choice, task.progress),
 }

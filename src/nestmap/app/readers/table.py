@@ -54,6 +54,8 @@ class Table:
         X is made of the columns of the table by it; `metadata` has them as they were.
     decided : tuple of str
         What was decided about each column, a line each.
+    pictures : tuple of int or None
+        (height, width) or (height, width, 3) of the pictures that rows of X are, if they are some.
     """
 
     X: Any
@@ -68,6 +70,7 @@ class Table:
     label: str | None = None
     encoder: TableEncoder | None = None
     decided: tuple[str, ...] = ()
+    pictures: tuple[int, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -192,11 +195,13 @@ def narrow_floats(values: Array) -> Array:
     return values
 
 
-def require(name: str, path: Any) -> Any:
+def require(name: str, path: Any, package: str = "") -> Any:
     """A library that a file needs and a plain install lacks, or an error that says where it is."""
+    package = package or name
     try:
         return import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"{path} is read with {name}: pip install 'nestmap[files]' (or pip install {name})"
+            f"{path} is read with {package}: "
+            f"pip install 'nestmap[files]' (or pip install {package})"
         ) from error

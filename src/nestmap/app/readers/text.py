@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -17,17 +17,17 @@ from ...core.arrays import Array
 from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._formats import Stream, open_stream
+from .arrow_csv import MISSING, Columns, Form, read_by_arrow
 from .choice import Choice, check_names, shorten
-from .table import Growing, Table, assemble, narrow_floats
+from .table import Growing, Table, assemble
 
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
-_CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
+CELLS_AT_ONCE = 400_000  # of a table that are parsed at a time
 _ROWS_LOOKED_AT = 1000  # rows that decide what a column holds
 _MAX_LINE_BYTES = 10_000_000  # characters of a line
-_PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
+PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would lose
 
 
-def _lines(stream: Stream, path: Path) -> Iterator[str]:
+def lines_of(stream: Stream, path: Path) -> Iterator[str]:
     """Lines of UTF-8 text; a byte that is none is named by its line."""
     for number, line in enumerate(stream.file, start=1):
         if len(line) > _MAX_LINE_BYTES:
@@ -99,7 +99,7 @@ def read_delimited(
         try:
             return _read_delimited(path, choice, progress, delimiter, texts)
         except LateText as late:
-            if not choice.encodes or choice.vectors is not None:
+            if not choice.has_codes:
                 raise
             texts.add(late.column)
 
@@ -108,40 +108,59 @@ def _read_delimited(
     path: Path, choice: Choice, progress: Progress, delimiter: str | None, texts: set[str]
 ) -> Table:
     """The same, where columns are known to hold texts."""
-    with _long_fields(), open_stream(path) as stream:
-        lines = _lines(stream, path)
+    with _long_fields():
+        form = _look_at(path, choice, delimiter, texts)
+        found = read_by_arrow(path, form, progress) or _read_by_lines(path, form, progress)
+    return assemble(str(path), choice, form.names, found.numbers, found.others)
+
+
+def _look_at(
+    path: Path, choice: Choice, delimiter: str | None, texts: Collection[str] = ()
+) -> Form:
+    """How a table is written, by its first rows; `texts`: columns that are known to hold some."""
+    with open_stream(path) as stream:
+        lines = lines_of(stream, path)
         start: list[str] = []  # up to the first line that is not empty
         while not start or not start[-1].strip():
             start.append(next(lines, "\0"))
         if start[-1] == "\0":
             raise FileFormatError(f"{path} is empty")
         mark = delimiter or _delimiter(start[-1])
-        rows: Iterator[tuple[int, list[str]]] = _rows(chain(start, lines), mark, path)
-        head = list(islice(rows, _ROWS_LOOKED_AT + 1))
-        names, has_header = _column_names(head, path)
-        check_names(str(path), choice, names)
-        body = head[1:] if has_header else head
-        if not body:
-            raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
-        table = _Columns(path, names, _kinds(body, names, choice, texts))
-        table.add(body)
-        n_at_once = max(1, _CELLS_AT_ONCE // len(names))
-        number = head[-1][0]
-        left = table.add_lines(lines, mark, n_at_once, lambda: progress.share(stream.share()))
-        if left is not None:
-            rows = _rows(chain(left[1], lines), mark, path, number + left[0])
+        head = list(islice(_rows(chain(start, lines), mark, path), _ROWS_LOOKED_AT + 1))
+    names, has_header = column_names(head, path)
+    check_names(str(path), choice, names)
+    body = head[1:] if has_header else head
+    if not body:
+        raise FileFormatError(f"{path} has the names of {len(names)} columns, but no rows")
+    n_before = head[0][0] if has_header else len(start) - 1
+    return Form(names, _kinds(body, names, choice, texts), mark, n_before)
+
+
+def _read_by_lines(path: Path, form: Form, progress: Progress) -> Columns:
+    """The columns of a table, by Python's csv module; numbers alone by NumPy."""
+    with open_stream(path) as stream:
+        lines = lines_of(stream, path)
+        for _ in islice(lines, form.n_before):
+            pass
+        table = _Growing(path, form)
+        n_at_once = max(1, CELLS_AT_ONCE // len(form.names))
+        left = table.add_lines(lines, n_at_once, lambda: progress.share(stream.share()))
+        n_done, block_of_lines = left or (0, [])
+        before = form.n_before + n_done
+        rows = _rows(chain(block_of_lines, lines), form.mark, path, before)
         while block := list(islice(rows, n_at_once)):
             table.add(block)
             progress.share(stream.share())
-    numbers, others = table.columns()
-    return assemble(str(path), choice, names, numbers, others)
+    return table.columns()
 
 
-def _column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[str, ...], bool]:
+def column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[str, ...], bool]:
     """Names from the first row, if it holds no number (or fewer than the second); else 0, 1, …"""
     first = head[0][1]
     second = head[1][1] if len(head) > 1 else []
-    n_first, n_second = (sum(_number(cell) is not None for cell in row) for row in (first, second))
+    n_first, n_second = (
+        sum(as_number(cell) is not None for cell in row) for row in (first, second)
+    )
     has_header = n_first == 0 if not second else n_first < n_second or (n_first == 0 == n_second)
     if not has_header:
         return tuple(str(i) for i in range(len(first))), False
@@ -154,7 +173,8 @@ def _column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[
     return tuple(names), True
 
 
-def _number(cell: str) -> float | None:
+def as_number(cell: str) -> float | None:
+    """What a cell is as a number; None for texts."""
     try:
         return float(cell) if "_" not in cell else None
     except ValueError:
@@ -162,70 +182,78 @@ def _number(cell: str) -> float | None:
 
 
 def _kinds(
-    body: list[tuple[int, list[str]]], names: tuple[str, ...], choice: Choice, texts: set[str]
+    body: list[tuple[int, list[str]]],
+    names: tuple[str, ...],
+    choice: Choice,
+    texts: Collection[str],
 ) -> list[bool]:
     """Which columns hold numbers, by the first thousand rows."""
-    wanted = {name for name, what in choice.special.items() if what in ("id", "text")} | texts
-    codes = choice.encodes and choice.vectors is None
+    wanted = {name for name, what in choice.special.items() if what in ("id", "text")}
+    wanted |= {*texts}
     kinds = []
     for j, name in enumerate(names):
         cells = [
-            row[j] for _, row in body if j < len(row) and row[j].strip().lower() not in _MISSING
+            row[j] for _, row in body if j < len(row) and row[j].strip().lower() not in MISSING
         ]
         kinds.append(
             name not in wanted
             and bool(cells)
-            and all(_number(cell) is not None for cell in cells)
-            and not (codes and any(_PADDED.fullmatch(cell) for cell in cells))
+            and all(as_number(cell) is not None for cell in cells)
+            and not (choice.has_codes and any(PADDED.fullmatch(cell) for cell in cells))
         )
     return kinds
 
 
-class _Columns:
+class _Growing:
     """Columns that grow block by block: numbers as one array, the rest as lists of texts."""
 
-    def __init__(self, path: Path, names: tuple[str, ...], kinds: list[bool]) -> None:
+    def __init__(self, path: Path, form: Form) -> None:
         self.path = path
-        self.names = names
-        self.kinds = kinds
-        self.numeric = [j for j, kind in enumerate(kinds) if kind]
-        self.texts: dict[int, list[str]] = {j: [] for j, kind in enumerate(kinds) if not kind}
+        self.form = form
+        self.texts: dict[int, list[str]] = {j: [] for j, kind in enumerate(form.kinds) if not kind}
         self.values = Growing()
 
     def add(self, block: list[tuple[int, list[str]]]) -> None:
-        width = len(self.names)
+        names = self.form.names
         for line, row in block:
-            if len(row) != width:
+            if len(row) != len(names):
                 raise FileFormatError(
                     f"{self.path}, line {line:,}: {len(row)} columns; "
-                    f"expected {width} ({shorten(self.names)})"
+                    f"expected {len(names)} ({shorten(names)})"
                 )
         columns = [*zip(*(row for _, row in block), strict=True)]
-        found = np.empty((len(block), len(self.numeric)))
-        for k, j in enumerate(self.numeric):
-            try:
-                found[:, k] = np.fromiter(map(float, columns[j]), np.float64, len(block))
-            except ValueError:
-                found[:, k] = [self._cell(line, row[j], j) for line, row in block]
+        found = np.empty((len(block), len(self.form.numeric)))
+        for k, j in enumerate(self.form.numeric):
+            found[:, k] = self._numbers(block, columns[j], j)
         self.values.add(found)
         for j, texts in self.texts.items():
-            texts += columns[j]
+            texts += [cell.lstrip(" ") if cell[:1] == " " else cell for cell in columns[j]]
+
+    def _numbers(
+        self, block: list[tuple[int, list[str]]], cells: Sequence[str], j: int
+    ) -> Array | list[float]:
+        """Cells as numbers; what is most often missing is an empty cell."""
+        with suppress(ValueError):
+            return np.fromiter(map(float, cells), np.float64, len(cells))
+        with suppress(ValueError):
+            known = [cell or "nan" for cell in cells]
+            return np.fromiter(map(float, known), np.float64, len(cells))
+        return [self._cell(line, row[j], j) for line, row in block]
 
     def add_lines(
-        self, lines: Iterator[str], mark: str, n_at_once: int, tell: Callable[[], None]
+        self, lines: Iterator[str], n_at_once: int, tell: Callable[[], None]
     ) -> tuple[int, list[str]] | None:
         """Lines of only numbers, fast; where they end, how many, and the block that is not."""
         if self.texts:
             return None
         n_done = 0
+        mark = None if self.form.mark == " " else self.form.mark
         while block := list(islice(lines, n_at_once)):
             try:
-                found = np.loadtxt(
-                    block, delimiter=None if mark == " " else mark, comments=None, ndmin=2
-                )
+                found = np.loadtxt(block, delimiter=mark, comments=None, ndmin=2)
             except ValueError:
                 return n_done, block
-            if found.shape != (len(block), len(self.names)):
+            if found.shape != (len(block), len(self.form.names)):
                 return n_done, block
             self.values.add(found)
             n_done += len(block)
@@ -233,82 +261,21 @@ class _Columns:
         return None
 
     def _cell(self, line: int, cell: str, j: int) -> float:
-        if cell.strip().lower() in _MISSING:
+        if cell.strip().lower() in MISSING:
             return np.nan
-        value = _number(cell)
+        value = as_number(cell)
         if value is None:
             raise LateText(
-                f"{self.path}, line {line:,}, column {self.names[j]!r}: "
+                f"{self.path}, line {line:,}, column {self.form.names[j]!r}: "
                 f"{cell[:40]!r} is no number, where all before it are; "
                 "name the columns to use (--vectors), or use this one as --label, --id or --texts",
-                self.names[j],
+                self.form.names[j],
             )
         return value
 
-    def columns(self) -> tuple[dict[str, Array], dict[str, Array]]:
-        values = self.values.array()
-        whole = narrow_floats(values) if not isinstance(values, np.memmap) else values
-        numbers = {self.names[j]: whole[:, k] for k, j in enumerate(self.numeric)}
-        return numbers, {
-            self.names[j]: np.array(texts, dtype=object) for j, texts in self.texts.items()
-        }
-
-
-# -- word vectors
-
-
-def read_word_vectors(path: Path, progress: Progress) -> Table:
-    """GloVe's text, or word2vec's with a first line of rows and columns: a word and its numbers."""
-    words: list[str] = []
-    values = Growing()
-    with open_stream(path) as stream:
-        lines: Iterator[tuple[int, str]] = enumerate(_lines(stream, path), start=1)
-        number, line = next(lines, (1, ""))
-        head = line.split()
-        expected = int(head[0]) if len(head) == 2 and all(part.isdigit() for part in head) else None
-        if expected is None:
-            width = len(line.rstrip("\n").split(" ")) - 1
-            lines = chain([(number, line)], lines)
-        else:
-            width = int(head[1])
-        if width < 1:
-            raise FileFormatError(f"{path} holds no word vectors: its first line is {line[:60]!r}")
-        while block := list(islice(lines, _CELLS_AT_ONCE // width)):
-            found, vectors = _vectors(path, block, width)
-            words += found
-            values.add(vectors)
-            progress.share(stream.share())
-    if expected not in (None, len(words)):
-        raise FileFormatError(
-            f"{path} is cut short: {len(words):,} words are there, its first line says {expected:,}"
-        )
-    if not words:
-        raise FileFormatError(f"{path} holds no words")
-    return Table(values.array(), None, np.array(words, dtype=object), {}, str(path))
-
-
-def _vectors(path: Path, block: list[tuple[int, str]], width: int) -> tuple[list[str], Array]:
-    """Words, which may hold blanks, and their vectors as float32."""
-    texts = [text.rstrip("\r\n ") for _, text in block]
-    words = [
-        (text.split(" ", 1) if text.count(" ") == width else text.rsplit(" ", width))[0]
-        for text in texts
-    ]
-    numbers = [text[len(word) + 1 :] for word, text in zip(words, texts, strict=True)]
-    with suppress(ValueError):
-        vectors = np.loadtxt(numbers, np.float32, delimiter=" ", comments=None, ndmin=2)
-        if vectors.shape == (len(block), width):
-            return words, vectors
-    for cells, (line, text) in zip(numbers, block, strict=True):
-        if len(cells.split(" ")) != width or any(
-            _number(cell) is None for cell in cells.split(" ")
-        ):
-            raise FileFormatError(
-                f"{path}, line {line:,}: expected a word and {width} numbers, got {text[:60]!r}"
-            )
-    raise FileFormatError(
-        f"{path}, in the lines from {block[0][0]:,} on: blank lines, or numbers beyond float32"
-    )
+    def columns(self) -> Columns:
+        texts = {j: np.array(texts, dtype=object) for j, texts in self.texts.items()}
+        return Columns.of(self.form, self.values, texts)
 
 
 # -- what is a .txt file?
@@ -317,14 +284,14 @@ def _vectors(path: Path, block: list[tuple[int, str]], width: int) -> tuple[list
 def text_kind(path: Path) -> str:
     """'vectors', 'table' or 'lines', by the first lines."""
     with open_stream(path) as stream:
-        head = [line.rstrip("\r\n") for line in islice(_lines(stream, path), 12) if line.strip()]
+        head = [line.rstrip("\r\n") for line in islice(lines_of(stream, path), 12) if line.strip()]
     rows = [line.split() for line in head]
     if not rows:
         raise FileFormatError(f"{path} is empty")
     has_size = len(rows[0]) == 2 and all(part.isdigit() for part in rows[0])
     if has_size and len(rows) > 1 and len(rows[1]) == int(rows[0][1]) + 1:
         return "vectors"
-    numeric = [[_number(cell) is not None for cell in row] for row in rows]
+    numeric = [[as_number(cell) is not None for cell in row] for row in rows]
     width = min(len(row) for row in rows)  # a word may hold blanks
     if width > 2 and all(all(row[1 - width :]) for row in numeric):
         return "table" if all(row[0] for row in numeric) else "vectors"
@@ -337,7 +304,7 @@ def read_lines(path: Path, progress: Progress) -> Table:
     texts: list[str] = []
     n_empty = 0
     with open_stream(path) as stream:
-        for line in _lines(stream, path):
+        for line in lines_of(stream, path):
             if text := line.strip():
                 texts.append(text)
             else:

@@ -41,6 +41,9 @@ _CHOICE = _Kind(
 )
 _OBJECT = _Kind("object", lambda value: type(value) is dict)
 _OBJECT_OR_NONE = _Kind("object or null", lambda value: value is None or type(value) is dict)
+_SHAPE_OR_NONE = _Kind(
+    "shape of pictures or null", lambda value: value is None or _is_picture_shape(value)
+)
 _CLUSTER = {"cluster": _COUNT, "rows": _SOME, "name?": _TEXT_OR_NONE}
 _LEVEL = {
     "level": _COUNT,
@@ -61,11 +64,18 @@ _RECORD: dict[str, Any] = {
     "neighbors": _TEXT,
     "n_rows": _SOME,
     "n_columns?": _SOME,
+    "repeats?": _TEXT,
     "versions": {"nestmap": _TEXT},
     "seconds": {"*": _NUMBER},
     "parameters?": _OBJECT,
     "changed": _OBJECT,
-    "reading": {"key": _TEXT_OR_NONE, "named": _BOOL, "text": _CHOICE, "texts?": _TEXT_OR_NONE},
+    "reading": {
+        "key": _TEXT_OR_NONE,
+        "named": _BOOL,
+        "text": _CHOICE,
+        "texts?": _TEXT_OR_NONE,
+        "pictures?": _SHAPE_OR_NONE,
+    },
     "metadata?": [_TEXT],
     "decisions?": [_TEXT],
     "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
@@ -105,6 +115,13 @@ def _is_plain(name: str) -> bool:
         and name not in (".", "..")
         and not set(name) & set('/\\:*?"<>|')
     )
+
+
+def _is_picture_shape(value: Any) -> bool:
+    """[height, width] or [height, width, 3]."""
+    if type(value) is not list or len(value) not in (2, 3) or value[2:] not in ([], [3]):
+        return False
+    return all(_SOME.fits(side) for side in value)
 
 
 def _misfits(value: Any, shape: Any, at: str = "") -> Iterator[str]:
@@ -189,6 +206,7 @@ def to_text(record: Mapping[str, Any]) -> str:
         f"written by nestmap {record['versions']['nestmap']}, {record['created']}; "
         + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in record["seconds"].items()),
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),
+        *([record["repeats"]] if record.get("repeats") else []),
         f"neighbours: {record['neighbors']}",
         (
             "parameters: "
@@ -214,12 +232,14 @@ def to_text(record: Mapping[str, Any]) -> str:
         rest = levels[label]["clusters"] - len(record["largest"])
         more = f" and {rest} more" if rest > 0 else ""
         lines.append(f"labels (level {label}): {', '.join(map(_cluster, record['largest']))}{more}")
-    if record.get("quality"):
-        lines += [
-            "quality:",
-            *(f"  {name:20} {value}" for name, value in record["quality"].items()),
-        ]
-    return whole_text("\n".join(lines))
+    return whole_text("\n".join([*lines, *_quality(record)]))
+
+
+def _quality(record: Mapping[str, Any]) -> list[str]:
+    """Scores of the map, a line each, where they were measured."""
+    if not record.get("quality"):
+        return []
+    return ["quality:", *(f"  {name:20} {value}" for name, value in record["quality"].items())]
 
 
 def _whole(level: Mapping[str, Any]) -> str:

@@ -7,6 +7,8 @@ from time import perf_counter
 
 from ...core.arrays import Array
 
+_FEW_DISTINCT = 0.9  # of the rows: below, it is told that many repeat others
+
 
 @dataclass(frozen=True)
 class NeighborReport:
@@ -17,7 +19,7 @@ class NeighborReport:
     no say in the search; `target` is what was asked for, `n_rounds` the number of rounds of descent
     on the graph of neighbours, and `n_listed` the length of its lists. Nothing is known of
     neighbours that were given: recall and target are NaN. `note` tells what was done differently
-    from what was asked for.
+    from what was asked for. `n_distinct` is how many rows differ from each other.
 
     The counters tell how much work the bounds left over: pairs bounded in a few columns, in all
     reduced columns, and verified by definition; `n_pairs_multiplied` pairs met in matrix products,
@@ -46,13 +48,18 @@ class NeighborReport:
     n_pairs_predicted: float = float("nan")
     note: str = ""
 
+    @property
+    def repeats(self) -> str:
+        """A sentence, where many rows repeat others; '' where few or none do."""
+        if self.n_distinct >= _FEW_DISTINCT * self.n_rows:
+            return ""
+        return f"{self.n_rows:,} rows, {self.n_distinct:,} distinct: the others repeat one of these"
+
     def __str__(self) -> str:
-        text = (
-            f"{self.method} on {self.backend}: {self.n_rows} rows in "
-            f"{sum(self.seconds.values()):.2f} s"
-        )
+        rows = f"{self.n_rows} rows" + (f" ({self.n_distinct} distinct)" if self.repeats else "")
+        text = f"{self.method} on {self.backend}: {rows} in {sum(self.seconds.values()):.2f} s"
         if self.method == "given":
-            text = f"given: {self.n_rows} rows"
+            text = f"given: {rows}"
         elif self.method == "approximate":
             text += (
                 f"; recall {self.recall:.3f} on {self.n_sampled} rows (target {self.target:g}), "
