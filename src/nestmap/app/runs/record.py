@@ -227,10 +227,14 @@ def to_text(record: Mapping[str, Any]) -> str:
         rest = levels[label]["clusters"] - len(record["largest"])
         more = f" and {rest} more" if rest > 0 else ""
         lines.append(f"labels (level {label}): {', '.join(map(_cluster, record['largest']))}{more}")
-    if record.get("quality"):
-        scores = record["quality"].items()
-        lines += ["quality:", *(f"  {name:20} {value}" for name, value in scores)]
-    return whole_text("\n".join(lines))
+    return whole_text("\n".join([*lines, *_quality(record)]))
+
+
+def _quality(record: Mapping[str, Any]) -> list[str]:
+    """Scores of the map, a line each, where they were measured."""
+    if not record.get("quality"):
+        return []
+    return ["quality:", *(f"  {name:20} {value}" for name, value in record["quality"].items())]
 
 
 def _level(level: Mapping[str, Any], label: int) -> str:
