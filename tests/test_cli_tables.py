@@ -285,6 +285,8 @@ def test_scores_and_later_fits_use_the_encoder_of_the_run(run: Path, tmp_path: P
     path = write_csv(tmp_path / "more.csv", table)
     like = run / "map-2d.nestmap"
     here("fit", path, "-o", tmp_path / "new", "--id", "title", "--like", like, "--quiet")
+    here("fit", path, "-o", tmp_path / "no", "--like", like, "--kind", "mpaa=drop", code=2)
+    assert "encoded as an earlier table was:" in RunFolder(tmp_path / "new").record["decisions"]
     new = RunFolder(tmp_path / "new").model()
     first = {name: values[:50] for name, values in films().items()}
     np.testing.assert_array_equal(new.encoder_.transform(first), model.encoder_.transform(first))

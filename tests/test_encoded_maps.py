@@ -203,3 +203,15 @@ def test_decisions_of_a_file_can_be_printed(model: HNNE, tmp_path: Path) -> None
         change_record(path, decisions=decisions)
         with pytest.raises(ModelFileError, match=f"damaged .decisions.: {name} is no"):
             nestmap.load(path)
+
+
+def test_tables_of_dask(model: HNNE) -> None:
+    """Their rows can be placed, chunk by chunk; fits want them encoded before."""
+    pytest.importorskip("distributed")
+    frames = pytest.importorskip("dask.dataframe")
+    table = pd.DataFrame(films())
+    chunks = frames.from_pandas(table, npartitions=3)
+    with pytest.raises(ValueError, match="encoder: tables of dask are not encoded"):
+        HNNE(encoder="table").fit(chunks)
+    placed = model.transform(chunks).compute(scheduler="synchronous")
+    np.testing.assert_array_equal(placed, model.embedding_)

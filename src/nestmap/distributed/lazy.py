@@ -74,9 +74,10 @@ def _map_rows(
     from dask import delayed
 
     if is_frame(X):
-        check_columns(X)
-        _check_feature_names(model, X._meta, reset=False)
-        _check_width(model, len(X.columns))
+        if getattr(model, "encoder_", None) is None:  # which checks the columns of each chunk
+            check_columns(X)
+            _check_feature_names(model, X._meta, reset=False)
+            _check_width(model, len(X.columns))
         sent = _for_workers(model, names=True)
         parts = [delayed(function)(part, sent, *others) for part in X.to_delayed()]
         return da.concatenate([da.from_delayed(part, (np.nan, width), dtype) for part in parts])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from argparse import Namespace
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from time import perf_counter
@@ -20,9 +20,8 @@ from ..runs.record import to_text
 from .model import build_model, check_parameters, fit_maps, given_parameters
 from .pictures import Picture, check_picture, draw_map
 from .reading import (
-    choose,
+    choose_like,
     count_texts,
-    encoder_of,
     open_shared,
     read_data,
     use_cluster,
@@ -85,14 +84,11 @@ def run_fit(options: Namespace) -> None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
     check_parameters(options, given)
-    choice = choose(options) if options.scheduler is None else None
+    is_here = options.scheduler is None
+    choice = choose_like(options, given.get("like")) if is_here else None
     with use_cluster(options):
         clock = perf_counter()
-        if choice is None:
-            table = open_shared(options, talk)
-        else:
-            choice = replace(choice, encoder=encoder_of(given.get("like")))
-            table = read_data(options, talk, choice)
+        table = open_shared(options, talk) if choice is None else read_data(options, talk, choice)
         fit = Fit(options, talk, target, table, given, {"reading": perf_counter() - clock})
         if fit.pictures is not None:
             _check_as_they_are(table)

@@ -57,10 +57,32 @@ def read_data(options: Namespace, talk: Talk, choice: Choice | None = None) -> T
     return table
 
 
-def encoder_of(path: str | None) -> TableEncoder | None:
-    """That of the model file that a new map is to lie on."""
-    if path is None:
-        return None
+def choose_like(options: Namespace, path: str | None) -> Choice:
+    """What was asked for, where a new map is to lie on that of a model file.
+
+    The table is then encoded as that of the old model was.
+    """
+    choice = choose(options)
+    encoder = None if path is None else _encoder_of(path)
+    if encoder is None:
+        return choice
+    asked = {
+        "--kind": choice.kinds,
+        "--columns": choice.columns,
+        "--vectors": choice.vectors is not None,
+        "--missing": choice.missing,
+    }
+    wrong = [flag for flag, value in asked.items() if value]
+    if wrong:
+        raise ValueError(
+            f"{wrong[0]}: columns are encoded as those of the model in like={path!r} were; leave "
+            "it out"
+        )
+    return replace(choice, encoder=encoder)
+
+
+def _encoder_of(path: str) -> TableEncoder | None:
+    """That of a model file."""
     from ...estimators.hnne import HNNE
     from ...estimators.load import load
 

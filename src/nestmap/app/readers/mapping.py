@@ -161,7 +161,9 @@ def _encode(source: str, choice: Choice, raw: RawColumns) -> tuple[EncodedTable,
     """The rows as numbers, and what is told of it."""
     if choice.encoder is not None:
         every = {name: raw[name] for name in raw.names}
-        return EncodedTable.of(every, choice.encoder), ()
+        encoded = EncodedTable.of(every, choice.encoder)
+        lines = tell_decisions(choice.encoder.decisions_, {})[1:]
+        return encoded, ("encoded as an earlier table was:", *lines)
     wanted = raw.names
     if choice.columns is not None:
         wanted = tuple(chosen_columns(source, choice.columns, raw.names, dict.fromkeys(raw.names)))
