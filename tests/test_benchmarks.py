@@ -671,3 +671,16 @@ def test_large_measurements_become_a_record() -> None:
     assert found["fits"][0]["seconds"] == 7.0 and found["maps"] == []
     assert found["curves"][0]["nestmap"] == pytest.approx(2.0)
     assert "| patches | 2 | 0.700 | 3.00 s | 2.00 s | 0.67 |" in large.curves(found)
+
+
+def test_reading_compares_readers_of_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import reading
+
+    reading.write_table(tmp_path / "t.csv", 300)
+    found = reading.read_table(tmp_path / "t.csv", missing="mean")
+    assert found.X.shape == (300, 28) and len(found.metadata) == 14
+    monkeypatch.setattr(reading, "TURNS", 1)
+    reading.main(300)
+    assert capsys.readouterr().out.count("| nestmap") == 2
