@@ -133,8 +133,8 @@ def _fit_on_workers(
     from nestmap.distributed.files import open_files
 
     kept: list[Any] = []
-    searcher = fit.ClusterSearch
-    fit.ClusterSearch = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
+    searcher = fit.LevelsOnWorkers
+    fit.LevelsOnWorkers = lambda *a: kept.append(searcher(*a)) or kept[-1]  # type: ignore[misc, assignment]
     if merge:
         searching.PER_ITEM = 2**40  # more than there is room for
     cluster = LocalCluster(

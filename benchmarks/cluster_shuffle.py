@@ -39,9 +39,10 @@ def by_folder(client: Any, X: Any, division: Any, folder: str) -> int:
     from nestmap.distributed.phases import Phases
     from nestmap.distributed.store import Store
     from nestmap.method.neighbors.choice import Search
+    from nestmap.method.run import Run
 
     phases, store = Phases(client, Progress(0)), Store(folder, *X.shape, str(row_dtype(X.dtype)))
-    _, hashes, _ = _load(X, phases, store)
+    hashes = _load(X, phases, store, Run(), 0).hashes
     found, _ = LevelSearch(phases, store, "rows", Search("exact"), False)._spread(
         division, hashes, hashes
     )

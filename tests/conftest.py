@@ -19,9 +19,14 @@ from hypothesis import settings
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from nestmap import HNNE
+from nestmap import HNNE, Descent, Hierarchy
 from nestmap.core import threads as _parallel
 from nestmap.core.native import builds, core, using
+from nestmap.method.preliminary.build import Preliminary
+from nestmap.method.rows import RowsHere
+from nestmap.method.run import Run
+from nestmap.model.fitted import see_rows
+from nestmap.model.settings import FitSettings
 
 # Tests choose a build of the kernels by these: this is the one place that knows where the choice is
 # made.
@@ -37,6 +42,20 @@ settings.register_profile(
     "new", deadline=None, print_blob=True
 )  # `make test-elsewhere` looks at others
 settings.load_profile("same examples each time")
+
+
+def make_preliminary(
+    X: Any,
+    tree: Hierarchy,
+    n_components: int,
+    kind: Any = "pca_centroids",
+    *,
+    seed: int = 0,
+    n_threads: int = 1,
+) -> Preliminary:
+    """The preliminary embedding of rows, as a fit makes it."""
+    asked = FitSettings(n_components, layout=Descent(preliminary=kind))
+    return see_rows(RowsHere(X, Run(n_threads)), tree, asked, n_threads, seed)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -28,7 +28,7 @@ from nestmap.method.neighbors.index import make_cells
 from nestmap.method.neighbors.join import Joined, join_points
 from nestmap.method.neighbors.metric import known_metric
 from nestmap.method.neighbors.prepared import GraphJob, NeighborLists
-from nestmap.model.plan import plan_fit
+from nestmap.model.planning import plan_fit
 from nestmap.model.settings import FitSettings
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
@@ -278,12 +278,10 @@ def test_rows_that_few_directions_say_little_about_get_more_columns() -> None:
     assert recalls[0.8, 192] > recalls[0.8, 64] + 0.02 > 0.8, "they tell more of what is near"
 
 
-def test_of_wide_rows_without_bounds_fewer_are_sampled() -> None:
+def test_of_rows_without_bounds_fewer_are_sampled() -> None:
     X = np.random.default_rng(0).standard_normal((5_000, 800)).astype(np.float32)
-    wide, narrow = (
-        search(make_points(x, "euclidean"), 2, 0.75).report for x in (X, X[:, :300].copy())
-    )
-    assert wide.n_sampled == 250 and narrow.n_sampled == 500, "half of them steer"
+    some, more = (search(make_points(X, "euclidean"), 2, t).report for t in (0.75, 0.995))
+    assert (some.n_sampled, more.n_sampled) == (125, 167), "half of them steer"
 
 
 def test_cells_are_made_by_the_columns_that_vary() -> None:
@@ -327,7 +325,7 @@ def test_distances_belong_to_the_neighbours() -> None:
 
 def test_same_bits_for_any_number_of_threads() -> None:
     points = make_points(mixture(25_000, 40), "euclidean")
-    one, many = (search(points, n, 0.9) for n in (1, 3))
+    one, many = (search(points, n, 0.995) for n in (1, 3))
     np.testing.assert_array_equal(one.ids, many.ids)
     np.testing.assert_array_equal(one.squared, many.squared)
     assert (
@@ -399,25 +397,10 @@ def test_auto_knows_the_price_of_pairs_that_bounds_leave_over() -> None:
 def test_columns_follow_from_what_directions_hold() -> None:
     hard, n = grouped(2_500, 400, 80, 12), 500_000
     easy = (hard[:, :20] @ np.random.default_rng(1).standard_normal((20, 400))).astype(np.float32)
-    assert columns_for(hard, "cosine", n, 0.9) == 256 and columns_for(easy, "cosine", n, 0.9) == 112
-    assert (
-        columns_for(hard, "cosine", n, 0.999) == columns_for(hard, "cosine", 50_000, 0.999) == 256
-    )
-    assert (
-        columns_for(easy, "cosine", n, 0.999) == 112
-        and columns_for(hard, "cosine", 50_000, 0.9) == 256
-    )
-    assert [columns_for(hard, "cosine", m * 10**6, 0.999) for m in (3, 5, 9, 17)] == [
-        256,
-        192,
-        112,
-        64,
-    ], "memory"
-    narrow = [
-        columns_for(X, "cosine", 3_000_000, 0.9)
-        for X in (hard[:, :100].copy(), hard[:, :64].copy(), easy)
-    ]
-    assert narrow == [256, 64, 64]
+    assert columns_for(hard, "cosine", n) == columns_for(hard, "cosine", 50_000) == 256
+    assert columns_for(easy, "cosine", n) == columns_for(hard[:, :100].copy(), "cosine", n) == 112
+    millions = [columns_for(hard, "cosine", m * 10**6) for m in (3, 5, 9, 17)]
+    assert millions == [256, 192, 112, 48], "memory"
     budget = Budget(10**11, given=False)
     settings = FitSettings(2, layout=Descent(), neighbors="approximate")
     plans = {
@@ -469,23 +452,18 @@ def test_lists_are_as_long_as_a_target_asks_for() -> None:
     longer = [effort.longer_list(16, 0.8, target) for target in (0.81, 0.9, 0.95, 0.999, 1)]
     assert longer == [32, 32, 48, 64, 64], "the most, if nothing is expected to do"
     assert [effort.longer_list(40, recall, 0.9) for recall in (0.89, 0.8)] == [48, 64]
-    listed = [
-        [decide_effort(10**5, target, is_flat=flat).listed for target in (0.5, 0.8, 0.9, 0.995)]
-        for flat in (False, True)
-    ]
-    assert listed == [[8, 8, 16, 16], [16, 16, 24, 24]]
-    assert [decide_effort(10**5, 0.9, k=k).listed for k in (2, 15, 30, 55)] == [24, 32, 48, 64]
+    assert [decide_effort(10**5, is_flat=flat).listed for flat in (False, True)] == [16, 24]
+    assert [decide_effort(10**5, k=k).listed for k in (2, 15, 30, 55)] == [24, 32, 48, 64]
 
 
-def test_effort_follows_from_rows_target_spectrum_and_memory() -> None:
-    usual, low = (decide_effort(10**6, target) for target in (0.9, 0.8))
-    assert (usual.columns, usual.probes) == (112, 6) and (low.columns, low.probes) == (64, 3)
-    millions = [decide_effort(m * 10**6, 0.9) for m in (2, 4, 8, 16)]
+def test_effort_follows_from_rows_spectrum_and_memory() -> None:
+    assert [decide_effort(10**6, is_flat=flat).columns for flat in (False, True)] == [112, 256]
+    millions = [decide_effort(m * 10**6) for m in (2, 4, 8, 16)]
     assert [each.longest for each in millions] == [64, 32, 16, 8]
-    assert [each.columns for each in millions] == [112, 64, 64, 64]
-    little = decide_effort(10**6, 0.9, is_flat=True, allowance=Allowance(columns=48, listed=16))
+    assert [each.columns for each in millions] == [112, 112, 112, 64]
+    little = decide_effort(10**6, is_flat=True, allowance=Allowance(columns=48, listed=16))
     assert (little.columns, little.listed, little.longest) == (48, 16, 16)
-    graph = decide_effort(10**6, 0.9, k=30, allowance=Allowance(listed=16))
+    graph = decide_effort(10**6, k=30, allowance=Allowance(listed=16))
     assert graph.listed == 48, "k neighbours need a list of k, whatever memory allows"
 
 

@@ -17,7 +17,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import pairwise_distances
 
-from benchmarks import living, paper, runner, tables
+from benchmarks import living, names, paper, runner, tables
 from benchmarks.clusters.__main__ import at_coverage, best_where_it_is_sure, most_sure
 from benchmarks.datasets import Dataset
 from benchmarks.evaluate import evaluate_all
@@ -671,3 +671,17 @@ def test_large_measurements_become_a_record() -> None:
     assert found["fits"][0]["seconds"] == 7.0 and found["maps"] == []
     assert found["curves"][0]["nestmap"] == pytest.approx(2.0)
     assert "| patches | 2 | 0.700 | 3.00 s | 2.00 s | 0.67 |" in large.curves(found)
+
+
+def test_names_are_scored_by_what_they_claim() -> None:
+    classes = np.repeat(["alpha", "bravo"], [6, 4])
+    labels = np.array([0, 0, 0, 1, 1, 1, 1, 1, 2, 2])
+    told = ["alpha", "mixed: alpha 60%, bravo 40%", "alpha, high size"]
+    score = names.score_names(told, labels, classes)
+    assert (score.told, score.majority, score.wrong) == (2 / 3, 2 / 3, 1 / 3)
+    assert score.contradicted == 0.2 and score.junk == 0
+    junk = ["R /", "alpha ·", "leiden 103", "R100007", "", "alpha / bravo", "cluster 3"]
+    assert [names.is_junk(name) for name in junk] == [True] * 5 + [False] * 2
+    texts = ["red car", "blue car", "loan", "money"]
+    found = names.score_words(["car · wheel", "mixed: loan 50%"], np.array([0, 0, 1, 1]), texts)
+    assert (found.named, found.held, found.elsewhere) == (0.5, 1.0, 0.0)

@@ -122,7 +122,7 @@ def test_pictures_of_a_run(texts: Path, tmp_path: Path) -> None:
             "--point-size",
             "3",
         ],
-        "bare.png": ["--labels", "none", "--color", "length", "--no-legend"],
+        "bare.png": ["--labels", "none", "--color", "length", "--no-legend", "--frame", "all"],
         "tree.png": ["--tree"],
         "shadow.png": ["--dims", "3"],
         "quality.png": ["--color", "trustworthiness", "--data", texts / "t.csv"],

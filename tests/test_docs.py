@@ -17,6 +17,7 @@ from conftest import LIMIT
 
 import nestmap
 import nestmap.metrics
+import nestmap.naming
 import nestmap.readers
 from benchmarks.evidence import pages as evidence
 from nestmap import FINCH, HNNE, Communities
@@ -208,6 +209,7 @@ def check_names(site: Path) -> None:
     rooms = {
         "nestmap": nestmap,
         "nestmap.metrics": nestmap.metrics,
+        "nestmap.naming": nestmap.naming,
         "nestmap.readers": nestmap.readers,
         "nestmap.tables": nestmap.tables,
     }

@@ -16,7 +16,7 @@ from scipy.linalg import hadamard
 from nestmap import FINCH, HNNE, Descent, Mosaic
 from nestmap.core.threads import single_threaded_blas
 from nestmap.method.placement import RowTable
-from nestmap.method.preliminary import KINDS
+from nestmap.method.preliminary.build import KINDS
 from tools.flat import make_hnne
 
 RNG = np.random.default_rng(3)

@@ -13,19 +13,21 @@ import numpy as np
 import pytest
 from conftest import core, digits
 
-from nestmap import FINCH, HNNE, Communities, ProgressEvent
+from nestmap import FINCH, HNNE, Communities, Descent, Islands, ProgressEvent
 from nestmap.core.forecast import Forecast, kind_of
 from nestmap.core.progress import Progress
 from nestmap.method.layout.islands import lay, schedule
 from nestmap.method.layout.islands.schedule import SCHEDULE
 from nestmap.method.neighbors import neighbor_graph
+from nestmap.method.neighbors.choice import Search
 from nestmap.method.neighbors.metric import EUCLIDEAN, known_metric
 from nestmap.model import costs as _costs
-from nestmap.model import job as jobs
-from nestmap.model import plan
+from nestmap.model import plan as plans
+from nestmap.model import planning
 from nestmap.model import tree as fit_tree_module
 from nestmap.model.costs import expected_share, faster_ways, predict_costs
-from nestmap.model.job import Graphs, Job
+from nestmap.model.plan import Graphs, Plan
+from nestmap.model.settings import FitSettings
 from tools.flat import make_hnne
 
 COSTS = {"reading": 1.0, "neighbours": 20.0, "upper levels": 4.0, "nodes": 5.0, "rows": 30.0}
@@ -117,7 +119,7 @@ def test_stages_of_a_fit_are_all_predicted() -> None:
 
 
 def test_stages_of_fits_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_costs, jobs, fit_tree_module):
+    for module in (_costs, plans, fit_tree_module):
         monkeypatch.setattr(module, "MOST_ROWS", 100)
         monkeypatch.setattr(module, "MOST_NODES", 100)
     monkeypatch.setitem(vars(SCHEDULE), "first_nodes", 30)
@@ -189,16 +191,30 @@ def test_plans_tell_seconds() -> None:
 
 
 def test_costs_go_with_what_they_depend_on() -> None:
-    job = Job(100_000, 50, "exact", 64, "islands", "rows", 0.1)
-    base = sum(predict_costs(job, 1).values())
-    for other in ({"n": 200_000}, {"n_features": 5000}, {"share": 1.0}, {"method": "brute force"}):
-        assert sum(predict_costs(replace(job, **other), 1).values()) > base, other
-    for other in ({"detail": "leaves"}, {"layout": "descent"}, {"method": "given"}, {"layout": ""}):
-        assert sum(predict_costs(replace(job, **other), 1).values()) < base, other
-    assert sum(predict_costs(job, 4).values()) < base
-    assert {"detail='leaves'", "layout='descent'"} <= {*faster_ways(job, 1)}
-    slow = Job(50_000, 50, "brute force", 64, "descent")
-    assert [*faster_ways(slow, 1)] == ["metric='euclidean', 'cosine' or 'manhattan'"]
+    asked = FitSettings(2, hierarchy="first_neighbors", layout=Islands(detail="rows"))
+    columns = Search(columns=64)
+    plan = Plan(method="exact", nodes=columns, n_rows=100_000, n_features=50, share=0.1)
+
+    def total(plan: Plan, asked: FitSettings = asked, n_threads: int = 1) -> float:
+        return sum(predict_costs(plan, asked, n_threads).values())
+
+    base = total(plan)
+    more: list[dict[str, Any]] = [
+        {"n_rows": 200_000},
+        {"n_features": 5000},
+        {"share": 1.0},
+        {"method": "brute force"},
+    ]
+    for other in more:
+        assert total(replace(plan, **other)) > base, other
+    for layout in (Islands(detail="leaves"), Descent(), None):
+        assert total(plan, replace(asked, layout=layout)) < base, layout
+    assert total(replace(plan, method="given")) < base
+    assert total(plan, n_threads=4) < base
+    assert {"detail='leaves'", "layout='descent'"} <= {*faster_ways(plan, asked, 1)}
+    slow = Plan(method="brute force", nodes=columns, n_rows=50_000, n_features=50)
+    ways = faster_ways(slow, replace(asked, layout=Descent()), 1)
+    assert [*ways] == ["metric='euclidean', 'cosine' or 'manhattan'"]
 
 
 @pytest.mark.skipif(core() is None, reason="calibrated with compiled kernels")
@@ -219,17 +235,15 @@ def test_millions_of_rows_are_predicted(
     """Against what docs/evidence/large.md measured on two cores, which constants were fitted to; shares are
     rounded.
     """
-    job = Job(
-        n,
-        n_features,
-        "approximate",
-        columns,
-        "islands",
+    plan = Plan(
+        method="approximate",
+        nodes=Search(columns=columns),
+        n_rows=n,
+        n_features=n_features,
         share=share,
         graphs=Graphs("nodes"),
-        communities=True,
     )
-    costs = predict_costs(job, 2)
+    costs = predict_costs(plan, FitSettings(2, hierarchy="graph", layout=Islands()), 2)
     assert 0.6 < sum(costs.values()) / seconds < 1.5
 
 
@@ -251,7 +265,7 @@ class TestWord:
     ) -> None:
         HNNE().fit(digits()[:300])
         assert not caplog.records  # short
-        monkeypatch.setattr(plan, "_LONG_FIT", 0.0)
+        monkeypatch.setattr(planning, "_LONG_FIT", 0.0)
         HNNE(n_components=2).fit(digits()[:300])
         FINCH().fit(digits()[:300])
         said = [record.getMessage() for record in caplog.records]
@@ -264,13 +278,13 @@ class TestWord:
     def test_those_who_see_progress_need_no_word(
         self, caplog: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:
-        monkeypatch.setattr(plan, "_LONG_FIT", 0.0)
+        monkeypatch.setattr(planning, "_LONG_FIT", 0.0)
         HNNE(callback=lambda event: None).fit(digits()[:300])
         HNNE(verbose=1).fit(digits()[:300])
         assert not caplog.records and "; roughly 1 s" in capsys.readouterr().err
 
     def test_it_can_be_turned_off(self, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(plan, "_LONG_FIT", 0.0)
+        monkeypatch.setattr(planning, "_LONG_FIT", 0.0)
         with caplog.at_level(logging.ERROR, logger="nestmap"):
             HNNE().fit(digits()[:300])
         assert not caplog.records

@@ -16,6 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import nestmap
 from nestmap import HNNE, Communities, RecallWarning
+from nestmap.core.native import core
 from nestmap.core.points.duplicates import hash_points
 from nestmap.method.neighbors import NeighborGraph, neighbor_graph, sampled
 from nestmap.method.neighbors.effort import TABLE
@@ -83,6 +84,7 @@ def test_an_exact_graph_for_want_of_kernels_says_so(n: int, said: bool) -> None:
     assert report.exact and ("clusters that come from them, may be others" in report.note) == said
 
 
+@pytest.mark.skipif(core() is None, reason="the approximate search needs compiled kernels")
 def test_a_higher_target_finds_more() -> None:
     X = np.random.default_rng(0).standard_normal((8_000, 40)).astype(np.float32)
     truth = brute_force(X, 10, "euclidean")

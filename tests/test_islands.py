@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import builds, digits, using
+from conftest import builds, digits, make_preliminary, using
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
@@ -18,7 +18,8 @@ from nestmap import HNNE, Descent, Islands, ProgressEvent, build_hierarchy
 from nestmap.core.native import forces, kernels
 from nestmap.core.native.forces import NodeState, StepSizes
 from nestmap.core.progress import Progress
-from nestmap.method.layout import DescentLayout, IslandsLayout, audit_layout
+from nestmap.method.layout.audit import audit_layout
+from nestmap.method.layout.descent import DescentLayout
 from nestmap.method.layout.islands import lay, schedule
 from nestmap.method.layout.islands.forces import MOST_LINES, SPACINGS, Grid, fit_grid, repulsion
 from nestmap.method.layout.islands.graph import (
@@ -29,12 +30,11 @@ from nestmap.method.layout.islands.graph import (
     weigh_neighbors,
 )
 from nestmap.method.layout.islands.items import Items, node_ranks
-from nestmap.method.layout.islands.layout import first_level
+from nestmap.method.layout.islands.layout import IslandsLayout, first_level
 from nestmap.method.layout.islands.optimise import MOMENTUM, Homes, optimise
 from nestmap.method.layout.islands.schedule import SCHEDULE, Phase
 from nestmap.method.layout.islands.steps import improve, optimise_leaping, spread_out
 from nestmap.method.neighbors import item_graph, neighbor_graph
-from nestmap.method.preliminary import make_preliminary
 from nestmap.metrics import trustworthiness
 from nestmap.model import tree as fit_tree_module
 from tools.flat import flat, make_hnne

@@ -22,7 +22,8 @@ from conftest import LIMIT, digits, fitted_digits, line_of
 from nestmap import HNNE, Descent, MemoryBudgetError, ProgressEvent
 from nestmap.core.input.memory import Budget, parse_size
 from nestmap.method.neighbors.metric import known_metric
-from nestmap.model.plan import Plan, plan_fit
+from nestmap.model.plan import Plan
+from nestmap.model.planning import plan_fit
 from nestmap.model.settings import FitSettings
 
 
@@ -67,6 +68,7 @@ def test_narrow_rows_are_kept_as_they_are(dtype: str) -> None:
     assert model.hierarchy_.levels[0].centroids.dtype == np.float32
 
 
+@pytest.mark.filterwarnings("ignore::nestmap.errors.DominantColumnsWarning")
 def test_half_precision_is_read_right_at_its_edges() -> None:
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((400, 5)) * np.array([1, 1e-7, 6e-5, 1e4, 1])).astype(np.float16)
@@ -206,7 +208,7 @@ def test_plans_of_sources_look_at_their_first_rows(tmp_path: Path) -> None:
 
 
 def test_tables_on_disk_change_nothing(monkeypatch: pytest.MonkeyPatch, reference: HNNE) -> None:
-    monkeypatch.setattr("nestmap.model.plan.ON_DISK", 0.0)
+    monkeypatch.setattr("nestmap.model.planning.ON_DISK", 0.0)
     monkeypatch.setattr("nestmap.method.run.all_pairs_rows", lambda: 4)
     model = HNNE().fit(digits())
     assert isinstance(model.hierarchy_.levels[0].centroids, np.memmap)

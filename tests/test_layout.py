@@ -7,16 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, make_preliminary
 from scipy.spatial.distance import cdist
 
 from nestmap import HNNE, Descent, build_hierarchy
-from nestmap.method.arrangement import GlobalArrangement, apply_maps
+from nestmap.method.arrangement.frames import apply_maps
 from nestmap.method.arrangement.inflate import inflation_maps
+from nestmap.method.arrangement.plain import GlobalArrangement
 from nestmap.method.hierarchy.tree import Grouping
-from nestmap.method.layout import DescentLayout, Layout, audit_layout, balls, descend
+from nestmap.method.layout import Layout, balls
+from nestmap.method.layout.audit import audit_layout
 from nestmap.method.layout.balls import Placement, neighbors_in_map
-from nestmap.method.preliminary import KINDS, make_preliminary
+from nestmap.method.layout.descent import DescentLayout, descend
+from nestmap.method.preliminary.build import KINDS
 
 RNG = np.random.default_rng(2)
 

@@ -5,6 +5,8 @@ clusters.
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,9 @@ from scipy import sparse
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_mutual_info_score
 
-from nestmap import FINCH, HNNE, build_hierarchy
+from nestmap import FINCH, HNNE, Communities, build_hierarchy
+from nestmap.app.runs.folder import RunFolder
+from nestmap.app.runs.record import to_text
 from nestmap.method.hierarchy import HierarchySummary
 from nestmap.method.hierarchy import summary as rule
 from nestmap.method.hierarchy.summary import measure_stability
@@ -159,3 +163,71 @@ def test_predict_by_number_of_clusters(make: Any) -> None:
         model.predict(new, 0, n_clusters=3)
     with pytest.raises(ValueError, match="n_clusters='3'"):
         model.predict(new, n_clusters="3")
+
+
+def test_the_number_of_clusters_is_explained() -> None:
+    tree = Communities().fit(digits()).hierarchy_
+    table = tree.summary()
+    own = table[table.default]
+    assert own.inside == pytest.approx(tree.membership().mean())
+    weights = tree.levels[table.default].sizes
+    clusters = tree.clusters()
+    assert own.agreement == pytest.approx(
+        np.average([each.agreement for each in clusters], weights=weights)
+    )
+    lines = table.explain().splitlines()
+    assert len(lines) == len(table) + 3
+    for level, line in zip(table, lines[1:], strict=False):
+        assert f"level {level.level}: {level.n_clusters} clusters of {level.smallest}" in line
+        assert f"{level.inside:.0%} of the links stay inside" in line
+        assert ("<- labels_" in line) == (level.level == table.default)
+    assert lines[-2].startswith(f"labels_ is level {table.default}, with 12 clusters: the scale")
+    assert lines[-2].endswith("They stand apart.")
+    assert lines[-2] == rule.tell_labels(tree)
+    assert "labels(n_clusters=k)" in lines[-1]
+
+
+def test_what_has_no_clusters_is_told_so() -> None:
+    cloud = Communities().fit(np.random.default_rng(0).normal(size=(2000, 10))).hierarchy_
+    assert "There is no sharp number of them" in cloud.summary().explain()
+    blobs = make_blobs(2000, 8, centers=8, random_state=1)[0]
+    assert "They stand apart." in Communities().fit(blobs).hierarchy_.summary().explain()
+    overlapping = make_blobs(1000, 10, centers=4, cluster_std=6, random_state=0)[0]
+    told = Communities().fit(overlapping).hierarchy_.summary().explain()
+    assert "They stand apart" not in told
+
+
+def test_first_neighbors_are_explained_by_their_own_figures() -> None:
+    tree = build_hierarchy(digits())
+    told = tree.summary().explain()
+    own = tree.summary()[2]
+    assert f"centroids {own.separation / own.cohesion:.2f} links apart" in told
+    assert "labels_ is level 2, with 21 clusters: the highest score" in told
+    assert "links stay inside" not in told
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_few_rows_are_explained(n: int) -> None:
+    for tree in (Communities().fit(digits()[:n]).hierarchy_, build_hierarchy(digits()[:n])):
+        told = tree.summary().explain()
+        assert "nan" not in told and "labels_ is level 0" in told
+    copies = Communities().fit(np.ones((20, 3))).hierarchy_.summary().explain()
+    assert "one cluster" in copies
+
+
+def test_trees_without_memberships_are_explained() -> None:
+    """Of models in files that are older than these."""
+    tree = replace(Communities().fit(digits()).hierarchy_, strengths=None)
+    levels = [replace(level, agreement=None) for level in tree.levels]
+    told = replace(tree, levels=tuple(levels)).summary().explain()
+    assert "nan" not in told and "was not measured" in told
+
+
+def test_one_sentence_in_a_run(tmp_path: Path) -> None:
+    from nestmap.app.cli import main
+
+    np.save(tmp_path / "rows.npy", digits())
+    main(["fit", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "run"), "--quiet"])
+    record = RunFolder(tmp_path / "run").record
+    assert record["evidence"].startswith("labels_ is level 3, with 12 clusters")
+    assert "They stand apart." in " ".join(to_text(record).split())

@@ -21,7 +21,7 @@ from test_living import check_consistent, components_of_labels
 import nestmap
 from nestmap import HNNE, Descent
 from nestmap.core.native import forces
-from nestmap.method.arrangement import OldPlaces
+from nestmap.method.arrangement.old import OldPlaces
 from nestmap.method.hierarchy import build_hierarchy
 from nestmap.method.layout.islands.alike import ALLOWANCE, part_ends, share_kept
 from nestmap.method.layout.islands.graph import Attraction, weigh_neighbors

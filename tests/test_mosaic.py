@@ -14,10 +14,11 @@ from sklearn.neighbors import NearestNeighbors
 
 from nestmap import HNNE, Descent
 from nestmap.core.native import kernels, mosaic
-from nestmap.method.arrangement import DistinctRows, Frames
+from nestmap.method.arrangement.frames import DistinctRows, Frames
 from nestmap.method.hierarchy.tree import Grouping, Level
-from nestmap.method.layout import Regions, audit_layout
+from nestmap.method.layout.audit import audit_layout
 from nestmap.method.layout.mosaic import _row_positions, margins, outline
+from nestmap.method.layout.regions import Regions
 from nestmap.metrics import map_fill, trustworthiness
 
 RNG = np.random.default_rng(8)

@@ -14,10 +14,12 @@ import nestmap
 from nestmap import HNNE
 from nestmap.core.arrays import Array
 from nestmap.method.hierarchy.tree import Hierarchy
-from nestmap.method.layout import SETTINGS, Audit, Layout, LayoutInput, LayoutSettings
+from nestmap.method.layout import Audit, Layout, LayoutSettings
 from nestmap.method.layout.audit import audit_leaves
+from nestmap.method.layout.base import LayoutInput
 from nestmap.method.layout.frozen import Frozen
-from nestmap.model.files.layouts import FORMS, POINTS, LayoutForm, Stored
+from nestmap.method.layout.settings import SETTINGS
+from nestmap.model.files.layouts import FORMS, POINTS, LayoutForm, StoredLayout
 from nestmap.views.plots.outlines import get_outlines
 
 X = load_digits().data
@@ -83,7 +85,7 @@ def write_plain(writer: Any, layout: PlainLayout) -> dict[str, Any]:
     return {}
 
 
-def read_plain(given: Stored) -> PlainLayout:
+def read_plain(given: StoredLayout) -> PlainLayout:
     given.sizes["p"] = X.shape[1]  # coordinates of a row: all of its columns, turned
     anchors = given.reader.take_numbers("map/anchors", POINTS, (None, 2))
     return PlainLayout(given.positions, AtLeaf(anchors), given.arrangement)

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nestmap import HNNE, Descent
 from nestmap.method.placement import RULES
-from nestmap.method.preliminary import KINDS
+from nestmap.method.preliminary.build import KINDS
 
 TRAIN, NEW = digits()[:1500], digits()[1500:]
 GIVEN = TRAIN[:, [20, 43, 28]].astype(np.float64) + np.linspace(0, 1, 1500)[:, None]

@@ -72,6 +72,7 @@ FLOORS = {
         "nearest",
         "habits",
         "numbers",
+        "framing",
         "threads",
         "forecast",
         "progress",
@@ -90,15 +91,16 @@ FLOORS = {
             "preliminary",
             "arrangement",
             "layout",
+            "rows",
             "placement",
         )
     ),
     "model": (
         "settings",
-        "job",
+        "plan",
         "memory",
         "costs",
-        "plan",
+        "planning",
         "tree",
         "fitted",
         "placing",
@@ -115,14 +117,15 @@ FLOORS = {
         "state",
         "shown",
         "living",
+        "dominance",
         "hnne",
         "clusters",
         "load",
     ),
-    "app": ("readers", "sc", "runs", "cli"),
+    "app": ("readers", "sc", "naming", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]
-PUBLIC = ("metrics", "neighbors", "readers", "sc")
+PUBLIC = ("metrics", "naming", "neighbors", "readers", "sc")
 
 
 def room_of(parts: tuple[str, ...]) -> str:

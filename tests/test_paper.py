@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, make_preliminary
 
 from nestmap import Descent
-from nestmap.method.arrangement import GlobalArrangement, apply_maps
+from nestmap.method.arrangement.frames import apply_maps
 from nestmap.method.arrangement.inflate import inflation_maps, rotation
+from nestmap.method.arrangement.plain import GlobalArrangement
 from nestmap.method.hierarchy import build_hierarchy
-from nestmap.method.preliminary import make_preliminary
 from tools.flat import make_hnne
 
 DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2)

@@ -192,7 +192,7 @@ def test_odd_names_are_names() -> None:
     drawn = nestmap.plot(model(), "$\\frac$", metadata={"$\\frac$": kinds}, title="$\\nothing$")
     drawn.figure.canvas.draw()  # what is no formula is not read as one
     shown = [text.get_text().strip() for text in drawn.get_legend().get_texts()]
-    assert sorted(shown) == sorted(["$x$ for $\\frac$", "_hidden", "(empty)", "plain"])
+    assert sorted(shown) == sorted(["$x$ for $\\frac$", "_hidden", "none", "plain"])
     nestmap.plot(
         model(), np.arange(len(digits())) * 1.0, labels=["$\\frac$"] * len(set(model().labels_))
     )

@@ -6,19 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import digits
+from conftest import digits, make_preliminary
 from scipy import sparse
 from scipy.linalg import hadamard
 from sklearn.decomposition import PCA
 
 from nestmap import Communities, build_hierarchy
-from nestmap.method.preliminary import (
-    KINDS,
-    LinearMap,
-    eigen,
-    make_preliminary,
-)
-from nestmap.method.preliminary.build import pca_source
+from nestmap.method.preliminary import eigen
+from nestmap.method.preliminary.build import KINDS, pca_source
+from nestmap.method.preliminary.maps import LinearMap
 from nestmap.method.preliminary.pca import fit_pca
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")

@@ -115,6 +115,7 @@ def test_a_record_without_a_key_that_is_read(run: Path) -> None:
             "quality",
             "repeats",
             "decisions",
+            "evidence",
         },
     )
     for key in good:
@@ -206,4 +207,12 @@ def test_an_unchanged_run_serves_all_commands(run: Path) -> None:
     assert RunFolder(run).model(2).embedding_.shape == (40, 2)
     for number in (1, 3, 5, 7):
         for command in folders.commands(run, number):
-            assert main([*command, *([] if command[0] in ("info", "score") else ["--force"])]) == 0
+            assert (
+                main(
+                    [
+                        *command,
+                        *([] if command[0] in ("describe", "info", "score") else ["--force"]),
+                    ]
+                )
+                == 0
+            )

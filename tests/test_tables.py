@@ -119,13 +119,65 @@ def test_new_rows_with_other_columns() -> None:
 
 def test_new_categories_are_told_and_far_from_all() -> None:
     table = {"kind": ["a", "b", "c", "a"] * 10, "size": np.linspace(0, 1, 40)}
-    encoder = TableEncoder().fit(table)
-    with pytest.warns(UserWarning, match="'kind': the fit saw no 'new'"):
-        new = encoder.transform({"kind": ["new"], "size": [0.0]})[0]
-    old = encoder.transform(table)
-    to_kinds = [np.linalg.norm(new[:3] - old[i, :3]) for i in range(3)]
-    assert np.ptp(to_kinds) == pytest.approx(0, abs=1e-5)
-    assert min(to_kinds) > 0.5
+    for missing, apart in (("keep", 1e-5), ("expected", 0.1)):  # balanced ones are about as far
+        encoder = TableEncoder(missing=missing).fit(table)
+        with pytest.warns(UserWarning, match="'kind': the fit saw no 'new'"):
+            new = encoder.transform({"kind": ["new"], "size": [0.0]})[0]
+        old = encoder.transform(table)
+        to_kinds = [np.linalg.norm(new[:3] - old[i, :3]) for i in range(3)]
+        assert np.ptp(to_kinds) == pytest.approx(0, abs=apart)
+        assert min(to_kinds) > 0.5
+
+
+def columns_that_repeat() -> dict[str, Any]:
+    """Two columns that say nearly the same, one of its own, a category, a vector."""
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=300)
+    return {
+        "size": size,
+        "length": size + 0.3 * rng.normal(size=300),
+        "age": rng.normal(size=300),
+        "kind": np.where(size > 0.5, "big", "small"),
+        "vector": list(rng.normal(size=(300, 4))),
+    }
+
+
+def test_what_columns_have_in_common_counts_half_and_columns_keep_their_weight() -> None:
+    table = columns_that_repeat()
+    weights = {"age": 3.0, "length": 0.5}
+    plain = TableEncoder(missing="keep", weights=weights).fit_transform(table)
+    encoder = TableEncoder(weights=weights)
+    rows = encoder.fit_transform(table)
+    before, after = (np.corrcoef(each[:, 0], each[:, 1])[0, 1] for each in (plain, rows))
+    assert 1 - after > 2 * (1 - before)
+    kinds = [rows[:, :1], rows[:, 1:2], rows[:, 2:3], rows[:, 3:5]]
+    assert [each.var(axis=0).sum() for each in kinds] == pytest.approx([1, 0.5, 3, 1], rel=0.05)
+    assert (rows[:, 5:] == plain[:, 5:]).all()  # a vector is a metric of its own
+    one = {name: values[:1] for name, values in table.items()}
+    assert (encoder.transform(one) == rows[:1]).all()  # the bits, or fits would not know their rows
+
+
+def test_columns_of_no_weight_and_columns_alone_are_not_balanced() -> None:
+    table = columns_that_repeat()
+    rows = TableEncoder(weights={"size": 0}).fit_transform(table)
+    assert (rows[:, 0] == 0).all()
+    alone = TableEncoder(columns={"size": "number"}).fit_transform({"size": table["size"]})
+    plain = TableEncoder(missing="keep").fit_transform({"size": table["size"]})
+    assert alone == pytest.approx(plain, rel=1e-5)
+    vectors = TableEncoder().fit_transform({"vector": table["vector"]})
+    assert (
+        vectors == TableEncoder(missing="keep").fit_transform({"vector": table["vector"]})
+    ).all()
+
+
+def test_only_long_tails_are_squashed_hard() -> None:
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=500)
+    rows = TableEncoder(missing="keep").fit_transform({"size": size, "x": rng.random(500)})
+    assert np.corrcoef(rows[:, 0], size)[0, 1] > 0.999
+    size[0] = 1e6
+    rows = TableEncoder(missing="keep").fit_transform({"size": size, "x": rng.random(500)})
+    assert rows[0, 0] < 1.5 * np.sort(rows[:, 0])[-2]
 
 
 def test_new_cells_that_cannot_be_read_are_told() -> None:
@@ -251,7 +303,7 @@ def test_columns_that_decide_distances() -> None:
     found = dominant_columns(rows, list("abcdefgh"))
     assert found is not None
     assert found.names == ("d",)
-    assert "1 of 8 column" in found.message and "TableEncoder()" in found.message
+    assert "1 of 8 column" in found.message and 'HNNE(encoder="table")' in found.message
     assert dominant_columns(rows / rows.std(axis=0)) is None
     assert dominant_columns(rows[:, :1]) is None
     assert dominant_columns(np.zeros((5, 4))) is None

@@ -162,9 +162,9 @@ def write_files(folder: Path) -> None:
     lines = []
     for i in range(80):
         kind = i % 3
-        numbers = np.array([(900, 45, 3.4), (1500, 90, 4.6), (1300, 210, 4.2)][kind]) * lots.normal(
-            1, 0.05, 3
-        )
+        numbers = np.array(
+            [(900, 45, 3.4), (1500, 190, 4.6), (1300, 310, 4.2)][kind]
+        ) * lots.normal(1, 0.05, 3)
         lines.append(
             f"{makers[i % 3]} {kinds[kind]} {i},{makers[i % 3]},"
             + ",".join(f"{v:.2f}" for v in numbers)

@@ -103,6 +103,11 @@ def cells() -> Labelled:
 
 def docstrings() -> Labelled:
     """Docstrings of Python packages; the package is the class."""
+    return embed(docstring_texts())
+
+
+def docstring_texts() -> list[tuple[str, str]]:
+    """Package and text."""
     site = Path(np.__file__).parent.parent
     found = []
     for package in PACKAGES:
@@ -110,7 +115,7 @@ def docstrings() -> Labelled:
             text for path in sorted((site / package).rglob("*.py")) for text in _docstrings_of(path)
         }
         found += [(package, text) for text in _some(sorted(own))]
-    return embed(found)
+    return found
 
 
 def _docstrings_of(path: Path) -> Iterable[str]:
@@ -129,6 +134,11 @@ def _docstrings_of(path: Path) -> Iterable[str]:
 
 def debian() -> Labelled:
     """Short descriptions of Debian's packages; the section is the class."""
+    return embed(debian_texts())
+
+
+def debian_texts() -> list[tuple[str, str]]:
+    """Section and text."""
     told = subprocess.run(
         ["apt-cache", "dumpavail"], capture_output=True, text=True, check=True
     ).stdout
@@ -139,7 +149,7 @@ def debian() -> Labelled:
         if section and text and section[1] not in NO_TOPICS:
             by_section.setdefault(section[1], set()).add(re.sub(r"\s+", " ", text[1])[:LONGEST])
     large = {section: sorted(texts) for section, texts in by_section.items() if len(texts) >= 120}
-    return embed([(section, text) for section in sorted(large) for text in _some(large[section])])
+    return [(section, text) for section in sorted(large) for text in _some(large[section])]
 
 
 def _some(texts: list[str]) -> list[str]:

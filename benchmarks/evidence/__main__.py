@@ -2,6 +2,7 @@
 
     make evidence                              comparison and clusters, then the pages: 45 minutes
     make evidence ARGS="--parts comparison"    one of them
+    make evidence ARGS="--parts tables"        mixed tables with gaps: 15 minutes
     make evidence ARGS=--large                 also millions of rows, living maps and dask: hours
     make pages                                 the pages again, from the files of results
 
@@ -50,8 +51,8 @@ def main() -> None:
     if not args.pages:
         from benchmarks.evidence.measure import MEASURED
 
-        command = "make evidence" + (" ARGS=--large" if set(parts) - set(QUICK) else "")
         for part in parts:
+            command = f'make evidence ARGS="--parts {part}"'
             start = time.monotonic()
             found = MEASURED[part](args, say)
             if args.dry:

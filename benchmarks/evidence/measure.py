@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -225,6 +226,21 @@ def measure_distributed(args: Namespace, say: Say) -> Record:
     return fits_of(ROOT / ".bench" / "cluster" / "runs.json")
 
 
+def measure_tables(args: Namespace, say: Say) -> Record:
+    folder = ROOT / ".bench" / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    if (why := install("tables", say)) is not None:
+        raise RuntimeError(f"tables come with packages: {why}")
+    rivals = folder / "rivals.jsonl"
+    peers = ENVIRONMENT_FOLDER / "tables" / "bin" / "python"
+    command = [str(peers), "-m", "benchmarks.tables_rivals", str(rivals)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    found = folder / "figures.json"
+    command = [*_PYTHON, "benchmarks.tables_encoding", "--rivals", str(rivals), "--out", str(found)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return {"packages": ENVIRONMENTS["tables"].split(), **json.loads(found.read_text())}
+
+
 _PYTHON = (sys.executable, "-m")
 _LONG_RUNS = ["run", "words", "curves", "maps"]
 MEASURED: dict[str, Callable[[Namespace, Say], Record]] = {
@@ -233,4 +249,5 @@ MEASURED: dict[str, Callable[[Namespace, Say], Record]] = {
     "large": measure_large,
     "growth": measure_growth,
     "distributed": measure_distributed,
+    "tables": measure_tables,
 }

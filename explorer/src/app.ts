@@ -71,8 +71,10 @@ export class App {
     if (node.level >= this.shared.tree.top) this.goHome();
   }
 
+  /** Nearly all rows; from there, all of them. */
   goHome(): void {
-    for (const view of this.views) view.fly(view.home());
+    const further = this.main.headsHome && !this.shared.store.now.cluster;
+    for (const view of this.views) view.fly(further ? view.whole() : view.home());
     if (this.shared.store.now.cluster) this.openCluster(null, false);
   }
 

@@ -45,7 +45,7 @@ export function drawnLevel(map: MapMeta, nLevels: number, view: Box, budget: Bud
 
 /** Pixels between neighbouring nodes of a level if they were spread evenly over the map. */
 export function spacing(meta: Meta, map: MapMeta, level: number, scale: number): number {
-  const [x0, y0, x1, y1] = map.bounds;
+  const [x0, y0, x1, y1] = map.frame;
   const n = level === ROWS ? meta.nRows : meta.levels[level]!.nNodes;
   return Math.sqrt(((x1 - x0) * (y1 - y0)) / Math.max(n, 1)) * scale;
 }

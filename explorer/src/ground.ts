@@ -18,7 +18,7 @@ export class Ground {
   private readonly discUnit: number; // radius of a node of one row
 
   constructor(private readonly stage: Stage, private readonly shared: Shared, private readonly map: number) {
-    const [x0, y0, x1, y1] = shared.meta.maps[map]!.bounds;
+    const [x0, y0, x1, y1] = shared.meta.maps[map]!.frame;
     this.discUnit = Math.sqrt(((x1 - x0) * (y1 - y0) * DISC_SHARE) / (Math.PI * Math.max(shared.meta.nRows, 1)));
   }
 
@@ -54,7 +54,7 @@ export class Ground {
     const known = tree.outline(level, this.map) !== undefined;
     const moving = this.fades.update(level, { fraction: known ? 1 : 0, fallback: null }, now);
     const column = painter.column !== null;
-    const origin = middle(meta.maps[this.map]!.bounds);
+    const origin = middle(meta.maps[this.map]!.frame);
     for (const [k, alpha] of this.fades.drawn) {
       if (!this.prepareCoast(k)) continue;
       const near = k === focus;

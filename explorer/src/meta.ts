@@ -7,10 +7,21 @@ export interface Tiles {
   box: [number, number, number, number][];
 }
 
+export type Side = "left" | "right" | "bottom" | "top";
+
+/** Rows beyond one side of the frame that lie together. */
+export interface Beyond {
+  side: Side;
+  nRows: number;
+  box: [number, number, number, number];
+}
+
 export interface MapMeta {
   name: string;
   layout: string;
-  bounds: [number, number, number, number];
+  bounds: [number, number, number, number]; // of all rows
+  frame: [number, number, number, number]; // of the rows that the first view shows
+  beyond: Beyond[];
   tiles: Record<string, Tiles>;
   pieces: Set<number>; // levels with clusters that do not lie in one place
 }
@@ -112,17 +123,35 @@ export function readMeta(raw: unknown): Meta {
   };
 }
 
+function readBox(value: unknown): [number, number, number, number] | null {
+  const box = list(value).map(Number);
+  return box.length === 4 && box.every(Number.isFinite) ? (box as [number, number, number, number]) : null;
+}
+
+const SIDES: readonly unknown[] = ["left", "right", "bottom", "top"];
+
+function readBeyond(raw: unknown): Beyond | null {
+  const data = raw as Json;
+  const box = readBox(data.box);
+  const nRows = number(data.n_rows, 0);
+  return box && nRows > 0 && SIDES.includes(data.side) ? { side: data.side as Side, nRows, box } : null;
+}
+
 function readMap(raw: unknown): MapMeta {
   const data = raw as Json;
-  const b = list(data.bounds).map(Number);
-  if (b.length !== 4 || !b.every(Number.isFinite)) throw new StoreError("A map of the store has no bounds.");
-  let [x0, y0, x1, y1] = b as [number, number, number, number];
+  const b = readBox(data.bounds);
+  if (!b) throw new StoreError("A map of the store has no bounds.");
+  let [x0, y0, x1, y1] = b;
   const pad = Math.max(x1 - x0, y1 - y0) > 0 ? 0 : 1; // one row, or all rows in one place
   [x0, y0, x1, y1] = [x0 - pad, y0 - pad, x1 + pad, y1 + pad];
+  const frame = readBox(data.frame);
+  const beyond = frame ? list(data.beyond).map(readBeyond).filter((each) => each !== null) : [];
   return {
     name: text(data.name, "map"),
     layout: text(data.layout, "descent"),
     bounds: [x0, y0, x1, y1],
+    frame: frame && beyond.length ? frame : [x0, y0, x1, y1], // older stores do not say
+    beyond,
     tiles: (data.tiles ?? {}) as Record<string, Tiles>,
     pieces: new Set(list(data.piece_levels).map(Number)), // older stores do not say
   };

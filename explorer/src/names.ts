@@ -74,7 +74,7 @@ export class Names {
     const out: Candidate[] = [];
     const largest = data.size.reduce((a, b) => Math.max(a, b), 1);
     const split = this.tree.split(level, this.map);
-    const [cx, cy] = middle(this.tree.meta.maps[this.map]!.bounds);
+    const [cx, cy] = middle(this.tree.meta.maps[this.map]!.frame);
     for (let i = 0; i < data.n; i++) {
       const piece = split?.get(i); // the name goes on the largest
       const [x, y] = piece ? toScreen(view, size, cx + piece.x, cy + piece.y) : toScreen(view, size, data.x[i]!, data.y[i]!);

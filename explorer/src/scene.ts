@@ -57,7 +57,7 @@ export function tieOf(view: MapView, row: number, other: number): (Tie & { dista
   const { meta, tree, store } = view.shared;
   const [from, to] = [placeOfRow(view, row), placeOfRow(view, other)];
   if (!from || !to) return null;
-  const [x0, y0, x1, y1] = meta.maps[view.index]!.bounds;
+  const [x0, y0, x1, y1] = meta.maps[view.index]!.frame;
   const distance = Math.hypot(to[0] - from[0], to[1] - from[1]);
   const { focus } = store.now;
   const elsewhere = tree.nodeOfRow(other, focus) !== tree.nodeOfRow(row, focus);
@@ -68,7 +68,7 @@ function clusterShape(view: MapView, { level, index }: NodeId): { rings: Place[]
   const { meta, tree } = view.shared;
   const outline = tree.outline(level, view.index)?.[index];
   if (outline?.rings.length) {
-    const [cx, cy] = middle(meta.maps[view.index]!.bounds);
+    const [cx, cy] = middle(meta.maps[view.index]!.frame);
     const rings = outline.rings.map((ring) =>
       Array.from({ length: ring.length / 2 }, (_, i): Place => [cx + ring[2 * i]!, cy + ring[2 * i + 1]!]));
     return { rings, circle: null };

@@ -123,7 +123,7 @@ export class Tree {
   rowGap(map: number): number {
     const known = this.gaps.get(map);
     if (known !== undefined) return known;
-    const [x0, y0, x1, y1] = this.meta.maps[map]!.bounds;
+    const [x0, y0, x1, y1] = this.meta.maps[map]!.frame;
     const whole = (x1 - x0) * (y1 - y0);
     const finest = this.meta.levels.findIndex((l) => l.nNodes <= FIRST_PICTURE);
     const level = finest < 0 ? undefined : this.level(finest, map);

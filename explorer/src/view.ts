@@ -31,6 +31,7 @@ export class MapView {
   hot: Name | null = null;
   lasso: [number, number][] = [];
   onView: (settled: boolean) => void = () => {};
+  onFrame: () => void = () => {};
   private readonly map: MapMeta;
   private readonly overlay: Overlay;
   private readonly layers = new Layers();
@@ -38,8 +39,9 @@ export class MapView {
   private settled: number | null = null; // the last level that was wholly here
   private waiting = 0;
   private fitted = false;
-  private isHome = true; // the whole map is shown, and stays so when the window changes
-  private flying: { start: number; ms: number; at: (t: number) => View } | null = null;
+  private isHome = true; // the frame is shown, and stays so when the window changes
+  private isWhole = false; // all rows are, likewise
+  private flying: { start: number; ms: number; at: (t: number) => View; to: View } | null = null;
 
   constructor(readonly shared: Shared, readonly index: number, private readonly stage: Stage) {
     this.map = shared.meta.maps[index]!;
@@ -51,7 +53,7 @@ export class MapView {
     this.ground = new Ground(stage, shared, index);
     this.names = new Names(shared.tree, index, context);
     this.overlay = new Overlay(context);
-    this.view = fitBox(this.map.bounds, this.size);
+    this.view = this.home();
     this.limits = { bounds: this.map.bounds, minScale: 1e-9, maxScale: 1e12 };
     stage.canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     stage.canvas.addEventListener("webglcontextrestored", () => {
@@ -76,8 +78,24 @@ export class MapView {
     return focusLevel(this.shared.meta, this.map, this.view.scale, room, (k) => this.shared.tree.held(k));
   }
 
+  /** Nearly all rows: the first view. */
   home(): View {
+    return fitBox(this.map.frame, this.size);
+  }
+
+  /** All rows. */
+  whole(): View {
     return fitBox(this.map.bounds, this.size);
+  }
+
+  /** The view is the first one, or on its way there. */
+  get headsHome(): boolean {
+    return near(this.flying?.to ?? this.view, this.home());
+  }
+
+  private noteExtent(): void {
+    this.isHome = near(this.view, this.home());
+    this.isWhole = near(this.view, this.whole());
   }
 
   resize(): void {
@@ -90,12 +108,13 @@ export class MapView {
       canvas.height = Math.round(height * this.pixels);
     }
     const home = this.home();
-    this.limits.minScale = home.scale / 2.5;
+    this.limits.minScale = this.whole().scale / 2.5;
     // deep enough for the closest rows, not so deep that nothing is left to see
     this.limits.maxScale = home.scale * Math.max(200, 40 * Math.sqrt(this.shared.meta.nRows));
     if (!this.fitted || this.isHome) this.view = home;
+    else if (this.isWhole) this.view = this.whole();
     this.fitted = true;
-    this.isHome = near(this.view, home);
+    this.noteExtent();
     this.frame();
     this.onView(false);
   }
@@ -104,7 +123,7 @@ export class MapView {
     this.flying = null;
     this.fitted = true;
     this.view = limit(view, this.limits);
-    this.isHome = near(this.view, this.home());
+    this.noteExtent();
     this.request();
     this.onView(settled);
   }
@@ -114,7 +133,7 @@ export class MapView {
     const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     const { seconds, at } = flight(this.view, goal, this.size);
     if (calm || seconds < 1e-3) return this.setView(goal);
-    this.flying = { start: performance.now(), ms: Math.min(250 + 420 * seconds, 1600), at };
+    this.flying = { start: performance.now(), ms: Math.min(250 + 420 * seconds, 1600), at, to: goal };
     this.request();
   }
 
@@ -150,6 +169,7 @@ export class MapView {
       moving = this.ground.drawItems(level, alpha, this.ground.tilesOf(level, box), this.view, this.size, this.pixels, now, scene.hide, level !== this.level) || moving;
     moving = this.names.update(this.view, this.size, focus, now) || moving;
     this.overlay.draw({ ...scene.drawing, names: this.names.shown }, this.view, this.size, this.pixels, this.shared.painter.theme);
+    this.onFrame();
     if (moving || this.flying) this.request();
   }
 
@@ -159,7 +179,7 @@ export class MapView {
     const eased = t < 0.5 ? 2 * t * t : 1 - 2 * (1 - t) ** 2;
     this.view = this.flying.at(Math.max(eased, 0));
     if (t >= 1) this.flying = null;
-    this.isHome = near(this.view, this.home());
+    this.noteExtent();
     this.onView(t >= 1);
   }
 
@@ -231,7 +251,7 @@ export class MapView {
     const level = this.ground.outlinedLevel(store.now.focus);
     const outlines = level === null ? undefined : tree.outline(level, this.index);
     if (outlines && level !== null) {
-      const [cx, cy] = middle(this.map.bounds);
+      const [cx, cy] = middle(this.map.frame);
       const index = outlines.findIndex(({ rings }) => insideRings(rings, x - cx, y - cy));
       return index < 0 ? null : { kind: "node", id: { level, index }, named: false };
     }

@@ -52,6 +52,17 @@ test("one row in one place still has an area", () => {
   assert.equal(meta.maps[0]!.pieces.size, 0); // stores before there were pieces
 });
 
+test("the first view is the frame, where there are rows beyond it; else all of the map", () => {
+  const map = { bounds: [0, 0, 90, 10], frame: [0, 0, 10, 10], beyond: [{ side: "right", n_rows: 4, box: [80, 5, 90, 6] }, { side: "up", n_rows: 1, box: [0, 0, 1, 1] }], tiles: { rows: {} } };
+  const read = (own: object) => readMeta({ format: "nestmap-explorer", version: 2, n_rows: 9, levels: [], maps: [{ ...map, ...own }] }).maps[0]!;
+  assert.deepEqual(read({}).frame, [0, 0, 10, 10]);
+  assert.deepEqual(read({}).beyond, [{ side: "right", nRows: 4, box: [80, 5, 90, 6] }]);
+  for (const own of [{ beyond: [] }, { frame: undefined }, { frame: [0, 1] }]) {
+    assert.deepEqual(read(own).frame, [0, 0, 90, 10]);
+    assert.deepEqual(read(own).beyond, []);
+  }
+});
+
 test("CSV quotes, and defuses formulas", () => {
   assert.equal(line(["a,b", 'say "hi"', null, 1.5, "two\nlines"]), '"a,b","say ""hi""",,1.5,"two\nlines"\r\n');
   assert.equal(cell("=HYPERLINK(1)"), "'=HYPERLINK(1)");

@@ -7,6 +7,7 @@
     ├── MemoryBudgetError      a fit cannot stay within max_memory
     └── ModelFileError         a file holds no model that this version can read
     UserWarning
+    ├── DominantColumnsWarning a few columns decide the distances between rows
     ├── FarRowsWarning         new rows are far from all that was fitted
     └── RecallWarning          an approximate search ended below its target
     RuntimeWarning
@@ -14,15 +15,6 @@
 """
 
 from __future__ import annotations
-
-__all__ = [
-    "FarRowsWarning",
-    "FileFormatError",
-    "MemoryBudgetError",
-    "ModelFileError",
-    "NativeMissingWarning",
-    "RecallWarning",
-]
 
 
 class FileFormatError(ValueError):
@@ -35,6 +27,17 @@ class MemoryBudgetError(ValueError):
 
 class ModelFileError(ValueError):
     """A file is damaged, cut short, made by a newer nestmap, or no model file at all."""
+
+
+class DominantColumnsWarning(UserWarning):
+    """Columns of other units than the rest decide nearly all distances between the rows.
+
+    `finding` is what was found, without the way out.
+    """
+
+    def __init__(self, message: str, finding: str = "") -> None:
+        super().__init__(message)
+        self.finding = finding or message
 
 
 class FarRowsWarning(UserWarning):

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from nestmap import HNNE, FarRowsWarning, first_neighbors
+from nestmap.errors import DominantColumnsWarning
 from tools.flat import make_hnne
 
 from .brute import check_neighbors
@@ -328,6 +329,7 @@ def run_case(case: Case, everything: bool = False) -> list[Finding]:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", FarRowsWarning)  # odd new rows are far, and told so
+        warnings.simplefilter("ignore", DominantColumnsWarning)  # columns of many scales
         findings = _deserved_error(case) if case.deserves else _all_checks(case, everything)
     if not findings:  # else they tell of the same
         findings = [

@@ -27,7 +27,7 @@ from .mutations import change_bytes, change_json, mutate, pick, to_json
 
 _FILES = ("run.json",) * 6 + (
     *("map-2d.nestmap", "rows.nestmap", "rows.nestmap", "names.nestmap"),
-    *("trust.nestmap", "images.nestmap", "names.json"),
+    *("trust.nestmap", "images.nestmap", "names.json", "evidence.nestmap", "namer.json"),
 )
 # Arguments that do not fit a run, of which nothing contradicts itself: they may be wrong as well.
 _OTHERWISE = ("dims=", "this run has", "columns", "missing", "has none of", "--color", "features")
@@ -75,6 +75,12 @@ def good_run() -> dict[str, bytes]:
             == 0
         )
         (folder / "run" / "names.json").write_text(json.dumps({"0": {"0": "mine"}}))
+        given = {
+            "model": "llama3",
+            "names": {"0": {"1": "given"}},
+            "carried": {"0": {"1": "given"}},
+        }
+        (folder / "run" / "namer.json").write_text(json.dumps(given))
         found = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}
         return {**found, "../data.csv": text.encode()}
 
@@ -111,6 +117,7 @@ def commands(run: Path, number: int) -> list[list[str]]:
     quick = [
         ["info", str(run)],
         ["info", str(run), "--json"],
+        ["describe", str(run)],
         ["labels", str(run), "-o", f"{out}-labels.csv"],
         ["labels", str(run), "-o", f"{out}-7.npy", "--clusters", "7"],
         ["export", str(run), "-o", f"{out}.csv"],

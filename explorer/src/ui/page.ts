@@ -7,6 +7,7 @@ import type { State } from "../state";
 import type { MapView } from "../view";
 import { ClusterSection } from "./cluster";
 import { Crumbs } from "./crumbs";
+import { showBeyond } from "./beyond";
 import { byId, count, cut, el } from "./dom";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
@@ -64,6 +65,7 @@ export class Page {
     byId<HTMLDetailsElement>("legend").open = !window.matchMedia(TIGHT).matches;
     this.fold(window.matchMedia(NARROW).matches);
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
+    if (meta.maps.some((map) => map.beyond.length)) byId("home").title = "Nearly all rows (0), once more: all rows";
     if (!meta.nRows) this.notice("This map has no rows.");
   }
 
@@ -71,6 +73,7 @@ export class Page {
     const name = this.app.shared.meta.maps[view.index]!.name;
     view.element.append(el("div", { class: "mapname" }, cut(name, 60)));
     byId("maps").append(view.element);
+    showBeyond(view);
   }
 
   /** The view moved. */

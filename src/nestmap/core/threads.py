@@ -147,6 +147,7 @@ def map_blocks(
     parts: Sequence[P],
     n_threads: int,
     progress: Callable[[float], None] | None = None,
+    stop: Callable[[], None] = lambda: None,
 ) -> list[T]:
     """function(part) for each part, in threads, results in order; NumPy and BLAS release the GIL.
 
@@ -158,6 +159,8 @@ def map_blocks(
     ----------
     progress : callable, optional
         Gets the share of parts that are finished, in the calling thread.
+    stop : callable, optional
+        Called where threads work and the calling one is interrupted: ends the parts that wait.
     """
     if n_threads == 1 or len(parts) < 2:
         return [*_one_by_one(function, parts, progress)]
@@ -172,6 +175,9 @@ def map_blocks(
                     thread.result()  # raises what went wrong outside of the parts
                 if progress and not work.errors:
                     progress(work.n_done / len(parts))
+        except BaseException:
+            stop()
+            raise
         finally:
             work.stop = True
     if work.errors:

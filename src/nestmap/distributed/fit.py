@@ -12,29 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array
 from ..core.input.memory import Budget, format_size, memory_budget, parse_size
 from ..core.input.source import RowSource
 from ..core.input.validate import row_dtype, work_dtype
 from ..core.points.point_set import power_of_two
 from ..errors import MemoryBudgetError
-from ..method.arrangement import n_columns
+from ..method.arrangement.local import n_columns
 from ..method.neighbors import check_metric
-from ..method.neighbors.metric import known_metric
+from ..method.neighbors.metric import Metric, known_metric
+from ..method.rows import RowsHere, TrainingRows
 from ..method.run import Run
 from ..model.fit import fit
 from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
 from ..model.memory import LEAVES_PER_ROW
-from ..model.plan import ON_DISK, ClusterPlan, Plan, plan_fit
+from ..model.plan import ClusterPlan, Plan
+from ..model.planning import ON_DISK, plan_fit
 from ..model.settings import FitSettings
 from .division import MOST_CELLS, MOST_MEMBERS, SPARE, number_of_parts, per_row
 from .inputs import active_client, feature_names, row_chunks
-from .leaf_places import ClusterRows, place_bytes
+from .leaf_places import PlacesOnWorkers, place_bytes
 from .merge import PER_ITEM, ROUNDS
 from .phases import Phases, chunk_advice
 from .results import Chunks
-from .search import ClusterSearch, is_searched
+from .rows import RowsOnWorkers
+from .search import LevelsOnWorkers, is_searched
 from .store import BLOCK_BYTES, NUMBERS_BYTES, Store
 from .tasks import check_chunk
 
@@ -49,23 +51,6 @@ class FittedChunks:
     fitted: FittedMap
     features: dict[str, Any]  # attributes that describe its columns
     chunks: Chunks
-
-
-@dataclass(frozen=True, eq=False)
-class RowsOnCluster:
-    """Rows that workers search and place (see `Elsewhere`)."""
-
-    hashes: Array
-    search: ClusterSearch | None = None
-    work: ClusterRows | None = None
-
-    @property
-    def n_parts(self) -> int:
-        return 1 if self.search is None else self.search.n_parts
-
-    def find(self, metric: Any, run: Run, *level: Any) -> Any:
-        assert self.search is not None
-        return self.search(metric, run, *level)
 
 
 def fit_chunks(
@@ -92,23 +77,14 @@ def _fit_on(
     )
     with ExitStack() as stack:
         store = None
-        if X.shape[0] * _per_row(X, "approximate") > room:
+        if _is_large(X, room):
             _check_room(room, phases.worker_memory)
             folder = stack.enter_context(phases.shared_folder(settings.folder()))
             store = Store(folder, X.shape[0], X.shape[1], str(row_dtype(X.dtype)))
-        loaded = _load(X, phases, store)
-        rows = loaded.rows
-        metric = settings.metric_of(rows)
-        plan = _plan(settings, rows, metric, X.shape[0], run.n_threads, store is not None)
-        there = RowsOnCluster(loaded.hashes)
-        if store is not None:
-            n_parts = _n_parts(X, metric, plan.method, room)
-            is_parted = n_parts > 1
-            search = None
-            if is_parted:
-                search = ClusterSearch(phases, store, room, n_parts, loaded.unit)
-            there = RowsOnCluster(loaded.hashes, search, ClusterRows(phases, store, loaded.unit))
-        fitted = fit(rows, settings, run, plan=plan, like=like, elsewhere=there)
+        rows = _load(X, phases, store, run, room)
+        metric = settings.metric_of(rows.X)
+        plan = _plan(X, settings, rows.X, metric, run.n_threads, room)
+        fitted = fit(rows, settings, run, plan=plan, like=like)
         if store is not None:
             fitted = replace(fitted, X=None)  # its file goes
     folder_kept = settings.folder()
@@ -120,18 +96,35 @@ def _fit_on(
 def plan_chunks(X: Any, settings: FitSettings, n_threads: int) -> Plan:
     """The plan of such a fit, from at most 20,000 rows."""
     X = row_chunks(X)
-    n = X.shape[0]
     room = _room(settings.max_memory)
-    settings.check(n)
+    settings.check(X.shape[0])
     sample = RowSource(X).sample(20_000)
-    metric = settings.metric_of(sample)
-    large = n * _per_row(X, "approximate") > room
-    plan = _plan(settings, sample, metric, n, n_threads, large)
-    n_parts = _n_parts(X, metric, plan.method, room) if large else 1
-    found = _cluster_plan(X, plan.method, n_parts, large)
+    return _plan(X, settings, sample, settings.metric_of(sample), n_threads, room)
+
+
+def _is_large(X: Any, room: int) -> bool:
+    """Whether the rows go to a folder that the workers share."""
+    return bool(X.shape[0] * _per_row(X, "approximate") > room)
+
+
+def _plan(
+    X: Any, settings: FitSettings, rows: Any, metric: Metric, n_threads: int, room: int
+) -> Plan:
+    """The plan as one machine would make it, and what the workers need; `rows`: some, or all."""
+    n = X.shape[0]
+    is_large = _is_large(X, room)
+    own = memory_budget(None)
+    # a search in parts needs no memory here
+    budget = Budget(2**62, False) if is_large else own
+    plan = plan_fit(rows, metric, settings, n_threads, budget=budget, n_rows=n)
+    n_parts = _n_parts(X, metric, plan.method, room) if is_large else 1
+    cluster = _cluster_plan(X, plan.method, n_parts, is_large)
     if n_parts > 1 and PER_ITEM * n > room:
-        found = _with_merge(found, X)
-    return replace(plan, cluster=_with_places(found, X, settings.n_components) if large else found)
+        cluster = _with_merge(cluster, X)
+    if is_large:
+        cluster = _with_places(cluster, X, settings.n_components)
+    disk = plan.table if is_large and plan.table > ON_DISK * own.size else plan.disk
+    return replace(plan, budget=own.size, disk=disk, cluster=cluster)
 
 
 def _with_places(plan: ClusterPlan, X: Any, n_components: int) -> ClusterPlan:
@@ -189,18 +182,6 @@ def _cluster_plan(X: Any, method: str, n_parts: int, large: bool) -> ClusterPlan
         moved = moved | {"ask": size + 8 * n}
     memory = max(memory, int(members * n * _per_row(X, method)) // n_parts)
     return ClusterPlan(n_parts, memory + FIXED, int((1 + members) * size), tasks, moved)
-
-
-def _plan(
-    settings: FitSettings, rows: Any, metric: Any, n: int, n_threads: int, large: bool
-) -> Plan:
-    """The plan as one machine would make it; only a search in parts needs no memory here."""
-    own = memory_budget(None)
-    budget = Budget(2**62, False) if large else own
-    plan = plan_fit(rows, metric, settings, n_threads, budget=budget, n_rows=n)
-    plan = replace(plan, budget=own.size)
-    table = int(LEAVES_PER_ROW * n) * rows.shape[1] * work_dtype(rows.dtype).itemsize
-    return replace(plan, disk=table) if large and table > ON_DISK * own.size else plan
 
 
 def _room(max_memory: Any) -> int:
@@ -272,17 +253,8 @@ def _check_chunks(X: Any, limit: int | None) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Loaded:
-    """Rows that the workers have checked."""
-
-    rows: Any  # in the folder or in memory
-    hashes: Array
-    unit: float  # of `power_of_two`
-
-
-def _load(X: Any, phases: Phases, store: Store | None) -> _Loaded:
-    """Let the workers check the rows and write them."""
+def _load(X: Any, phases: Phases, store: Store | None, run: Run, room: int) -> TrainingRows:
+    """Let the workers check the rows; where there are many, they write them to a folder."""
     sizes = X.chunks[0]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     file = None if store is None else store.rows.create()
@@ -303,4 +275,7 @@ def _load(X: Any, phases: Phases, store: Store | None) -> _Loaded:
             rows[part] = found.rows
     phases.moved["check"] = X.shape[0] * X.shape[1] * row_dtype(X.dtype).itemsize
     unit = power_of_two(np.array([largest]))
-    return _Loaded(rows if file is None else file.mapped(), hashes, unit)
+    if store is None or file is None:
+        return RowsHere(rows, run, hashes)
+    levels = LevelsOnWorkers(phases, store, room, unit)
+    return RowsOnWorkers(file.mapped(), hashes, levels, PlacesOnWorkers(phases, store))

@@ -16,10 +16,12 @@ import numpy as np
 
 from ..core.arrays import Array, runs
 from ..core.points.point_set import make_points
-from ..method.arrangement import DistinctRows, Leaves, LocalArrangement, OldArrangement, Projection
+from ..method.arrangement.frames import DistinctRows
+from ..method.arrangement.local import Leaves, LocalArrangement, Projection
+from ..method.arrangement.old import OldArrangement
 from ..method.hierarchy.tree import Grouping
 from ..method.layout.balls import Anchored, Placement, fit_balls, neighbors_in_map, place_rows
-from ..method.preliminary import LinearMap, RandomMap
+from ..method.preliminary.maps import RowMap
 from .pages import keeps_pages
 from .phases import ADVICE, Phases
 from .store import BLOCK_BYTES, RowFile, Store
@@ -85,10 +87,10 @@ class PlacedLeaves:
 
 
 @keeps_pages
-def project_block(store: Store, by: LinearMap | RandomMap, part: tuple[int, int]) -> None:
+def project_block(store: Store, row_map: RowMap, part: tuple[int, int]) -> None:
     """Write what a map makes of a block of rows."""
-    store.numbers("coordinates", _width(by), "float64").write(
-        part[0], by(store.rows.read(*part), 1)
+    store.numbers("coordinates", row_map.n_components, "float64").write(
+        part[0], row_map(store.rows.read(*part), 1)
     )
 
 
@@ -155,26 +157,21 @@ def place_bytes(row_bytes: int, n_components: int, n_columns: int) -> int:
     return row_bytes + 24 * n_components + n_columns
 
 
-def _width(by: LinearMap | RandomMap) -> int:
-    return by.n_components if isinstance(by, RandomMap) else len(by.basis)
-
-
 @dataclass(frozen=True, eq=False)
-class ClusterRows:
-    """What a map needs of each row, done by the workers of a client (see `RowWork`)."""
+class PlacesOnWorkers:
+    """Projects rows and puts them around their leaves, on the workers of a client."""
 
     phases: Phases
     store: Store
-    unit: float
 
-    def see(self, by: LinearMap | RandomMap) -> Array:
+    def project(self, row_map: RowMap) -> Array:
         """What a map makes of the rows: a file of the shared folder, mapped."""
         store = self.store
-        file = store.numbers("coordinates", _width(by), "float64").create()
+        file = store.numbers("coordinates", row_map.n_components, "float64").create()
         step = max(1, BLOCK_BYTES // store.rows.row_bytes)
         parts = [(a, min(store.n, a + step)) for a in range(0, store.n, step)]
         futures = self.phases.submit(
-            "project", project_block, [(store, by, part) for part in parts]
+            "project", project_block, [(store, row_map, part) for part in parts]
         )
         for _ in self.phases.results("project", f"coordinates of {store.n} rows", futures, ADVICE):
             pass

@@ -39,7 +39,7 @@ _ATTEMPTS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class LevelItems:
+class SearchedItems:
     """What is searched: points, the keys that decide ties, and the hashes that find copies."""
 
     points: PointSet
@@ -106,7 +106,7 @@ class LevelSearch:
     own: bool  # store, which goes with the level
 
     def find(
-        self, items: LevelItems, n_parts: int, reducer: Reducer | None, run: Run
+        self, items: SearchedItems, n_parts: int, reducer: Reducer | None, run: Run
     ) -> MergeableNeighbors:
         """First neighbours, and what can join the items to nodes."""
         clock = Clock()
@@ -133,7 +133,7 @@ class LevelSearch:
         return MergeableNeighbors(neighbors, merge)
 
     def _exact(
-        self, items: LevelItems, n_parts: int, reducer: Reducer | None, clock: Clock
+        self, items: SearchedItems, n_parts: int, reducer: Reducer | None, clock: Clock
     ) -> _Searched:
         """Each row in its part, then in all parts that bounds do not rule out."""
         division = divide(items.points, n_parts, self.search.columns, reducer)
@@ -154,7 +154,7 @@ class LevelSearch:
         self.store.found_at.create().write(0, at)
 
     def _approximate(
-        self, items: LevelItems, most_parts: int, reducer: Reducer | None, clock: Clock
+        self, items: SearchedItems, most_parts: int, reducer: Reducer | None, clock: Clock
     ) -> _Searched:
         """Parts with guests; more guests, and a closer look, if sampled rows say it was too little.
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array, blocks
-from ..method.neighbors import Merged
 from ..method.run import Run
 from .division import Division
 from .phases import ADVICE, Phases, in_order
@@ -21,6 +20,15 @@ from .store import RowFile, Store
 PER_ITEM = 53  # bytes that first neighbours and their components take in one process
 ROUNDS = 4  # of pointers, most often
 _MOST_ROUNDS = 80  # a round doubles the way of every pointer: enough for any number of items
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Items joined to components of their first-neighbour graph, numbered by the lowest item."""
+
+    members: Array  # component of each item
+    centroids: Array
+    sizes: Array  # rows below each component
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from ..method.hierarchy.graph_levels import membership
 from ..method.hierarchy.medoids import find_medoids
 from ..method.neighbors.blocked import BlockedIndex
 from ..method.placement import FittedTree
+from ..method.rows import RowsHere
 from ..method.run import Run
 from ..model.files.model import SavedModel, check_array, save_model
 from ..model.fit import Grown, grow_tree
@@ -81,7 +82,7 @@ class TreeClustering(ClusterMixin, MetricEstimator):
         )
         self._check_parameters(X.shape[0])
         settings.check(X.shape[0])
-        grown = grow_tree(X, settings, run)
+        grown = grow_tree(RowsHere(X, run), settings, run)
         run.progress.done()
         tree = grown.tree
         labels = self._choose(tree)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
 
 from ..core.habits import did_you_mean
 from ..distributed.inputs import is_dask
-from ..tables.encoded import EncodedTable
+from ..method.neighbors.metric.gower import GowerMetric
+from ..model.settings import FitSettings
+from ..tables.encoded import EncodedTable, Encoder
 from ..tables.encoder import TableEncoder
+from ..tables.gower import GowerEncoder
 
 WORD = "table"  # stands for an encoder with its defaults
 
@@ -30,8 +35,45 @@ def make_encoder(asked: Any) -> TableEncoder | None:
     return TableEncoder()
 
 
+def _is_gower(metric: Any) -> bool:
+    return isinstance(metric, str) and metric == GowerMetric.name
+
+
+def takes_tables(asked: Any, metric: Any) -> bool:
+    """Whether rows are encoded, so that a table may hold anything."""
+    return asked is not None or _is_gower(metric)
+
+
+def settings_of_rows(settings: FitSettings, encoded: EncodedTable | None) -> FitSettings:
+    """The settings by which rows are compared: encoded ones have a metric of their own.
+
+    Gower's distance is 'manhattan' between rows of a table without gaps.
+    """
+    if encoded is None or not isinstance(encoded.encoder, GowerEncoder):
+        return settings
+    metric = GowerMetric() if encoded.encoder.has_gaps_ else "manhattan"
+    return replace(settings, metric=metric, metric_params=None)
+
+
+def _make(asked: Any, metric: Any, params: Mapping[str, Any]) -> Encoder | None:
+    """The encoder that the parameters ask for, not fitted."""
+    if not _is_gower(metric):
+        return make_encoder(asked)
+    if asked is not None:
+        raise ValueError(
+            "metric='gower' encodes tables in its own way; leave the encoder out, or take another "
+            "metric (an encoder with metric='manhattan' is near to it)"
+        )
+    GowerMetric().check_parameters(params)
+    return GowerEncoder(**params)
+
+
 def encode_training(
-    X: Any, asked: Any, metric: Any, known: TableEncoder | None = None
+    X: Any,
+    asked: Any,
+    metric: Any,
+    known: Encoder | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> EncodedTable | None:
     """The rows of a fit, where they are to be encoded.
 
@@ -39,7 +81,7 @@ def encode_training(
     """
     if isinstance(X, EncodedTable):
         return X
-    encoder = make_encoder(asked)
+    encoder = _make(asked, metric, params or {})
     if encoder is None:
         if known is not None:
             raise ValueError(
@@ -59,9 +101,19 @@ def encode_training(
         )
     if known is None:
         return EncodedTable(encoder.fit_transform(X), encoder)
+    _check_known(known, asked, encoder)
+    return EncodedTable(known.transform(X), known)
+
+
+def _check_known(known: Encoder, asked: Any, encoder: Encoder) -> None:
+    """Raise where the encoder of an older model is not the one that is asked for."""
+    if isinstance(known, GowerEncoder) != isinstance(encoder, GowerEncoder):
+        raise ValueError(
+            "like: the old model encoded its table for another metric; take the same metric and "
+            "encoder, or fit without like"
+        )
     if isinstance(asked, TableEncoder) and asked.get_params() != known.get_params():
         raise ValueError(
             "like: the new rows are encoded as the old model's were, and this encoder has other "
             "parameters; give encoder='table', or fit without like"
         )
-    return EncodedTable(known.transform(X), known)

@@ -19,15 +19,18 @@ from ..core.threads import resolve_n_jobs
 from ..distributed.inputs import is_dask
 from ..errors import ModelFileError
 from ..method.placement import warn_of_far_rows
+from ..method.rows import RowsHere
 from ..method.run import Run
 from ..model.files.model import SavedModel, read_model
 from ..model.fit import fit, lay_again
 from ..model.fitted import FittedMap
 from ..model.growth.like import OldModel
 from ..model.placing import leaves_of_new, place_new
-from ..model.plan import Plan, plan_fit
+from ..model.plan import Plan
+from ..model.planning import plan_fit
 from ..tables.encoded import describe_columns, n_numbers
-from .encoding import encode_training
+from .dominance import warn_of_dominant_columns
+from .encoding import settings_of_rows, takes_tables
 from .living import LivingMap
 
 
@@ -44,6 +47,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
     metric : str or callable
         'euclidean', 'cosine', 'manhattan', 'correlation', 'mahalanobis', 'seuclidean' and
         'hellinger' are fast; other metrics of scikit-learn and callables run by brute force.
+        'gower': X is a table, whose columns count in units of their range (docs/use/distances.md).
         'precomputed': X is a square matrix of distances, clusters are represented by medoids, and
         new rows are rows of distances to the training rows.
     metric_params : dict or None
@@ -154,17 +158,17 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             from ..distributed.fit import fit_chunks
 
             run = self._run()
-            encode_training(X, self.encoder, self.metric)  # which refuses them
+            self._encoded(X)  # which refuses them
             old = _old_model(_load_old(like), None)
             found = fit_chunks(X, self._asked(), run, client, old)
             self._assign(found.fitted, found.features, chunks=found.chunks)
             run.progress.note("done")
             return self
         budget = memory_budget(self.max_memory)
-        settings = self._asked()
         run = self._run()
         old = _load_old(like)
-        encoded = encode_training(X, self.encoder, self.metric, old and old.encoder_)
+        encoded = self._encoded(X, old and old.encoder_)
+        settings = settings_of_rows(self._asked(), encoded)
         source = open_rows(X if encoded is None else encoded.rows)
         plan = None
         if isinstance(source, RowSource):
@@ -173,7 +177,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         X, features = read_training(
             self, source, budget.size, settings.folder(), run.progress.share, run.n_threads
         )
-        fitted = fit(X, settings, run, plan=plan, like=_old_model(old, ids))
+        if encoded is None:
+            warn_of_dominant_columns(X, settings, features)
+        fitted = fit(RowsHere(X, run), settings, run, plan=plan, like=_old_model(old, ids))
         self._assign(fitted, features if encoded is None else describe_columns(encoded.encoder))
         run.progress.note("done")
         return self
@@ -200,7 +206,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
             from ..distributed.fit import plan_chunks
 
             return plan_chunks(X, self._asked(), resolve_n_jobs(self.n_jobs))
-        encoded = encode_training(X, self.encoder, self.metric)
+        encoded = self._encoded(X)
         X = open_rows(X if encoded is None else encoded.rows)
         n_rows = None
         if isinstance(X, RowSource):
@@ -208,7 +214,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         X = check_array(
             X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, copy=False
         )
-        settings = self._asked()
+        settings = settings_of_rows(self._asked(), encoded)
         settings.check(n_rows or X.shape[0])
         n_threads = resolve_n_jobs(self.n_jobs)
         return plan_fit(X, settings.metric_of(X), settings, n_threads, n_rows=n_rows)
@@ -344,7 +350,7 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
-        if self.encoder is not None:
+        if takes_tables(self.encoder, self.metric):
             tags.input_tags.sparse = False
             tags.input_tags.allow_nan = True
             tags.input_tags.string = True

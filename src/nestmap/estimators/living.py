@@ -57,8 +57,7 @@ class LivingMap(ShownMap):
         parts = [*new_rows(self, self._fitted.tree, X, n_threads)]
         rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
         run = Run(n_threads, Progress(0))
-        settings = self._asked().map(self._fitted.seed)
-        return self._with(extend_map(self._fitted, rows, settings, run))
+        return self._with(extend_map(self._fitted, rows, self._asked(), run))
 
     def forget(self, rows: Any) -> Self:
         """A model without some rows. No position of the others changes.

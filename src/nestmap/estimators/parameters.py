@@ -8,7 +8,8 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from ..core.habits import refuse_habits
-from ..method.layout import LayoutSettings, layout_settings
+from ..method.layout import LayoutSettings
+from ..method.layout.settings import layout_settings
 from ..method.neighbors import known_metric
 from ..model.settings import FitSettings
 from ..tables.encoder import TableEncoder

@@ -7,8 +7,14 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.threads import resolve_n_jobs
+from ..method.describe import Facts, LevelDescription, Namer
+from ..method.describe.namer import Kept
 from ..method.hierarchy import HierarchySummary
-from ..method.layout import Audit, audit_layout, summarize_map
+from ..method.hierarchy.asking import describe_with, levels_to_name
+from ..method.hierarchy.naming import describe_levels
+from ..method.layout import Audit
+from ..method.layout.audit import audit_layout
+from ..method.layout.pieces import summarize_map
 from ..model.files.model import save_model
 from .state import FittedState, labels_in_chunks
 
@@ -47,6 +53,57 @@ class ShownMap(FittedState):
         check_is_fitted(self)
         found = self.hierarchy_.membership(level)
         return found if self._chunks is None else self._chunks.of(found, "membership")
+
+    def describe(
+        self,
+        levels: Any = None,
+        *,
+        metadata: Any = None,
+        texts: Any = None,
+        names: Any = None,
+        label: str | None = None,
+        namer: Namer | None = None,
+        kept: Kept | None = None,
+    ) -> dict[int, LevelDescription]:
+        """Describe the clusters of several levels, as `hierarchy_.describe` does those of one.
+
+        Parameters
+        ----------
+        levels : sequence of int, optional
+            Default: those of at most 256 clusters, and all from the level of `labels_` upwards.
+        metadata, texts, names, label : optional
+            Of the rows, as for `hierarchy_.describe`.
+        namer : callable, optional
+            Gets a `ClusterToName` for each cluster and returns its name (docs/use/names.md): from
+            the finest level upwards, so that parents are named from the names of their children.
+        kept : dict of int to dict of int to str, optional
+            Names by level and cluster that stay as they are; the namer is not asked for them.
+            `nestmap.naming.carry_names` makes them of the names of an earlier model.
+
+        Returns
+        -------
+        dict of int to LevelDescription
+            For `nestmap.plot(model, labels=list(told.values()))`, and for the explorer:
+            `model.explore(cluster_names={level: own.names for level, own in told.items()})`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from nestmap import HNNE
+        >>> X, digit = load_digits(return_X_y=True)
+        >>> model = HNNE().fit(X)
+        >>> def shout(cluster):
+        ...     return cluster.name.upper()
+        >>> told = model.describe([-1], metadata={"digit": digit}, namer=shout)
+        >>> told[3].names[0]
+        'DIGIT 0'
+        """
+        check_is_fitted(self)
+        tree = self.hierarchy_
+        given = levels_to_name(tree) if levels is None else [tree.check_level(k) for k in levels]
+        facts = Facts.of(tree.n_rows, metadata=metadata, texts=texts, names=names, label=label)
+        told = describe_levels(tree, sorted({*given}), facts)
+        return told if namer is None else describe_with(tree, told, namer, texts, kept)
 
     def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
         """Show the map in the browser, where zoom is the hierarchy; see docs/use/explorer.md.

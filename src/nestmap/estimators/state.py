@@ -14,8 +14,8 @@ from ..core.points.duplicates import hash_points
 from ..method.hierarchy import Hierarchy
 from ..method.layout import Layout
 from ..model.fitted import FittedMap
-from ..tables.encoded import EncodedTable
-from ..tables.encoder import TableEncoder
+from ..tables.encoded import EncodedTable, Encoder
+from .encoding import encode_training
 from .parameters import MapParameters
 
 _FEATURES = ("n_features_in_", "feature_names_in_", "encoder_")
@@ -28,7 +28,7 @@ class FittedState(MapParameters):
     layout_: Layout
     label_level_: int
     n_features_in_: int
-    encoder_: TableEncoder | None
+    encoder_: Encoder | None
     _fitted: FittedMap
 
     def _assign(
@@ -78,6 +78,10 @@ class FittedState(MapParameters):
         other = self._unfitted({})
         other._assign(fitted, self._features(), self.label_level_)
         return other
+
+    def _encoded(self, X: Any, known: Encoder | None = None) -> EncodedTable | None:
+        """The rows of a fit, where they are to be encoded; `known`: as an older model did."""
+        return encode_training(X, self.encoder, self.metric, known, self.metric_params)
 
     def _as_numbers(self, X: Any) -> Any:
         """Rows that were given to the fitted model, as it compares them."""

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from scipy import sparse
 
-from ..core.arrays import Array
 from ..core.input.validate import largest_value
-from ..core.progress import Progress
 from ..method.hierarchy.tree import Hierarchy
+from ..method.layout.base import Origin
 from ..method.neighbors.item_graph import ItemGraph
 from ..method.neighbors.metric.matrix import MedoidDistances
 from ..method.placement import FittedTree
+from ..method.rows import RowsHere, TrainingRows
 from ..method.run import Run
-from .fitted import FittedMap, RowWork, fit_map
+from .fitted import FittedMap, fit_map
 from .growth.like import OldModel, match_old
-from .plan import Plan, expect, make_run, plan_fit
+from .plan import Plan
+from .planning import expect, plan_fit
 from .settings import FitSettings
 from .tree import fit_tree
 
 # times the largest value of the rows: no centroid is there; rows that were forgotten are not so far
 _FARTHER = 1e30
-
-
-class Elsewhere(Protocol):
-    """Rows that others than this process know and work on: the same as they would get here."""
-
-    @property
-    def hashes(self) -> Array:
-        """As `hash_points` gives them."""
-
-    @property
-    def work(self) -> RowWork | None:
-        """What a map needs of each row; None: it is done here."""
-
-    @property
-    def n_parts(self) -> int:
-        """Parts that the rows are searched in; 1: they are searched here."""
-
-    def find(self, metric: Any, run: Run, *level: Any) -> Any:
-        """First neighbours of the items below a level, or None (see `Finder`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,72 +36,50 @@ class Grown:
 
 
 def grow_tree(
-    X: Any,
-    settings: FitSettings,
-    run: Run,
-    plan: Plan | None = None,
-    elsewhere: Elsewhere | None = None,
+    rows: TrainingRows, settings: FitSettings, run: Run, plan: Plan | None = None
 ) -> Grown:
     """Plan the fit and build its tree; `run` says the threads and where progress is told."""
-    metric = settings.metric_of(X)
-    plan = plan or plan_fit(X, metric, settings, run.n_threads)
-    run = _decide(plan, settings, run)
-    find = None
-    hashes = None
-    if elsewhere is not None:
-        hashes = elsewhere.hashes
-        if elsewhere.n_parts > 1:
-            run = replace(run, rows=replace(run.rows, parts=elsewhere.n_parts))
-            find = partial(elsewhere.find, metric, run)
-    tree, graph = fit_tree(X, metric, run, settings, hashes=hashes, find=find)
+    metric = settings.metric_of(rows.X)
+    plan = plan or plan_fit(rows.X, metric, settings, run.n_threads)
+    if settings.layout is not None:
+        run.progress.note(str(plan))
+    expect(plan, run.progress)
+    run = replace(run, plan=plan, folder=settings.folder())
+    tree, graph = fit_tree(rows, metric, run, settings)
     return Grown(tree, graph, run)
 
 
-def _decide(plan: Plan, settings: FitSettings, run: Run) -> Run:
-    """The run with what the plan has decided."""
-    progress: Progress = run.progress
-    if settings.layout is not None:
-        progress.note(str(plan))
-    expect(plan, progress)
-    return make_run(plan, settings.search, run.n_threads, progress, settings.folder())
-
-
 def fit(
-    X: Any,
+    rows: TrainingRows,
     settings: FitSettings,
     run: Run,
     *,
     plan: Plan | None = None,
     like: OldModel | None = None,
-    elsewhere: Elsewhere | None = None,
 ) -> FittedMap:
     """The hierarchy of validated rows and its map.
 
     Parameters
     ----------
+    rows : TrainingRows
+        `RowsHere(X, run)`, or rows that others work on.
     run : Run
         Threads and progress; the rest is decided here.
     plan : Plan, optional
         If it was made before.
     like : OldModel, optional
         An older map that the new one is to lie on.
-    elsewhere : Elsewhere, optional
-        What a cluster does with the rows.
     """
-    settings.check(X.shape[0])
+    settings.check(rows.X.shape[0])
     assert settings.layout is not None
-    old = None
-    if like is not None:
-        hashes = None if elsewhere is None else elsewhere.hashes
-        old = match_old(like, X, hashes, settings.n_components, run.n_threads)
-    grown = grow_tree(X, settings, run, plan, elsewhere)
+    old = None if like is None else match_old(like, rows, settings.n_components)
+    grown = grow_tree(rows, settings, run, plan)
     tree = grown.tree
-    own = settings.map(settings.layout.draw_seed())
+    origin = Origin(settings.layout.draw_seed())
     if old is not None:
         tree = old.renumber(tree)
-        own = old.settings(tree.hierarchy, own)
-    work = None if elsewhere is None else elsewhere.work
-    return fit_map(X, tree, own, grown.run, work, grown.graph)
+        origin = old.origin(tree.hierarchy, settings, origin.seed)
+    return fit_map(rows, tree, settings, grown.run, origin, grown.graph)
 
 
 def lay_again(
@@ -131,8 +90,8 @@ def lay_again(
     settings.check(X.shape[0])
     assert settings.layout is not None
     seed = settings.layout.draw_seed() if is_seeded else fitted.seed
-    own = settings.map(seed, fitted.layout.start)
-    return fit_map(X, fitted.tree, own, run, graph=fitted.graph)
+    origin = Origin(seed, fitted.layout.start)
+    return fit_map(RowsHere(X, run), fitted.tree, settings, run, origin, fitted.graph)
 
 
 def _refuse_far_centroids(hierarchy: Hierarchy, X: Any, n_threads: int) -> None:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..core.arrays import Array
 from ..core.input.source import check_unchanged
 from ..core.points.point_set import power_of_two
-from ..method.arrangement import (
-    Arrangement,
-    Coordinates,
-    GlobalArrangement,
-    OldArrangement,
-    OldPlaces,
-    make_local,
-)
-from ..method.layout import Layout, LayoutInput
-from ..method.layout.balls import Anchored, Placement
+from ..method.arrangement import Arrangement, Coordinates
+from ..method.arrangement.local import make_local
+from ..method.arrangement.old import OldArrangement, OldPlaces
+from ..method.arrangement.plain import GlobalArrangement
+from ..method.hierarchy.tree import Hierarchy
+from ..method.layout import Layout, LayoutSettings
+from ..method.layout.base import LayoutInput, Origin
 from ..method.layout.similarity import align
 from ..method.neighbors.item_graph import (
     ItemGraph,
@@ -27,10 +25,12 @@ from ..method.neighbors.item_graph import (
 )
 from ..method.neighbors.metric import EUCLIDEAN
 from ..method.placement import Assigned, FittedTree
-from ..method.preliminary import LinearMap, Preliminary, RandomMap, make_preliminary
+from ..method.preliminary.build import Preliminary, fit_row_map, given_coordinates, seen_by
+from ..method.preliminary.maps import LinearMap
 from ..method.preliminary.mds import Through, rows_to_lay_out, seen_in
+from ..method.rows import RowsHere, TrainingRows
 from ..method.run import Run
-from .settings import MapSettings
+from .settings import FitSettings
 from .tree import has_row_graph, node_graph, with_first_neighbors
 
 
@@ -73,40 +73,25 @@ class FittedMap:
         return {**self.__dict__, "X": None, "graph": None}
 
 
-class RowWork(Protocol):
-    """What a map needs of each row, where others than this process see to it.
-
-    The same as they would get here.
-    """
-
-    @property
-    def unit(self) -> float | None:
-        """Of `power_of_two`."""
-
-    def see(self, by: LinearMap | RandomMap) -> Array:
-        """What a map makes of the rows; to be kept and changed by the caller."""
-
-    def place(self, own: Anchored) -> tuple[Placement, Array]:
-        """As `place_rows`."""
-
-
 def fit_map(
-    X: Any,
+    rows: TrainingRows,
     tree: FittedTree,
-    settings: MapSettings,
+    settings: FitSettings,
     run: Run,
-    work: RowWork | None = None,
+    origin: Origin,
     graph: ItemGraph | None = None,
 ) -> FittedMap:
     """Sections 3.2 and 3.3: preliminary embedding, arrangement and layout of rows on a hierarchy.
 
     `graph`: of the fit, if the caller has it.
     """
+    X = rows.X
+    assert settings.layout is not None
     check_unchanged(X)
     if (see := rows_to_lay_out(X, tree.hierarchy)) is not None:
-        return _fit_map_through(see, X, tree, settings, run, graph)
-    arrangement, preliminary = _arrange(X, tree, settings, run, work)
-    graph = _graph_of_forces(X, tree, settings, run, graph)
+        return _fit_map_through(see, rows, tree, settings, run, origin, graph)
+    arrangement, preliminary = _arrange(rows, tree, settings, run, origin)
+    graph = _graph_of_forces(X, tree, settings.layout, run, graph)
     given = LayoutInput(
         tree.hierarchy,
         arrangement,
@@ -116,24 +101,22 @@ def fit_map(
         run.n_threads,
         first_equal=tree.table.first_equal(),
         graph=graph,
-        start=settings.start,
-        places=settings.places,
-        scale=settings.scale,
-        place=work.place if work else None,
+        origin=origin,
+        place=rows.place,
     )
     layout = settings.layout.lay(given)
     run.progress.done()
-    return FittedMap(tree, layout, arrangement.transform, settings.seed, X, graph)
+    return FittedMap(tree, layout, arrangement.transform, origin.seed, X, graph)
 
 
 def _graph_of_forces(
-    X: Any, tree: FittedTree, settings: MapSettings, run: Run, graph: ItemGraph | None
+    X: Any, tree: FittedTree, layout: LayoutSettings, run: Run, graph: ItemGraph | None
 ) -> ItemGraph | None:
     """The graph that forces act along: the tree's, unless it is of nodes and rows are wanted.
 
     Without forces it is kept as it is.
     """
-    finest = settings.layout.finest(tree.hierarchy.n_rows)
+    finest = layout.finest(tree.hierarchy.n_rows)
     if finest is None:
         return graph
     metric = tree.hierarchy.metric
@@ -143,50 +126,56 @@ def _graph_of_forces(
         return graph
     metric = metric if is_native else EUCLIDEAN  # rows as they are
     if rows or has_row_graph(X, metric):
-        run.progress.begin(f"{settings.layout.kind}: neighbours of {X.shape[0]} rows")
+        run.progress.begin(f"{layout.kind}: neighbours of {X.shape[0]} rows")
         found = find_row_graph(X, metric, tree.table.in_order(), run.n_threads, run.progress.share)
         if found is None or not is_native:
             return found
         return with_first_neighbors(found, tree.hierarchy, X, run.n_threads)
-    return node_graph(tree.hierarchy, metric, run, f"{settings.layout.kind}: ")
+    return node_graph(tree.hierarchy, metric, run, f"{layout.kind}: ")
 
 
 def _arrange(
-    X: Any, tree: FittedTree, settings: MapSettings, run: Run, work: RowWork | None
+    rows: TrainingRows, tree: FittedTree, settings: FitSettings, run: Run, origin: Origin
 ) -> tuple[Arrangement, Preliminary]:
     """How members lie around their nodes, and where the layout begins."""
-    places = settings.places
+    assert settings.layout is not None
+    places = origin.places
     if places is None or not settings.is_local:
         run.progress.begin("preliminary embedding")
-        preliminary = make_preliminary(
-            X,
-            tree.hierarchy,
-            settings.n_components,
-            settings.layout.coordinates(settings.n_components, tree.hierarchy.n_rows),
-            seed=settings.seed,
-            n_threads=run.n_threads,
-            see=None if work is None else work.see,
-        )
+        preliminary = see_rows(rows, tree.hierarchy, settings, run.n_threads, origin.seed)
     run.progress.begin("arrangement")
     if not settings.is_local:
         if places is not None:
             preliminary = _turned(preliminary, places)
         return GlobalArrangement(preliminary, bool(settings.layout.inflate)), preliminary
     local = make_local(
-        X,
+        rows.X,
         tree.hierarchy,
         settings.n_components,
         tree.table.rows,
         run.n_threads,
         tree.table.first_equal(),
         settings.layout.short_columns(tree.hierarchy.n_rows),
-        unit=None if work is None else work.unit,
+        unit=rows.unit,
     )
     return (
         (local, preliminary)
         if places is None
         else (OldArrangement(local, places), _as_preliminary(places))
     )
+
+
+def see_rows(
+    rows: TrainingRows, hierarchy: Hierarchy, settings: FitSettings, n_threads: int, seed: int
+) -> Preliminary:
+    """Coordinates of all rows and nodes, by one map or given."""
+    assert settings.layout is not None
+    n_components = settings.n_components
+    kind = settings.layout.coordinates(n_components, hierarchy.n_rows)
+    if not isinstance(kind, str):
+        return given_coordinates(kind, hierarchy, n_threads)
+    row_map = fit_row_map(rows.X, hierarchy, n_components, kind, seed, n_threads)
+    return seen_by(row_map, kind, rows.project(row_map, n_threads), hierarchy, n_threads)
 
 
 def _as_preliminary(places: OldPlaces) -> Preliminary:
@@ -212,14 +201,20 @@ def _turned(preliminary: Preliminary, places: OldPlaces) -> Preliminary:
 
 
 def _fit_map_through(
-    see: Any, X: Any, tree: FittedTree, settings: MapSettings, run: Run, graph: ItemGraph | None
+    see: Callable[[Any, int], Any],
+    rows: TrainingRows,
+    tree: FittedTree,
+    settings: FitSettings,
+    run: Run,
+    origin: Origin,
+    graph: ItemGraph | None,
 ) -> FittedMap:
     """The same for rows laid out as another map sees them: distances alone, or changed rows."""
-    rows = see(X, run.n_threads)
-    seen = replace(tree, hierarchy=seen_in(tree.hierarchy, rows, run))
+    changed = RowsHere(see(rows.X, run.n_threads), run)
+    seen = replace(tree, hierarchy=seen_in(tree.hierarchy, changed.X, run))
     same = tree.hierarchy.metric.changes_rows  # of distances alone, the rows are others
-    fitted = fit_map(rows, seen, settings, run, graph=graph if same else None)
+    fitted = fit_map(changed, seen, settings, run, origin, graph if same else None)
     coordinates = None if fitted.coordinates is None else Through(see, fitted.coordinates)
     return replace(
-        fitted, tree=tree, coordinates=coordinates, X=X, graph=fitted.graph if same else None
+        fitted, tree=tree, coordinates=coordinates, X=rows.X, graph=fitted.graph if same else None
     )

@@ -10,30 +10,12 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.input.validate import check_number, check_option
-from ..method.arrangement import OldPlaces
 from ..method.hierarchy.tree import KINDS as HIERARCHIES
 from ..method.layout import LayoutSettings
 from ..method.neighbors import FirstNeighbors, check_metric, given_neighbors
 from ..method.neighbors.choice import METHODS, Search
 from ..method.neighbors.given import given_lists
 from ..method.placement import RULES
-
-
-@dataclass(frozen=True, eq=False)
-class MapSettings:
-    """What a map of a hierarchy depends on: what was asked, and what only the fit knows."""
-
-    n_components: int
-    layout: LayoutSettings
-    seed: int
-    start: Array | None = None  # of an earlier map of the same tree (`Layout.start`)
-    places: OldPlaces | None = None  # in an older map that the new one is to lie on
-    scale: float | None = None  # of that map, where the new one can go on from it
-
-    @property
-    def is_local(self) -> bool:
-        """Whether members of a cluster lie by its own principal components."""
-        return self.layout.is_local(self.n_components)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +81,11 @@ class FitSettings:
         return "" if self.layout is None else self.layout.kind
 
     @property
+    def has_forces(self) -> bool:
+        """Whether forces lay the map out, along a neighbour graph."""
+        return self.layout is not None and self.layout.has_forces
+
+    @property
     def is_local(self) -> bool:
         """Whether members of a cluster lie by its own principal components."""
         return self.layout is not None and self.layout.is_local(self.n_components)
@@ -116,8 +103,3 @@ class FitSettings:
         if self.finds_neighbors or self.hierarchy != "graph":
             return None
         return given_lists(self.neighbors, n_rows)
-
-    def map(self, seed: int, start: Array | None = None) -> MapSettings:
-        """What the map depends on."""
-        assert self.layout is not None
-        return MapSettings(self.n_components, self.layout, seed, start)

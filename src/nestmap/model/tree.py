@@ -10,15 +10,15 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.input.validate import work_dtype
-from ..core.points.duplicates import hash_points
 from ..core.points.point_set import PointSet, make_points
 from ..core.points.reduce import fit_reducer
 from ..core.progress import part_of
 from ..core.work.directory import WorkDir
-from ..method.hierarchy.build import Finder, KnownRows, build_levels
+from ..method.hierarchy.build import KnownRows, build_levels
 from ..method.hierarchy.graph_levels import add_communities
 from ..method.hierarchy.resume import Steps, identity
 from ..method.hierarchy.tree import Hierarchy
+from ..method.neighbors import FirstNeighbors
 from ..method.neighbors.blocked import BlockedIndex
 from ..method.neighbors.effort import exact_columns
 from ..method.neighbors.index import Index, build_index
@@ -34,38 +34,28 @@ from ..method.neighbors.item_graph import (
 from ..method.neighbors.metric import Metric
 from ..method.neighbors.shared import Start, share_rows, shares_rows
 from ..method.placement import FittedTree, RowTable
+from ..method.rows import TrainingRows
 from ..method.run import Run
 from .settings import FitSettings
 
 
 def fit_tree(
-    X: Any,
-    metric: Metric,
-    run: Run,
-    settings: FitSettings | None = None,
-    *,
-    hashes: Array | None = None,
-    find: Finder | None = None,
+    rows: TrainingRows, metric: Metric, run: Run, settings: FitSettings | None = None
 ) -> tuple[FittedTree, ItemGraph | None]:
-    """The hierarchy of validated rows, what finds a new row's cluster, and the graph behind it.
-
-    `hashes`: what `hash_points` gives for the rows; `find`: of `build_levels`.
-    """
+    """The hierarchy of the rows, what finds a new row's cluster, and the graph behind it."""
     settings = settings or FitSettings()
+    X = rows.X
     given = settings.given_neighbors(X.shape[0])
     lists = settings.given_lists(X.shape[0])
-    if hashes is None:
-        run.progress.begin(f"reading {X.shape[0]} rows")
-        hashes = hash_points(X, run.n_threads)
+    hashes = rows.hashes
     with ExitStack() as stack:
         saved = None
         if settings.work_dir is not None:  # before any long work: it may be that of another fit
             work = WorkDir.open(settings.work_dir, identity(X, hashes, metric, run, given))
             saved = Steps(stack.enter_context(work))
-        known = KnownRows(hashes, given)
         searches = settings.hierarchy == "graph" and lists is None
         hierarchy, graph = _link_rows(
-            X, metric, run, settings, known, searches=searches, find=find, saved=saved
+            rows, metric, run, settings, given, searches=searches, saved=saved
         )
     if settings.hierarchy == "graph":
         hierarchy = add_communities(hierarchy, graph, run, lists)
@@ -87,40 +77,40 @@ def _with_distinct(hierarchy: Hierarchy, n_distinct: int) -> Hierarchy:
 
 
 def _link_rows(
-    X: Any,
+    rows: TrainingRows,
     metric: Metric,
     run: Run,
     settings: FitSettings,
-    known: KnownRows,
+    given: FirstNeighbors | None,
     *,
     searches: bool,
-    find: Finder | None,
     saved: Steps | None,
 ) -> tuple[Hierarchy, ItemGraph | None]:
     """Levels by first neighbours, and the neighbour graph that communities are made from.
 
     `searches`: whether that graph is searched.
     """
+    X = rows.X
     graph = None
-    if searches and known.hashes is not None and has_row_graph(X, metric):
+    start = None
+    if searches and has_row_graph(X, metric):
         # exact first neighbours are found from this graph
-        joins = known.given is None and find is None and saved is None
-        graph, start = _graph_and_start(X, metric, known.hashes, run, joins, saved)
-        known = replace(known, start=start)
+        joins = given is None and run.plan.n_parts == 1 and saved is None
+        graph, start = _graph_and_start(X, metric, rows.hashes, run, joins, saved)
     hierarchy = build_levels(
         X,
         metric,
         run,
-        known,
+        KnownRows(rows.hashes, given, start),
         min_nodes=settings.min_nodes,
         max_nodes=MOST_NODES if settings.hierarchy == "graph" else 1,
         saved=saved,
-        find=find,
+        join=rows.join,
     )
     if searches and graph is None:
         return hierarchy, node_graph(hierarchy, metric, run, saved=saved)
     if graph is not None:
-        shared = None if known.start is None else known.start.shared
+        shared = None if start is None else start.shared
         points = None if shared is None else shared.points
         graph = with_first_neighbors(graph, hierarchy, X, run.n_threads, points)
     return hierarchy, graph
@@ -157,8 +147,8 @@ def _graph_and_start(
     run.progress.begin(f"neighbours of {n} rows")
     if (
         joins
-        and run.rows.method == "exact"
-        and shares_rows(n, X.shape[1], metric, run.rows.columns)
+        and run.plan.search(0).method == "exact"
+        and shares_rows(n, X.shape[1], metric, run.plan.columns)
     ):
         shared = share_rows(X, metric, hashes, run.n_threads, part_of(run.progress.share, 0, 0.1))
     graph = find_row_graph(X, metric, hashes, run.n_threads, run.progress.share, shared)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.arrays import Array
+from ..core.arrays import Array, blocks
 from .cells import Cells
 from .decide import Decision
 from .encoders import Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
+from .profiles import read_levels
 from .words import WordEncoder
 
 FARTHEST = 4.0  # largest distance that two levels, or two booleans, may have: rare ones are bounded
 _WIDEST = 6.0  # largest distance along a column of numbers: that of six standard deviations
 _SAMPLE = 5000  # vectors whose directions are counted
+_IN_CACHE = 2**15  # numbers of a column that are worked on at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,110 @@ class Block:
 
     def encode(self, cells: Cells, out: Array) -> None:
         """Write the rows into `out`, NaN where the cell is missing."""
-        np.multiply(self.encoder.encode(cells) - self.mean, self.gain, out=out, casting="unsafe")
+        each = _each_once(cells, self.encoder)
+        if each is None:
+            for part in blocks(len(out), self.width, _IN_CACHE):
+                out[part] = self._scale(self.encoder.encode(_cut(cells, part)))
+        else:
+            table = self._scale(self.encoder.encode(each.cells)).astype(out.dtype)
+            for part in blocks(len(out), self.width, _IN_CACHE):
+                out[part] = table[each.codes[part]]
+
+    def _scale(self, raw: Array) -> Array:
+        return (raw - self.mean) * self.gain
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """The different cells of a column, one row each, the last of them missing; and its codes."""
+
+    cells: Cells
+    codes: Array
+
+
+def _each_once(cells: Cells, encoder: Encoder) -> _Levels | None:
+    """Texts and categories are encoded once per level; None for columns of numbers."""
+    if isinstance(encoder, LevelEncoder | WordEncoder):
+        cells = read_levels(cells)
+    if cells.form != "text":
+        return None
+    codes = np.append(np.arange(len(cells.texts)), -1)
+    return _Levels(replace(cells, values=codes), cells.values)
+
+
+def _cut(cells: Cells, part: slice) -> Cells:
+    return replace(cells, values=cells.values[part])
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """What is known of the filled rows of a column.
+
+    Attributes
+    ----------
+    n : float
+    mean : array of shape (width,)
+    squares : float
+        Sum of squared distances from the mean.
+    low, high : float
+        Least and largest number.
+    """
+
+    n: float
+    mean: Array
+    squares: float
+    low: float
+    high: float
+
+    @property
+    def variance(self) -> float:
+        return self.squares / max(1.0, self.n)
+
+    @property
+    def range(self) -> float:
+        return self.high - self.low
+
+    def join(self, other: _Spread) -> _Spread:
+        """That of the rows of both (Chan, Golub and LeVeque 1979)."""
+        n = self.n + other.n
+        if not n:
+            return self
+        apart = other.mean - self.mean
+        between = float((apart**2).sum()) * self.n * other.n / n
+        return _Spread(
+            n,
+            self.mean + apart * (other.n / n),
+            self.squares + other.squares + between,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+
+def _spread_of(raw: Array, counts: Array | None = None) -> _Spread:
+    """Of rows, NaN for missing, each counted so many times."""
+    known = ~np.isnan(raw[:, 0])
+    if counts is not None:
+        known &= counts > 0
+    rows = raw[known]
+    if not len(rows):
+        return _Spread(0.0, np.zeros(raw.shape[1]), 0.0, np.inf, -np.inf)
+    times = np.ones(len(rows)) if counts is None else counts[known].astype(np.float64)
+    n = float(times.sum())
+    mean = rows[0] + times @ (rows - rows[0]) / n  # exact where all rows are one
+    squares = float(times @ ((rows - mean) ** 2).sum(axis=1))
+    return _Spread(n, mean, squares, float(rows.min()), float(rows.max()))
+
+
+def _raw_parts(cells: Cells, encoder: Encoder) -> Iterator[_Spread]:
+    """The spread of a column, part by part."""
+    each = _each_once(cells, encoder)
+    if each is not None:
+        counts = np.bincount(each.codes + 1, minlength=len(each.cells.values))
+        yield _spread_of(encoder.encode(each.cells), np.roll(counts, -1))
+        return
+    width = cells.values.shape[1] if cells.values.ndim == 2 else 1
+    for part in blocks(len(cells.values), width, _IN_CACHE):
+        yield _spread_of(encoder.encode(_cut(cells, part)))
 
 
 def fit_encoder(cells: Cells, decision: Decision) -> Encoder:
@@ -70,29 +176,28 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
     variances): an embedding beside a few numbers is still an embedding.
     """
     encoder = fit_encoder(cells, decision)
-    raw = encoder.encode(cells)
-    known = ~np.isnan(raw[:, 0])
-    n_known = max(1, int(known.sum()))
-    zeroed = np.where(known[:, None], raw, 0.0)
-    mean = zeroed.sum(axis=0) / n_known
-    centred = np.where(known[:, None], raw - mean, 0.0)
-    variance = float((centred**2).sum() / n_known)
-    if variance <= 0:
-        return Block(cells.name, encoder, mean, 0.0)
-    gain = 1 / np.sqrt(variance)
+    parts = _raw_parts(cells, encoder)
+    spread = next(parts)
+    for part in parts:
+        spread = spread.join(part)
+    if spread.variance <= 0:
+        return Block(cells.name, encoder, spread.mean, 0.0)
+    gain = 1 / np.sqrt(spread.variance)
     if decision.kind in ("category", "boolean"):
-        apart = np.sqrt(2.0) if encoder.kind == "category" else float(np.ptp(raw[known]))
+        apart = np.sqrt(2.0) if encoder.kind == "category" else spread.range
         gain = min(gain, FARTHEST / apart)
     if encoder.kind == "number":
-        gain = min(gain, _WIDEST / float(np.ptp(raw[known])))
+        gain = min(gain, _WIDEST / spread.range)
     if decision.kind == "vector":
-        gain *= np.sqrt(_directions(centred[known]))
-    return Block(cells.name, encoder, mean, float(gain * np.sqrt(weight)))
+        gain *= np.sqrt(_directions(cells, encoder))
+    return Block(cells.name, encoder, spread.mean, float(gain * np.sqrt(weight)))
 
 
-def _directions(centred: Array) -> float:
+def _directions(cells: Cells, encoder: Encoder) -> float:
     """In how many directions rows vary: (sum of variances)² / sum of their squares."""
-    some = centred[:: max(1, -(-len(centred) // _SAMPLE))]
+    known = np.flatnonzero(~np.isnan(encoder.encode(cells)[:, 0]))
+    some = encoder.encode(replace(cells, values=cells.values[known[:: -(-len(known) // _SAMPLE)]]))
+    some = some - some.mean(axis=0)
     products = some.T @ some if some.shape[1] <= some.shape[0] else some @ some.T
     total = float(np.trace(products))
     return total**2 / max(float((products**2).sum()), 1e-300)

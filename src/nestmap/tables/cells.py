@@ -42,6 +42,7 @@ NOTHING = frozenset(
         "missing",
     ]
 ) | {"", "not available"}
+_LONGEST_NOTHING = max(map(len, NOTHING))
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
@@ -161,13 +162,12 @@ def _of_pandas(name: str, values: Any) -> Cells | None:
     if kind in "iufb" and not isinstance(values.dtype, np.dtype):  # nullable
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return Cells(name, "boolean" if kind == "b" else "number", numbers)
+    pandas = sys.modules["pandas"]
     is_text = str(values.dtype) in ("str", "string") or (
-        kind == "O"
-        and set(map(type, values)) <= {str, float, type(None)}
-        and any(isinstance(value, str) for value in values)
+        kind == "O" and pandas.api.types.infer_dtype(values, skipna=True) == "string"
     )
     if is_text:
-        codes, levels = sys.modules["pandas"].factorize(values)
+        codes, levels = pandas.factorize(values)
         return level_cells(name, codes, list(levels))
     return None
 
@@ -277,10 +277,16 @@ def level_cells(name: str, codes: Array, levels: list[Any]) -> Cells:
     >>> cells.values.tolist(), cells.levels.tolist()
     ([0, 0, -1, -1], ['a'])
     """
-    index: dict[str, int] = {}
-    places = np.empty(len(levels) + 1, dtype=np.int64)
-    for i, level in enumerate(levels):
-        text = str(level).strip()
-        places[i] = -1 if text.casefold() in NOTHING else index.setdefault(text, len(index))
-    places[-1] = -1  # code -1
+    texts = [str(level).strip() for level in levels]
+    index = {
+        text: i
+        for i, text in enumerate(
+            text
+            for text in dict.fromkeys(texts)
+            if len(text) > _LONGEST_NOTHING or text.casefold() not in NOTHING
+        )
+    }
+    if len(index) == len(texts):  # all of them differ, and say something
+        return Cells(name, "text", np.asarray(codes, np.int64), np.array(texts, dtype=object))
+    places = np.array([*(index.get(text, -1) for text in texts), -1])  # the last: code -1
     return Cells(name, "text", places[codes], np.array(list(index), dtype=object))

@@ -16,7 +16,7 @@ FEW_CODES = 40  # whole numbers named like codes: so many are categories, more a
 _PROSE = 4.0  # words of a cell that make a text, as in nestmap.readers
 _OWN = 0.5  # distinct values per filled cell: on average, two rows or fewer share one
 _MIN_ROWS = 20  # below, distinct values mean nothing
-_LONG_TAIL = 10.0  # interquartile ranges
+LONG_TAIL = 10.0  # interquartile ranges from the median to the farthest value
 _ID_WORDS = frozenset(["id", "ids", "uuid", "guid", "key", "index", "idx", "rowid", "pk"])
 _CODE_WORDS = frozenset(["zip", "zipcode", "postcode", "postal", "plz", "fips", "code"])
 _PHONE_WORDS = frozenset(["phone", "tel", "telephone", "mobile", "fax"])
@@ -279,7 +279,7 @@ def _decide_numbers(profile: Profile) -> tuple[str, str]:
             return ("category" if few else "identifier"), "named like an identifier"
         if words & _CODE_WORDS:
             return "category", "codes: their size means nothing"
-    if profile.tail > _LONG_TAIL:
+    if profile.tail > LONG_TAIL:
         return "number", "numbers with a long tail"
     return "number", "numbers"
 

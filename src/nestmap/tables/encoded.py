@@ -9,6 +9,9 @@ import numpy as np
 
 from ..core.arrays import Array
 from .encoder import TableEncoder
+from .gower import GowerEncoder
+
+Encoder = TableEncoder | GowerEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,15 +21,15 @@ class EncodedTable:
     Attributes
     ----------
     rows : array of shape (n_rows, n_numbers), float32
-    encoder : TableEncoder
+    encoder : TableEncoder or GowerEncoder
         The fitted encoder that gave them.
     """
 
     rows: Array
-    encoder: TableEncoder
+    encoder: Encoder
 
     @classmethod
-    def of(cls, table: Any, encoder: TableEncoder) -> EncodedTable:
+    def of(cls, table: Any, encoder: Encoder) -> EncodedTable:
         """New rows, encoded by a fitted encoder, unless they are already."""
         if not isinstance(table, EncodedTable):
             return cls(encoder.transform(table), encoder)
@@ -35,7 +38,7 @@ class EncodedTable:
         return table
 
 
-def n_numbers(encoder: TableEncoder) -> int:
+def n_numbers(encoder: Encoder) -> int:
     """How many numbers a fitted encoder makes of a row.
 
     Examples
@@ -43,10 +46,10 @@ def n_numbers(encoder: TableEncoder) -> int:
     >>> n_numbers(TableEncoder().fit({"size": [1.0, 2.0], "kind": ["a", "b"]}))
     3
     """
-    return sum(block.width for block in encoder.blocks_)
+    return len(encoder.get_feature_names_out())
 
 
-def describe_columns(encoder: TableEncoder) -> dict[str, Any]:
+def describe_columns(encoder: Encoder) -> dict[str, Any]:
     """The attributes by which scikit-learn knows the columns of the table."""
     return {
         "n_features_in_": encoder.n_features_in_,

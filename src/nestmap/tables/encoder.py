@@ -11,14 +11,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
+from ..core.arrays import blocks as cuts
 from ..core.habits import did_you_mean
 from ..core.threads import single_threaded_blas
 from ..errors import ModelFileError
+from .balance import fit_balance
 from .blocks import Block, fit_block
 from .cells import Cells, read_cells
 from .decide import Decisions, decide_cells
 from .encoders import LevelEncoder
-from .filling import Filler, fit_filler
+from .filling import fit_filler
 from .profiles import read_levels, read_values
 from .records import (
     VERSION,
@@ -32,13 +34,15 @@ from .records import (
 
 _TEXTS = ("names", "tfidf")
 _MISSING = ("expected", "mean", "keep")
+_IN_CACHE = 2**17  # numbers of rows that are hashed at once
 _TOLD = 3  # new categories that a warning names
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode tables of numbers, categories, dates, texts and gaps as rows to map.
 
-    Each column gets one decision (`print(encoder.decisions_)`), and weighs as one column.
+    Each column gets one decision (`print(encoder.decisions_)`), and weighs as one column; of what
+    columns have in common, half is scaled away.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Texts serve only for names of clusters, or are mapped by their words.
     missing : {'expected', 'mean', 'keep'}
         What stands for an empty cell: what the row's other columns let expect, the mean of the
-        column, or NaN, for metrics that know it.
+        column, or NaN, for metrics that know it; columns are then not balanced.
 
     Attributes
     ----------
@@ -61,6 +65,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         How mapped columns are encoded.
     filler_ : Filler
         The model of expected values.
+    balance_ : Balance
+        What columns have in common, and how much of it is scaled away.
     feature_names_in_ : array of str
     n_features_in_ : int
 
@@ -141,11 +147,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"no column can be mapped; columns={{…}} changes that\n{decisions}")
         rows = _encode(blocks, {cells.name: cells for cells in table})
         with single_threaded_blas():  # small matrices: threads would only wait for each other
-            filler = fit_filler(rows)
-        _fill(rows, filler, self.missing)
+            self.filler_ = fit_filler(rows)
+        self.balance_ = fit_balance(self.filler_, blocks)
+        self._complete(rows)
         self.decisions_ = Decisions(decisions.decisions, len(rows), count_distinct(rows))
         self.blocks_ = blocks
-        self.filler_ = filler
         self.feature_names_in_ = np.array([cells.name for cells in table], dtype=object)
         self.n_features_in_ = len(table)
         return rows
@@ -154,8 +160,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Encode rows as those of the fit were.
 
         The order of columns does not matter, columns that were not in the fit are ignored, and so
-        are absent ones that the map does not depend on. Categories that the fit did not see are as
-        far from each known one as these from another, and a warning names them.
+        are absent ones that the map does not depend on. Categories that the fit did not see are
+        about as far from each known one as these from another, and a warning names them.
 
         Parameters
         ----------
@@ -181,8 +187,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         _warn_of_news(self.blocks_, table)
         rows = _encode(self.blocks_, table)
-        _fill(rows, self.filler_, self.missing)
+        self._complete(rows)
         return rows
+
+    def _complete(self, rows: Array) -> None:
+        """Put something in place of NaN, and balance columns, in place."""
+        if self.missing == "keep":
+            return
+        with single_threaded_blas():
+            if self.missing == "mean":
+                np.nan_to_num(rows, copy=False, nan=0.0)
+            else:
+                self.filler_.fill(rows)
+            self.balance_.apply(rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the numbers: 'size', 'kind=a', 'released_month_cos', …
@@ -267,6 +284,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ModelFileError("the record of a table encoder maps other columns than it decided")
         width = sum(block.width for block in found.blocks_)
         found.filler_ = read_filler(record, arrays, width)
+        found.balance_ = fit_balance(found.filler_, found.blocks_)
         names = [decision.name for decision in found.decisions_]
         found.feature_names_in_ = np.array(names, dtype=object)
         found.n_features_in_ = len(names)
@@ -301,15 +319,6 @@ def _encode(blocks: tuple[Block, ...], table: Mapping[str, Cells]) -> Array:
     return rows
 
 
-def _fill(rows: Array, filler: Filler, missing: str) -> None:
-    """Put something in place of NaN, in place."""
-    if missing == "mean":
-        np.nan_to_num(rows, copy=False, nan=0.0)
-    elif missing == "expected":
-        with single_threaded_blas():
-            filler.fill(rows)
-
-
 def count_distinct(rows: Array) -> int:
     """Different rows, by a hash of their bits: wrong once in 2⁶⁴ / n² tables.
 
@@ -319,12 +328,16 @@ def count_distinct(rows: Array) -> int:
     2
     """
     rng = np.random.default_rng(0)
-    factors = np.asarray(rng.integers(1, 2**63, (rows.shape[1],), dtype=np.uint64) * 2 + 1)
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for j in range(rows.shape[1]):
-        bits = (rows[:, j] + np.float32(0)).view(np.uint32).astype(np.uint64)  # -0 is 0
-        mixed = (bits + np.uint64(j + 1)) * factors[j]
-        keys += mixed ^ (mixed >> np.uint64(29))
+    width = rows.shape[1]
+    factors = np.asarray(rng.integers(1, 2**63, (width, 1), dtype=np.uint64) * 2 + 1)
+    places = np.arange(1, width + 1, dtype=np.uint64)[:, None]
+    keys = np.empty(len(rows), dtype=np.uint64)
+    for part in cuts(len(rows), width, _IN_CACHE):
+        mixed = (rows[part].T + np.float32(0)).view(np.uint32).astype(np.uint64)  # -0 is 0
+        mixed += places
+        mixed *= factors
+        mixed ^= mixed >> np.uint64(29)
+        keys[part] = mixed.sum(axis=0)
     return len(np.unique(keys))
 
 

@@ -55,18 +55,33 @@ class Filler:
     def _scores(self, filled: Array, known: Array) -> Scores:
         """Where rows lie in the model, from the cells that they have."""
         rank = self.loadings.shape[1]
-        precision = (known.astype(np.float64) @ self.pairs).reshape(-1, rank, rank)
-        precision += self.noise * np.eye(rank)
+        bits = np.packbits(known, axis=1)
+        packed = np.ascontiguousarray(bits).view(f"V{bits.shape[1]}")[:, 0]
+        _, first, which = np.unique(packed, return_index=True, return_inverse=True)
+        patterns = known[first]
+        precision = (patterns.astype(np.float64) @ self.pairs).reshape(-1, rank, rank)
+        inverse = np.linalg.inv(precision + self.noise * np.eye(rank))
         wanted = filled.astype(np.float64) @ self.loadings
-        inverse = np.linalg.inv(precision)
-        return Scores(np.einsum("nij,nj->ni", inverse, wanted), self.noise * inverse)
+        scores = np.einsum("nij,nj->ni", inverse[which], wanted)
+        return Scores(scores, patterns, np.bincount(which), self.noise * inverse)
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Places of rows in the model, and how sure they are: (n, rank) and (n, rank, rank)."""
+    """Where rows lie in the model, and how sure that is: it depends on what they have only.
+
+    Attributes
+    ----------
+    scores : array of shape (n_rows, rank)
+    patterns : array of bool, shape (n_patterns, n_columns)
+        Which cells rows have.
+    counts : array of shape (n_patterns,)
+    covariance : array of shape (n_patterns, rank, rank)
+    """
 
     scores: Array
+    patterns: Array
+    counts: Array
     covariance: Array
 
 
@@ -93,14 +108,15 @@ def fit_filler(rows: Array, rank: int = RANK) -> Filler:
     if not gaps.any():
         return filler
     torn = gaps.any(axis=1)
-    holes = gaps[torn].astype(np.float64)
+    n_holes = gaps.sum(axis=0)
     now = filled.copy()
     before = np.inf
     for _ in range(_ROUNDS):
         found = filler._scores(filled[torn], known[torn])
         now[torn] = np.where(gaps[torn], found.scores @ filler.loadings.T, filled[torn])
+        holes = ~found.patterns * found.counts[:, None].astype(np.float64)
         spread = holes.T @ found.covariance.reshape(len(holes), -1)
-        unsure = (spread * filler.pairs).sum(axis=1) + filler.noise * holes.sum(axis=0)
+        unsure = (spread * filler.pairs).sum(axis=1) + filler.noise * n_holes
         filler = _leading(now.T @ now + np.diag(unsure), len(some), rank)
         if abs(unsure.sum() - before) <= _SETTLED * unsure.sum():
             break

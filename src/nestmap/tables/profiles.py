@@ -41,6 +41,7 @@ PERIODS = {
     **dict.fromkeys(("hour", "hr"), 24),
 }
 _WORDS_SAMPLE = 2000  # levels whose words are counted
+_ROWS_SAMPLE = 1000  # filled cells that show whether texts may be numbers
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,12 @@ def _number_form(cells: Cells, asked: bool) -> Reading | None:
     if not len(levels):
         return None
     form = "comma" if has_comma(levels) else ""
-    readable = np.isfinite(parse_numbers(levels, form == "comma"))
     filled = cells.values[cells.values >= 0]
+    if not asked and len(levels) > _ROWS_SAMPLE:  # most columns of many texts hold no numbers
+        some = levels[np.random.default_rng(0).choice(filled, _ROWS_SAMPLE)]
+        if np.isfinite(parse_numbers(some, form == "comma")).mean() < ENOUGH / 2:
+            return None
+    readable = np.isfinite(parse_numbers(levels, form == "comma"))
     share = readable[filled].mean()
     if asked:
         return Reading("numbers", form) if share > 0 else None

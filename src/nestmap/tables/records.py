@@ -121,9 +121,11 @@ def _read_encoder(record: Record, at: str, arrays: Mapping[str, Array]) -> Encod
     kind = record["kind"]
     if kind == "number":
         scale = _number(record["scale"])
-        if scale <= 0:
+        ends = _number(record["ends"])
+        if scale <= 0 or ends <= 0:
             raise ValueError("a scale is not positive")
-        return NumberEncoder(_read_reading(record["reading"]), _number(record["median"]), scale)
+        reading = _read_reading(record["reading"])
+        return NumberEncoder(reading, _number(record["median"]), scale, ends)
     if kind == "category":
         return LevelEncoder(_texts(record["levels"]), bool(record["shared"]))
     if kind == "date":

@@ -32,7 +32,7 @@ EXIT_CODES = {
     DONE: "done",
     FAULT: "a fault of nestmap; please report what it printed",
     USAGE: "wrong arguments, or data that cannot be mapped",
-    FILES: "a file is missing, damaged, or cannot be written",
+    FILES: "a file is missing, damaged, or cannot be written; or a server does not answer",
     MEMORY: "not enough memory: see --max-memory",
     INTERRUPTED: "interrupted (Ctrl-C); nothing half-written is left",
 }

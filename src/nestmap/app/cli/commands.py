@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .declare import Command, Option
+from .namer_options import NAMER
 from .options import (
     AS_JSON,
     FIT,
@@ -63,6 +64,14 @@ _TRANSFORM = (
     *RUNNING,
 )
 
+_DESCRIBE = (
+    RUN,
+    Option("--level", "0 the finest, -1 the top (default: the run's own)", "L", convert=int),
+    *NAMER,
+    QUIET,
+    AS_JSON,
+)
+
 _LABELS = (
     RUN,
     Option(
@@ -103,6 +112,14 @@ _PLOT = (
         "labels)",
         "L",
         convert=int,
+        group=_PICTURE,
+    ),
+    Option(
+        "--frame",
+        "most: nearly all rows, with counts at the edge of those that would leave the picture "
+        "empty; or all",
+        choices=("most", "all"),
+        default="most",
         group=_PICTURE,
     ),
     Option("--theme", "of the colours", choices=("light", "dark"), default="light", group=_PICTURE),
@@ -200,6 +217,13 @@ COMMANDS = {
             "Say what a run holds: data, parameters, levels, neighbours, quality.",
             (RUN, AS_JSON),
             "talk",
+            prints=True,
+        ),
+        Command(
+            "describe",
+            "Say what distinguishes the clusters of a run; or have a language model name them.",
+            _DESCRIBE,
+            "describe",
             prints=True,
         ),
         Command(

@@ -15,9 +15,11 @@ import numpy as np
 from ..readers.table import Table
 from ..runs.extras import check_pixels
 from ..runs.folder import RunContent, check_target, write_run
-from ..runs.naming import name_clusters
+from ..runs.naming import describe_run
 from ..runs.record import to_text
 from .model import build_model, check_parameters, fit_maps, given_parameters
+from .namer import check_namer, gather_for_namer, name_after_fit
+from .namer_options import NAMER_VALUES
 from .pictures import Picture, check_picture, draw_map
 from .reading import (
     choose_like,
@@ -57,7 +59,11 @@ class Fit:
         for each in models.values():
             each.work_dir = None  # gone when the run is written
         clock = perf_counter()
-        names = name_clusters(model.hierarchy_, self.table)
+        described = describe_run(model.hierarchy_, self.table)
+        names = {level: own.names for level, own in described.items()}
+        evidence = None
+        if described:
+            evidence = gather_for_namer(model.hierarchy_, described, self.options, self.table)
         if names:
             self.seconds["naming"] = perf_counter() - clock
         plane = models.get(2, model)
@@ -65,9 +71,10 @@ class Fit:
             measure_with_progress(self.talk, self.table.X, plane) if self.options.trust else None
         )
         record = describe_fit(self, model, names)
-        content = RunContent(models, self.table, names, record, trust, self.pictures)
+        content = RunContent(models, self.table, names, record, trust, self.pictures, evidence)
         run = write_run(self.target, content, self.options.force, self.talk.note)
         self.talk.note(f"wrote {self.target}")
+        names = name_after_fit(run, model, self.options, self.talk)
         if self.options.plot is not None:
             draw_map(self.options.plot, plane, names, Picture())
             self.talk.note(f"wrote {self.options.plot}")
@@ -84,6 +91,7 @@ def run_fit(options: Namespace) -> None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
     check_parameters(options, given)
+    check_namer(options)
     is_here = options.scheduler is None
     choice = choose_like(options, given.get("like")) if is_here else None
     with use_cluster(options):
@@ -134,8 +142,9 @@ def _fit_in_steps(fit: Fit) -> None:
         fit.talk.note(f"going on from {work}: {_finished_levels(n_levels)}")
     try:
         fit.embed_and_write(build_model(options, fit.given, fit.talk, work, fit.table.encoder))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_what_is_kept(target, work if options.resume else None)) from None
+    except KeyboardInterrupt as stop:
+        kept = str(stop) or _what_is_kept(target, work if options.resume else None)
+        raise KeyboardInterrupt(kept) from None
     fit.talk.note(f"next: {_next_steps(target, options)}")
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
@@ -193,7 +202,7 @@ def run_demo(options: Namespace) -> None:
         "scikit-learn's handwritten digits",
     )
     own = {"data": "digits", "dims": [2], "label": "digit", "trust": True, "images": (8, 8)}
-    none = dict.fromkeys(("id", "key", "format", "plot"))
+    none = dict.fromkeys(("id", "key", "format", "plot", *NAMER_VALUES))
     asked = Namespace(**vars(options) | own | none)
     Fit(asked, talk, target, table, {}, {}).embed_and_write(build_model(asked, {}, talk, None))
     talk.note(

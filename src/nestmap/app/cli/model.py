@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import DominantColumnsWarning
 from .options import MODEL_OPTIONS
 from .talk import Talk
 
@@ -83,7 +87,7 @@ def check_parameters(options: Namespace, given: dict[str, Any]) -> None:
 
 def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
     """The settings of a layout from the options that are for it."""
-    from ...method.layout import layout_settings
+    from ...method.layout.settings import layout_settings
 
     layout = layout_settings(given.get("layout", "auto"), n_components)
     own = layout.get_params(deep=False)
@@ -93,7 +97,7 @@ def make_layout(given: dict[str, Any], n_components: int) -> LayoutSettings:
 
 def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
     """Raise for an option that none of the layouts has."""
-    from ...method.layout import SETTINGS
+    from ...method.layout.settings import SETTINGS
 
     homes = {kind: {*home().get_params(deep=False)} for kind, home in SETTINGS.items()}
     layouts = [make_layout(own, n) for n, own in _by_dims(given, dims).items()]
@@ -110,7 +114,7 @@ def refuse_idle_options(given: dict[str, Any], dims: list[int]) -> None:
 
 def _by_dims(given: dict[str, Any], dims: list[int]) -> dict[int, dict[str, Any]]:
     """What each map is made with; a layout for the plane is that of further maps only there."""
-    from ...method.layout import SETTINGS
+    from ...method.layout.settings import SETTINGS
 
     layout = given.get("layout", "auto")
     is_free = layout == "auto" or SETTINGS[layout].is_plane
@@ -122,11 +126,29 @@ def _by_dims(given: dict[str, Any], dims: list[int]) -> dict[int, dict[str, Any]
 
 def fit_maps(model: Any, table: Table, dims: list[int], given: dict[str, Any]) -> dict[int, Any]:
     """Models by their dimensions: the first is fitted, the others are layouts of its hierarchy."""
-    model.fit(table.given, like=given.get("like"))
+    with _told_on(model.callback):
+        model.fit(table.given, like=given.get("like"))
     models = {model.n_components: model}
     for n, own in [*_by_dims(given, dims).items()][1:]:
         models[n] = model.relayout(n_components=n, layout=make_layout(own, n))
     return models
+
+
+@contextmanager
+def _told_on(talk: Talk) -> Iterator[None]:
+    """Columns that decide all distances are a note of the command, with the option that helps."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DominantColumnsWarning)
+        show = warnings.showwarning
+
+        def tell(message: Any, *others: Any, **more: Any) -> None:
+            if isinstance(message, DominantColumnsWarning):
+                talk.note(f"{message.finding}; --metric seuclidean gives each the same weight")
+            else:
+                show(message, *others, **more)
+
+        warnings.showwarning = tell
+        yield
 
 
 def _read_graph(path: str) -> Any:

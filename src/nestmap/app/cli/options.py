@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .declare import Option
+from .namer_options import NAMER
 from .reading_options import ENCODING, READING
 from .values import to_dims, to_json, to_shape
 
@@ -262,6 +263,7 @@ FIT = (
     *_RESOURCES,
     *output("RUN", "the folder to write"),
     *_KEPT,
+    *NAMER,
     QUIET,
     AS_JSON,
 )

@@ -15,7 +15,7 @@ from ...core.work.replacing import temporary
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.naming import names_for_map
 from ...views.plots import plot, plot_tree
-from ...views.plots.backend import load_matplotlib
+from ...views.plots.backend import choose_frame, load_matplotlib
 from ...views.plots.colors import get_theme
 from ...views.plots.map import coarser_level
 from ...views.plots.rows import QUALITIES
@@ -60,7 +60,7 @@ class Picture:
     dpi : float
     is_tree : bool
         Draw the tree instead of the map.
-    theme, title
+    frame, theme, title
         As in `nestmap.plot`.
     details : dict
         Further keywords of `nestmap.plot`.
@@ -72,6 +72,7 @@ class Picture:
     inches: tuple[float, float] | None = None
     dpi: float = _DPI
     is_tree: bool = False
+    frame: str = "most"
     theme: str = "light"
     title: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
@@ -120,6 +121,7 @@ def _picture_of(options: Namespace, run: RunFolder, is_plane: bool) -> Picture:
         inches=options.size,
         dpi=options.dpi,
         is_tree=options.tree,
+        frame=options.frame,
         theme=options.theme,
         title=options.title,
         details={
@@ -157,7 +159,7 @@ def draw_map(path: str, model: Any, names: Mapping[int, Sequence[str]], picture:
     from matplotlib.figure import Figure
 
     figure = Figure(
-        figsize=picture.inches or (_INCHES_OF_TREE if picture.is_tree else _shape_of(model)),
+        figsize=picture.inches or (_INCHES_OF_TREE if picture.is_tree else _shape(model, picture)),
         facecolor=get_theme(picture.theme).background,
     )
     if picture.is_tree:
@@ -188,6 +190,7 @@ def _draw_rows(
         picture.color,
         labels=_labels(picture.labels, names, model, level),
         level=picture.level,
+        frame=picture.frame,
         theme=picture.theme,
         title=picture.title,
         ax=axes,
@@ -195,9 +198,10 @@ def _draw_rows(
     )
 
 
-def _shape_of(model: Any) -> tuple[float, float]:
-    """Inches of a picture that is as flat or tall as the map."""
-    width, height = np.ptp(model.embedding_, axis=0)
+def _shape(model: Any, picture: Picture) -> tuple[float, float]:
+    """Inches of a picture that is as flat or tall as what it shows of the map."""
+    shown = choose_frame(model.embedding_, picture.frame)
+    width, height = shown.high - shown.low
     ratio = float(np.clip(height / max(width, 1e-12), _FLATTEST, _TALLEST))
     return _INCHES / ratio**0.5, _INCHES * ratio**0.5
 

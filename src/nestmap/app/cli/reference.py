@@ -24,6 +24,7 @@ nestmap export cars -o cars.parquet                     \
 # coordinates, names, metadata, labels of all levels
 nestmap transform cars new.csv -o placed.csv            # new rows on the same map; --levels 0,-1
 nestmap labels cars --clusters 12 -o labels.csv
+nestmap describe cars                                   # what distinguishes its clusters
 nestmap score cars.csv cars --label maker               \
 # trustworthiness and more; `info` shows it afterwards
 nestmap fit reviews.csv -o reviews --texts review --plot reviews.png    \
@@ -42,11 +43,14 @@ without names, unless few columns would decide all distances.
 Clusters have names wherever something is known of the rows: \
 by the words of texts, by columns that were not mapped,
 by the names of typical rows (`--id`, words of word vectors; codes with digits do not count), \
-by the means of up to 32
-mapped columns that have names.
+by up to 32
+mapped columns of numbers that have names. \
+The column of `--label` comes first ([names.md](names.md)).
 Levels of more than 2,000 clusters get none. \
 `info` shows the names, `plot` writes them on the map, `export` has them
-beside the numbers of clusters.
+beside the numbers of clusters. A language model can write them, \
+too ([names.md](names.md#names-by-a-language-model)):
+nothing is sent anywhere unless `--namer` is given.
 
 What a run is made of: [files.md](files.md#runs). Formats of data: [files.md](files.md#data-files).
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._version import __version__
+from ...method.hierarchy.summary import tell_labels
 from ..runs.folder import describe_largest, describe_levels, describe_tree
 
 if TYPE_CHECKING:
@@ -49,11 +50,20 @@ def describe_fit(fit: Fit, model: Any, names: Mapping[int, Sequence[str]]) -> di
         "seconds": fit.seconds,
         "levels": describe_levels(model),
         "label_level": level,
-        "tree": describe_tree(model, names),
-        "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
+        "evidence": tell_labels(model.hierarchy_),
+        **names_in_record(model, names),
         "neighbors": str(model.neighbor_report_),
         "far_distance": _finite(model.far_distance_),
         "quality": None,
+    }
+
+
+def names_in_record(model: Any, names: Mapping[int, Sequence[str]]) -> dict[str, Any]:
+    """What the record of a run says of the names of its clusters."""
+    level = int(model.label_level_)
+    return {
+        "tree": describe_tree(model, names),
+        "largest": describe_largest(model, names, level, _N_LARGEST) if names else [],
     }
 
 

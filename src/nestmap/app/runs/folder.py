@@ -25,8 +25,11 @@ from ...views.explore.trust import Trust
 from ..readers.table import Table
 from ..readers.text import Words
 from . import naming
+from .evidence import FILE as EVIDENCE
+from .evidence import Evidence, read_evidence, write_evidence
 from .extras import write_images, write_trust
 from .keeping import keep_what_people_made
+from .model_names import laid_over, read_model_names
 from .record import FORMAT, VERSION, check_map, check_rows, read_record, whole_text
 
 ROWS_FORMAT = "nestmap-rows"
@@ -59,6 +62,8 @@ class RunContent:
     trust : Trust or None
     image_shape : tuple of int or None
         The shape of the pictures that rows are.
+    evidence : Evidence or None
+        What a namer can be told of the clusters.
     """
 
     models: Mapping[int, HNNE]
@@ -67,6 +72,7 @@ class RunContent:
     record: Mapping[str, Any]
     trust: Trust | None = None
     image_shape: tuple[int, ...] | None = None
+    evidence: Evidence | None = None
 
 
 class RunFolder:
@@ -120,7 +126,15 @@ class RunFolder:
             raise ModelFileError(f"{path}: {error}") from error
 
     def names(self) -> dict[int, list[str]]:
-        """Names of the clusters of some levels; none for a run whose rows nothing is known of."""
+        """Names of the clusters of some levels; none for a run whose rows nothing is known of.
+
+        Those of a language model, where it was asked.
+        """
+        given = read_model_names(self.path)
+        return laid_over(self.built_in_names(), given.names if given else {})
+
+    def built_in_names(self) -> dict[int, list[str]]:
+        """Names by what is known of the rows."""
         path = self.path / naming.FILE
         if not path.exists():
             return {}
@@ -128,6 +142,15 @@ class RunFolder:
             return naming.read_names(
                 path, [int(level["clusters"]) for level in self.record["levels"]]
             )
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from error
+
+    def evidence(self) -> Evidence | None:
+        """What a namer can be told of clusters; None if nothing is known of the rows."""
+        sizes = [int(level["clusters"]) for level in self.record["levels"]]
+        path = self.path / EVIDENCE
+        try:
+            return read_evidence(path, sizes, int(self.record["n_rows"])) if path.exists() else None
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from error
 
@@ -175,6 +198,8 @@ def _write_content(folder: Path, content: RunContent) -> None:
     _write_rows(folder / "rows.nestmap", content.table)
     if content.names:
         naming.write_names(folder / naming.FILE, content.names)
+    if content.evidence is not None:
+        write_evidence(folder / EVIDENCE, content.evidence)
     if content.trust is not None:
         write_trust(folder, content.trust)
     if content.image_shape is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
@@ -9,8 +10,11 @@ from pathlib import Path
 from ...core.work.records import write_json
 from ...errors import ModelFileError
 from ...method.hierarchy import Hierarchy
-from ...views.explore.names import SavedNames
+from ...views.explore.names import Names, SavedNames
+from .evidence import FILE as EVIDENCE
 from .extras import IMAGES, TRUST
+from .model_names import ANSWERS, ModelNames, as_record, read_model_names, write_model_names
+from .model_names import FILE as MODEL_NAMES
 from .naming import FILE as CLUSTER_NAMES
 
 STORE = "explorer"
@@ -20,6 +24,9 @@ _OURS = (
     "map-*d.nestmap",
     "rows.nestmap",
     CLUSTER_NAMES,
+    EVIDENCE,
+    MODEL_NAMES,
+    ANSWERS,
     TRUST,
     IMAGES,
     STORE,
@@ -37,16 +44,17 @@ def keep_what_people_made(
 ) -> Path | None:
     """Carry names over to the run that replaces another; where the old folder stays, if it has to.
 
-    It stays, under another name, if it holds names of clusters that are no more, or files that
-    nestmap did not write.
+    What a language model has said goes along. The old folder stays, under another name, if it holds
+    typed names of clusters that are no more, or files that nestmap did not write.
     """
     why = [f"it holds {_listed(others)}"] if (others := _foreign(old)) else []
     try:
         typed = SavedNames(old / TYPED_NAMES, writable=False).read()
-        names = [
-            (level, cluster, name) for level, own in typed.items() for cluster, name in own.items()
-        ]
-        n_kept = _carry(new, names, before(), now) if names else 0
+        given = read_model_names(old)
+        if (old / ANSWERS).is_file():
+            shutil.copyfile(old / ANSWERS, new / ANSWERS)
+        names = [each for own in typed.values() for each in own]
+        n_kept = _carry(new, typed, given, (before(), now)) if typed or given else 0
     except (ModelFileError, OSError) as error:
         why.append(f"its names cannot be carried over ({error})")
     else:
@@ -81,8 +89,19 @@ def _listed(names: list[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + rest
 
 
-def _carry(new: Path, names: list[tuple[int, int, str]], before: Hierarchy, now: Hierarchy) -> int:
-    """Write names whose clusters are there again, on the same level if possible; tells how many.
+def _carry(
+    new: Path, typed: Names, given: ModelNames | None, trees: tuple[Hierarchy, Hierarchy]
+) -> int:
+    """Write names whose clusters are there again; tells how many of them were typed."""
+    if kept := _of_same_clusters(typed, *trees):
+        write_json(new / TYPED_NAMES, as_record(kept))
+    if given is not None and (names := _of_same_clusters(given.names, *trees)):
+        write_model_names(new, ModelNames(given.model, names, names))
+    return sum(map(len, kept.values()))
+
+
+def _of_same_clusters(names: Names, before: Hierarchy, now: Hierarchy) -> Names:
+    """Names whose clusters are there again, on the same level if possible.
 
     The key of a cluster is the sum of the hashes of its rows, so equal keys are equal rows, in
     whatever order.
@@ -91,17 +110,14 @@ def _carry(new: Path, names: list[tuple[int, int, str]], before: Hierarchy, now:
     for level in range(len(now.levels)):
         for cluster, key in enumerate(_keys(now, level)):
             places.setdefault(key, []).append((level, cluster))
-    found: dict[str, dict[str, str]] = {}
-    n_kept = 0
-    for level, cluster, name in names:
+    found: Names = {}
+    for level, own in names.items():
         keys = _keys(before, level)
-        if cluster < len(keys) and (same := places.get(keys[cluster])):
-            at, node = min(same, key=lambda place: abs(place[0] - level))
-            found.setdefault(str(at), {})[str(node)] = name
-            n_kept += 1
-    if found:
-        write_json(new / TYPED_NAMES, found)
-    return n_kept
+        for cluster, name in own.items():
+            if cluster < len(keys) and (same := places.get(keys[cluster])):
+                at, node = min(same, key=lambda place: abs(place[0] - level))
+                found.setdefault(at, {})[node] = name
+    return found
 
 
 def _keys(hierarchy: Hierarchy, level: int) -> list[int]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ...core.arrays import Array
-from ...method.describe import Facts
-from ...method.describe.tables import Column
+from ...method.describe import Facts, LevelDescription
+from ...method.describe.tables import named_columns
 from ...method.describe.traits import WordCounts
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.naming import describe_levels
@@ -29,20 +29,19 @@ _MOST_COLUMNS = 32
 _MOST_VALUES = 50_000_000
 
 
-def name_clusters(hierarchy: Hierarchy, table: Table) -> dict[int, list[str]]:
-    """Names for clusters of levels that have at most 2,000; none where nothing is known of rows."""
+def describe_run(hierarchy: Hierarchy, table: Table) -> dict[int, LevelDescription]:
+    """Clusters of levels that have at most 2,000; none where nothing is known of rows."""
     facts = facts_of(table)
     levels = [k for k, n in enumerate(hierarchy.level_sizes) if n <= _MOST_CLUSTERS]
-    if not facts or not levels:
-        return {}
-    return {level: told.names for level, told in describe_levels(hierarchy, levels, facts).items()}
+    return describe_levels(hierarchy, levels, facts) if facts else {}
 
 
 def facts_of(table: Table) -> Facts:
     """What a table says of its rows: texts, metadata, names, and few named columns of numbers."""
     others = {name: values for name, values in table.metadata.items() if name != table.text}
     names = None if table.names is None or _are_codes(table.names) else table.names
-    facts = Facts.of(table.n_rows, metadata=others or None, names=names)
+    label = table.label if table.label in others else None
+    facts = Facts.of(table.n_rows, metadata=others or None, names=names, label=label)
     if table.text:
         with suppress(ValueError):  # texts of nothing but stop words and numbers
             facts = replace(facts, words=WordCounts.of(table.metadata[table.text].tolist()))
@@ -50,12 +49,9 @@ def facts_of(table: Table) -> Facts:
     is_small = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_COLUMNS and X.size <= _MOST_VALUES
     if table.columns is None or not is_small:
         return facts
-    numbers = (
-        Column(name, X[:, i].astype(np.float64))
-        for i, name in enumerate(table.columns)
-        if name not in others
-    )
-    return replace(facts, columns=(*facts.columns, *numbers))
+    numbers = named_columns(X, table.columns, table.n_rows)
+    unlike = (column for column in numbers if column.name not in others)
+    return replace(facts, columns=(*facts.columns, *unlike))
 
 
 def _are_codes(names: Array) -> bool:

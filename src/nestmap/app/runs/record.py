@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from ...core.work.records import read_json
 from ...errors import ModelFileError
 
+_WIDTH = 100  # letters of a line of sentences
 FORMAT = "nestmap-run"
 VERSION = 1
 
@@ -79,6 +81,7 @@ _RECORD: dict[str, Any] = {
     "maps": [{"dims": _SOME, "file": _NAME, "layout": _TEXT}],
     "levels": [_LEVEL],
     "label_level": _COUNT,
+    "evidence?": _TEXT,
     "tree": [{**_CLUSTER, "n_children?": _COUNT, "children?": [_CLUSTER]}],
     "largest?": [_CLUSTER],
     "quality?": _OBJECT_OR_NONE,
@@ -193,11 +196,10 @@ def whole_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def to_text(record: Mapping[str, Any]) -> str:
-    """The record of a run in words."""
-    levels = record["levels"]
-    label = record["label_level"]
-    lines = [
+def _head(record: Mapping[str, Any]) -> list[str]:
+    """What was mapped, how, and when."""
+    changed = ", ".join(f"{k}={v}" for k, v in record["changed"].items())
+    return [
         f"{record['source']}",
         *record.get("decisions", ()),
         f"written by nestmap {record['versions']['nestmap']}, {record['created']}; "
@@ -205,18 +207,22 @@ def to_text(record: Mapping[str, Any]) -> str:
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),
         *([record["repeats"]] if record.get("repeats") else []),
         f"neighbours: {record['neighbors']}",
-        (
-            "parameters: "
-            f"{', '.join(f'{k}={v}' for k, v in record['changed'].items()) or 'all defaults'}"
-        ),
-        "levels:",
+        f"parameters: {changed or 'all defaults'}",
     ]
+
+
+def to_text(record: Mapping[str, Any]) -> str:
+    """The record of a run in words."""
+    levels = record["levels"]
+    label = record["label_level"]
+    lines = [*_head(record), "levels:"]
     for level in reversed(levels):
         mark = "  <- labels" if level["level"] == label else ""
         lines.append(
             f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
             f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
         )
+    lines += wrap(record["evidence"], _WIDTH) if record.get("evidence") else []
     below = ", and of the level below" if len(levels) > 1 else ""
     lines.append(f"largest clusters of level {len(levels) - 1}{below}:")
     for node in record["tree"]:

@@ -22,7 +22,10 @@ from .extras import IMAGES, TRUST, read_images, read_trust
 from .folder import RunFolder
 from .keeping import STORE as FOLDER
 from .keeping import TYPED_NAMES as NAMES
+from .model_names import FILE as MODEL_NAMES
 from .naming import FILE as CLUSTER_NAMES
+
+_FILES = ("rows.nestmap", CLUSTER_NAMES, MODEL_NAMES, TRUST, IMAGES)  # beside the maps
 
 
 def open_store(
@@ -54,7 +57,7 @@ def open_store(
 def _fingerprint(run: RunFolder, compare: Sequence[str], cluster_names: str | None) -> str:
     """What a store depends on, as a short text."""
     files = [run.path / file for file in _maps(run).values()]
-    files += [run.path / name for name in ("rows.nestmap", CLUSTER_NAMES, TRUST, IMAGES)]
+    files += [run.path / name for name in _FILES]
     for other in compare:
         path = Path(other)
         files += sorted(path.glob("map-*.nestmap")) if path.is_dir() else [path]

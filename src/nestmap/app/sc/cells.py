@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from ...core.arrays import Array
 from ...core.habits import did_you_mean
 
 
@@ -27,7 +24,7 @@ def choose_rows(
     if layer is not None and use_rep not in (None, "X"):
         raise ValueError(f"use_rep={use_rep!r} and layer={layer!r}: give one of them")
     if layer is not None:
-        rows = _entry(adata.layers, "layer", layer)
+        rows = entry_of(adata.layers, "layer", layer)
         source = f"layers/{layer}"
     elif use_rep == "X" or (use_rep is None and "X_pca" not in adata.obsm):
         rows = adata.X
@@ -36,7 +33,7 @@ def choose_rows(
             raise ValueError(f"adata.X is empty; use_rep= names one of {_listed(adata.obsm)}")
     else:
         source = use_rep or "X_pca"
-        rows = _entry(adata.obsm, "use_rep", source)
+        rows = entry_of(adata.obsm, "use_rep", source)
     if n_pcs is None:
         return rows, source
     if not 1 <= n_pcs <= rows.shape[1]:
@@ -44,7 +41,8 @@ def choose_rows(
     return rows[:, :n_pcs] if not hasattr(rows, "iloc") else rows.iloc[:, :n_pcs], source
 
 
-def _entry(entries: Any, argument: str, name: str) -> Any:
+def entry_of(entries: Any, argument: str, name: str) -> Any:
+    """An entry of layers, obsm or obsp, or an error that lists what is there."""
     if name not in entries:
         hint = did_you_mean(name, entries)
         raise ValueError(f"{argument}={name!r} is not there{hint}; adata has {_listed(entries)}")
@@ -71,7 +69,7 @@ def find_distances(adata: Any, neighbors_key: str | None) -> Any:
             "run scanpy.pp.neighbors(adata) first, or leave it out"
         )
     place = adata.uns[key].get("distances_key", "distances") if key in adata.uns else "distances"
-    return _entry(adata.obsp, "use_neighbors=True: distances_key", place)
+    return entry_of(adata.obsp, "use_neighbors=True: distances_key", place)
 
 
 def read_levels(adata: Any, key: str) -> dict[int, Any]:
@@ -82,26 +80,23 @@ def read_levels(adata: Any, key: str) -> dict[int, Any]:
     levels = {
         int(number): adata.obs[column] for number, column in names.items() if number.isdigit()
     }
-    if key not in adata.uns or f"X_{key}" not in adata.obsm or not levels:
-        raise ValueError(
-            f"obsm['X_{key}'] is not there; run nestmap.sc.tl.hnne(adata, key_added={key!r}) first"
-        )
+    check_mapped(adata, key)
+    if not levels:
+        raise ValueError(_not_mapped(key))
     return dict(sorted(levels.items()))
 
 
-def find_values(adata: Any, name: str, layer: str | None, use_raw: bool) -> Any:
-    """A column of obs, or the expression of a gene."""
-    if name in adata.obs.columns:
-        return adata.obs[name]
-    genes = adata.raw if use_raw and adata.raw is not None else adata
-    if name not in genes.var_names:
-        hint = did_you_mean(name, [*map(str, adata.obs.columns), *map(str, genes.var_names)])
-        raise ValueError(f"color={name!r} is neither a column of obs nor a gene{hint}")
-    at = [genes.var_names.get_loc(name)]
-    values = (
-        genes.X if layer is None or genes is adata.raw else _entry(adata.layers, "layer", layer)
-    )[:, at]
-    dense: Array = np.asarray(
-        values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64
-    )
-    return dense.ravel()
+def check_mapped(adata: Any, key: str) -> None:
+    """Raise unless `tl.hnne` has been there."""
+    if key not in adata.uns or f"X_{key}" not in adata.obsm:
+        raise ValueError(_not_mapped(key))
+
+
+def _not_mapped(key: str) -> str:
+    return f"obsm['X_{key}'] is not there; run nestmap.sc.tl.hnne(adata, key_added={key!r}) first"
+
+
+def is_of_map(column: str, key: str) -> bool:
+    """Whether a column of obs is what the tool has left: clusters, or distances of new cells."""
+    rest = column.removeprefix(f"{key}_")
+    return column == key or (rest != column and (rest.isdigit() or rest == "distance"))

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.habits import did_you_mean
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.tree import Level
 from ...method.neighbors.metric import EUCLIDEAN
 from ...views.plots import plot
 from ...views.plots.backend import load_matplotlib, new_axes
 from ...views.plots.colors import get_theme
-from .cells import check_cells, find_values, read_levels
+from .cells import check_cells, is_of_map, read_levels
+from .genes import MOST, columns_of, read_genes
+from .models import own_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,7 @@ def hnne(
         Columns of `obs` or genes, a picture each. None: clusters.
     labels : optional
         What clusters are named by. True: by the column that cells are coloured by, if it has
-        categories, else the clusters' numbers. A column of `obs`: by what is over-represented.
+        categories, else the clusters' numbers. A column of `obs`: by what most cells have.
         False: no names.
     level : int, optional
         Whose clusters are coloured, outlined and named; default: that of `obs['hnne']`.
@@ -88,7 +91,7 @@ def hnne(
     several = not (color is None or isinstance(color, str))
     colors = [color] if color is None or isinstance(color, str) else list(color)
     values = [
-        None if each is None else _named(each, find_values(adata, each, layer, use_raw))
+        None if each is None else _named(each, _find_values(adata, each, layer, use_raw))
         for each in colors
     ]
     given = adata.obs[labels] if isinstance(labels, str) and labels in adata.obs.columns else labels
@@ -105,6 +108,61 @@ def hnne(
         import_module("matplotlib.pyplot").show()
         return None
     return axes if several else axes[0]
+
+
+def explore(
+    adata: Any,
+    *,
+    genes: Any = MOST,
+    obs: Sequence[str] | None = None,
+    layer: str | None = None,
+    use_raw: bool = False,
+    key: str = "hnne",
+    **options: Any,
+) -> Any:
+    """Show the map that `nestmap.sc.tl.hnne` made in the browser, without another fit.
+
+    Cells are searched by their names, and coloured by columns of obs and by genes: choose one in
+    the list of colours, where typing finds it.
+
+    Parameters
+    ----------
+    adata : AnnData
+        What `tl.hnne` has seen.
+    genes : int or list of str
+        The genes that the explorer knows: names, or so many that vary most (of those that
+        `scanpy.pp.highly_variable_genes` has marked, if it was run). Others are not there to be
+        chosen: name them here.
+    obs : list of str, optional
+        Columns of obs; default: all but the clusters of this map.
+    layer, use_raw
+        Where the expression of a gene is taken from.
+    key : str
+        The `key_added` of the tool.
+    **options
+        As in `HNNE.explore`: path (a static folder instead), cluster_names, compare, title, ….
+
+    Returns
+    -------
+    Explorer, or the path
+    """
+    fitted = own_model(adata, key)
+    if obs is None:
+        obs = [name for name in map(str, adata.obs.columns) if not is_of_map(name, key)]
+    columns = columns_of(adata, obs, genes, layer, use_raw)
+    names = [str(name) for name in adata.obs_names]
+    return fitted.explore(**{"names": names, "metadata": columns, **options})
+
+
+def _find_values(adata: Any, name: str, layer: str | None, use_raw: bool) -> Any:
+    """A column of obs, or the expression of a gene."""
+    if name in adata.obs.columns:
+        return adata.obs[name]
+    genes = adata.raw if use_raw and adata.raw is not None else adata
+    if name not in genes.var_names:
+        hint = did_you_mean(name, [*map(str, adata.obs.columns), *map(str, genes.var_names)])
+        raise ValueError(f"color={name!r} is neither a column of obs nor a gene{hint}")
+    return read_genes(adata, [name], layer, use_raw)[name]
 
 
 def _each(title: str | Sequence[str] | None, n: int) -> list[str | None]:

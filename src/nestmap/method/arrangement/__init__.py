@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.arrays import Array
-from .frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter, sum_products
-from .local import N_TURN_NEIGHBORS, Leaves, LocalArrangement, Projection, make_local, n_columns
-from .old import OldArrangement, OldPlaces
+from .local import LocalArrangement
+from .old import OldArrangement
 from .plain import GlobalArrangement
 
 ARRANGEMENTS = ("auto", "local", "global")
@@ -26,25 +25,3 @@ MOST_LOCAL = 8  # up to so many, local frames are the more faithful arrangement
 Arrangement = LocalArrangement | OldArrangement | GlobalArrangement
 # of new rows; None where they were given for the training rows only
 Coordinates = Callable[[Any, int], Array] | None
-
-__all__ = [
-    "ARRANGEMENTS",
-    "MOST_LOCAL",
-    "N_TURN_NEIGHBORS",
-    "Arrangement",
-    "Coordinates",
-    "DistinctRows",
-    "Frames",
-    "GlobalArrangement",
-    "Leaves",
-    "LocalArrangement",
-    "OldArrangement",
-    "OldPlaces",
-    "Projection",
-    "apply_maps",
-    "frame_offsets",
-    "make_local",
-    "n_columns",
-    "scatter",
-    "sum_products",
-]

@@ -14,7 +14,7 @@ from ...core.points.point_set import PointSet, make_points
 from ...core.points.reduce import fit_reducer, sample_size
 from ...core.threads import map_blocks, single_threaded_blas
 from ..hierarchy.tree import Grouping, Hierarchy
-from ..preliminary import LinearMap
+from ..preliminary.maps import LinearMap
 from .frames import DistinctRows, Frames, apply_maps
 
 # Leading principal directions that local frames look at. A model keeps a matrix of d x p numbers

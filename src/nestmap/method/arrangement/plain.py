@@ -9,7 +9,8 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.native import kernels
 from ..hierarchy.tree import Hierarchy
-from ..preliminary import LinearMap, Preliminary, RandomMap
+from ..preliminary.build import Preliminary
+from ..preliminary.maps import LinearMap, RandomMap
 from .frames import Frames, apply_maps
 from .inflate import inflation_maps
 

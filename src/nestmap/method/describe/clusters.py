@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
-from .names import make_unique, name_parts
-from .tables import Column, read_columns
-from .traits import Trait, WordCounts, find_category_traits, find_number_traits, find_word_traits
+from .contrast import column_traits, find_contrasts
+from .names import Name, find_name, join, make_unique, phrase
+from .tables import Column, mark_label, read_columns
+from .traits import Trait, WordCounts
+from .words import find_word_parts, find_word_traits
 
 _MAX_LISTED = 20  # clusters in a repr
 _MAX_TRAITS = 8  # of a kind that are kept per cluster
+_MAX_CONTRASTS = 2  # things that a name adds to tell clusters apart
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,12 @@ class ClusterDescription:
     typical: tuple[int, ...]  # rows nearest to the centroid, the nearest first
     typical_names: tuple[str, ...]  # as `names` has them, if it was given
     traits: tuple[Trait, ...]  # the most telling first: words, categories, numbers
+    evidence: tuple[Trait, ...] = ()  # what the name says, and how true it is
+
+    @property
+    def why(self) -> str:
+        """What makes the name true: shares of its rows and of the others."""
+        return "; ".join(trait.evidence for trait in self.evidence)
 
     def __str__(self) -> str:
         told = "; ".join(str(trait) for trait in self.traits[:3])
@@ -72,12 +81,11 @@ class LevelDescription:
         except ImportError as error:
             raise ImportError("to_frame gives a pandas DataFrame: pip install pandas") from error
         rows = [
-            (c.number, c.name, c.size, c.typical, "; ".join(map(str, c.traits)))
+            (c.number, c.name, c.size, c.typical, "; ".join(map(str, c.traits)), c.why)
             for c in self.clusters
         ]
-        return DataFrame(rows, columns=["cluster", "name", "size", "typical", "traits"]).set_index(
-            "cluster"
-        )
+        columns = ["cluster", "name", "size", "typical", "traits", "evidence"]
+        return DataFrame(rows, columns=columns).set_index("cluster")
 
 
 def _shorten(line: str, most: int = 110) -> str:
@@ -93,8 +101,17 @@ def describe_clusters(
     metadata: Any = None,
     texts: Sequence[str] | WordCounts | None = None,
     names: Sequence[Any] | None = None,
+    label: str | None = None,
+    finer: Array | None = None,
 ) -> LevelDescription:
     """Descriptions from labels, the typical rows of each cluster, and metadata of the rows.
+
+    Parameters
+    ----------
+    label : str, optional
+        The column of metadata that names come from first.
+    finer : array, optional
+        Labels of the next finer level: what the children of a cluster share names it.
 
     Examples
     --------
@@ -104,32 +121,29 @@ def describe_clusters(
     >>> told.names, str(told[0].traits[0])
     (['ant', 'bee'], 'kind=ant 100% (all 50%)')
     """
-    n_clusters = len(typical)
-    sizes = np.bincount(labels, minlength=len(typical)).tolist()
     _check_length("texts", texts, len(labels))
     _check_length("names", names, len(labels))
     if metadata is not None:
         columns = (*columns, *read_columns(metadata, len(labels)))
-    found: list[list[Trait]] = [[] for _ in range(n_clusters)]
-    if texts is not None:
-        counted = texts if isinstance(texts, WordCounts) else WordCounts.of(texts)
-        found = find_word_traits(counted, labels, n_clusters, _MAX_TRAITS)
-    for traits, more in zip(found, _column_traits(columns, labels, n_clusters), strict=True):
-        traits.extend(more)
+    words = texts if texts is None or isinstance(texts, WordCounts) else WordCounts.of(texts)
+    known = _Known(labels, finer, mark_label(columns, label), words)
+    found = known.traits(len(typical))
     told = [tuple(str(names[row]) for row in rows) if names is not None else () for rows in typical]
-    unique = make_unique([name_parts(t, rows) for t, rows in zip(found, told, strict=True)], sizes)
+    named = known.names(found, told)
+    sizes = np.bincount(labels, minlength=len(typical)).tolist()
     return LevelDescription(
         level,
         tuple(
             ClusterDescription(
-                i,
-                unique[i],
-                sizes[i],
-                tuple(int(row) for row in typical[i]),
-                told[i],
-                tuple(found[i]),
+                number=i,
+                name=named[i].text,
+                size=sizes[i],
+                typical=tuple(int(row) for row in rows),
+                typical_names=told[i],
+                traits=_most_telling(found[i]),
+                evidence=named[i].evidence,
             )
-            for i in range(n_clusters)
+            for i, rows in enumerate(typical)
         ),
     )
 
@@ -141,17 +155,73 @@ def _check_length(what: str, values: Any, n_rows: int) -> None:
         )
 
 
-def _column_traits(columns: Sequence[Column], labels: Array, n_clusters: int) -> list[list[Trait]]:
-    """Categories by score, then numbers by the shift of their mean."""
-    found: list[list[Trait]] = [[] for _ in range(n_clusters)]
-    for column in columns:
-        if column.is_identifier:
-            continue
-        find = find_number_traits if column.categories is None else find_category_traits
-        for traits, more in zip(found, find(column, labels, n_clusters), strict=True):
-            traits.extend(more)
-    return [
-        sorted((t for t in traits if t.kind == "category"), key=lambda t: -t.score)[:_MAX_TRAITS]
-        + sorted((t for t in traits if t.kind == "number"), key=lambda t: -t.score)[:_MAX_TRAITS]
-        for traits in found
-    ]
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """The clusters of a level, and what is known of their rows."""
+
+    labels: Array
+    finer: Array | None
+    columns: tuple[Column, ...]
+    words: WordCounts | None
+
+    def traits(self, n_clusters: int) -> list[list[Trait]]:
+        """What is true of each cluster: words, categories (also unsure ones), numbers."""
+        found: list[list[Trait]] = [[] for _ in range(n_clusters)]
+        if self.words is not None:
+            found = find_word_traits(
+                self.words, self.labels, n_clusters, _MAX_TRAITS, finer=self.finer
+            )
+        for column in self.columns:
+            more = column_traits(column, self.labels, n_clusters)
+            for traits, own in zip(found, more, strict=True):
+                traits.extend(own)
+        return found
+
+    def names(self, found: list[list[Trait]], typical: Sequence[Sequence[str]]) -> list[Name]:
+        """A name for each cluster, no two alike."""
+        label = next((column.name for column in self.columns if column.is_label), None)
+        parts = self._parts(found)
+        bases = [
+            find_name(traits, rows, label, inside)
+            for traits, rows, inside in zip(found, typical, parts, strict=True)
+        ]
+        told_apart = self._contrasts(bases)
+        each = []
+        for i, base in enumerate(bases):
+            further = [phrase(trait) for trait in told_apart[i]]
+            rows = [] if base.evidence else list(typical[i][3:])
+            each.append([base.text, *further, *rows] if base.text else [])
+        sizes = np.bincount(self.labels, minlength=len(bases)).tolist()
+        named = []
+        for i, text in enumerate(make_unique(each, sizes)):
+            more = [trait for trait in told_apart[i] if phrase(trait) in text]
+            named.append(Name(text, (*bases[i].evidence, *more)))
+        return named
+
+    def _contrasts(self, bases: Sequence[Name]) -> list[list[Trait]]:
+        """What tells clusters of one name apart, and then those that are still called the same."""
+        found: list[list[Trait]] = [[] for _ in bases]
+        names = list(bases)
+        for _ in range(_MAX_CONTRASTS):
+            for i, trait in find_contrasts(names, self.labels, self.columns, self.words).items():
+                found[i].append(trait)
+                text = join([names[i].text, phrase(trait)], ", ")
+                names[i] = replace(names[i], text=text)
+        return found
+
+    def _parts(self, found: list[list[Trait]]) -> list[list[Trait]]:
+        """Words of the finer clusters inside each one; where there are none, its own."""
+        if self.words is None:
+            return [[] for _ in found]
+        if self.finer is None:
+            return [[t for t in traits if t.kind == "word" and t.sure] for traits in found]
+        return find_word_parts(self.words, self.labels, len(found), self.finer)
+
+
+def _most_telling(traits: Sequence[Trait]) -> tuple[Trait, ...]:
+    """What distinguishes a cluster: words, then categories and numbers by score."""
+    kept = [t for t in traits if t.kind == "word"]
+    for kind in ("category", "number"):
+        own = sorted((t for t in traits if t.kind == kind and t.sure), key=lambda t: -t.score)
+        kept += own[:_MAX_TRAITS]
+    return tuple(kept)

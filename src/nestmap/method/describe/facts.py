@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .tables import Column, read_columns
+from .tables import Column, mark_label, read_columns
 from .traits import WordCounts
 
 
@@ -20,7 +20,13 @@ class Facts:
 
     @classmethod
     def of(
-        cls, n_rows: int, *, metadata: Any = None, texts: Any = None, names: Any = None
+        cls,
+        n_rows: int,
+        *,
+        metadata: Any = None,
+        texts: Any = None,
+        names: Any = None,
+        label: str | None = None,
     ) -> Facts:
         """From what `Hierarchy.describe` takes."""
         for what, values in (("texts", texts), ("names", names)):
@@ -30,7 +36,7 @@ class Facts:
                 )
         columns = () if metadata is None else read_columns(metadata, n_rows)
         words = None if texts is None else WordCounts.of(texts)
-        return cls(columns, words, names)
+        return cls(mark_label(columns, label), words, names)
 
     def __bool__(self) -> bool:
         return bool(self.columns) or self.words is not None or self.names is not None

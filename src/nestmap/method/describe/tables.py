@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.habits import did_you_mean
+from ...tables.cells import Cells
+from ...tables.cells import read_column as read_cells
+from ...tables.decide import decide_column
+from ...tables.profiles import Profile, profile_column, read_levels, read_values
+from ...tables.readings import parse_numbers
+from .roles import why_silent
 
+_CODE = re.compile(r"\d+")  # a number that is a text stands for something
 _MAX_CATEGORIES = 20  # different whole numbers; columns with more are quantities
 
 
@@ -21,12 +31,25 @@ class Column:
     values: Array
     categories: Array | None = None  # names, for codes
     is_time: bool = False  # numbers are seconds since 1970
+    silent: str = ""  # why it never names a cluster: an identifier, another clustering
+    is_label: bool = False  # names come from it first
 
     @property
     def is_identifier(self) -> bool:
         """Whether nearly every row has its own value."""
         n = len(self.values)
         return self.categories is not None and n > 20 and len(self.categories) > n / 2
+
+    @cached_property
+    def order(self) -> Array:
+        """Rows with a number, by size: sorted once for all levels."""
+        known = np.flatnonzero(~np.isnan(self.values))
+        return known[np.argsort(self.values[known], kind="stable")]
+
+    @property
+    def may_name(self) -> bool:
+        """Whether clusters can be named by it."""
+        return self.is_label or not (self.silent or self.is_identifier)
 
 
 def read_columns(metadata: Any, n_rows: int) -> tuple[Column, ...]:
@@ -61,26 +84,64 @@ def read_columns(metadata: Any, n_rows: int) -> tuple[Column, ...]:
 
 
 def read_column(name: str, values: Any, n_rows: int) -> Column:
-    """A column by the type of its values: text, bool and few whole numbers are categories."""
-    array = np.asarray(values)
-    if array.shape != (n_rows,):
+    """A column by its values: text, bool and few whole numbers are categories.
+
+    Empty cells, and those that say that there is nothing (`n/a`, `-`), are missing. Texts that are
+    numbers or dates are read as such.
+    """
+    shape = np.shape(values) if hasattr(values, "shape") else (len(values),)
+    if shape != (n_rows,):
         raise ValueError(
             f"column {name!r}: needs one value for each of the {n_rows} rows of the fit, got "
-            f"shape {array.shape}"
+            f"shape {shape}"
         )
-    if array.dtype.kind == "M":
-        seconds = array.astype("datetime64[s]").astype(np.float64)
-        return Column(name, np.where(np.isnat(array), np.nan, seconds), is_time=True)
-    if array.dtype.kind == "f":
-        return Column(name, array.astype(np.float64))
-    if array.dtype.kind in "iu":
-        categories, codes = np.unique(array, return_inverse=True)
-        if len(categories) > _MAX_CATEGORIES:
-            return Column(name, array.astype(np.float64))
-        return Column(name, codes, np.array([str(value) for value in categories]))
-    missing = np.array([value is None or value != value for value in array.tolist()], dtype=bool)
-    categories, codes = np.unique(np.where(missing, "", array.astype(str)), return_inverse=True)
-    return Column(name, np.where(missing, -1, codes), categories)
+    cells = read_cells(name, values)
+    profile = profile_column(cells)
+    found = _read(cells, profile, getattr(getattr(values, "dtype", None), "kind", "") == "f")
+    return replace(found, silent=why_silent(decide_column(profile), found.categories))
+
+
+def _read(cells: Cells, profile: Profile, is_float: bool) -> Column:
+    """Codes of categories, or numbers."""
+    name = cells.name
+    reading = profile.reading
+    if reading.kind == "vectors":
+        return Column(name, np.full(len(cells.values), np.nan))
+    few_whole = profile.is_whole and profile.n_distinct <= _MAX_CATEGORIES and not is_float
+    is_code = cells.form == "text" and all(_CODE.fullmatch(level) for level in cells.texts)
+    is_word = reading.kind == "levels" or cells.form == "boolean" or reading.form == "words"
+    if is_word or is_code or (few_whole and reading.kind in ("numbers", "cycle")):
+        levels = read_levels(cells)
+        return Column(name, *_sorted_levels(levels.values, levels.texts, is_word))
+    is_plain = cells.form == "number" and reading.form == ""
+    values = cells.values if is_plain else read_values(cells, reading)
+    return Column(name, values, is_time=reading.kind == "times")
+
+
+def _sorted_levels(codes: Array, levels: Array, is_word: bool) -> tuple[Array, Array]:
+    """Codes and names of categories in the order of the alphabet, or of numbers."""
+    names = levels.astype(str)
+    order = np.argsort(names if is_word else parse_numbers(levels), kind="stable")
+    places = np.full(len(order) + 1, -1)
+    places[order] = np.arange(len(order))
+    return places[codes], names[order]
+
+
+def mark_label(columns: Sequence[Column], label: str | None) -> tuple[Column, ...]:
+    """The columns, with the one that names come from first, whatever it looks like."""
+    if label is None:
+        return tuple(columns)
+    known = [column.name for column in columns]
+    if label not in known:
+        raise ValueError(
+            f"label={label!r}: no column of metadata is called so{did_you_mean(label, known)}"
+        )
+    return tuple(as_label(column) if column.name == label else column for column in columns)
+
+
+def as_label(column: Column) -> Column:
+    """The same column, as the one that names come from first."""
+    return replace(column, is_label=True, silent="")
 
 
 def free_names(own: Iterable[str], others: Iterable[str]) -> list[str]:
@@ -122,15 +183,23 @@ def named_columns(X: Any, names: Any, n_rows: int) -> tuple[Column, ...]:
             raise ValueError("feature_names are the names of the columns of X: give X, too")
         return ()
     if hasattr(X, "columns"):
-        return tuple(Column(str(name), np.asarray(X[name], dtype=np.float64)) for name in X.columns)
+        return tuple(
+            _feature(str(name), np.asarray(X[name], dtype=np.float64)) for name in X.columns
+        )
     if names is None:
         return ()
     if len(names) != X.shape[1]:
         raise ValueError(f"feature_names: X has {X.shape[1]} columns, got {len(names)} names")
     columns = ((str(name), X[:, i]) for i, name in enumerate(names))
     return tuple(
-        Column(
+        _feature(
             name, np.asarray(c.toarray() if hasattr(c, "toarray") else c, dtype=np.float64).ravel()
         )
         for name, c in columns
     )
+
+
+def _feature(name: str, values: Array) -> Column:
+    """A column of numbers that was mapped."""
+    decision = decide_column(profile_column(Cells(name, "number", values)))
+    return Column(name, values, silent=why_silent(decision, None))

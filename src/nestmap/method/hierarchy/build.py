@@ -38,14 +38,11 @@ from ..neighbors.choice import Search
 from ..neighbors.index import Index
 from ..neighbors.metric import Metric
 from ..neighbors.shared import Start
-from ..run import Run
+from ..run import Decided, Run
 from .medoids import merge_medoids
 from .merge import Links, components, link_graph
 from .tree import Grouping, Hierarchy, Level
 
-# Finds first neighbours elsewhere, from level, items, keys, hashes (of rows) and directions;
-# None: they are searched here.
-Finder = Callable[[int, Any, Array, Array | None, Reducer | None], Found | None]
 _VALUES_PER_GATHER = 500_000  # of X that a thread copies at a time: a few megabytes
 _MAX_VALUES_PER_GROUP = 64_000_000  # a larger group is summed in blocks, not copied as a whole
 
@@ -72,6 +69,10 @@ class LevelStep:
     sizes: Array | None = None
     reducer: Reducer | None = None
     index: Index | BlockedIndex | None = None
+
+    def with_nodes(self, centroids: Any, sizes: Array) -> LevelStep:
+        """The same with the centroids of the nodes, and the rows below each."""
+        return replace(self, centroids=centroids, sizes=sizes.astype(np.int64))
 
     def level(self, keys: Array) -> Level:
         """The level of these nodes; the distance between them is known after the next step."""
@@ -125,8 +126,30 @@ def build_hierarchy(
     check_number("min_nodes", min_nodes, 1, np.inf, integer=True)
     given = None if isinstance(neighbors, str) else given_neighbors(neighbors, X.shape[0])
     options = Search("auto" if given else neighbors, target_recall)
-    run = Run(n_threads, Progress(verbose), options, options)
+    run = Run(n_threads, Progress(verbose), Decided(nodes=options))
     return build_levels(X, known, run, KnownRows(given=given), min_nodes=min_nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelItems:
+    """What is joined to the nodes of level k: the rows, or the nodes of level k - 1."""
+
+    k: int
+    values: Any  # rows or centroids
+    weights: Array  # rows below each item
+    keys: Array
+    known: KnownRows
+    dtype: np.dtype[Any]  # of centroids
+    reducer: Reducer | None = None  # of a level below
+
+
+# Joins the items of a level along their first neighbours, as `join_items` does.
+Join = Callable[[LevelItems, Metric, Run], LevelStep]
+
+
+def join_items(items: LevelItems, metric: Metric, run: Run) -> LevelStep:
+    """One step; only the call holds what the search has found, to free it early."""
+    return merge_found(items, _search(items, metric, run), metric, run)
 
 
 def build_levels(
@@ -138,16 +161,14 @@ def build_levels(
     min_nodes: int = 3,
     max_nodes: int = 1,
     saved: SavedSteps | None = None,
-    find: Finder | None = None,
+    join: Join = join_items,
 ) -> Hierarchy:
     """Section 3.1 on validated rows: levels until the last one with at least `min_nodes` nodes.
 
     Levels end early at the first with at most `max_nodes` nodes. `saved` are finished steps of an
-    earlier fit. `find` is asked first for the neighbours of each level.
+    earlier fit.
     """
-    dtype = work_dtype_of(X, run.n_threads)
     items = _first_items(X, known or KnownRows(), run)
-    joiner = _Joiner(metric, run, dtype, find)
     levels: list[Level] = []
     steps: list[LevelStep] = []
     resumes = saved is not None
@@ -156,7 +177,9 @@ def build_levels(
         if step is None:
             resumes = False  # saved levels above would belong to other clusters
             check_unchanged(X)
-            step = joiner.join(items, saved)
+            step = join(items, metric, run)
+            if saved is not None:
+                saved.save(items.k, step)
         steps.append(step)
         warn_of_recall(step.report)
         if len(levels) == items.k > 0:
@@ -175,115 +198,81 @@ def build_levels(
     return Hierarchy(tuple(levels), metric, reports, index, steps[0].far_distance, links)
 
 
-@dataclass(frozen=True, eq=False)
-class _LevelItems:
-    """What is joined to the nodes of level k: the rows, or the nodes of level k - 1."""
-
-    k: int
-    values: Any  # rows or centroids
-    weights: Array  # rows below each item
-    keys: Array
-    known: KnownRows
-    reducer: Reducer | None = None  # of a level below
-
-
-def _first_items(X: Any, known: KnownRows, run: Run) -> _LevelItems:
+def _first_items(X: Any, known: KnownRows, run: Run) -> LevelItems:
+    dtype = work_dtype_of(X, run.n_threads)
     hashes = hash_points(X, run.n_threads) if known.hashes is None else known.hashes
     weights = np.broadcast_to(1.0, X.shape[0])
-    return _LevelItems(0, X, weights, hashes, replace(known, hashes=hashes))
+    return LevelItems(0, X, weights, hashes, replace(known, hashes=hashes), dtype)
 
 
-def _next_items(items: _LevelItems, step: LevelStep) -> _LevelItems:
+def _next_items(items: LevelItems, step: LevelStep) -> LevelItems:
     assert step.sizes is not None
     group = Grouping.of(step.members, len(step.sizes))
     keys = np.add.reduceat(items.keys[group.order], group.starts[:-1])  # for any order of the rows
     weights = step.sizes.astype(np.float64)
     reducer = items.reducer or step.reducer
-    return _LevelItems(items.k + 1, step.centroids, weights, keys, KnownRows(), reducer)
+    return LevelItems(items.k + 1, step.centroids, weights, keys, KnownRows(), items.dtype, reducer)
 
 
-@dataclass(frozen=True, eq=False)
-class _Joiner:
-    """Joins the items of a level along their first neighbours."""
+def _search(items: LevelItems, metric: Metric, run: Run) -> Found:
+    """First neighbours of the items."""
+    known = items.known
+    n = items.values.shape[0]
+    run.progress.begin(f"level {items.k}: first neighbours of {n} {'nodes' if items.k else 'rows'}")
+    if known.given is not None:
+        return Found(measure_links(known.given, items.values, metric, run.n_threads))
+    if n == 1:
+        alone = np.zeros(1, dtype=np.int64)
+        return Found(FirstNeighbors(alone, np.full(1, np.nan), _single_row_report()))
+    found = search(
+        items.values,
+        metric,
+        run.n_threads,
+        run.plan.search(items.k),
+        KnownItems(known.hashes, items.keys, items.reducer, known.start),
+        run.progress.share,
+    )
+    # new rows are compared with the nodes of level 0 only: other indices are not kept
+    return found if items.k == 1 else replace(found, index=None)
 
-    metric: Metric
-    run: Run
-    dtype: np.dtype[Any]  # of centroids
-    find: Finder | None
 
-    def join(self, items: _LevelItems, saved: SavedSteps | None) -> LevelStep:
-        """One step, saved; only the call holds what the search has found, to free it early."""
-        step = self._merge(items, self._search(items))
-        if saved is not None:
-            saved.save(items.k, step)
+def merge_found(items: LevelItems, found: Found, metric: Metric, run: Run) -> LevelStep:
+    """Components of the first-neighbour graph and their centroids (or medoids)."""
+    members = components(link_graph(found.neighbors.ids))
+    step = linked_step(items, found, members)
+    n_nodes = int(members.max()) + 1
+    if items.k and n_nodes == 1:
         return step
-
-    def _search(self, items: _LevelItems) -> Found:
-        """First neighbours of the items."""
-        run = self.run
-        known = items.known
-        if self.find and known.given is None:
-            found = self.find(items.k, items.values, items.keys, known.hashes, items.reducer)
-            if found is not None:
-                return found
-        n = items.values.shape[0]
-        run.progress.begin(
-            f"level {items.k}: first neighbours of {n} {'nodes' if items.k else 'rows'}"
-        )
-        if known.given is not None:
-            return Found(measure_links(known.given, items.values, self.metric, run.n_threads))
-        if n == 1:
-            alone = np.zeros(1, dtype=np.int64)
-            return Found(FirstNeighbors(alone, np.full(1, np.nan), _single_row_report()))
-        found = search(
-            items.values,
-            self.metric,
-            run.n_threads,
-            run.search(items.k),
-            KnownItems(known.hashes, items.keys, items.reducer, known.start),
-            run.progress.share,
-        )
-        # new rows are compared with the nodes of level 0 only: other indices are not kept
-        return found if items.k == 1 else replace(found, index=None)
-
-    def _merge(self, items: _LevelItems, found: Found) -> LevelStep:
-        """Components of the first-neighbour graph and their centroids."""
-        distances = found.neighbors.distances
-        merged = found.merge and found.merge(items.weights, self.dtype)
-        members = merged.members if merged else components(link_graph(found.neighbors.ids))
-        n_nodes = int(members.max()) + 1
-        step = LevelStep(
-            members,
-            float(np.mean(distances)),
-            float(np.quantile(distances, 0.999)),
-            found.neighbors.report,
-            Links.of(found.neighbors, items.keys),
-            reducer=found.reducer,
-            index=found.index,
-        )
-        if items.k and n_nodes == 1:
-            return step
-        if merged:
-            return replace(step, centroids=merged.centroids, sizes=merged.sizes.astype(np.int64))
-        self.run.progress.begin(f"level {items.k}: centroids of {n_nodes} nodes")
-        centroids, sizes = self._centroids(items, members, n_nodes)
-        return replace(step, centroids=centroids, sizes=sizes.astype(np.int64))
-
-    def _centroids(self, items: _LevelItems, members: Array, n_nodes: int) -> tuple[Any, Array]:
-        """Centroids (or medoids) and sizes of the nodes."""
-        run = self.run
-        if self.metric.centroid_kind != "medoid":
-            return merge_items(items.values, items.weights, members, n_nodes, self.dtype, run)
-        group = Grouping.of(members, n_nodes)
-        return merge_medoids(
+    run.progress.begin(f"level {items.k}: centroids of {n_nodes} nodes")
+    if metric.centroid_kind == "medoid":
+        centroids, sizes = merge_medoids(
             items.values,
             items.weights,
-            group,
-            self.metric,
+            Grouping.of(members, n_nodes),
+            metric,
             items.keys,
             run.n_threads,
             run.progress.share,
         )
+    else:
+        centroids, sizes = merge_items(
+            items.values, items.weights, members, n_nodes, items.dtype, run
+        )
+    return step.with_nodes(centroids, sizes)
+
+
+def linked_step(items: LevelItems, found: Found, members: Array) -> LevelStep:
+    """The step to these nodes, before their centroids are known."""
+    distances = found.neighbors.distances
+    return LevelStep(
+        members,
+        float(np.mean(distances)),
+        float(np.quantile(distances, 0.999)),
+        found.neighbors.report,
+        Links.of(found.neighbors, items.keys),
+        reducer=found.reducer,
+        index=found.index,
+    )
 
 
 def _single_row_report() -> NeighborReport:

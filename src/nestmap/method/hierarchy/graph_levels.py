@@ -209,7 +209,7 @@ def _connect(graph: LinkGraph, hierarchy: Hierarchy, ranks: Array, run: Run) -> 
     while (n := int(joined.max()) + 1) > 1:
         level = _merge(first, joined, metric, run)
         known = KnownItems(keys=level.keys)
-        found = search(level.centroids, metric, run.n_threads, run.nodes, known)
+        found = search(level.centroids, metric, run.n_threads, run.plan.nodes, known)
         near = found.neighbors.ids
         pairs = np.unique(np.sort(np.stack([np.arange(n), near], axis=1), axis=1), axis=0)
         ends = np.array([_facing(distances, joined, a, b) for a, b in pairs.tolist()])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise as adjacent
 
 import numpy as np
 
+from ...core.arrays import Array
 from ..describe import Facts, LevelDescription, describe_clusters
+from ..describe.questions import without_number
 from .tree import Hierarchy
 from .typical import find_typical
 
@@ -32,8 +33,14 @@ def describe_levels(
             columns=facts.columns,
             texts=facts.words,
             names=facts.names,
+            finer=finer_labels(hierarchy, level),
         )
     return found
+
+
+def finer_labels(hierarchy: Hierarchy, level: int) -> Array | None:
+    """Labels of the next finer level: its clusters are the children of those of a level."""
+    return hierarchy.labels(level - 1) if level else None
 
 
 def names_for_map(hierarchy: Hierarchy, names: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
@@ -45,10 +52,7 @@ def names_for_map(hierarchy: Hierarchy, names: Mapping[int, Sequence[str]]) -> d
     ----------
     names : dict of level to one name per cluster
     """
-    bare = {
-        level: [re.sub(r" \(\d+\)$|^cluster \d+$", "", name) for name in names[level]]
-        for level in sorted(names)
-    }
+    bare = {level: [without_number(name) for name in names[level]] for level in sorted(names)}
     shown = dict(bare)
     for fine, coarse in adjacent(bare):
         parent = hierarchy.climb(np.arange(hierarchy.level_sizes[fine]), coarse, fine)

@@ -42,15 +42,15 @@ def identity(
         )
     parameters: dict[str, Any] = {
         "metric": metric.key,
-        "neighbors": run.nodes.method,
-        "target_recall": run.nodes.target_recall,
+        "neighbors": run.plan.nodes.method,
+        "target_recall": run.plan.nodes.target_recall,
     }
     if given is not None:
         parameters["neighbors"] = f"given, {_checksum(given.ids)}"
-    elif run.rows.method == "approximate":
-        parameters["columns"] = run.rows.columns  # exact searches find the same with any
-        parameters["n_listed"] = run.rows.n_listed
-        parameters["parts"] = run.rows.parts
+    elif run.plan.search(0).method == "approximate":
+        parameters["columns"] = run.plan.columns  # exact searches find the same with any
+        parameters["n_listed"] = run.plan.n_listed
+        parameters["parts"] = run.plan.n_parts
     data = {"shape": list(X.shape), "dtype": str(X.dtype), "checksum": _checksum(hashes)}
     return {"data": data, **parameters, "nestmap": version("nestmap")}
 

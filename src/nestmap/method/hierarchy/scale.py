@@ -34,7 +34,7 @@ class _Attempt:
 
 
 @dataclass(frozen=True)
-class _Borders:
+class _PartitionMeans:
     """Logarithms of two means over partitions."""
 
     n_effective: float  # communities, by the inverse Simpson index
@@ -106,20 +106,20 @@ def _partitions(tried: list[_Attempt], n_threads: int) -> list[Array]:
     return map_blocks(attempt, [slice(i, i + 1) for i in range(len(tried))], n_threads)
 
 
-def _measure(graph: LinkGraph, partitions: list[Array], n_tries: int) -> list[_Borders]:
+def _measure(graph: LinkGraph, partitions: list[Array], n_tries: int) -> list[_PartitionMeans]:
     """Means over every `n_tries` consecutive partitions."""
     starts = range(0, len(partitions), n_tries)
     return [_mean_borders(graph, partitions[i : i + n_tries]) for i in starts]
 
 
-def _mean_borders(graph: LinkGraph, partitions: list[Array]) -> _Borders:
+def _mean_borders(graph: LinkGraph, partitions: list[Array]) -> _PartitionMeans:
     found = [borders(graph, labels) for labels in partitions]
     numbers = [-math.log(concentration) for _, concentration in found]
     losses = [math.log(max(lost, _MIN_LOSS)) for lost, _ in found]
-    return _Borders(math.fsum(numbers) / len(found), math.fsum(losses) / len(found))
+    return _PartitionMeans(math.fsum(numbers) / len(found), math.fsum(losses) / len(found))
 
 
-def _fit_line(measured: list[_Borders]) -> tuple[float, float] | None:
+def _fit_line(measured: list[_PartitionMeans]) -> tuple[float, float] | None:
     """Height and slope of loss over number, by least squares; None if all numbers are equal."""
     x = [each.n_effective for each in measured]
     y = [each.loss for each in measured]

@@ -13,6 +13,7 @@ from ...core.points.point_set import make_points
 from ...core.threads import single_threaded_blas
 from ..neighbors import KnownItems, search
 from ..neighbors.metric import Metric
+from .evidence import explain, explain_labels, mean_agreement
 
 if TYPE_CHECKING:
     from .tree import Hierarchy
@@ -54,6 +55,8 @@ class LevelSummary:
     stability: float
     score: float  # what `labels_` is picked by; nan for levels that it is not picked from
     sure: float = float("nan")  # share of the rows with a membership of at least 0.5; nan: unknown
+    inside: float = float("nan")  # mean membership of the rows; nan: unknown
+    agreement: float = float("nan")  # how stable clusters are, by rows; nan: nobody voted
     # share of the rows in the largest piece of their cluster on a map; nan: unknown
     whole: float = float("nan")
     n_split: int = 0  # clusters that do not lie in one place of the map
@@ -94,6 +97,27 @@ class HierarchySummary:
             "  ".join(f"{c:>{w}}" for c, w in zip(r, widths, strict=True)) for r in rows
         )
 
+    @property
+    def is_graph(self) -> bool:
+        """Whether levels are communities, of which no score is known."""
+        return all(np.isnan(level.score) for level in self.levels)
+
+    def explain(self) -> str:
+        """How many clusters there are, in sentences: evidence per level, and why `labels_` is one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.preprocessing import scale
+        >>> from nestmap import Communities
+        >>> tree = Communities().fit(scale(load_wine().data)).hierarchy_
+        >>> for line in tree.summary().explain().splitlines()[1:3]:
+        ...     print(line.strip())
+        level 0: 40 clusters of 2 to 17 rows; 33% of the links stay inside
+        level 1: 10 clusters of 6 to 26 rows; 67% of the links stay inside
+        """
+        return explain(self)
+
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame."""
         try:
@@ -112,7 +136,7 @@ class HierarchySummary:
         """
         empty = [
             name
-            for name in ("score", "sure")
+            for name in ("score", "sure", "inside", "agreement")
             if all(np.isnan(getattr(level, name)) for level in self.levels)
         ]
         return (*empty, *(() if self.measured_on else ("whole", "split")))
@@ -179,7 +203,23 @@ def _summarize(hierarchy: Hierarchy, k: int, is_option: bool, n_threads: int) ->
         stability,
         _score(hierarchy, k, stability) if is_option else float("nan"),
         _share_of_sure(hierarchy, k),
+        inside=_mean_membership(hierarchy, k),
+        agreement=mean_agreement(level),
     )
+
+
+def _mean_membership(hierarchy: Hierarchy, k: int) -> float:
+    """The share of links that stay inside of clusters; nan where it is not measured."""
+    if hierarchy.strengths is None or k <= hierarchy.strengths.level:
+        return float("nan")
+    return float(hierarchy.membership(k).mean(dtype=np.float64))
+
+
+def tell_labels(hierarchy: Hierarchy, n_threads: int = 1) -> str:
+    """Which level `labels_` is, why, and how clear its clusters are: a few sentences."""
+    k = hierarchy.default_level()
+    is_graph = hierarchy.kind == "graph"
+    return explain_labels(_summarize(hierarchy, k, not is_graph, n_threads), is_graph)
 
 
 def _share_of_sure(hierarchy: Hierarchy, k: int) -> float:

@@ -12,8 +12,8 @@ from ...core.input.source import load_rows
 from ...core.input.validate import as_rows, check_number
 from ...core.points.point_set import make_points
 from ...core.points.reduce import fit_reducer
-from ..describe import LevelDescription, describe_clusters
-from ..describe.tables import named_columns
+from ..describe import Facts, LevelDescription, Namer, describe_clusters
+from ..describe.tables import mark_label, named_columns
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.effort import exact_columns
@@ -315,7 +315,9 @@ class Hierarchy(LevelTree):
         texts: Any = None,
         names: Any = None,
         feature_names: Any = None,
+        label: str | None = None,
         n_typical: int = 5,
+        namer: Namer | None = None,
     ) -> LevelDescription:
         """Describe the clusters of a level: size, typical rows, distinctive traits, a short name.
 
@@ -329,20 +331,26 @@ class Hierarchy(LevelTree):
             `feature_names`) are described, too.
         metadata : DataFrame or dict of columns, optional
             Text, bool and whole numbers of at most 20 kinds are categories (over-represented ones
-            are named), other numbers and times are compared by their means.
+            are named), other numbers and times are compared by their ranks.
         texts : sequence of str, optional
             One text per row: distinctive words by class-based TF-IDF.
         names : sequence, optional
             One name per row, such as words or titles: clusters are named by their typical rows.
         feature_names : sequence of str, optional
             Names of the columns of X.
+        label : str, optional
+            The column of metadata that names come from first, if most rows of a cluster agree.
         n_typical : int
             Rows that are given as typical.
+        namer : callable, optional
+            Gets a `ClusterToName` for each cluster and returns its name, such as a language model
+            does (docs/use/names.md). `HNNE.describe` asks for several levels.
 
         Returns
         -------
         LevelDescription
-            `names`, no two alike; by number a `ClusterDescription` (name, size, typical, traits).
+            `names`, no two alike; by number a `ClusterDescription` (name, size, typical, traits,
+            evidence).
 
         Examples
         --------
@@ -359,15 +367,22 @@ class Hierarchy(LevelTree):
         columns = named_columns(X, feature_names, self.n_rows)
         rows = None if X is None else as_rows(load_rows(X))
         typical = find_typical(self, number, rows, int(n_typical))
-        return describe_clusters(
+        facts = Facts.of(self.n_rows, metadata=metadata, texts=texts, names=names)
+        facts = replace(facts, columns=mark_label((*columns, *facts.columns), label))
+        told = describe_clusters(
             self.labels(number),
             typical,
             level=number,
-            columns=columns,
-            metadata=metadata,
-            texts=texts,
+            columns=facts.columns,
+            texts=facts.words,
             names=names,
+            finer=self.labels(number - 1) if number else None,
         )
+        if namer is None:
+            return told
+        from .asking import describe_level_with  # it describes hierarchies
+
+        return describe_level_with(self, told, namer, facts, texts)
 
     def __repr__(self) -> str:
         sizes = " -> ".join(str(n) for n in self.level_sizes)

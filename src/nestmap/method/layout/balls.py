@@ -15,7 +15,9 @@ from scipy.spatial import cKDTree
 from ...core.arrays import Array, blocks
 from ...core.points.point_set import make_points
 from ...core.threads import map_blocks
-from ..arrangement import N_TURN_NEIGHBORS, Arrangement, DistinctRows, Frames, frame_offsets
+from ..arrangement import Arrangement
+from ..arrangement.frames import DistinctRows, Frames, frame_offsets
+from ..arrangement.local import N_TURN_NEIGHBORS
 from ..hierarchy.tree import Grouping, Hierarchy
 from ..neighbors.join import join_points
 from .frozen import PerNode

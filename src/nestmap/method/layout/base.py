@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 from sklearn.base import BaseEstimator
 
 from ...core.arrays import Array
 from ...core.progress import Progress
-from ..arrangement import MOST_LOCAL, Arrangement, OldPlaces
+from ..arrangement import MOST_LOCAL, Arrangement
+from ..arrangement.old import OldPlaces
 from ..hierarchy.tree import Hierarchy
 from ..neighbors.item_graph import ItemGraph
-from ..preliminary import Preliminary, check_coordinates
-from .balls import PlaceRows
+from ..preliminary.build import Preliminary, check_coordinates
+from .balls import PlaceRows, place_rows
 from .similarity import fit_scale
 
 if TYPE_CHECKING:
@@ -91,6 +92,47 @@ class Layout(Protocol):
         """What the layout promises, checked on every level."""
 
 
+class MovableLayout(Protocol):
+    """A layout that may lie anywhere, in any size."""
+
+    @property
+    def positions(self) -> Array: ...
+
+    def moved(self, factor: float, shift: Array) -> Self: ...
+
+
+LaidOut = TypeVar("LaidOut", bound=MovableLayout)
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What a map begins with: a seed, and what earlier maps give to it.
+
+    Attributes
+    ----------
+    seed : int
+        Of random preliminary embeddings.
+    start : ndarray, optional
+        `start` of another layout of the same tree.
+    places : OldPlaces, optional
+        Where rows lie in an older map that the new one is to lie on.
+    scale : float, optional
+        Of that map, where the new one can go on from it (`LayoutSettings.scale_from`).
+    """
+
+    seed: int = 0
+    start: Array | None = None
+    places: OldPlaces | None = None
+    scale: float | None = None
+
+    def onto_old(self, found: LaidOut) -> LaidOut:
+        """Scale and move a layout onto the older map, if there is one."""
+        if self.places is None:
+            return found
+        known = self.places.known
+        return found.moved(*fit_scale(found.positions[known], self.places.rows[known]))
+
+
 @dataclass(frozen=True, eq=False)
 class LayoutInput:
     """What a layout is made from.
@@ -103,14 +145,10 @@ class LayoutInput:
         For each row the first row that equals it: they get one place. None if all rows differ.
     graph : ItemGraph, optional
         Neighbours that forces act along, for settings with `finest`.
-    start : ndarray, optional
-        `start` of another layout of the same tree.
-    places : OldPlaces, optional
-        Where rows lie in an older map that the new one is to lie on.
-    scale : float, optional
-        Of that map, where the new one can go on from it (`LayoutSettings.scale_from`).
-    place : callable, optional
-        Another `place_rows`, which gives the same.
+    origin : Origin
+        What earlier maps give to this one.
+    place : callable
+        Puts rows around their leaves, as `place_rows` does.
     """
 
     hierarchy: Hierarchy
@@ -121,16 +159,8 @@ class LayoutInput:
     n_threads: int = 1
     first_equal: Array | None = None
     graph: ItemGraph | None = None
-    start: Array | None = None
-    places: OldPlaces | None = None
-    scale: float | None = None
-    place: PlaceRows | None = None
-
-    def onto_old(self, positions: Array) -> tuple[float, Array]:
-        """Factor and shift by which a map is as large as the older one, and where it lies."""
-        assert self.places is not None
-        known = self.places.known
-        return fit_scale(positions[known], self.places.rows[known])
+    origin: Origin = Origin()
+    place: PlaceRows = place_rows
 
 
 class LayoutSettings(BaseEstimator):

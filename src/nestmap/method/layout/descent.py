@@ -17,9 +17,10 @@ from ...core.arrays import Array
 from ...core.habits import refuse_habits
 from ...core.input.validate import check_number, check_option
 from ...core.progress import Progress
-from ..arrangement import ARRANGEMENTS, Arrangement, DistinctRows
+from ..arrangement import ARRANGEMENTS, Arrangement
+from ..arrangement.frames import DistinctRows
 from ..hierarchy.tree import Hierarchy
-from ..preliminary import KINDS, Preliminary
+from ..preliminary.build import KINDS, Preliminary
 from .audit import Audit, audit_balls
 from .balls import Anchored, Placement, PlaceRows, lengths, make_placement, place_rows, separate
 from .base import LayoutInput, LayoutSettings
@@ -122,7 +123,7 @@ class Descent(LayoutSettings):
             n_threads=given.n_threads,
             progress=given.progress,
         )
-        return found if given.places is None else found.moved(*given.onto_old(found.positions))
+        return given.origin.onto_old(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,7 @@ def descend(
     *,
     radius: float,
     first_equal: Array | None = None,
-    place: PlaceRows | None = None,
+    place: PlaceRows = place_rows,
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> DescentLayout:
@@ -206,8 +207,8 @@ def descend(
         Of a ball, as a fraction of the distance to the nearest other anchor.
     first_equal : ndarray of shape (n_rows,), optional
         For each row the first row that equals it: they get one place. None if all rows differ.
-    place : callable, optional
-        Another `place_rows`, which gives the same.
+    place : callable
+        Puts rows around their leaves, as `place_rows` does.
     """
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
@@ -227,7 +228,7 @@ def descend(
             placement, frames = make_placement(own)
             anchors = placement.settle(level.members, frames.offsets, n_threads)
         else:
-            placement, anchors = (place or place_rows)(own)
+            placement, anchors = place(own)
         placements.insert(0, placement)
     factor = 1 / preliminary.unit
     positions = (anchors if first_equal is None else anchors[first_equal]) * factor

@@ -19,9 +19,10 @@ from ...core.native import kernels
 from ...core.native.mosaic import INSIDE, root
 from ...core.progress import Progress
 from ...core.threads import map_blocks
-from ..arrangement import Arrangement, DistinctRows, Frames, apply_maps, frame_offsets, scatter
+from ..arrangement import Arrangement
+from ..arrangement.frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter
 from ..hierarchy.tree import Grouping, Hierarchy, Level
-from ..preliminary import Preliminary
+from ..preliminary.build import Preliminary
 from .audit import Audit, audit_regions
 from .balls import lengths, neighbors_in_map
 from .base import LayoutInput, LayoutSettings
@@ -70,7 +71,7 @@ class Mosaic(LayoutSettings):
             n_threads=given.n_threads,
             progress=given.progress,
         )
-        return found if given.places is None else found.moved(*given.onto_old(found.positions))
+        return given.origin.onto_old(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,7 +178,7 @@ def _nearest(places: Array, n_threads: int) -> Array:
 
 def _pieces_of(level: int, spots: _Spots, node: Array, weights: Array, n_rows: Array) -> Pieces:
     """The pieces of one level; `node`: the cluster of each point."""
-    cells = _Cells.of(spots, node, len(n_rows))
+    cells = _ClusterSpots.of(spots, node, len(n_rows))
     graph = _links(spots, cells, len(n_rows))
     n_pieces, of_cell = connected_components(graph, directed=False)
     of_point = of_cell[cells.of_point]
@@ -192,7 +192,7 @@ def _pieces_of(level: int, spots: _Spots, node: Array, weights: Array, n_rows: A
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _ClusterSpots:
     """Points of one cluster at one position are a cell."""
 
     of_point: Array
@@ -200,7 +200,7 @@ class _Cells:
     cluster: Array
 
     @classmethod
-    def of(cls, spots: _Spots, node: Array, n_nodes: int) -> _Cells:
+    def of(cls, spots: _Spots, node: Array, n_nodes: int) -> _ClusterSpots:
         """`node`: the cluster of each point, of n_nodes."""
         own = node[spots.first]
         if np.array_equal(own[spots.of_point], node):  # equal rows are in one cluster
@@ -209,7 +209,7 @@ class _Cells:
         return cls(of_point, keys // n_nodes, keys % n_nodes)
 
 
-def _links(spots: _Spots, cells: _Cells, n_nodes: int) -> sparse.csr_matrix:
+def _links(spots: _Spots, cells: _ClusterSpots, n_nodes: int) -> sparse.csr_matrix:
     """Links between cells of one cluster at near spots."""
     spot = cells.spot
     cluster = cells.cluster

@@ -27,7 +27,7 @@ class Regions(Frozen):
     Examples
     --------
     >>> import numpy as np
-    >>> from nestmap.method.layout import Regions
+    >>> from nestmap.method.layout.regions import Regions
     >>> square = Regions(np.array([0, 4]), np.array([[0.0, 0], [2, 0], [2, 2], [0, 2]]))
     >>> len(square), square.areas.tolist(), square.centres.tolist()
     (1, [4.0], [[1.0, 1.0]])

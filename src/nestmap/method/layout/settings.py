@@ -7,7 +7,7 @@ from typing import Any
 from ...core.habits import did_you_mean
 from .base import LayoutSettings
 from .descent import Descent
-from .islands import Islands
+from .islands.settings import Islands
 from .mosaic import Mosaic
 
 SETTINGS: dict[str, type[LayoutSettings]] = {each.kind: each for each in (Islands, Descent, Mosaic)}

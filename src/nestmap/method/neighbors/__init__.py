@@ -6,7 +6,7 @@ For every row its nearest other row, exact as long as that takes seconds.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -110,28 +110,15 @@ def first_neighbors(
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
-    """Items joined to components of their first-neighbour graph, numbered by the lowest item."""
-
-    members: Array  # component of each item
-    centroids: Any
-    sizes: Array  # rows below each component
-
-
-@dataclass(frozen=True, eq=False)
 class Found:
     """First neighbours, and what the search leaves for later.
 
     An index for new rows, directions for upper levels.
-
-    `merge`: how items are joined that are too many for one process, from their weights and the
-    centroids' type.
     """
 
     neighbors: FirstNeighbors
     index: Index | BlockedIndex | None = None
     reducer: Reducer | None = None
-    merge: Callable[[Array, Any], Merged] | None = None
 
 
 @dataclass(frozen=True, eq=False)

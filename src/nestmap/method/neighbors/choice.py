@@ -11,7 +11,7 @@ from ...core.input.validate import cast_rows, check_number, check_option
 from ...core.native import core
 from ...core.points.point_set import PointSet, make_points
 from ...core.points.reduce import ALL_COLUMNS, sample_size
-from .effort import TABLE, Allowance, all_pairs_rows, decide_effort
+from .effort import TABLE, Allowance, all_pairs_rows, most_columns
 from .join import join_points
 from .prepared import fit_directions
 
@@ -33,8 +33,6 @@ class Search:
     columns: int = TABLE.columns
     n_listed: int = TABLE.longest_list
     exact_pairs: float = float("nan")
-    # of the rows, searched one by one on a cluster: they decide what an approximate search finds
-    parts: int = 1
 
     @property
     def allowance(self) -> Allowance:
@@ -46,10 +44,10 @@ class Search:
         check_number("target_recall", self.target_recall, 0.01, 1)
 
 
-def columns_for(data: Any, metric: str, n: int, target: float) -> int:
+def columns_for(data: Any, metric: str, n: int) -> int:
     """Reduced columns that an approximate search of n rows like these is given at most."""
-    usual = decide_effort(n, target).columns
-    flat = decide_effort(n, target, is_flat=True).columns
+    usual = most_columns(n, is_flat=False)
+    flat = most_columns(n, is_flat=True)
     if usual >= flat or data.shape[1] <= usual:
         return usual
     points = _some(data, metric, sample_size(n, data.shape[1]))
@@ -86,16 +84,11 @@ def predicted_pairs(data: Any, metric: str, n: int | None = None) -> float:
     Estimated from joins of random ones of these.
 
     The share of pairs that bounds leave over falls with the number of rows, so this is rather too
-    high. A few rows tell whether bounds are of any use; where they are, more rows tell how much.
+    high, by more from a smaller sample. Few rows do where that makes little difference.
     """
     n = n or data.shape[0]
-    trial = _trial(data, metric, TABLE.trial_rows)
-    rough = trial.cost * float(n) ** 2
-    if trial.by_products or rough > TABLE.hopeless * TABLE.exact_pairs:
-        return rough
-    if n <= all_pairs_rows():
-        return rough / TABLE.trial_overshoot
-    return _trial(data, metric, TABLE.sure_rows).cost * float(n) ** 2
+    sample = TABLE.trial_rows if n <= all_pairs_rows() else TABLE.sure_rows
+    return _trial(data, metric, sample).cost * float(n) ** 2
 
 
 def pair_share(data: Any, metric: str, n: int) -> float:

@@ -14,7 +14,7 @@ from ...core.numbers import chosen
 from ...core.points.reduce import MOST_COLUMNS
 
 LANES = 8  # lengths of lists are multiples of it: of a vector of float32 (AVX2)
-PADDED = 16  # short rows are padded to a multiple of it: a cache line of float32
+PADDED = 2 * LANES  # short rows are padded to a multiple of it: a cache line of float32
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,14 @@ class SearchNumbers:
     sure_rows: int = chosen(
         20_000,
         "rows",
-        "up to which a search is exact unasked, and sampled for the closer one of two predictions",
+        "up to which a search is exact unasked; sampled to predict the cost of 244,949 and more",
         "the exact join is the faster one",
     )
     trial_rows: int = chosen(
-        500, "rows", "sampled for the first prediction", "tells whether bounds are of any use"
-    )
-    trial_overshoot: float = chosen(
-        2, "times", "the true cost: what 500 rows predict", "images and embeddings up to 244,948"
-    )
-    hopeless: float = chosen(
-        8, "times", "`exact_pairs`: no second prediction", "4 × what 500 rows overshoot"
+        1000,
+        "rows",
+        "sampled to predict the cost of an exact search of up to 244,948",
+        "too high, but not for what it decides, and a seventh of the time of 20,000",
     )
     verify_cost: float = chosen(
         0.4, "pairs per column", "cost of a distance by definition", "measured, AVX2"
@@ -55,16 +52,13 @@ class SearchNumbers:
         "memory: 1.2 kB",
     )
     usual_columns: int = chosen(
-        112, "columns", "of a short row, spectra that are not flat", "more cost more than they find"
-    )
-    few_columns: int = chosen(
-        64,
-        "columns",
-        "the same for low targets, and beyond 2 million rows",
-        "memory: 1 GB for 4 million rows",
+        112, "columns", "the same for spectra that are not flat", "more cost more than they find"
     )
     short_values: int = chosen(
-        1_024_000_000, "values", "in the short rows of a flat spectrum, at most", "memory: 4.6 GB"
+        1_024_000_000,
+        "values",
+        "in all short rows of an approximate search, at most",
+        "memory: 4.6 GB; it limits the columns from 4 million rows on",
     )
     leading: int = chosen(
         24,
@@ -93,24 +87,14 @@ class SearchNumbers:
         "those that are probed are among them",
     )
     probes: int = chosen(
-        6, "cells", "that each row visits, for k = 1", "with 10, word vectors take up to 15% longer"
+        10, "cells", "that each row visits", "with 8, lists of 15 images need a round more"
     )
-    probes_lists: int = chosen(
-        10, "cells", "the same for k > 1", "8 find .89 of images, and need a round more"
-    )
-    low_target: float = chosen(
-        0.9,
-        "recall",
-        "a lower one, for k = 1: half of the probes, lists of 8 less, few columns if not flat",
-        "less is asked for",
-    )
-    listed: int = chosen(
-        16,
+    spare: int = chosen(
+        15,
         "rows",
-        "listed at first, for k = 1; 8 more for a flat spectrum",
-        "longer lists make each round compare more rows",
+        "listed beyond k at first; 8 more for a flat spectrum and k = 1",
+        "estimates do not rank for sure; longer lists make each round compare more rows",
     )
-    spare: int = chosen(17, "rows", "listed beyond k, for k > 1", "estimates do not rank for sure")
     longest_list: int = chosen(64, "rows", "per list, at most", "bits of a mask (cpp/graph.hpp)")
     list_entries: int = chosen(
         128_000_000, "entries", "of all lists, at most", "memory: 12 bytes each, 1.5 GB"
@@ -151,12 +135,6 @@ class SearchNumbers:
     sampled_lists: int = chosen(
         256, "rows", "the same for k > 1, and the least", "each has k neighbours"
     )
-    sampled_values: int = chosen(
-        400_000,
-        "values",
-        "of sampled rows that bounds say nothing about",
-        "products with all rows would take as long as the search",
-    )
 
 
 TABLE = SearchNumbers()
@@ -184,7 +162,6 @@ class Effort:
 
 def decide_effort(
     n: int,
-    target: float,
     *,
     k: int = 1,
     is_flat: bool = False,
@@ -195,30 +172,27 @@ def decide_effort(
     `is_flat`: whether the leading directions of the rows hold little of their variance.
     """
     allowance = allowance or Allowance()
-    is_low = k == 1 and target < TABLE.low_target
-    columns = TABLE.few_columns if is_low else _usual_columns(n)
-    if is_flat:
-        columns = max(columns, min(TABLE.columns, TABLE.short_values // n // PADDED * PADDED))
-    columns = min(allowance.columns, columns)
+    columns = min(allowance.columns, most_columns(n, is_flat=is_flat))
     longest = min(longest_list(n), allowance.listed)
+    listed = round_up(k + TABLE.spare, LANES)
     if k > 1:
         # these need a list of k, whatever memory allows
-        listed = min(TABLE.longest_list, round_up(k + TABLE.spare, LANES))
-        probes = TABLE.probes_lists
-        return Effort(columns, probes, listed, longest, TABLE.candidates_lists, TABLE.sampled_lists)
-    listed = min(longest, TABLE.listed + LANES * (is_flat - is_low))
-    probes = TABLE.probes // 2 if is_low else TABLE.probes
-    return Effort(columns, probes, listed, longest, TABLE.candidates, TABLE.sampled)
+        listed = min(TABLE.longest_list, listed)
+        candidates = TABLE.candidates_lists
+        return Effort(columns, TABLE.probes, listed, longest, candidates, TABLE.sampled_lists)
+    listed = min(longest, listed + LANES * is_flat)
+    return Effort(columns, TABLE.probes, listed, longest, TABLE.candidates, TABLE.sampled)
+
+
+def most_columns(n: int, *, is_flat: bool) -> int:
+    """Reduced columns of n rows at most in an approximate search."""
+    affordable = max(PADDED, TABLE.short_values // n // PADDED * PADDED)
+    return min(affordable, TABLE.columns if is_flat else TABLE.usual_columns)
 
 
 def exact_columns(n: int) -> int:
     """Reduced columns of n rows at most, where their spectrum plays no part (exact searches)."""
-    return TABLE.columns if n <= all_pairs_rows() else _usual_columns(n)
-
-
-def _usual_columns(n: int) -> int:
-    is_many = longest_list(n) < TABLE.longest_list  # more than 2 million
-    return TABLE.few_columns if is_many else TABLE.usual_columns
+    return TABLE.columns if n <= all_pairs_rows() else TABLE.usual_columns
 
 
 def all_pairs_rows() -> int:

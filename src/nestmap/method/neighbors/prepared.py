@@ -146,9 +146,7 @@ class GraphJob:
 
     def effort(self, *, is_flat: bool) -> Effort:
         """The work that the table provides for."""
-        found = decide_effort(
-            self.n, self.target, k=self.k, is_flat=is_flat, allowance=self.allowance
-        )
+        found = decide_effort(self.n, k=self.k, is_flat=is_flat, allowance=self.allowance)
         return found if self.sampled is None else replace(found, sampled=self.sampled)
 
     def short_rows(self, clock: Clock) -> FittedRows:

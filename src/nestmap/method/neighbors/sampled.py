@@ -44,8 +44,7 @@ class SampledRows:
         if _share_within(rows, lists, positions, k) > _WITHIN_SHARE or (
             k > 1 and rows.points.norm == "L1"
         ):
-            values = TABLE.sampled_values // rows.points.n_cols
-            most = max(TABLE.sampled_lists, values, int(2 / (1 - target)))
+            most = max(TABLE.sampled_lists, int(2 / (1 - target)))
             positions = positions[:: -(-len(positions) // most)]
             return cls(rows, positions, _by_products(rows, positions, k))
         if k > 1:

@@ -7,7 +7,6 @@ the projection of its centroid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from ...core.arrays import Array
 from ...core.native import kernels
 from ...core.points.point_set import power_of_two
 from ..hierarchy.tree import Hierarchy
-from .maps import LinearMap, RandomMap
+from .maps import LinearMap, RandomMap, RowMap
 from .pca import column_means, fit_pca
 
 KINDS = ("pca_centroids", "pca", "random_projection", "random")
@@ -36,7 +35,7 @@ class Preliminary:
     kind: str
     rows: Array  # (n_rows, d) float64
     nodes: tuple[Array, ...]  # per level, (n_nodes, d)
-    transform: LinearMap | RandomMap | None
+    transform: RowMap | None
     unit: float  # a power of two: coordinates are unit times the data's own
 
     @property
@@ -44,47 +43,36 @@ class Preliminary:
         return int(self.rows.shape[1])
 
 
-def make_preliminary(
-    X: Any,
-    hierarchy: Hierarchy,
-    n_components: int,
-    kind: Any = "pca_centroids",
-    *,
-    seed: int = 0,
-    n_threads: int = 1,
-    see: Callable[[LinearMap | RandomMap], Array] | None = None,
+def fit_row_map(
+    X: Any, hierarchy: Hierarchy, n_components: int, kind: str, seed: int = 0, n_threads: int = 1
+) -> RowMap:
+    """The map of the rows to their coordinates; `kind` is one of KINDS."""
+    if kind == "random":
+        return RandomMap(seed, n_components)
+    if kind == "random_projection":
+        return _random_projection(X, n_components, seed, n_threads)
+    source, weights = (X, None) if kind == "pca" else pca_source(X, hierarchy)
+    return fit_pca(source, n_components, n_threads, weights)
+
+
+def seen_by(
+    row_map: RowMap, kind: str, rows: Array, hierarchy: Hierarchy, n_threads: int = 1
 ) -> Preliminary:
-    """Coordinates of all rows and nodes; `kind` is one of KINDS or an array of coordinates.
+    """From what `fit_row_map` makes of the rows, which is changed in place."""
+    if not isinstance(row_map, LinearMap):
+        return Preliminary(kind, rows, _node_means(rows, hierarchy, n_threads), row_map, 1.0)
+    unit = power_of_two(rows, n_threads)
+    rows *= unit
+    nodes = _node_means(rows, hierarchy, n_threads)
+    return Preliminary(kind, rows, nodes, row_map.scaled(unit), unit)
 
-    `see`: gives what a map makes of all rows, as an array to keep, where others than this process
-    map them.
-    """
 
-    def mapped(by: LinearMap | RandomMap) -> Array:
-        return by(X, n_threads) if see is None else see(by)
-
-    transform: LinearMap | RandomMap | None = None
-    unit = 1.0
-    if not isinstance(kind, str):
-        name = "precomputed"
-        unit = power_of_two(kind, n_threads)
-        rows = kind * unit
-    elif kind == "random":
-        name = kind
-        transform = RandomMap(seed, n_components)
-        rows = mapped(transform)
-    else:
-        if kind == "random_projection":
-            linear = _random_projection(X, n_components, seed, n_threads)
-        else:
-            source, weights = (X, None) if kind == "pca" else pca_source(X, hierarchy)
-            linear = fit_pca(source, n_components, n_threads, weights)
-        rows = mapped(linear)
-        name = kind
-        unit = power_of_two(rows, n_threads)
-        rows *= unit
-        transform = linear.scaled(unit)
-    return Preliminary(name, rows, _node_means(rows, hierarchy, n_threads), transform, unit)
+def given_coordinates(rows: Array, hierarchy: Hierarchy, n_threads: int = 1) -> Preliminary:
+    """From coordinates of the rows that users bring."""
+    unit = power_of_two(rows, n_threads)
+    rows = rows * unit
+    nodes = _node_means(rows, hierarchy, n_threads)
+    return Preliminary("precomputed", rows, nodes, None, unit)
 
 
 def _node_means(rows: Array, hierarchy: Hierarchy, n_threads: int) -> tuple[Array, ...]:

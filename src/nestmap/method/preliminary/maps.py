@@ -24,6 +24,10 @@ class LinearMap:
     mean: Array
     basis: Array  # (n_components, n_features)
 
+    @property
+    def n_components(self) -> int:
+        return len(self.basis)
+
     def __call__(self, X: Any, n_threads: int) -> Array:
         if sparse.issparse(X):  # SciPy adds up the values of each row one after the other
             return np.asarray(X @ self.basis.T - np.einsum("cf,f->c", self.basis, self.mean))
@@ -70,3 +74,6 @@ class RandomMap:
             n_threads,
         )
         return z
+
+
+RowMap = LinearMap | RandomMap

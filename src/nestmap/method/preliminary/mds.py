@@ -23,7 +23,7 @@ from ..hierarchy.build import merge_items
 from ..hierarchy.tree import Hierarchy
 from ..neighbors.metric import EUCLIDEAN
 from ..run import Run
-from . import LinearMap
+from .maps import LinearMap
 
 MAX_LANDMARKS = 2000  # rows or medoids between which all distances are taken
 MAX_AXES = 96  # as many as local frames look at
@@ -63,11 +63,11 @@ class Through:
 
 
 def rows_to_lay_out(X: Any, hierarchy: Hierarchy) -> Callable[[Any, int], Any] | None:
-    """The map to rows whose euclidean distances are those of the metric.
+    """The map to rows whose euclidean distances are those of the metric, or near to them.
 
     None where rows are laid out as they are.
     """
-    if hierarchy.metric.changes_rows:
+    if hierarchy.metric.changes_layout:
         return hierarchy.metric.rows
     return fit_landmarks(X, hierarchy) if hierarchy.metric.takes_distances else None
 

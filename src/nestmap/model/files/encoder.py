@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelFileError
-from ...tables.encoded import describe_columns
+from ...tables.encoded import Encoder, describe_columns
 from ...tables.encoder import TableEncoder
+from ...tables.gower import KIND, GowerEncoder
 from .container import parse_json
 from .values import Reader, Writer
 
@@ -24,7 +25,7 @@ _PARAMETERS: dict[str, tuple[type, ...]] = {
 }
 
 
-def write_encoder(writer: Writer, encoder: TableEncoder) -> None:
+def write_encoder(writer: Writer, encoder: Encoder) -> None:
     """Keep a fitted encoder; its record is an array of text: it may be longer than a header."""
     record, arrays = encoder.to_record()
     names = sorted(arrays)
@@ -34,13 +35,15 @@ def write_encoder(writer: Writer, encoder: TableEncoder) -> None:
         writer.put(_AT + name, arrays[name])
 
 
-def read_encoder(reader: Reader) -> TableEncoder | None:
+def read_encoder(reader: Reader) -> Encoder | None:
     """The fitted encoder of a model, checked; None if it takes numbers."""
     if not reader.has(f"{_RECORD}/ends"):
         return None
     (text,) = reader.take_texts(_RECORD, 1)
     try:
         record = _with_infinity(parse_json(text.encode("utf-8", "surrogatepass")))
+        if record.get("kind") == KIND:
+            return GowerEncoder.from_record(record, {})
         read_parameter(reader, reader.get(record, "parameters", dict))
         names = reader.get(record, "arrays", list)
         arrays = {str(name): reader.decode({"array": f"{_AT}{name}"}) for name in names}

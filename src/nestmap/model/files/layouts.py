@@ -10,10 +10,13 @@ from typing import Any
 from ...core.arrays import Array
 from ...errors import ModelFileError
 from ...method.hierarchy.tree import Hierarchy
-from ...method.layout import DescentLayout, IslandsLayout, Layout, MosaicLayout, Regions
+from ...method.layout import Layout
 from ...method.layout.balls import Placement
+from ...method.layout.descent import DescentLayout
+from ...method.layout.islands.layout import IslandsLayout
 from ...method.layout.islands.leaves import RowPlacement
-from ...method.layout.mosaic import RegionPlacement
+from ...method.layout.mosaic import MosaicLayout, RegionPlacement
+from ...method.layout.regions import Regions
 from .values import Part, Reader, Sizes, Spec, Writer, number
 
 _F8 = ("f8",)
@@ -57,7 +60,7 @@ _UNIT = (1e-300, 1e150)
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredLayout:
     """What a layout is read from."""
 
     reader: Reader
@@ -76,7 +79,7 @@ class LayoutForm:
     """How a layout is kept in a model file, beside its positions and its arrangement."""
 
     write: Callable[[Writer, Any], dict[str, Any]]  # keeps the arrays; the JSON
-    read: Callable[[Stored], Layout]
+    read: Callable[[StoredLayout], Layout]
 
 
 def _write_descent(writer: Writer, layout: DescentLayout) -> dict[str, Any]:
@@ -106,7 +109,7 @@ def _write_mosaic(writer: Writer, layout: MosaicLayout) -> dict[str, Any]:
     return {}
 
 
-def _read_descent(given: Stored) -> DescentLayout:
+def _read_descent(given: StoredLayout) -> DescentLayout:
     hierarchy = given.hierarchy
     sizes = given.sizes
     placements: list[Placement] = []
@@ -121,7 +124,7 @@ def _read_descent(given: Stored) -> DescentLayout:
     return DescentLayout(given.positions, tuple(placements), radius, given.arrangement)
 
 
-def _read_islands(given: Stored) -> IslandsLayout:
+def _read_islands(given: StoredLayout) -> IslandsLayout:
     reader = given.reader
     record = given.record
     hierarchy = given.hierarchy
@@ -155,7 +158,7 @@ def _read_islands(given: Stored) -> IslandsLayout:
     )
 
 
-def _read_mosaic(given: Stored) -> MosaicLayout:
+def _read_mosaic(given: StoredLayout) -> MosaicLayout:
     reader = given.reader
     regions = [
         _take_regions(reader, f"map/level{k}", n) for k, n in enumerate(given.hierarchy.level_sizes)

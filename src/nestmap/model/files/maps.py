@@ -7,12 +7,12 @@ from typing import Any
 from ...errors import ModelFileError
 from ...method.arrangement.local import MetricMap
 from ...method.hierarchy.tree import Hierarchy
-from ...method.layout import SETTINGS
+from ...method.layout.settings import SETTINGS
 from ...method.placement import FittedTree
-from ...method.preliminary import LinearMap, RandomMap
+from ...method.preliminary.maps import LinearMap, RandomMap
 from ...method.preliminary.mds import LandmarkMap, Through
 from ..fitted import FittedMap
-from .layouts import FORMS, POINTS, Stored
+from .layouts import FORMS, POINTS, StoredLayout
 from .values import Part, Reader, Sizes, Spec, Writer
 
 _LINEAR: Spec = {"mean": Part(("f8",), ("columns",)), "basis": Part(("f8",), ("p", "columns"))}
@@ -40,7 +40,7 @@ def read_map(reader: Reader, record: Any, tree: FittedTree, n_features: int) -> 
     kind = reader.option(record, "kind", tuple(FORMS))
     if sizes["d"] < 1 or (SETTINGS[kind].is_plane and sizes["d"] != 2):
         raise ModelFileError(f"{kind} in {sizes['d']} dimensions: there is no such map")
-    layout = FORMS[kind].read(Stored(reader, record, hierarchy, positions, sizes))
+    layout = FORMS[kind].read(StoredLayout(reader, record, hierarchy, positions, sizes))
     coordinates = _read_coordinates(
         reader, record.get("coordinates"), hierarchy, n_features, sizes["p"]
     )
@@ -104,10 +104,10 @@ def _read_coordinates(
             )
     first: Any
     if reader.option(record, "first", ("landmarks", "metric")) == "metric":
-        if not hierarchy.metric.changes_rows:
+        if not hierarchy.metric.changes_layout:
             raise ModelFileError("coordinates go through a metric that does not change rows")
         first = hierarchy.metric.rows
-        n_changed = n_columns
+        n_changed = hierarchy.metric.seen_columns(n_columns)
     else:
         # those of rows that were forgotten stay
         rows = reader.take_ids("landmarks/rows", None, n_columns)

@@ -15,7 +15,8 @@ from ..._version import __version__
 from ...core.arrays import Array
 from ...core.input.validate import LARGEST
 from ...errors import ModelFileError
-from ...method.layout import SETTINGS, LayoutSettings
+from ...method.layout import LayoutSettings
+from ...method.layout.settings import SETTINGS
 from ...method.neighbors import given_neighbors
 from ...method.placement import FittedTree
 from ...tables.encoded import n_numbers

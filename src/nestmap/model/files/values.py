@@ -77,6 +77,8 @@ class Writer:
             return {"array": name}
         if isinstance(value, list | tuple) and np.asarray(value).dtype.kind in "iufb":
             return self.encode(name, np.asarray(value))
+        if isinstance(value, list | tuple) and all(type(each) in (str, int) for each in value):
+            return {"list": [*value]}
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
             return {
                 "values": {key: self.encode(f"{name}/{key}", each) for key, each in value.items()}
@@ -307,6 +309,9 @@ class Reader:
                 return np.array(self.take(name, (kind,), array.shape))
             case {"values": dict(values), **rest} if not rest:
                 return {key: self.decode(each) for key, each in values.items()}
+            case {"list": list(values), **rest} if not rest:
+                if all(type(each) in (str, int) for each in values):
+                    return values
             case {"number": str(text), **rest} if not rest and text in _SPECIAL:
                 return _SPECIAL[text]
             case None | bool() | int() | float() | str():

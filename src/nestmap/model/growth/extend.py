@@ -124,7 +124,7 @@ def _neighbors(items: NewItems, metric: Metric, run: Run, k: int) -> FirstNeighb
     if items.data.shape[0] < 2:
         return None
     known = KnownItems(hashes=items.keys if k == 0 else None, keys=items.keys)
-    return search(items.data, metric, run.n_threads, run.search(k), known).neighbors
+    return search(items.data, metric, run.n_threads, run.plan.search(k), known).neighbors
 
 
 def _nearest_nodes(old: Hierarchy, k: int, centroids: Any, n_threads: int) -> tuple[Array, Array]:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.points.duplicates import hash_points
-from ...method.arrangement import OldPlaces
+from ...method.arrangement.old import OldPlaces
 from ...method.hierarchy.merge import Links
 from ...method.hierarchy.tree import Hierarchy, Level
+from ...method.layout.base import Origin
 from ...method.placement import FittedTree, RowTable
+from ...method.rows import TrainingRows
 from ..comparison.match import match_hashes, match_names, partner_level
 from ..fitted import FittedMap
-from ..settings import MapSettings
+from ..settings import FitSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +28,16 @@ class OldMap:
     old: Array
     new: Array
 
-    def settings(self, hierarchy: Hierarchy, fresh: MapSettings) -> MapSettings:
-        """What the new map depends on, with the places of the old one."""
+    def origin(self, hierarchy: Hierarchy, settings: FitSettings, seed: int) -> Origin:
+        """The places of the old map, as what the new one begins with."""
+        assert settings.layout is not None
         layout = self.fitted.layout
-        positions = np.zeros((hierarchy.n_rows, fresh.n_components))
+        positions = np.zeros((hierarchy.n_rows, settings.n_components))
         known = np.zeros(hierarchy.n_rows, dtype=bool)
         positions[self.new] = layout.positions[self.old]
         known[self.new] = True
-        scale = fresh.layout.scale_from(layout, hierarchy.n_rows)
-        return replace(fresh, places=OldPlaces.of(hierarchy, positions, known), scale=scale)
+        scale = settings.layout.scale_from(layout, hierarchy.n_rows)
+        return Origin(seed, None, OldPlaces.of(hierarchy, positions, known), scale)
 
     def renumber(self, tree: FittedTree) -> FittedTree:
         """The tree with the old numbers of clusters on every level.
@@ -63,13 +65,9 @@ class OldModel:
     ids: Any = None
 
 
-def match_old(
-    old: OldModel, X: Any, hashes: Array | None, n_components: int, n_threads: int
-) -> OldMap:
-    """The old map with the rows it shares with new ones, by values or by names (see `compare`).
-
-    `hashes`: of the new rows, if they are known.
-    """
+def match_old(old: OldModel, rows: TrainingRows, n_components: int) -> OldMap:
+    """The old map with the rows it shares with new ones, by values or by names (see `compare`)."""
+    X = rows.X
     dims = old.fitted.layout.positions.shape[1]
     ids = old.ids
     if dims != n_components:
@@ -82,14 +80,14 @@ def match_old(
             "them are equal; give ids=(names of the old rows, names of the rows of X), or "
             "fit without like"
         )
-    table = RowTable.of(hash_points(X, n_threads) if hashes is None else hashes)
+    table = RowTable.of(rows.hashes)
     fitted = old.fitted
     n_rows = len(table.rows)
     if ids is None:
-        rows = match_hashes(fitted.tree.table.in_order(), table.in_order())
+        shared = match_hashes(fitted.tree.table.in_order(), table.in_order())
     else:
-        rows = match_names(ids, fitted.tree.hierarchy.n_rows, n_rows)
-    if len(rows[0]) == 0:
+        shared = match_names(ids, fitted.tree.hierarchy.n_rows, n_rows)
+    if len(shared[0]) == 0:
         by = "values" if ids is None else "names"
         way = (
             "; give ids=(names of the old rows, names of the rows of X), or fit without like"
@@ -100,7 +98,7 @@ def match_old(
             f"like: none of the {n_rows} rows of X is among the {fitted.tree.hierarchy.n_rows} "
             f"rows of the old map, by their {by}{way}"
         )
-    return OldMap(fitted, old.label_level, *rows)
+    return OldMap(fitted, old.label_level, *shared)
 
 
 def keep_numbers(old: Array, new: Array, n: int) -> Array:

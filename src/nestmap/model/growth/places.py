@@ -11,16 +11,17 @@ from scipy.spatial import cKDTree
 from ...core.arrays import Array
 from ...core.native import kernels
 from ...core.points.reduce import with_signs
-from ...method.arrangement import Frames, frame_offsets
+from ...method.arrangement.frames import Frames, frame_offsets
 from ...method.hierarchy import Grouping
 from ...method.layout import Layout
 from ...method.layout.balls import Placement, lengths
-from ...method.layout.base import LeafPlacement
+from ...method.layout.base import LeafPlacement, Origin
 from ...method.layout.islands.leaves import REACH, RowPlacement, fit_rows
 from ...method.placement import RowTable
+from ...method.rows import RowsHere
 from ...method.run import Run
 from ..fitted import FittedMap, fit_map
-from ..settings import MapSettings
+from ..settings import FitSettings
 from ..tree import fit_tree
 from .extend import GrownTree, extend_tree
 from .rows import NewRows, far_coordinates, meet_rows
@@ -46,7 +47,7 @@ class Group:
     target: Array  # where the old leaf lies that is most like them
 
 
-def extend_map(fitted: FittedMap, X: Any, settings: MapSettings, run: Run) -> FittedMap:
+def extend_map(fitted: FittedMap, X: Any, settings: FitSettings, run: Run) -> FittedMap:
     """A fitted map with more rows.
 
     Islands have free places for new leaves. In the other layouts every row joins its nearest leaf.
@@ -135,7 +136,7 @@ def _place_groups(
     groups: list[Group],
     layout: Layout,
     new: NewRows,
-    settings: MapSettings,
+    settings: FitSettings,
     fitted: FittedMap,
     run: Run,
 ) -> None:
@@ -169,12 +170,14 @@ def _spacing(places: TakenPlaces, target: Array) -> float:
     return places.extent / max(1, places.n) ** 0.5 if places.extent > 0 else 1.0
 
 
-def _own_map(X: Any, fitted: FittedMap, settings: MapSettings, run: Run) -> Array:
+def _own_map(X: Any, fitted: FittedMap, settings: FitSettings, run: Run) -> Array:
     """How the rows of a group lie relative to each other, around 0."""
     if X.shape[0] >= _OWN_MAP:
-        own = replace(settings, layout=settings.layout.of_group(), start=None)
-        tree, _ = fit_tree(X, fitted.tree.hierarchy.metric, run)
-        shape = fit_map(X, tree, own, run).layout.positions
+        assert settings.layout is not None
+        own = replace(settings, layout=settings.layout.of_group())
+        rows = RowsHere(X, run)
+        tree, _ = fit_tree(rows, fitted.tree.hierarchy.metric, run)
+        shape = fit_map(rows, tree, own, run, Origin(fitted.seed)).layout.positions
     else:
         assert fitted.coordinates is not None
         z = far_coordinates(fitted.coordinates, X, run.n_threads)

@@ -174,5 +174,9 @@ def _with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dic
     if X is None:
         raise ValueError("trust=True compares the map with its data: give X, the rows of the fit")
     ids = known_neighbors(model)
-    found = measure_trust(X, model.embedding_, model.metric, model.metric_params, model.n_jobs, ids)
+    # rows that the model has encoded are compared as it does
+    is_raw = getattr(model, "encoder_", None) is None
+    metric = model.metric if is_raw else model.hierarchy_.metric
+    params = model.metric_params if is_raw else None
+    found = measure_trust(X, model.embedding_, metric, params, model.n_jobs, ids)
     return {"quality": found.scores, "neighbors": found.neighbors, **content}

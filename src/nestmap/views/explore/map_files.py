@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import is_outside
 from ...method.layout.pieces import find_pieces
 from ..plots.outlines import get_outlines
 from .colors import Scale
@@ -19,15 +20,17 @@ from .writing import Writing
 _NO_PARENT = 0xFFFFFFFF  # of the nodes of the top level
 
 
-def write_tiles(writing: Writing, number: int, positions: Array) -> dict[int, Tiles]:
-    """Tiles of one map; `positions` in tree order."""
+def write_tiles(writing: Writing, number: int, of: StoredMap) -> dict[int, Tiles]:
+    """Tiles of one map."""
     tree = writing.tree
+    positions = of.positions[tree.rows]
+    outside = is_outside(positions, of.frame)
     found = {}
     for level in writing.levels:
         writing.progress.share((level + 1) / len(writing.levels))
-        found[level] = tiles = make_tiles(tree, level, positions)
+        found[level] = tiles = make_tiles(tree, level, positions, of.frame)
         starts = tree.starts(level)
-        places = positions if level == ROWS else centres(starts, positions)
+        places = positions if level == ROWS else centres(starts, positions, outside)
         counts = np.diff(tiles.cuts)
         x, y = (places - np.repeat(tiles.origins, counts, axis=0)).T.astype(np.float32)
         others = _items(tree, level, radii(starts, positions, places) if level != ROWS else None)
@@ -74,7 +77,7 @@ def write_colors(writing: Writing, scale: Scale, tiles: Mapping[int, Tiles]) -> 
 
 def write_outlines(writing: Writing, number: int, of: StoredMap, level: int) -> None:
     """Polygons of the clusters of a level, relative to the middle of the map."""
-    outlines = get_outlines(of.outlined, level)
+    outlines = get_outlines(of.outlined, level, of.frame)
     rings = [outlines[i] for i in writing.tree.clusters[level].tolist()]
     middle = of.middle
     points = [ring - middle for own in rings for ring in own]

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import SIDES, Frame, find_frame, is_outside, project_to_edge
 from ...method.hierarchy import Hierarchy
 from ...method.layout.pieces import piece_unit
 from .content import clean
 from .store_format import level_name
 from .tiles import Tiles
+
+# Rows beyond the frame are told in groups, by distance and direction: a wide window shows some of
+# them.
+_RINGS_PER_DOUBLING = 2
+_SECTORS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +39,34 @@ class StoredMap:
 
     @property
     def middle(self) -> Array:
-        """The centre of its bounds."""
-        low, high = np.array(self.bounds).reshape(2, 2)
-        return np.asarray((low + high) / 2)
+        """The centre of its frame."""
+        return np.asarray((self.frame.low + self.frame.high) / 2)
 
     @property
     def bounds(self) -> list[float]:
-        return [*self.positions.min(axis=0).tolist(), *self.positions.max(axis=0).tolist()]
+        return _box_of(self.positions)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """What the first view shows."""
+        return find_frame(self.positions)
+
+    def beyond(self) -> list[dict[str, Any]]:
+        """Rows beyond the frame in groups that lie together: side, how many, the box of them."""
+        outside = self.positions[is_outside(self.positions, self.frame)]
+        if not len(outside):
+            return []
+        edge = project_to_edge(outside, self.frame)
+        rings = np.floor(_RINGS_PER_DOUBLING * np.log2(edge.distances))
+        x, y = (outside - self.middle).T
+        sectors = np.floor(_SECTORS / 2 * (1 + np.arctan2(y, x) / np.pi))
+        keys = np.stack([edge.sides, rings, sectors], axis=1).astype(np.int64)
+        groups, of_row = np.unique(keys, axis=0, return_inverse=True)
+        members = [outside[of_row.reshape(-1) == group] for group in range(len(groups))]
+        return [
+            {"side": SIDES[side], "n_rows": len(own), "box": _box_of(own)}
+            for side, own in zip(groups[:, 0].tolist(), members, strict=True)
+        ]
 
     def record(self, tiles: Mapping[int, Tiles], piece_levels: list[int]) -> dict[str, Any]:
         """Its entry in meta.json."""
@@ -46,9 +74,15 @@ class StoredMap:
             "name": self.name,
             "layout": self.layout,
             "bounds": self.bounds,
+            "frame": [*self.frame.low.tolist(), *self.frame.high.tolist()],
+            "beyond": self.beyond(),
             "tiles": {level_name(level): own.record() for level, own in tiles.items()},
             "piece_levels": piece_levels,
         }
+
+
+def _box_of(positions: Array) -> list[float]:
+    return [*positions.min(axis=0).tolist(), *positions.max(axis=0).tolist()]
 
 
 def check_maps(model: Any, compare: Any) -> list[StoredMap]:

@@ -15,6 +15,7 @@ from ...method.describe.names import make_unique
 from ...method.describe.tables import Column, named_columns
 from ...method.describe.traits import WordCounts
 from ...method.hierarchy import Hierarchy
+from ...method.hierarchy.naming import finer_labels
 from ...method.hierarchy.typical import find_extremes
 from .content import MAX_LETTERS, Content, clean
 
@@ -133,7 +134,13 @@ class ClusterTeller:
             # the distances of single rows to their leaf are not known
             odd = [rows[:0] for rows in odd]
         told = describe_clusters(
-            labels, typical, level=level, columns=self.columns, texts=words, names=content.names
+            labels,
+            typical,
+            level=level,
+            columns=self.columns,
+            texts=words,
+            names=content.names,
+            finer=finer_labels(self.hierarchy, level),
         )
         own = _own_names(self.hierarchy, level, labels, content, self.cluster_names)
         names = own or told.names

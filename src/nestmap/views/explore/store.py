@@ -134,7 +134,7 @@ def _write_all(
     tiles: list[dict[int, Tiles]] = []
     for number, each in enumerate(maps):
         progress.begin(f"cutting the map {each.name!r} into tiles")
-        tiles.append(write_tiles(writing, number, each.positions[tree.rows]))
+        tiles.append(write_tiles(writing, number, each))
     progress.begin("colours")
     for scale in scales:
         write_colors(writing, scale, tiles[0])

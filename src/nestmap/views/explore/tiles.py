@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import Frame
 from ...method.layout.pieces import Pieces
 from .order import ROWS, TreeOrder
 
@@ -35,20 +36,37 @@ class Tiles:
         }
 
 
-def make_tiles(tree: TreeOrder, level: int, positions: Array) -> Tiles:
-    """Cut a level; `positions`: of the rows, in tree order."""
+def make_tiles(tree: TreeOrder, level: int, positions: Array, frame: Frame) -> Tiles:
+    """Cut a level; `positions`: of the rows, in tree order.
+
+    Origins are in the middle of what of a tile lies in the frame: float32 is precise near them.
+    """
     cuts = tree.tiles(level)
     first = cuts if level == ROWS else tree.starts(level)[cuts]
     low = np.minimum.reduceat(positions, first[:-1], axis=0)
     high = np.maximum.reduceat(positions, first[:-1], axis=0)
-    return Tiles(cuts, low + (high - low) / 2, np.hstack([low, high]))
+    is_shown = ((low <= frame.high) & (high >= frame.low)).all(axis=1, keepdims=True)
+    from_here = np.where(is_shown, np.maximum(low, frame.low), low)
+    to_here = np.where(is_shown, np.minimum(high, frame.high), high)
+    return Tiles(cuts, from_here + (to_here - from_here) / 2, np.hstack([low, high]))
 
 
-def centres(starts: Array, positions: Array) -> Array:
-    """The mean place of the rows of each group: of group g, positions[starts[g]:starts[g + 1]]."""
+def centres(starts: Array, positions: Array, outside: Array | None = None) -> Array:
+    """The mean place of the rows of each group: of group g, positions[starts[g]:starts[g + 1]].
+
+    Rows `outside` the frame count only in groups that have no others: a few rows far out would move
+    a group, and its name, to where none of its rows is.
+    """
     middle = positions[0]  # sums of differences keep more digits than sums of coordinates
-    sums = np.add.reduceat(positions - middle, starts[:-1], axis=0)
-    return np.asarray(middle + sums / np.diff(starts)[:, None])
+    sizes = np.diff(starts)
+    away = positions - middle
+    if outside is not None and outside.any():
+        n_outside = np.add.reduceat(outside.astype(np.int64), starts[:-1])
+        has_others = n_outside < sizes
+        away[outside & np.repeat(has_others, sizes)] = 0
+        sizes = np.where(has_others, sizes - n_outside, sizes)
+    sums = np.add.reduceat(away, starts[:-1], axis=0)
+    return np.asarray(middle + sums / sizes[:, None])
 
 
 def radii(starts: Array, positions: Array, middle: Array) -> Array:

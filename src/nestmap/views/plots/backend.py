@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import Frame, find_frame, whole_frame
+from ...core.input.validate import check_option
 from .colors import Theme
 
+FRAMES = ("most", "all")  # rows that a picture frames
 _MARGIN = 0.04  # of the map's width, around it
 
 
@@ -33,8 +36,8 @@ def new_axes(theme: Theme, width: float = 9.0, height: float = 9.0, columns: int
     return axes
 
 
-def clear(axes: Any, theme: Theme, title: str | None) -> None:
-    """No frame, no ticks, the theme's background."""
+def clear(axes: Any, theme: Theme, title: str | None) -> Any:
+    """No spines, no ticks, the theme's background; the axes."""
     axes.set_facecolor(theme.background)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -42,6 +45,7 @@ def clear(axes: Any, theme: Theme, title: str | None) -> None:
         side.set_visible(False)
     if title:
         axes.set_title(title, color=theme.text, fontsize=13, pad=8, parse_math=False)
+    return axes
 
 
 def size_in_points(axes: Any) -> tuple[float, float]:
@@ -49,6 +53,19 @@ def size_in_points(axes: Any) -> tuple[float, float]:
     box = axes.get_position(original=True)
     width, height = axes.figure.get_size_inches()
     return 72 * box.width * width, 72 * box.height * height
+
+
+def choose_frame(positions: Array, frame: str) -> Frame:
+    """The part of the map that a picture shows."""
+    check_option("frame", frame, FRAMES)
+    return find_frame(positions) if frame == "most" else whole_frame(positions)
+
+
+def limits(axes: Any) -> Frame:
+    """The part of the map that the axes show."""
+    x = axes.get_xlim()
+    y = axes.get_ylim()
+    return Frame(np.array([x[0], y[0]]), np.array([x[1], y[1]]), 0)
 
 
 def frame_map(axes: Any, positions: Array) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import is_outside
 from ...method.layout.similarity import align
 from ...model.comparison import Change, Comparison, compare
-from .backend import clear, frame_map, new_axes, size_in_points
+from .backend import choose_frame, clear, frame_map, limits, new_axes, size_in_points
+from .beyond import mark_beyond
 from .colors import Theme, base_colors, get_theme, parse
 from .flows import draw_bars
 
@@ -26,6 +28,7 @@ def plot_changes(
     level: int = -1,
     *,
     ids: Any = None,
+    frame: str = "most",
     theme: str = "light",
     axes: Any = None,
 ) -> Any:
@@ -45,6 +48,8 @@ def plot_changes(
         Of the old hierarchy; the new level with about as many clusters is its partner.
     ids : pair of sequences, optional
         As in `compare`.
+    frame : {'most', 'all'}
+        As in `plot`.
     theme : {'light', 'dark'}
     axes : pair of matplotlib Axes, optional
 
@@ -83,8 +88,10 @@ def plot_changes(
         return axes
     onto_old = align(new.embedding_[found.new_rows], places)
     maps = old.embedding_, onto_old(new.embedding_)
+    shown = choose_frame(np.concatenate(maps), frame)
     for side in range(2):
-        _draw(axes[side], maps[side], colors[side][labels[side]], np.concatenate(maps))
+        frame_map(axes[side], np.array([shown.low, shown.high]))
+        _draw(axes[side], maps[side], colors[side], labels[side], look)
     _draw_flows(axes, found, labels, told.changes, colors[0])
     return axes
 
@@ -103,21 +110,24 @@ def _colors(
     return old, new
 
 
-def _draw(axes: Any, positions: Array, colors: Array, frame: Array) -> None:
-    frame_map(axes, frame)
+def _draw(axes: Any, positions: Array, colors: Array, labels: Array, theme: Theme) -> None:
     n = min(len(positions), _MAX_ROWS)
+    outside = is_outside(positions, limits(axes))
     some = np.random.RandomState(0).permutation(len(positions))[:n]
+    some = some[~outside[some]]
     width, height = size_in_points(axes)
     area = float(np.clip(15 * width * height / 400_000 * (1800 / n) ** 0.55, 0.35, 30))
     axes.scatter(
         *positions[some].T,
-        c=colors[some],
+        c=colors[labels[some]],
         s=area,
         alpha=0.8,
         linewidths=0,
         rasterized=n > 5000,
         zorder=3,
     )
+    if outside.any():
+        mark_beyond(axes, positions[outside], colors, labels[outside], theme)
 
 
 def _draw_flows(
@@ -136,6 +146,7 @@ def _draw_flows(
     assert found.old_places is not None and found.new_places is not None
     a = labels[0][found.old_rows]
     b = labels[1][found.new_rows]
+    shown = limits(axes[0])
     together = {(i, j) for change in changes for i in change.old for j in change.new}
     pairs, number = np.unique(np.stack([a, b], axis=1), axis=0, return_inverse=True)
     number = number.reshape(-1)  # NumPy 2.0 gives a column
@@ -144,7 +155,7 @@ def _draw_flows(
         if share < (_LEAST_SHARE_WITHIN if (i, j) in together else _LEAST_SHARE_BETWEEN):
             continue
         ends = [
-            np.median(places[number == n], axis=0)
+            np.clip(np.median(places[number == n], axis=0), shown.low, shown.high)
             for places in (found.old_places, found.new_places)
         ]
         flow = ConnectionPatch(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import Frame, is_outside
 from ...core.input.validate import check_number
 from ...method.describe import Facts, LevelDescription
-from ...method.describe.tables import read_column
+from ...method.describe.tables import as_label, read_column
 from ...method.hierarchy import Hierarchy
-from .backend import clear, frame_map, load_matplotlib, new_axes, size_in_points
+from .backend import choose_frame, clear, frame_map, load_matplotlib, new_axes, size_in_points
+from .beyond import draw_rows
 from .colors import Theme, color_levels, get_theme, hue_level
 from .key import Box, draw_key
 from .outlines import draw_outlines, get_outlines
@@ -24,6 +26,7 @@ from .text import choose_names, write_names
 SHADED = 100_000  # rows: beyond, a picture is shaded by density
 _LOOKED_AT = 200_000  # rows: is there any where the legend would be?
 _PIXELS = 1400  # of a shaded picture, along the longer side
+_AROUND = 0.1  # longer sides: coasts further outside a frame that leaves rows out do not widen it
 _RASTERIZED = 5000  # points: beyond, they are pixels in a PDF or SVG, too
 
 
@@ -38,6 +41,7 @@ def plot(
     names: Any = None,
     X: Any = None,
     outlines: bool = True,
+    frame: str = "most",
     theme: str = "light",
     size: float | None = None,
     alpha: float | None = None,
@@ -59,9 +63,9 @@ def plot(
         neighbourhood is kept.
     labels : optional
         Names of clusters. True: by `texts`, `metadata`, `names` or a colour of categories, else
-        numbers. False: none. A column of `metadata`, or one value per row: by what is
-        over-represented. What `Hierarchy.describe` gives, or a list of such for two levels; a dict
-        of level to names; a sequence of one name per cluster.
+        numbers. False: none. A column of `metadata`, or one value per row: by what most rows of a
+        cluster have. What `Hierarchy.describe` gives, or a list of such for two levels; a dict of
+        level to names; a sequence of one name per cluster.
     level : int, optional
         The level whose clusters are outlined and named; default: that of `color`, or of `labels_`.
     metadata : DataFrame or dict of columns, optional
@@ -71,6 +75,9 @@ def plot(
         For 'trustworthiness' and 'recall' of a model that was loaded.
     outlines : bool
         Draw coasts, regions or balls.
+    frame : {'most', 'all'}
+        What the picture shows: at least 99.5% of the rows, where all of them would leave a third
+        of it or more empty, with marks and counts at the edge for those further out; or all.
     theme : {'light', 'dark'}
     size, alpha : float, optional
         Area of a point in square points of paper, and opacity; by default from the number of rows.
@@ -98,39 +105,58 @@ def plot(
     load_matplotlib()
     look = get_theme(theme)
     positions = _check_positions(model)
+    shown = choose_frame(positions, frame)
     hierarchy: Hierarchy = model.hierarchy_
     number = _choose_level(model, level, color)
     shades = color_levels(hierarchy, number, look)
     rows = _color_rows(model, color, number, shades, metadata, X, look)
-    axes = new_axes(look) if ax is None else ax
-    clear(axes, look, title)
+    axes = clear(new_axes(look) if ax is None else ax, look, title)
     coarse = coarser_level(hierarchy, number)
-    land = {k: get_outlines(model, k) for k in (coarse, number) if k is not None and outlines}
-    key = _frame(axes, positions, land, rows if legend else None, look)
+    land = _find_land(model, (coarse, number), shown) if outlines else {}
+    key = _frame(axes, positions, shown, land, rows if legend else None, look)
     _draw_land(axes, land, coarse, shades if _is_level(color) else None, look)
-    is_shaded = len(positions) > SHADED if shade is None else shade
-    draw = _draw_density if is_shaded else partial(_draw_points, size=size, alpha=alpha)
-    draw(axes, positions, rows)
+    draw = _how_to_draw(len(positions), shade, size, alpha)
+    taken = draw_rows(axes, positions, rows, draw, look, key)
     facts, given = _naming_facts(labels, metadata, texts, names, rows, hierarchy, number)
-    chosen = choose_names(hierarchy, given, (number, coarse), facts)
-    write_names(axes, model, chosen, look, key, land)
+    named = choose_names(hierarchy, given, (number, coarse), facts)
+    write_names(axes, model, named, look, taken, land)
     return axes
+
+
+def _find_land(
+    model: Any, levels: tuple[int | None, int], shown: Frame
+) -> dict[int, list[list[Array]]]:
+    """Outlines of the clusters of each level."""
+    return {k: get_outlines(model, k, shown) for k in levels if k is not None}
+
+
+def _how_to_draw(
+    n_rows: int, shade: bool | None, size: float | None, alpha: float | None
+) -> Callable[[Any, Array, RowColors], None]:
+    """Rows as points, or shaded by density."""
+    is_shaded = n_rows > SHADED if shade is None else shade
+    return _draw_density if is_shaded else partial(_draw_points, size=size, alpha=alpha)
 
 
 def _frame(
     axes: Any,
     positions: Array,
+    shown: Frame,
     land: dict[int, list[list[Array]]],
     rows: RowColors | None,
     theme: Theme,
 ) -> Box | None:
     """Limits that show rows and coasts, and a legend of the colours; the box that it takes."""
-    corners = [ring for clusters in land.values() for rings in clusters for ring in rings]
-    frame_map(axes, np.concatenate([[positions.min(axis=0), positions.max(axis=0)], *corners]))
+    rings = [ring for clusters in land.values() for rings in clusters for ring in rings]
+    if shown.n_outside:
+        around = _AROUND * float((shown.high - shown.low).max())
+        near = Frame(shown.low - around, shown.high + around, 0)
+        rings = [ring[~is_outside(ring, near)] for ring in rings]
+    frame_map(axes, np.concatenate([[shown.low, shown.high], *rings]))
     if rows is None:
         return None
     some = positions[:: -(-len(positions) // _LOOKED_AT)]
-    return draw_key(axes, rows, np.concatenate([some, *corners]), theme)
+    return draw_key(axes, rows, np.concatenate([some, *rings]), theme)
 
 
 def _is_level(color: Any) -> bool:
@@ -206,13 +232,14 @@ def _naming_facts(
 ) -> tuple[Facts, Any]:
     """What clusters are named by, and `labels` where names are given."""
     if isinstance(labels, str):
-        return Facts((find_column(labels, metadata, hierarchy.n_rows, "labels"),)), True
+        asked = find_column(labels, metadata, hierarchy.n_rows, "labels")
+        return Facts((as_label(asked),)), True
     is_long = (
         hasattr(labels, "__len__")
         and len(labels) == hierarchy.n_rows != hierarchy.level_sizes[level]
     )
     if is_long and not isinstance(labels, Mapping | LevelDescription):
-        return Facts((read_column("", labels, hierarchy.n_rows),)), True
+        return Facts((as_label(read_column("", labels, hierarchy.n_rows)),)), True
     if labels is not True:
         return Facts(), labels
     found = Facts.of(hierarchy.n_rows, metadata=metadata, texts=texts, names=names)

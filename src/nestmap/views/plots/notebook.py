@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.framing import find_frame, is_outside, project_to_edge
 from ...method.hierarchy import HierarchySummary
+from .beyond import told_beyond
 from .colors import color_levels, get_theme
 from .map import plot
 
@@ -72,12 +74,14 @@ def draw_small(model: Any, inches: float = _INCHES) -> str:
 def draw_svg(model: Any) -> str:
     """Up to 1,500 rows as dots in the colours of their clusters."""
     level = model.label_level_
+    frame = find_frame(np.asarray(model.embedding_))
     step = -(-len(model.embedding_) // _DOTS)
-    positions = np.asarray(model.embedding_[::step])
+    positions = np.array(model.embedding_[::step])
+    outside = is_outside(positions, frame)
+    positions[outside] = project_to_edge(positions[outside], frame).places
     labels = model.hierarchy_.labels(level)[::step]
-    low = positions.min(axis=0)
-    width = float((positions.max(axis=0) - low).max()) or 1.0
-    at = 5 + 340 * (positions - low) / width
+    width = float((frame.high - frame.low).max()) or 1.0
+    at = 5 + 340 * (positions - frame.low) / width
     colors = (
         (255 * color_levels(model.hierarchy_, level, get_theme("light"))[level])
         .round()
@@ -87,4 +91,9 @@ def draw_svg(model: Any) -> str:
         f'<circle cx="{x:.1f}" cy="{350 - y:.1f}" r="1.8" fill="rgb({r},{g},{b})"/>'
         for (x, y), (r, g, b) in zip(at, colors[labels], strict=True)
     )
-    return f'<svg width="350" height="355" style="background:white">{dots}</svg>'
+    told = (
+        f'<text x="5" y="350" font-size="9">{told_beyond(frame.n_outside)}</text>'
+        if frame.n_outside
+        else ""
+    )
+    return f'<svg width="350" height="355" style="background:white">{dots}{told}</svg>'

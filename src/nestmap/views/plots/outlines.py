@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import Frame, is_outside
 from ...method.hierarchy import Hierarchy
 from ...method.layout.islands.coasts import trace_coasts
 
@@ -14,8 +15,11 @@ _TRACED = 25_000  # rows that coasts are traced from: of more they would be ragg
 _MAX_CLUSTERS = 2000  # clusters that are outlined
 
 
-def get_outlines(model: Any, level: int) -> list[list[Array]]:
-    """Rings of each cluster of a level; clockwise ones are holes. Empty for very many clusters."""
+def get_outlines(model: Any, level: int, frame: Frame) -> list[list[Array]]:
+    """Rings of each cluster of a level; clockwise ones are holes. Empty for very many clusters.
+
+    Coasts are those of the rows in the frame: rows far out would make them coarse.
+    """
     hierarchy: Hierarchy = model.hierarchy_
     if hierarchy.level_sizes[level] > _MAX_CLUSTERS:
         return []
@@ -24,6 +28,10 @@ def get_outlines(model: Any, level: int) -> list[list[Array]]:
         return [[ring] for ring in layout.outlines(level)]
     labels = hierarchy.labels(level)
     positions = np.asarray(model.embedding_)
+    if frame.n_outside:
+        inside = ~is_outside(positions, frame)
+        labels = labels[inside]
+        positions = positions[inside]
     step = -(-len(labels) // _TRACED)
     return list(trace_coasts(positions[::step], labels[::step], hierarchy.level_sizes[level]))
 

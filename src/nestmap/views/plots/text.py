@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.framing import is_outside
 from ...method.describe import Facts, LevelDescription
 from ...method.hierarchy import Hierarchy
 from ...method.hierarchy.naming import describe_levels, names_for_map
-from .backend import unit_of
+from .backend import limits, unit_of
 from .colors import Theme
 from .key import Box
 from .label_boxes import find_anchors, find_inland, place_boxes
@@ -83,7 +84,8 @@ def _from_facts(
 ) -> dict[int, list[str]]:
     """Names of both levels by the same facts, as on a map."""
     if len(facts.columns) == 1:  # the values of a single column say enough
-        facts = replace(facts, columns=(replace(facts.columns[0], name=""),))
+        only = facts.columns[0]
+        facts = replace(facts, columns=(replace(only, name="", is_label=only.may_name),))
     told = describe_levels(hierarchy, [level for level in levels if level is not None], facts)
     return names_for_map(hierarchy, {level: each.names for level, each in told.items()})
 
@@ -93,32 +95,34 @@ def write_names(
     model: Any,
     all_names: Sequence[Names],
     theme: Theme,
-    key: Any = None,
+    taken: Sequence[Box] = (),
     land: Mapping[int, Sequence[Sequence[Array]]] | None = None,
 ) -> None:
-    """Write names near their clusters, those of large clusters first; none over the box `key`.
+    """Write names near their clusters, those of large clusters first; none over a box of `taken`.
 
-    `land`: per level the outlines of its clusters, where they are known. Names stand inland then,
-    and that of a coarser cluster which lies scattered over several islands is left out where the
-    finer ones tell what is there.
+    Clusters are where their rows within the axes are. `land`: per level the outlines of its
+    clusters, where they are known. Names stand inland then, and that of a coarser cluster which
+    lies scattered over several islands is left out where the finer ones tell what is there.
     """
-    positions = np.asarray(model.embedding_)
     hierarchy = model.hierarchy_
     unit = unit_of(axes)
-    step = -(-len(positions) // _MOST_ROWS)
+    rows = np.arange(0, len(model.embedding_), -(-len(model.embedding_) // _MOST_ROWS))
+    positions = np.asarray(model.embedding_)[rows]
+    rows = rows[inside := ~is_outside(positions, limits(axes))]
+    positions = positions[inside]
     frame = (*axes.get_xlim(), *axes.get_ylim())
-    taken: list[Box] = [] if key is None else [key]
+    used = [*taken]
     for names in all_names:
-        labels = hierarchy.labels(names.level)[::step]
+        labels = hierarchy.labels(names.level)[rows]
         outlines = (land or {}).get(names.level)
         if outlines:
-            anchors, shares = find_inland(positions[::step], labels, outlines)
+            anchors, shares = find_inland(positions, labels, outlines)
             if names.is_coarse:
                 anchors[(shares < _SCATTERED) & _told_by(hierarchy, names.level, all_names[-1])] = (
                     np.nan
                 )
         else:
-            anchors = find_anchors(positions[::step], labels, hierarchy.level_sizes[names.level])
+            anchors = find_anchors(positions, labels, hierarchy.level_sizes[names.level])
         chosen = np.argsort(-hierarchy.levels[names.level].sizes, kind="stable")
         chosen = np.array(
             [i for i in chosen if np.isfinite(anchors[i, 0]) and names.names[i]][:_MOST_NAMES],
@@ -126,7 +130,7 @@ def write_names(
         )
         if len(chosen):
             boxes = _Boxes.of(names, chosen, anchors[chosen], unit)
-            taken += _write(axes, boxes, frame, taken, theme)
+            used += _write(axes, boxes, frame, used, theme)
 
 
 def _told_by(hierarchy: Hierarchy, level: int, finer: Names) -> Array:
@@ -167,28 +171,35 @@ def _write(axes: Any, boxes: _Boxes, frame: Box, taken: Sequence[Box], theme: Th
         if placed.moved[i] > 0.9 * boxes.sizes[i, 1] and not boxes.is_coarse:
             ends = zip(boxes.anchors[i], placed.centres[i], strict=True)
             axes.plot(*ends, color=theme.line, lw=0.6, alpha=0.6, zorder=7)
-        _write_one(axes, boxes, i, placed.centres[i], theme)
+        write_text(
+            axes,
+            boxes.texts[i],
+            placed.centres[i],
+            theme,
+            fontsize=boxes.font_size,
+            zorder=9 if boxes.is_coarse else 8,
+            weight="bold" if boxes.is_coarse else "normal",
+        )
     kept = placed.shown
     low = placed.centres[kept] - boxes.sizes[kept] / 2
     high = placed.centres[kept] + boxes.sizes[kept] / 2
     return list(zip(low[:, 0], high[:, 0], low[:, 1], high[:, 1], strict=True))
 
 
-def _write_one(axes: Any, boxes: _Boxes, i: int, centre: Array, theme: Theme) -> None:
+def write_text(axes: Any, text: str, centre: Array, theme: Theme, **style: Any) -> None:
+    """A text over the map, with a halo."""
     from matplotlib.patheffects import withStroke
 
     axes.text(
         *centre,
-        boxes.texts[i],
+        text,
         ha="center",
         va="center",
-        fontsize=boxes.font_size,
-        zorder=9 if boxes.is_coarse else 8,
         color=theme.text,
-        weight="bold" if boxes.is_coarse else "normal",
         linespacing=1.05,
         parse_math=False,
         path_effects=[withStroke(linewidth=3.0, foreground=theme.background, alpha=0.85)],
+        **style,
     )
 
 

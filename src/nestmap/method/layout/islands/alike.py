@@ -13,7 +13,7 @@ import numpy as np
 from ....core.arrays import Array
 from ....core.native import kernels
 from ....core.progress import Progress
-from ...arrangement import OldPlaces
+from ...arrangement.old import OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ..balls import Placement, lengths
 from ..similarity import align, spread

@@ -8,10 +8,12 @@ import numpy as np
 
 from ....core.arrays import Array
 from ....core.progress import Progress
-from ...arrangement import Arrangement, DistinctRows, Frames, OldPlaces
+from ...arrangement import Arrangement
+from ...arrangement.frames import DistinctRows, Frames
+from ...arrangement.old import OldPlaces
 from ...hierarchy.tree import Hierarchy
 from ...neighbors.item_graph import ItemGraph
-from ...preliminary import Preliminary
+from ...preliminary.build import Preliminary
 from ..balls import Anchored, Placement, make_placement, separate
 from ..similarity import Similarity, align
 from .items import Items, base_items, node_items, node_ranks

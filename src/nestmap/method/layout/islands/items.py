@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ....core.arrays import Array
-from ...arrangement import DistinctRows
+from ...arrangement.frames import DistinctRows
 from ...hierarchy.tree import Hierarchy
 from ...neighbors.item_graph import FEW_ROWS, ItemGraph
-from ...preliminary import Preliminary
+from ...preliminary.build import Preliminary
 from .graph import Attraction, contract, weigh_neighbors
 
 # of nodes, of a few rows, of many

@@ -14,7 +14,8 @@ import numpy as np
 
 from ....core.arrays import Array
 from ....core.threads import Beside
-from ...arrangement import Frames, OldPlaces
+from ...arrangement.frames import Frames
+from ...arrangement.old import OldPlaces
 from ...neighbors.item_graph import FEW_ROWS
 from ..balls import Anchored, Placement, PlaceRows, place_rows
 from .ground import Ground, IslandsInput, onto_old
@@ -29,7 +30,7 @@ def lay_islands(
     *,
     start: Array | None = None,
     places: OldPlaces | None = None,
-    place: PlaceRows | None = None,
+    place: PlaceRows = place_rows,
 ) -> IslandsLayout:
     """t-SNE's forces on the hierarchy, coarse to fine; linear in the rows, given neighbours.
 
@@ -40,8 +41,8 @@ def lay_islands(
         Positions of the first level, optimised: `first` of another layout of the same hierarchy.
     places : OldPlaces, optional
         Of an older map that the new one is to be turned and scaled onto.
-    place : callable, optional
-        Another `place_rows`, which gives the same (detail="leaves").
+    place : callable
+        Puts rows around their leaves, as `place_rows` does (detail="leaves").
     """
     ground = Ground.of(given)
     if given.detail == "rows":
@@ -58,12 +59,12 @@ def lay_islands(
         ground.distinct,
         given.n_threads,
     )
-    leaf, positions = (place or place_rows)(leaves)
+    leaf, positions = place(leaves)
     return ground.finish(leaf, positions, onto.turned(nodes.first), onto.factor)
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _RowPlaces:
     """Where rows lie."""
 
     positions: Array
@@ -72,14 +73,14 @@ class _Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Nodes:
+class _NodePlaces:
     """Where the nodes of the first level lie, before `tightness`, and the leaves."""
 
     first: Array
     leaves: Array
 
 
-def _finish_rows(ground: Ground, rows: _Rows, places: OldPlaces | None) -> IslandsLayout:
+def _finish_rows(ground: Ground, rows: _RowPlaces, places: OldPlaces | None) -> IslandsLayout:
     """The map of rows that are laid out, perhaps turned onto an older one."""
     given = ground.given
     onto = onto_old(rows.positions, places, -1)
@@ -95,12 +96,12 @@ def _finish_rows(ground: Ground, rows: _Rows, places: OldPlaces | None) -> Islan
     return ground.finish(leaf, positions, onto.turned(rows.first), onto.factor)
 
 
-def _lay_all_rows(ground: Ground, start: Array | None) -> _Rows:
+def _lay_all_rows(ground: Ground, start: Array | None) -> _RowPlaces:
     is_few = start is None and len(ground.base.rank) <= FEW_ROWS
     return _lay_few_rows(ground) if is_few else _lay_many_rows(ground, start)
 
 
-def _lay_few_rows(ground: Ground) -> _Rows:
+def _lay_few_rows(ground: Ground) -> _RowPlaces:
     """Rows that are few enough to decide the large picture themselves."""
     given = ground.given
     begin = ground.some(given.preliminary.rows)
@@ -109,10 +110,10 @@ def _lay_few_rows(ground: Ground) -> _Rows:
     found = find_places(
         ground.base, begin, ground.clusters(-1), then, given.n_threads, given.progress
     )
-    return _Rows(ground.every(found), np.empty((0, 2)))
+    return _RowPlaces(ground.every(found), np.empty((0, 2)))
 
 
-def _lay_many_rows(ground: Ground, start: Array | None) -> _Rows:
+def _lay_many_rows(ground: Ground, start: Array | None) -> _RowPlaces:
     """Rows around leaves that nodes above have placed."""
     given = ground.given
     # frames of leaves are fitted meanwhile: steps of few nodes leave threads idle
@@ -126,10 +127,10 @@ def _lay_many_rows(ground: Ground, start: Array | None) -> _Rows:
     leap = len(own) > FEW_ROWS
     phases = row_phases(len(own), given.tightness, leap)
     own = improve(ground.base, own, phases, given.n_threads, given.progress, leap=leap)
-    return _Rows(ground.every(own), nodes.first, members.frames)
+    return _RowPlaces(ground.every(own), nodes.first, members.frames)
 
 
-def _lay_nodes(ground: Ground, start: Array | None) -> _Nodes:
+def _lay_nodes(ground: Ground, start: Array | None) -> _NodePlaces:
     """From the first level, whose `start` may be known, to the leaves."""
     given = ground.given
     hierarchy = given.hierarchy
@@ -155,7 +156,7 @@ def _lay_nodes(ground: Ground, start: Array | None) -> _Nodes:
             positions = improve(ground.items(k), positions, phases, n_threads, progress)
         if k:
             positions = ground.place_members(k, positions, SCHEDULE.ball).positions
-    return _Nodes(start, positions)
+    return _NodePlaces(start, positions)
 
 
 def _is_worth(k: int, first: int, n_nodes: int, done: int, detail: str) -> bool:

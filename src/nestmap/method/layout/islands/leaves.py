@@ -12,7 +12,8 @@ import numpy as np
 
 from ....core.arrays import Array, blocks
 from ....core.native import kernels
-from ...arrangement import Arrangement, DistinctRows, Frames, frame_offsets, sum_products
+from ...arrangement import Arrangement
+from ...arrangement.frames import DistinctRows, Frames, frame_offsets, sum_products
 from ...arrangement.local import nearest_orthogonal
 from ...hierarchy.tree import Grouping, Hierarchy, Level
 from ..balls import lengths, neighbors_in_map

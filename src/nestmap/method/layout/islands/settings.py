@@ -89,6 +89,7 @@ class Islands(LayoutSettings):
             n_threads=given.n_threads,
             progress=given.progress,
         )
-        if given.places is not None and given.scale is not None:
-            return lay_alike(own, given.places, given.scale)
-        return lay_islands(own, start=given.start, places=given.places, place=given.place)
+        origin = given.origin
+        if origin.places is not None and origin.scale is not None:
+            return lay_alike(own, origin.places, origin.scale)
+        return lay_islands(own, start=origin.start, places=origin.places, place=given.place)

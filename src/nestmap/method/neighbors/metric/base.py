@@ -47,12 +47,24 @@ class Metric(ABC):
         return False
 
     @property
+    def changes_layout(self) -> bool:
+        """Whether rows are laid out by the euclidean distances between `rows(X)`."""
+        return self.changes_rows
+
+    def seen_columns(self, n_columns: int) -> int:
+        """How many columns `rows(X)` has, of that many."""
+        return n_columns
+
+    @property
     def factor(self) -> float:
         """See `changes_rows`."""
         return 1.0
 
     def rows(self, X: Any, n_threads: int = 1) -> Any:
-        """The rows between which distances are euclidean (times `factor`), each by itself."""
+        """The rows between which distances are euclidean (times `factor`), each by itself.
+
+        See `changes_rows` and `changes_layout`.
+        """
         return X
 
     @property
@@ -96,6 +108,14 @@ class Metric(ABC):
     @property
     def normalizes_rows(self) -> bool:
         """Whether each row is scaled to length 1 (and centred) before it is compared."""
+        return False
+
+    @property
+    def weighs_by_spread(self) -> bool:
+        """Whether a column counts by its spread, so that its unit matters.
+
+        Not where rows or columns are scaled before, nor where nothing is known.
+        """
         return False
 
     # --- which rows and parameters it takes ----------------------------------------------------

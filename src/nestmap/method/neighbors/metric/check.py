@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import changed_rows, kernel, sets
+from . import changed_rows, gower, kernel, sets
 from .base import Metric, known_metrics, register
 from .library import FunctionMetric, LibraryMetric
 from .matrix import PRECOMPUTED
 
-register(*kernel.METRICS, *changed_rows.METRICS, *sets.METRICS, PRECOMPUTED)
+register(*kernel.METRICS, *changed_rows.METRICS, *sets.METRICS, *gower.METRICS, PRECOMPUTED)
 _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 
 

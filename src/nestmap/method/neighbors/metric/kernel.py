@@ -36,6 +36,10 @@ class KernelMetric(Metric):
         return self.name in ("cosine", "correlation")
 
     @property
+    def weighs_by_spread(self) -> bool:
+        return not self.normalizes_rows
+
+    @property
     def accepts_sparse(self) -> bool:
         return self.name != "correlation"  # centred rows are dense
 

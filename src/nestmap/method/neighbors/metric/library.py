@@ -46,6 +46,10 @@ class LibraryMetric(Metric):
         return self.name == "sqeuclidean" and not self.parameters
 
     @property
+    def weighs_by_spread(self) -> bool:
+        return self.name in ("chebyshev", "minkowski", "sqeuclidean")
+
+    @property
     def parameter_names(self) -> tuple[str, ...]:
         return _PARAMETERS.get(self.name, ())
 
