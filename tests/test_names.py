@@ -276,6 +276,8 @@ def test_addresses_and_missing_texts_hold_no_words() -> None:
     assert not any("example" in t.value or "http" in t.value for c in told for t in c.traits)
     texts: list[Any] = [np.nan] * 15 + [None] * 15 + ["bread butter"] * 30
     assert describe(np.repeat([0, 1], 30), texts=texts).names == ["cluster 0", "bread · butter"]
+    endless = ["x" * 1_000_000, "a." * 300_000, "@" * 300_000, "a@" * 300_000] + ["bread"] * 36
+    assert len(describe(np.repeat([0, 1], 20), texts=endless)) == 2  # within seconds
     long = ["spoon " * 20_000] * 20 + ["fork " * 20_000] * 20
     assert describe(np.repeat([0, 1], 20), texts=long).names == ["spoon", "fork"]
 

@@ -20,7 +20,10 @@ _MIXED = 2  # most frequent categories that are kept, to say what a cluster is a
 _LENGTHS = frozenset(["length", "duration", "runtime", "running", "long", "elapsed"])
 _LAST_SECOND = 2.5e11  # of the year 9999: what is beyond is no date
 _WORD = r"(?u)\b(?=\w*[^\W\d])\w\w+\b"  # two characters or more, not all of them digits
-_ADDRESS = re.compile(r"\b(?:https?://|ftp://|www\.)\S+|[\w.+-]+@\w[\w-]*\.\w[\w.-]*")
+# bounded before the @: words may be a million letters long
+_ADDRESS = re.compile(
+    r"\b(?:https?://|ftp://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@\w[\w-]{0,64}\.\w[\w.-]*"
+)
 _MAX_WORDS = 50_000  # of a vocabulary, the most frequent
 
 
