@@ -685,3 +685,16 @@ def test_names_are_scored_by_what_they_claim() -> None:
     texts = ["red car", "blue car", "loan", "money"]
     found = names.score_words(["car · wheel", "mixed: loan 50%"], np.array([0, 0, 1, 1]), texts)
     assert (found.named, found.held, found.elsewhere) == (0.5, 1.0, 0.0)
+
+
+def test_reading_compares_readers_of_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import reading
+
+    reading.write_table(tmp_path / "t.csv", 300)
+    found = reading.read_table(tmp_path / "t.csv", missing="mean")
+    assert found.X.shape == (300, 28) and len(found.metadata) == 14
+    monkeypatch.setattr(reading, "TURNS", 1)
+    reading.main(300)
+    assert capsys.readouterr().out.count("| nestmap") == 2

@@ -308,7 +308,9 @@ def test_a_run_that_is_replaced_hands_names_and_answers_on(folder: Path) -> None
         done("describe", "run", *asking(server), "--quiet")
         named = RunFolder("run").names()
         n_asked = len(server.asked)
+        answers = (folder / "run" / ANSWERS).read_bytes()
         done(*FIT, "--force", "--quiet")
+        assert (folder / "run" / ANSWERS).read_bytes() == answers
         assert RunFolder("run").names() == named
         assert RunFolder("run").record["largest"][0]["name"].startswith("name ")
         done("describe", "run", *asking(server), "--quiet")

@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 import nestmap
 from nestmap import HNNE
 from nestmap.core.arrays import Array
+from nestmap.core.framing import whole_frame
 from nestmap.method.hierarchy.tree import Hierarchy
 from nestmap.method.layout import Audit, Layout, LayoutSettings
 from nestmap.method.layout.audit import audit_leaves
@@ -102,7 +103,8 @@ def test_it_is_fitted_audited_and_drawn(model: HNNE) -> None:
     assert isinstance(layout, Layout) and layout.kind == "plain"
     assert str(model.audit()).startswith("rows nearest to their own: measured")
     assert model.transform(X[1500:]).shape == (297, 2)
-    assert len(get_outlines(model, -1)) == model.hierarchy_.level_sizes[-1]
+    outlines = get_outlines(model, -1, whole_frame(model.embedding_))
+    assert len(outlines) == model.hierarchy_.level_sizes[-1]
 
 
 def test_it_grows_and_is_followed(model: HNNE) -> None:

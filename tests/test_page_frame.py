@@ -182,6 +182,29 @@ def test_a_click_on_a_count_shows_its_rows(tab: Tab, side: str, rows: tuple[int,
 
 
 @pytest.mark.slow
+def test_rows_beyond_are_seen_where_nodes_stand_for_rows(browser: Any, store: Path) -> None:
+    serving = Server(MapStore(store))
+    serving.start()
+    tab = Tab(browser)
+    config = b'"transport": "server"'
+    body = serving.shown.index.replace(config, config + b', "budget": 150')
+    tab.page.route(serving.url, lambda route: route.fulfill(body=body, content_type="text/html"))
+    tab.open(serving.url)
+    tab.page.locator(".beyond.right").click()
+    tab.idle()
+    assert tab.js("nestmap.main.level") >= 0
+    picture = tab.pixels().astype(int)
+    groups = [each for each in serving.store.meta["maps"][0]["beyond"] if each["side"] == "right"]
+    for group in groups:
+        middle = np.reshape(group["box"], (2, 2)).mean(axis=0)
+        px, py = tab.js(_ON_SCREEN, middle.tolist())
+        around = picture[round(py) - 9 : round(py) + 10, round(px) - 9 : round(px) + 10]
+        assert np.ptp(around.reshape(-1, 3), axis=0).max() > 60, (px, py)
+    tab.close()
+    serving.stop()
+
+
+@pytest.mark.slow
 def test_home_once_more_shows_all_rows(tab: Tab) -> None:
     assert "once more" in tab.page.locator("#home").get_attribute("title")
     tab.page.locator("#home").click()
@@ -226,6 +249,11 @@ def test_the_address_of_the_first_view_is_opened_again(tab: Tab) -> None:
     assert in_view(tab) == set(FAR[:3])
 
 
+_ON_SCREEN = """([x, y]) => {
+  const {view, size, overlayCanvas} = nestmap.main, box = overlayCanvas.getBoundingClientRect();
+  return [box.left + (x - view.x) * view.scale + size.width / 2,
+          box.top + size.height / 2 - (y - view.y) * view.scale];
+}"""
 _IN_VIEW = """(() => {
   const {view, size, index} = nestmap.main, found = [], {tiles} = nestmap.shared;
   const [w, h] = [size.width / 2 / view.scale, size.height / 2 / view.scale];

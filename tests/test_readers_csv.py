@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from nestmap import FileFormatError
 from nestmap.app.readers import arrow_csv, text
-from nestmap.app.readers.arrow_csv import Columns, Form, read_by_arrow
+from nestmap.app.readers.arrow_csv import Columns, Form, LateCell, read_by_arrow
+from nestmap.app.readers.read import read_file
 from nestmap.app.readers.table import Choice
 from nestmap.core.progress import Progress
 from nestmap.readers import read_table
@@ -55,7 +56,10 @@ def read_both(path: Path) -> Both | None:
         form = text._look_at(path, choice, None)
     except FileFormatError:
         return None
-    by_arrow = read_by_arrow(path, form, Progress(0))
+    try:
+        by_arrow = read_by_arrow(path, form, Progress(0))
+    except LateCell:
+        by_arrow = None
     try:
         return Both(form, by_arrow, text._read_by_lines(path, form, Progress(0)))
     except FileFormatError as error:
@@ -158,6 +162,19 @@ def test_errors_are_those_of_the_other_reader(tmp_path: Path) -> None:
     (tmp_path / "t.csv.gz").write_bytes(packed[:-2000])
     with pytest.raises(FileFormatError, match="truncated or damaged"):
         read_table(tmp_path / "t.csv.gz")
+
+
+@pytest.mark.parametrize("cell", ["six", "1_000", " six' ", '"a\nb"'])
+def test_late_texts_of_encoded_tables(
+    cell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(99)) + f"3,{cell}\n")
+    by_arrow = read_file(path, Choice(encodes=True))
+    monkeypatch.setattr(arrow_csv, "_WORTH_BYTES", np.inf)
+    by_lines = read_file(path, Choice(encodes=True))
+    assert by_arrow.metadata["b"].tolist() == by_lines.metadata["b"].tolist()
+    np.testing.assert_array_equal(by_arrow.X, by_lines.X)
 
 
 def test_equal_texts_are_one_object(tmp_path: Path) -> None:

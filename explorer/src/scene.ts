@@ -21,6 +21,7 @@ export function compose(view: MapView): { drawing: Omit<Drawing, "names">; hide:
     const at = placeOfRow(view, row);
     if (at) marks.push({ at, radius: radius + extra, kind });
   };
+  if (view.level !== ROWS) marks.push(...marksBeyond(view));
   for (const row of state.hits.slice(0, MOST_HITS)) mark(row, "hit", 3);
   for (const row of state.neighbors) mark(row, "neighbor", 2);
   if (state.hover !== null) mark(state.hover, "hover", 3);
@@ -34,6 +35,15 @@ export function compose(view: MapView): { drawing: Omit<Drawing, "names">; hide:
     },
     hide: pictures.length ? 0.6 : 0,
   };
+}
+
+const RING = { least: 3, most: 9 }; // pixels
+
+/** Where rows lie beyond the frame: nodes are drawn where most of their rows are, which may be within it. */
+function marksBeyond(view: MapView): Mark[] {
+  return view.shared.meta.maps[view.index]!.beyond.map(({ box, nRows }) => ({
+    at: middle(box), radius: Math.min(RING.least + Math.sqrt(nRows), RING.most), kind: "neighbor",
+  }));
 }
 
 /** Where a row lies: exactly if its tile is here, else the middle of the smallest cluster that is. */

@@ -42,7 +42,6 @@ NOTHING = frozenset(
         "missing",
     ]
 ) | {"", "not available"}
-_LONGEST_NOTHING = max(map(len, NOTHING))
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
@@ -278,15 +277,10 @@ def level_cells(name: str, codes: Array, levels: list[Any]) -> Cells:
     ([0, 0, -1, -1], ['a'])
     """
     texts = [str(level).strip() for level in levels]
-    index = {
-        text: i
-        for i, text in enumerate(
-            text
-            for text in dict.fromkeys(texts)
-            if len(text) > _LONGEST_NOTHING or text.casefold() not in NOTHING
-        )
-    }
-    if len(index) == len(texts):  # all of them differ, and say something
+    distinct = dict.fromkeys(texts)
+    if len(distinct) == len(texts) and NOTHING.isdisjoint(map(str.casefold, texts)):
         return Cells(name, "text", np.asarray(codes, np.int64), np.array(texts, dtype=object))
+    something = (text for text in distinct if text.casefold() not in NOTHING)
+    index = {text: i for i, text in enumerate(something)}
     places = np.array([*(index.get(text, -1) for text in texts), -1])  # the last: code -1
     return Cells(name, "text", places[codes], np.array(list(index), dtype=object))

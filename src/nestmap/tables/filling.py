@@ -109,15 +109,15 @@ def fit_filler(rows: Array, rank: int = RANK) -> Filler:
         return filler
     torn = gaps.any(axis=1)
     n_holes = gaps.sum(axis=0)
-    now = filled.copy()
+    whole = filled[~torn].T @ filled[~torn]  # the same in all rounds
     before = np.inf
     for _ in range(_ROUNDS):
         found = filler._scores(filled[torn], known[torn])
-        now[torn] = np.where(gaps[torn], found.scores @ filler.loadings.T, filled[torn])
+        now = np.where(gaps[torn], found.scores @ filler.loadings.T, filled[torn])
         holes = ~found.patterns * found.counts[:, None].astype(np.float64)
         spread = holes.T @ found.covariance.reshape(len(holes), -1)
         unsure = (spread * filler.pairs).sum(axis=1) + filler.noise * n_holes
-        filler = _leading(now.T @ now + np.diag(unsure), len(some), rank)
+        filler = _leading(whole + now.T @ now + np.diag(unsure), len(some), rank)
         if abs(unsure.sum() - before) <= _SETTLED * unsure.sum():
             break
         before = float(unsure.sum())

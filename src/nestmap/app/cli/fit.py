@@ -91,9 +91,9 @@ def run_fit(options: Namespace) -> None:
         check_picture(options.plot, options.force)
     given = given_parameters(options)
     check_parameters(options, given)
-    check_namer(options)
     is_here = options.scheduler is None
     choice = choose_like(options, given.get("like")) if is_here else None
+    check_namer(options)
     with use_cluster(options):
         clock = perf_counter()
         table = open_shared(options, talk) if choice is None else read_data(options, talk, choice)

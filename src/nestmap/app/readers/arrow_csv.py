@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,13 +16,14 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.progress import Progress
-from ._formats import open_stream
+from ._formats import Stream, open_stream
 from .table import Growing, narrow_floats
 
 # what stands for no value, in lower case
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 _WORTH_BYTES = 1 << 20  # of a file, as it is stored: below, importing pyarrow takes longer
 _BLOCK_BYTES = 1 << 20  # of text that are parsed at a time: a longer row is none for pyarrow
+_NO_NUMBER = re.compile(r"In CSV column #(\d+): .*invalid value '(.*)'", re.DOTALL)
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 
 
@@ -70,6 +70,15 @@ class Columns:
         return cls(numbers, {form.names[j]: column for j, column in texts.items()})
 
 
+class LateCell(Exception):
+    """A cell that pyarrow does not read as a number, in a column of numbers."""
+
+    def __init__(self, column: int, cell: str) -> None:
+        super().__init__(f"column {column}: {cell!r}")
+        self.column = column
+        self.cell = cell
+
+
 class _OddFile(Exception):
     """A file that pyarrow reads differently."""
 
@@ -95,7 +104,10 @@ class _Watched:
 
 
 def read_by_arrow(path: Path, form: Form, progress: Progress) -> Columns | None:
-    """The columns of a table; None where pyarrow is not there or not sure to give the same ones."""
+    """The columns of a table; None where pyarrow is not there or not sure to give the same ones.
+
+    Raises LateCell where a column of numbers holds something that pyarrow takes for none.
+    """
     if form.mark == " " or path.stat().st_size < _WORTH_BYTES:
         return None
     try:
@@ -103,22 +115,31 @@ def read_by_arrow(path: Path, form: Form, progress: Progress) -> Columns | None:
         import_module("pyarrow.csv")
     except ImportError:
         return None
-    with suppress(arrow.ArrowException, _OddFile), open_stream(path) as stream:
-        for _ in range(form.n_before):
-            stream.file.readline()
-        values = Growing()
-        texts: dict[int, list[Array]] = {j: [] for j, kind in enumerate(form.kinds) if not kind}
-        for batch in _batches(arrow, form, stream.file):
-            found = np.empty((batch.num_rows, len(form.numeric)))
-            for k, j in enumerate(form.numeric):
-                found[:, k] = batch.column(j).to_numpy(zero_copy_only=False)
-            values.add(found)
-            for j, parts in texts.items():
-                parts.append(_texts(batch.column(j)))
-            progress.share(stream.share())
-        whole = {j: np.concatenate(parts) for j, parts in texts.items()}
-        return Columns.of(form, values, whole)
-    return None
+    try:
+        with open_stream(path) as stream:
+            return _read(arrow, form, stream, progress)
+    except arrow.ArrowException as error:
+        if found := _NO_NUMBER.search(str(error)):
+            raise LateCell(int(found[1]), found[2]) from None
+        return None
+    except _OddFile:
+        return None
+
+
+def _read(arrow: Any, form: Form, stream: Stream, progress: Progress) -> Columns:
+    for _ in range(form.n_before):
+        stream.file.readline()
+    values = Growing()
+    texts: dict[int, list[Array]] = {j: [] for j, kind in enumerate(form.kinds) if not kind}
+    for batch in _batches(arrow, form, stream.file):
+        found = np.empty((batch.num_rows, len(form.numeric)))
+        for k, j in enumerate(form.numeric):
+            found[:, k] = batch.column(j).to_numpy(zero_copy_only=False)
+        values.add(found)
+        for j, parts in texts.items():
+            parts.append(_texts(batch.column(j)))
+        progress.share(stream.share())
+    return Columns.of(form, values, {j: np.concatenate(parts) for j, parts in texts.items()})
 
 
 def _batches(arrow: Any, form: Form, file: IO[bytes]) -> Iterator[Any]:

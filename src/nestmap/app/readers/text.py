@@ -17,7 +17,7 @@ from ...core.arrays import Array
 from ...core.progress import Progress
 from ...errors import FileFormatError
 from ._formats import Stream, open_stream
-from .arrow_csv import MISSING, Columns, Form, read_by_arrow
+from .arrow_csv import MISSING, Columns, Form, LateCell, read_by_arrow
 from .choice import Choice, check_names, shorten
 from .table import Growing, Table, assemble
 
@@ -110,7 +110,15 @@ def _read_delimited(
     """The same, where columns are known to hold texts."""
     with _long_fields():
         form = _look_at(path, choice, delimiter, texts)
-        found = read_by_arrow(path, form, progress) or _read_by_lines(path, form, progress)
+        try:
+            found = read_by_arrow(path, form, progress)
+        except LateCell as late:
+            cell = late.cell.strip().lower()
+            is_text = cell not in MISSING and as_number(cell.replace("_", "")) is None
+            if choice.has_codes and is_text:
+                raise LateText(str(late), form.names[late.column]) from None
+            found = None
+        found = found or _read_by_lines(path, form, progress)
     return assemble(str(path), choice, form.names, found.numbers, found.others)
 
 

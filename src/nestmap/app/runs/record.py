@@ -196,10 +196,11 @@ def whole_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _head(record: Mapping[str, Any]) -> list[str]:
-    """What was mapped, how, and when."""
-    changed = ", ".join(f"{k}={v}" for k, v in record["changed"].items())
-    return [
+def to_text(record: Mapping[str, Any]) -> str:
+    """The record of a run in words."""
+    levels = record["levels"]
+    label = record["label_level"]
+    lines = [
         f"{record['source']}",
         *record.get("decisions", ()),
         f"written by nestmap {record['versions']['nestmap']}, {record['created']}; "
@@ -207,21 +208,13 @@ def _head(record: Mapping[str, Any]) -> list[str]:
         "maps: " + ", ".join(f"{each['dims']}-D {each['layout']}" for each in record["maps"]),
         *([record["repeats"]] if record.get("repeats") else []),
         f"neighbours: {record['neighbors']}",
-        f"parameters: {changed or 'all defaults'}",
+        (
+            "parameters: "
+            f"{', '.join(f'{k}={v}' for k, v in record['changed'].items()) or 'all defaults'}"
+        ),
+        "levels:",
     ]
-
-
-def to_text(record: Mapping[str, Any]) -> str:
-    """The record of a run in words."""
-    levels = record["levels"]
-    label = record["label_level"]
-    lines = [*_head(record), "levels:"]
-    for level in reversed(levels):
-        mark = "  <- labels" if level["level"] == label else ""
-        lines.append(
-            f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
-            f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
-        )
+    lines += [_level(each, label) for each in reversed(levels)]
     lines += wrap(record["evidence"], _WIDTH) if record.get("evidence") else []
     below = ", and of the level below" if len(levels) > 1 else ""
     lines.append(f"largest clusters of level {len(levels) - 1}{below}:")
@@ -234,12 +227,23 @@ def to_text(record: Mapping[str, Any]) -> str:
         rest = levels[label]["clusters"] - len(record["largest"])
         more = f" and {rest} more" if rest > 0 else ""
         lines.append(f"labels (level {label}): {', '.join(map(_cluster, record['largest']))}{more}")
-    if record.get("quality"):
-        lines += [
-            "quality:",
-            *(f"  {name:20} {value}" for name, value in record["quality"].items()),
-        ]
-    return whole_text("\n".join(lines))
+    return whole_text("\n".join([*lines, *_quality(record)]))
+
+
+def _quality(record: Mapping[str, Any]) -> list[str]:
+    """Scores of the map, a line each, where they were measured."""
+    if not record.get("quality"):
+        return []
+    return ["quality:", *(f"  {name:20} {value}" for name, value in record["quality"].items())]
+
+
+def _level(level: Mapping[str, Any], label: int) -> str:
+    """' 2        50 clusters of 3 to 80 rows, median 30'."""
+    mark = "  <- labels" if level["level"] == label else ""
+    return (
+        f"  {level['level']:2} {level['clusters']:>9,} clusters of {level['smallest']:,} to "
+        f"{level['largest']:,} rows, median {level['median']:,.0f}{_whole(level)}{mark}"
+    )
 
 
 def _whole(level: Mapping[str, Any]) -> str:

@@ -2,62 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ....core.arrays import Array
-from ....core.progress import Progress
 from ...arrangement import Arrangement
 from ...arrangement.frames import DistinctRows, Frames
 from ...arrangement.old import OldPlaces
-from ...hierarchy.tree import Hierarchy
-from ...neighbors.item_graph import ItemGraph
-from ...preliminary.build import Preliminary
 from ..balls import Anchored, Placement, make_placement, separate
+from ..base import LayoutInput
 from ..similarity import Similarity, align
 from .items import Items, base_items, node_items, node_ranks
 from .layout import IslandsLayout
 from .leaves import RowPlacement
 
 
-def _silent() -> Progress:
-    return Progress(0)
-
-
 @dataclass(frozen=True, eq=False)
-class IslandsInput:
+class IslandsInput(LayoutInput):
     """What a map of islands is made from.
+
+    The preliminary embedding says where the nodes of the first level begin: the lowest one with at
+    most 20,000 nodes. The hashes of the rows decide in which order items are added up.
 
     Attributes
     ----------
-    preliminary : Preliminary
-        Says where the nodes of the first level begin: the lowest one with at most 20,000 nodes.
-    graph : ItemGraph or None
-        Neighbours of the rows, or (detail="leaves") of the nodes of a level; None if all rows are
-        equal.
-    row_keys : ndarray of shape (n_rows,), uint64
-        Hashes of the rows: they decide in which order items are added up.
     radius : float
         Of a leaf's ball, as a fraction of the distance to the nearest other leaf (detail="leaves").
     detail : {'leaves', 'rows'}
     tightness : float
         Attraction in the last phases, in t-SNE's units: more makes islands smaller and seas wider.
-    first_equal : ndarray of shape (n_rows,), optional
-        For each row the first row that equals it: they get one place. None if all rows differ.
     """
 
-    hierarchy: Hierarchy
-    arrangement: Arrangement
-    preliminary: Preliminary
-    graph: ItemGraph | None
-    row_keys: Array
     radius: float = 1 / 3
     detail: str = "leaves"
     tightness: float = 1.0
-    first_equal: Array | None = None
-    n_threads: int = 1
-    progress: Progress = field(default_factory=_silent)
 
 
 @dataclass(frozen=True, eq=False)

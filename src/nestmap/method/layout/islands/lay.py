@@ -17,7 +17,7 @@ from ....core.threads import Beside
 from ...arrangement.frames import Frames
 from ...arrangement.old import OldPlaces
 from ...neighbors.item_graph import FEW_ROWS
-from ..balls import Anchored, Placement, PlaceRows, place_rows
+from ..balls import Anchored, Placement
 from .ground import Ground, IslandsInput, onto_old
 from .layout import IslandsLayout, first_level
 from .leaves import RowPlacement, fit_leaves, fit_rows
@@ -25,26 +25,11 @@ from .schedule import SCHEDULE, Phase, node_phases, row_phases
 from .steps import find_places, improve
 
 
-def lay_islands(
-    given: IslandsInput,
-    *,
-    start: Array | None = None,
-    places: OldPlaces | None = None,
-    place: PlaceRows = place_rows,
-) -> IslandsLayout:
-    """t-SNE's forces on the hierarchy, coarse to fine; linear in the rows, given neighbours.
-
-    Parameters
-    ----------
-    given : IslandsInput
-    start : ndarray, optional
-        Positions of the first level, optimised: `first` of another layout of the same hierarchy.
-    places : OldPlaces, optional
-        Of an older map that the new one is to be turned and scaled onto.
-    place : callable
-        Puts rows around their leaves, as `place_rows` does (detail="leaves").
-    """
+def lay_islands(given: IslandsInput) -> IslandsLayout:
+    """t-SNE's forces on the hierarchy, coarse to fine; linear in the rows, given neighbours."""
     ground = Ground.of(given)
+    start = given.origin.start
+    places = given.origin.places
     if given.detail == "rows":
         return _finish_rows(ground, _lay_all_rows(ground, start), places)
     nodes = _lay_nodes(ground, start)
@@ -59,7 +44,7 @@ def lay_islands(
         ground.distinct,
         given.n_threads,
     )
-    leaf, positions = place(leaves)
+    leaf, positions = given.place(leaves)
     return ground.finish(leaf, positions, onto.turned(nodes.first), onto.factor)
 
 

@@ -77,19 +77,12 @@ class Islands(LayoutSettings):
 
     def lay(self, given: LayoutInput) -> IslandsLayout:
         own = IslandsInput(
-            given.hierarchy,
-            given.arrangement,
-            given.preliminary,
-            given.graph,
-            given.row_keys,
+            **vars(given),
             radius=self.radius,
             detail=self.finest(given.hierarchy.n_rows),
             tightness=float(self.tightness),
-            first_equal=given.first_equal,
-            n_threads=given.n_threads,
-            progress=given.progress,
         )
         origin = given.origin
         if origin.places is not None and origin.scale is not None:
             return lay_alike(own, origin.places, origin.scale)
-        return lay_islands(own, start=origin.start, places=origin.places, place=given.place)
+        return lay_islands(own)
