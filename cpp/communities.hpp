@@ -1,5 +1,5 @@
 // Communities of a weighted graph, and the order in which its nodes merge.
-// What is computed is said by the twins in src/nestmap/_native/communities.py.
+// What is computed is said by the twins in src/nestmap/core/native/communities.py.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
 // Frames of small groups: their own principal directions, and how the directions lie towards neighbours.
-// What is computed is said by the twins in src/nestmap/_native/frames.py.
+// What is computed is said by the twins in src/nestmap/core/native/frames.py.
 #pragma once
 #include <cstdint>
 

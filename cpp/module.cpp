@@ -1,5 +1,5 @@
 // The compiled module's table of contents. What each kernel computes is said by its NumPy twin in
-// src/nestmap/_native.
+// src/nestmap/core/native.
 #include "bindings.hpp"
 #include "frames.hpp"
 #include "isa.hpp"

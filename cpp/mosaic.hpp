@@ -3,7 +3,7 @@
 // The polygons are a power diagram whose weights make the areas right (semi-discrete optimal transport,
 // solved by damped Newton steps); sites start at the children's arrangement and move to the centres
 // of their polygons for a few rounds, which makes the polygons round. What each step computes is said by
-// the twin in src/nestmap/_native/mosaic.py.
+// the twin in src/nestmap/core/native/mosaic.py.
 #pragma once
 #include <cstdint>
 #include <vector>
