@@ -178,6 +178,17 @@ def test_numbers_are_evidence() -> None:
     assert told.names == ["short running time, low budget", "long running time, high budget"]
 
 
+def test_a_name_tells_one_of_two_numbers_that_say_the_same() -> None:
+    worldwide = np.concatenate([RNG.lognormal(3, 1, 100), RNG.lognormal(6, 1, 100)])
+    minutes = np.concatenate([RNG.normal(90, 5, 100), RNG.normal(140, 5, 100)])
+    at_home = np.where(np.arange(200) % 7 == 0, np.nan, 0.4 * worldwide)
+    known = {"world": worldwide, "home": at_home, "loss": -worldwide}
+    told = describe(np.repeat([0, 1], 100), metadata=known)
+    assert all(", " not in name for name in told.names), told.names
+    told = describe(np.repeat([0, 1], 100), metadata=known | {"minutes": minutes})
+    assert all(", " in name and "minutes" in name for name in told.names), told.names
+
+
 def test_a_few_large_numbers_do_not_name() -> None:
     """The mean of the first cluster is far above that of the others, its rows are not."""
     values = np.concatenate([np.full(20, 1e6), RNG.normal(size=80), RNG.normal(size=100)])

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.arrays import Array
 from .contrast import column_traits, find_contrasts
 from .names import Name, find_name, join, make_unique, phrase
-from .tables import Column, mark_label, read_columns
+from .tables import Column, compare_columns, mark_label, read_columns
 from .traits import Trait, WordCounts
 from .words import find_word_parts, find_word_traits
 
@@ -181,8 +181,9 @@ class _Known:
         """A name for each cluster, no two alike."""
         label = next((column.name for column in self.columns if column.is_label), None)
         parts = self._parts(found)
+        are_alike = compare_columns(self.columns)
         bases = [
-            find_name(traits, rows, label, inside)
+            find_name(traits, rows, label, are_alike, inside)
             for traits, rows, inside in zip(found, typical, parts, strict=True)
         ]
         told_apart = self._contrasts(bases)

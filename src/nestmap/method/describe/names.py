@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .rules import NAMING
@@ -32,7 +32,11 @@ class Name:
 
 
 def find_name(
-    traits: Sequence[Trait], typical: Sequence[str], label: str | None, parts: Sequence[Trait] = ()
+    traits: Sequence[Trait],
+    typical: Sequence[str],
+    label: str | None,
+    are_alike: Callable[[str, str], bool],
+    parts: Sequence[Trait] = (),
 ) -> Name:
     """A name for a cluster: by the label, by what holds for most of its rows, or what it mixes.
 
@@ -44,6 +48,8 @@ def find_name(
         Names of typical rows: they stand for a cluster that nothing else names.
     label : str or None
         The column that names come from first.
+    are_alike : callable
+        Whether two columns of numbers say the same: a name tells one of them.
     parts : sequence of Trait
         Words of the finer clusters inside.
     """
@@ -58,7 +64,7 @@ def find_name(
         _by_category([t for t in traits if t.kind == "category" and t.column == column])
         for column in columns
     ]
-    found.append(_by_numbers(traits))
+    found.append(_by_numbers(traits, are_alike))
     claims = [name for name in found if name is not None]
     if claims:
         return max(claims, key=lambda name: weight(name.evidence[0]))
@@ -127,14 +133,17 @@ def _is_whole(trait: Trait) -> bool:
     return trait.count > 1 and trait.share >= NAMING.pair
 
 
-def _by_numbers(traits: Sequence[Trait]) -> Name | None:
+def _by_numbers(traits: Sequence[Trait], are_alike: Callable[[str, str], bool]) -> Name | None:
     """'high budget, long running time'."""
     claims = sorted(
         (t for t in traits if t.kind == "number" and _is_claim(t)), key=lambda t: -t.score
     )
     if not claims:
         return None
-    return Name(join([phrase(t) for t in claims[:2]], ", "), tuple(claims[:2]))
+    first = claims[0]
+    others = [t for t in claims[1:] if not are_alike(first.column, t.column)]
+    named = [first, *others[:1]]
+    return Name(join([phrase(t) for t in named], ", "), tuple(named))
 
 
 def _by_words(traits: Sequence[Trait]) -> Name | None:

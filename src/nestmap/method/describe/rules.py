@@ -47,6 +47,12 @@ class NameNumbers:
         "the score of a number, or of a category that is one, beside words",
         "Adelie before short bill length",
     )
+    alike: float = chosen(
+        0.9,
+        "rank correlation",
+        "from which on two columns of numbers say the same, and a name tells one of them",
+        "US gross and worldwide gross",
+    )
     word_lead: float = chosen(
         0.4, "share of the cluster's texts", "that hold the first word of a name", "docstrings"
     )

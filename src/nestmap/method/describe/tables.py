@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from ...core.arrays import Array
 from ...core.habits import did_you_mean
@@ -18,8 +19,11 @@ from ...tables.decide import decide_column
 from ...tables.profiles import Profile, profile_column, read_levels, read_values
 from ...tables.readings import parse_numbers
 from .roles import why_silent
+from .rules import NAMING
 
 _CODE = re.compile(r"\d+")  # a number that is a text stands for something
+_FEWEST_COMPARED = 3
+_COMPARED = 2000  # rows at most that tell whether two columns of numbers say the same
 _MAX_CATEGORIES = 20  # different whole numbers; columns with more are quantities
 
 
@@ -142,6 +146,42 @@ def mark_label(columns: Sequence[Column], label: str | None) -> tuple[Column, ..
 def as_label(column: Column) -> Column:
     """The same column, as the one that names come from first."""
     return replace(column, is_label=True, silent="")
+
+
+def compare_columns(columns: Sequence[Column]) -> Callable[[str, str], bool]:
+    """Whether two columns of numbers, by name, rise and fall together or against each other.
+
+    By ranks, on some of the rows, and only for those that are asked for.
+
+    Examples
+    --------
+    >>> hills = {"metres": [1.0, 2.0, 4.0], "feet": [3.3, 6.6, 13.1], "age": [2.5, 7.5, 1.5]}
+    >>> are_alike = compare_columns(read_columns(hills, 3))
+    >>> are_alike("metres", "feet"), are_alike("metres", "age")
+    (True, False)
+    """
+    numbers = {column.name: column.values for column in columns if column.categories is None}
+
+    @cache
+    def ranks(name: str) -> Array:
+        values = numbers[name]
+        some = values[:: -(-len(values) // _COMPARED)]
+        return np.asarray(rankdata(some, nan_policy="omit"))
+
+    @cache
+    def are_alike(one: str, other: str) -> bool:
+        both = ~(np.isnan(ranks(one)) | np.isnan(ranks(other)))
+        if both.sum() < _FEWEST_COMPARED:
+            return False
+        return abs(_correlation(ranks(one)[both], ranks(other)[both])) >= NAMING.alike
+
+    return are_alike
+
+
+def _correlation(one: Array, other: Array) -> float:
+    a = one - one.mean()
+    b = other - other.mean()
+    return float(a @ b / max(np.sqrt((a @ a) * (b @ b)), 1e-300))
 
 
 def free_names(own: Iterable[str], others: Iterable[str]) -> list[str]:
