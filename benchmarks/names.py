@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clusters.data import debian_texts, docstring_texts
-from benchmarks.tables_encoding import keel, penguins, scikit
+from benchmarks.tables_data import keel, penguins, scikit
 
 LARGEST = 4000  # rows of a table; more are drawn at random
 TEXTS_OF_A_CLASS = 300

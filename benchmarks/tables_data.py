@@ -55,7 +55,7 @@ def folder(package: str) -> Path:
     raise ModuleNotFoundError(f"pip install {package.replace('_', '-')}")
 
 
-def _keel(name: str) -> Callable[[], Any]:
+def keel(name: str) -> Callable[[], Any]:
     def read() -> Any:
         import pandas as pd
 
@@ -78,7 +78,7 @@ def _r_data(package: str, name: str) -> Callable[[], Any]:
     return read
 
 
-def _scikit(name: str) -> Callable[[], Any]:
+def scikit(name: str) -> Callable[[], Any]:
     def read() -> Any:
         from sklearn import datasets
 
@@ -87,7 +87,7 @@ def _scikit(name: str) -> Callable[[], Any]:
     return read
 
 
-def _penguins() -> Any:
+def penguins() -> Any:
     import pandas as pd
 
     return pd.read_csv(folder("palmerpenguins") / "data" / "penguins.csv")
@@ -106,28 +106,28 @@ def _weather() -> Any:
 
 
 TASKS = (
-    Task("wine", _scikit("wine"), "target", chooses=True),
-    Task("breast cancer", _scikit("breast_cancer"), "target", chooses=True),
-    Task("penguins", _penguins, "species", chooses=True),
+    Task("wine", scikit("wine"), "target", chooses=True),
+    Task("breast cancer", scikit("breast_cancer"), "target", chooses=True),
+    Task("penguins", penguins, "species", chooses=True),
     Task("cars", _cars, "Origin", chooses=True),
-    Task("crx", _keel("crx"), "c15", chooses=True),
-    Task("mushroom", _keel("mushroom"), "c22", chooses=True),
+    Task("crx", keel("crx"), "c15", chooses=True),
+    Task("mushroom", keel("mushroom"), "c22", chooses=True),
     Task("Pima.tr2", _r_data("MASS", "Pima.tr2"), "type", chooses=True),
     Task("Chile", _r_data("car", "Chile"), "vote", chooses=True),
-    Task("vehicle", _keel("vehicle"), "c18", chooses=True),
-    Task("segment", _keel("segment"), "c19", chooses=True),
+    Task("vehicle", keel("vehicle"), "c18", chooses=True),
+    Task("segment", keel("segment"), "c19", chooses=True),
     Task("mgus", _r_data("survival", "mgus"), "death", chooses=True),
-    Task("ionosphere", _keel("ionosphere"), "c33", chooses=True),
-    Task("german", _keel("german"), "c20"),
+    Task("ionosphere", keel("ionosphere"), "c33", chooses=True),
+    Task("german", keel("german"), "c20"),
     Task("biopsy", _r_data("MASS", "biopsy"), "class"),
     Task("Cars93", _r_data("MASS", "Cars93"), "Type"),
     Task("pbc", _r_data("survival", "pbc"), "status"),
     Task("mpg", _r_data("ggplot2", "mpg"), "class"),
-    Task("housevotes", _keel("housevotes"), "c16"),
-    Task("heart", _keel("heart"), "c13"),
+    Task("housevotes", keel("housevotes"), "c16"),
+    Task("heart", keel("heart"), "c13"),
     Task("survey", _r_data("MASS", "survey"), "Sex"),
-    Task("satimage", _keel("satimage"), "c36"),
-    Task("vowel", _keel("vowel"), "c13"),
+    Task("satimage", keel("satimage"), "c36"),
+    Task("vowel", keel("vowel"), "c13"),
     Task("weather", _weather, "weather"),
     Task("salaries", _r_data("car", "Salaries"), "rank"),
 )

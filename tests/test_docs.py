@@ -213,7 +213,8 @@ def check_names(site: Path) -> None:
         "nestmap.readers": nestmap.readers,
         "nestmap.tables": nestmap.tables,
     }
-    own = {f"nestmap.errors.{name}" for name in nestmap.errors.__all__}
+    errors = (name for name, each in vars(nestmap.errors).items() if isinstance(each, type))
+    own = {f"nestmap.errors.{name}" for name in errors}
     for room, module in rooms.items():
         for name in module.__all__:
             known = {f"{room}.{name}", f"nestmap.errors.{name}"} & (places | own)

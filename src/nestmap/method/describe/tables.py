@@ -155,7 +155,7 @@ def compare_columns(columns: Sequence[Column]) -> Callable[[str, str], bool]:
 
     Examples
     --------
-    >>> hills = {"metres": [1.0, 2.0, 4.0], "feet": [3.3, 6.6, 13.1], "age": [2.5, 7.5, 1.5]}
+    >>> hills = {"metres": [1.1, 2.2, 4.4], "feet": [3.6, 7.2, 14.4], "age": [2.5, 7.5, 1.5]}
     >>> are_alike = compare_columns(read_columns(hills, 3))
     >>> are_alike("metres", "feet"), are_alike("metres", "age")
     (True, False)
