@@ -390,3 +390,19 @@ def test_pandas_is_imported_by_its_users_only() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LIMIT
     )
     assert done.stdout.strip() == "(4, 3)", done.stderr
+
+
+def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 4)) @ rng.normal(size=(4, 37)) + rng.normal(size=(300, 37))
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    encoder = TableEncoder().fit({f"x{j}": column for j, column in enumerate(rows.T)})
+    together = rows.copy()  # in float64: nothing is rounded away
+    encoder.filler_.fill(together)
+    encoder.balance_.apply(together)
+    for size in (1, 3, 7):
+        for start in range(0, 60, size):
+            some = rows[start : start + size].copy()
+            encoder.filler_.fill(some)
+            encoder.balance_.apply(some)
+            assert some.tobytes() == together[start : start + size].tobytes()
