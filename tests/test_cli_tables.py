@@ -369,3 +369,14 @@ def test_a_table_without_anything_to_map_is_told_in_a_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert "there is nothing to map: id (counter: counts the rows), unit (constant" in line
     assert "--kind NAME=KIND" in line
+
+
+def test_a_map_like_one_of_gowers_distances_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_csv(tmp_path / "films.csv", films())
+    HNNE(metric="gower").fit({"rating": films()["rating"], "mpaa": films()["mpaa"]}).save(
+        tmp_path / "old.nestmap"
+    )
+    here("fit", path, "-o", tmp_path / "run", "--like", tmp_path / "old.nestmap", code=2)
+    assert "by Gower's distance, which is there in Python alone" in capsys.readouterr().err
