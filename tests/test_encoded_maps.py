@@ -154,11 +154,11 @@ def test_plans_and_tags_know_of_the_encoder() -> None:
     assert not HNNE().__sklearn_tags__().input_tags.string
 
 
-def change_record(path: Path, **changes: Any) -> None:
-    """Write the file anew with another record of its encoder."""
+def change_record(path: Path, record: Any = None, **changes: Any) -> None:
+    """Write the file anew with another record of its encoder, or a changed one."""
     stored = read_container(path, "nestmap-model", 3)
     arrays = {name: np.array(values) for name, values in stored.arrays.items()}
-    record = json.loads(arrays["encoder/record/bytes"].tobytes()) | changes
+    record = record or json.loads(arrays["encoder/record/bytes"].tobytes()) | changes
     text = json.dumps(record).encode()
     arrays["encoder/record/bytes"] = np.frombuffer(text, dtype=np.uint8)
     document = dict(stored.document)
@@ -178,6 +178,7 @@ def change_record(path: Path, **changes: Any) -> None:
         {"arrays": ["nothing"]},
         {"arrays": 5},
         {"noise": -1.0},
+        {"record": {"number": "inf"}},
         {"parameters": {}},
         {"parameters": {"columns": "ab", "weights": None, "texts": "names", "missing": "mean"}},
     ],

@@ -136,7 +136,10 @@ def _read_encoder(record: Record, at: str, arrays: Mapping[str, Array]) -> Encod
             raise ValueError("parts of dates that there are not")
         return MomentEncoder(reading, parts, median, _number(record["scale"]))
     if kind == "vector":
-        return VectorEncoder(int(record["width"]))
+        width = len(finite_array(arrays, f"{at}/mean", 1))
+        if record["width"] != width:
+            raise ValueError("vectors are as long as their mean")
+        return VectorEncoder(width)
     if kind == "text":
         idf = finite_array(arrays, f"{at}/idf", 1)
         directions = finite_array(arrays, f"{at}/directions", 2)
