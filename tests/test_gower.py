@@ -231,6 +231,9 @@ def test_refusals(tmp_path: Path) -> None:
             HNNE(metric="gower", **parameters).fit(frame)
     with pytest.raises(ValueError, match="'price' holds infinity"):
         HNNE(metric="gower").fit(frame.assign(price=np.inf))
+    for far in (1e308, 1e-320):
+        with pytest.raises(ValueError, match=r"'price' goes from .* in another unit"):
+            HNNE(metric="gower").fit(frame.assign(price=np.tile([-far, 0, far], 100)))
     with pytest.raises(ValueError, match="'id' has 1,500 categories, more than 1,000"):
         HNNE(metric="gower").fit({"id": [f"r{i}" for i in range(1500)]})
     for call in (

@@ -406,3 +406,42 @@ def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
             encoder.filler_.fill(some)
             encoder.balance_.apply(some)
             assert some.tobytes() == together[start : start + size].tobytes()
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_numbers_among_texts_are_the_same_level_in_any_batch(make: Any) -> None:
+    table = {"kind": [1, "b", 2.0, None, 2, "b", 0.5, 1.0], "size": [1.0, 5, 2, 8, 3, 3, 9, 7]}
+    encoder = TableEncoder().fit(make(table))
+    assert encoder.blocks_[0].encoder.levels == ("1", "2", "b", "0.5")
+    together = encoder.transform(make(table))
+    for size in (1, 2, 3):
+        for start in range(0, 8, size):
+            some = {name: values[start : start + size] for name, values in table.items()}
+            rows = encoder.transform(make(some))
+            assert rows.tobytes() == together[start : start + size].tobytes()
+
+
+def test_one_name_for_two_of_very_many_columns() -> None:
+    table = pd.DataFrame(np.zeros((2, 6000)), columns=[*map(str, range(5999)), "7"])
+    with pytest.raises(ValueError, match="got '7' twice"):
+        decide_columns(table)
+
+
+def test_vectors_that_are_too_large_to_compare() -> None:
+    table = {"at": [[1e300, 2.0], [3.0, 4e300], [5.0, 6.0]], "size": [1.0, 2.0, 4.0]}
+    with pytest.raises(ValueError, match=r"'at' holds numbers of up to 4e\+300.*another unit"):
+        TableEncoder().fit(table)
+
+
+def test_texts_without_words_name_the_way_out() -> None:
+    table = {"note": ["a b c d e", "b c d e a"] * 20, "size": np.arange(40.0) ** 1.5}
+    with pytest.raises(ValueError, match=r"'note'.*columns=\{'note': 'drop'\} leaves it out"):
+        TableEncoder({"note": "text"}).fit(table)
+
+
+def test_a_record_with_vectors_of_another_width_is_refused() -> None:
+    table = {"at": [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]}
+    record, arrays = TableEncoder().fit(table).to_record()
+    record["blocks"][0]["encoder"]["width"] = 2**60
+    with pytest.raises(ModelFileError, match="damaged"):
+        TableEncoder.from_record(record, arrays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -155,6 +156,19 @@ def _raw_parts(cells: Cells, encoder: Encoder) -> Iterator[_Spread]:
         yield _spread_of(encoder.encode(_cut(cells, part)))
 
 
+def _spread_in_all(cells: Cells, encoder: Encoder) -> _Spread:
+    """The spread of a column; raises where it is no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = reduce(_Spread.join, _raw_parts(cells, encoder))
+    if not spread.squares < np.inf:
+        largest = max(-spread.low, spread.high)
+        raise ValueError(
+            f"column {cells.name!r} holds numbers of up to {largest:g}, whose squares are too "
+            "large for double precision: write them in another unit"
+        )
+    return spread
+
+
 def fit_encoder(cells: Cells, decision: Decision) -> Encoder:
     """The encoder that a decision asks for."""
     reading = decision.profile.reading
@@ -176,10 +190,7 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
     variances): an embedding beside a few numbers is still an embedding.
     """
     encoder = fit_encoder(cells, decision)
-    parts = _raw_parts(cells, encoder)
-    spread = next(parts)
-    for part in parts:
-        spread = spread.join(part)
+    spread = _spread_in_all(cells, encoder)
     if spread.variance <= 0:
         return Block(cells.name, encoder, spread.mean, 0.0)
     gain = 1 / np.sqrt(spread.variance)

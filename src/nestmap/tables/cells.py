@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -111,8 +112,8 @@ def name_columns(table: Any) -> list[tuple[str, Any]]:
         pairs = [(str(name), table[name]) for name in table.columns]
     else:
         pairs = _columns_of_array(table)
-    names = [name for name, _ in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 5000 else []
+    counts = Counter(name for name, _ in pairs)
+    twice = sorted(name for name, n in counts.items() if n > 1)
     if twice:
         raise ValueError(
             f"columns need names of their own, got {', '.join(map(repr, twice))} twice"
@@ -179,11 +180,11 @@ def _as_array(values: Any) -> Array:
     if hasattr(values, "to_numpy"):
         return np.asarray(values.to_numpy())
     try:
-        return np.asarray(values)
+        found = np.asarray(values)
     except ValueError:  # lists of several lengths
-        found = np.empty(len(values), dtype=object)
-        found[:] = list(values)
-        return found
+        return _objects(list(values))
+    is_mixed = found.dtype.kind in "US" and found.ndim == 1 and not hasattr(values, "dtype")
+    return _objects(list(values)) if is_mixed else found  # NumPy writes numbers beside texts as 2.0
 
 
 def _of_array(name: str, array: Array) -> Cells:
@@ -249,9 +250,24 @@ def _of_objects(name: str, values: list[Any]) -> Cells:
 
 
 def _text_of(value: Any) -> str | None:
-    if value is None or (isinstance(value, float) and value != value):
+    if isinstance(value, float | np.floating):
+        return text_of_number(float(value))
+    if value is None:
         return None
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def text_of_number(value: float) -> str | None:
+    """A number as a level: without a point if it is whole, None if it is none or infinite.
+
+    Examples
+    --------
+    >>> text_of_number(2.0), text_of_number(0.5), text_of_number(float("nan"))
+    ('2', '0.5', None)
+    """
+    if not np.isfinite(value):
+        return None
+    return f"{int(value)}" if value == int(value) else repr(value)
 
 
 def _stack_vectors(values: list[Any]) -> Array | None:
@@ -276,7 +292,7 @@ def level_cells(name: str, codes: Array, levels: list[Any]) -> Cells:
     >>> cells.values.tolist(), cells.levels.tolist()
     ([0, 0, -1, -1], ['a'])
     """
-    texts = [str(level).strip() for level in levels]
+    texts = [(_text_of(level) or "").strip() for level in levels]
     distinct = dict.fromkeys(texts)
     if len(distinct) == len(texts) and NOTHING.isdisjoint(map(str.casefold, texts)):
         return Cells(name, "text", np.asarray(codes, np.int64), np.array(texts, dtype=object))

@@ -247,7 +247,13 @@ def _fit_column(cells: Cells, is_code: bool) -> GowerColumn:
     if not len(known) or known.max() == known.min():
         return GowerColumn(cells.name, float(known[0]) if len(known) else 0.0)
     low = float(known.min())
-    scale = 1 / (float(known.max()) - low)
+    with np.errstate(over="ignore", divide="ignore"):
+        scale = float(1 / (known.max() - known.min()))
+    if not 0 < scale < np.inf:
+        raise ValueError(
+            f"column {cells.name!r} goes from {low:g} to {known.max():g}, too far or too "
+            "little for double precision: write its numbers in another unit"
+        )
     return GowerColumn(cells.name, low, scale, (float(((known - low) * scale).mean()),))
 
 
