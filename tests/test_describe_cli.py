@@ -326,7 +326,7 @@ def test_a_map_that_follows_another_keeps_names_of_clusters_that_are_the_same(
         done("describe", "run", *asking(server), "--quiet")
         n_asked = len(server.asked)
         write(folder / "more.csv", N + 24)
-        follow = ("fit", "more.csv", *FIT[4:], "--like", "run/map-2d.nestmap")
+        follow = ("fit", "more.csv", "--label", "kind", "--like", "run/map-2d.nestmap")
         done(*follow, "-o", "next", "--quiet")
         found = read_model_names(folder / "next")
         assert found and found.model == "llama3" and found.carried == found.names
