@@ -17,10 +17,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from nestmap import HNNE
 from nestmap.errors import ModelFileError
 from nestmap.tables import TableEncoder, decide_columns, dominant_columns
+from nestmap.tables import encoder as encoder_module
+from nestmap.tables.blocks import fit_block
 
 N_ROWS = 300
 
@@ -419,6 +422,22 @@ def test_numbers_among_texts_are_the_same_level_in_any_batch(make: Any) -> None:
             some = {name: values[start : start + size] for name, values in table.items()}
             rows = encoder.transform(make(some))
             assert rows.tobytes() == together[start : start + size].tobytes()
+
+
+def test_columns_are_fitted_by_one_thread_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the weight of vectors has the same bits on any number of cores."""
+    n_threads = []
+
+    def listens(*arguments: Any) -> Any:
+        n_threads.extend(
+            each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"
+        )
+        return fit_block(*arguments)
+
+    monkeypatch.setattr(encoder_module, "fit_block", listens)
+    with threadpool_limits(2, "blas"):
+        TableEncoder().fit({"at": [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]})
+    assert set(n_threads) == {1}
 
 
 def test_one_name_for_two_of_very_many_columns() -> None:

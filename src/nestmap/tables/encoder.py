@@ -138,11 +138,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("the table is empty: there is nothing to decide on")
         decisions = decide_cells(table, self.columns, self.texts)
         weights = _check_weights(self.weights, [cells.name for cells in table])
-        blocks = tuple(
-            fit_block(cells, decision, weights.get(cells.name, 1.0))
-            for cells, decision in zip(table, decisions, strict=True)
-            if decision.mapped
-        )
+        with single_threaded_blas():  # bits that do not depend on the number of cores
+            blocks = tuple(
+                fit_block(cells, decision, weights.get(cells.name, 1.0))
+                for cells, decision in zip(table, decisions, strict=True)
+                if decision.mapped
+            )
         if not blocks:
             raise ValueError(f"no column can be mapped; columns={{…}} changes that\n{decisions}")
         rows = _encode(blocks, {cells.name: cells for cells in table})
