@@ -446,6 +446,14 @@ def test_one_name_for_two_of_very_many_columns() -> None:
         decide_columns(table)
 
 
+@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
+def test_vectors_of_any_unit_weigh_the_same(unit: float) -> None:
+    at = np.random.default_rng(0).normal(size=(50, 3)) * unit
+    at[:, 0] = 1e300  # the same in all rows
+    rows = TableEncoder(missing="keep").fit_transform({"at": at})
+    assert rows.var(axis=0) == pytest.approx([0, 1, 1], abs=0.3)
+
+
 def test_vectors_that_are_too_large_to_compare() -> None:
     table = {"at": [[1e300, 2.0], [3.0, 4e300], [5.0, 6.0]], "size": [1.0, 2.0, 4.0]}
     with pytest.raises(ValueError, match=r"'at' holds numbers of up to 4e\+300.*another unit"):

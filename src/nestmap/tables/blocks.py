@@ -206,9 +206,13 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
 
 def _directions(cells: Cells, encoder: Encoder) -> float:
     """In how many directions rows vary: (sum of variances)² / sum of their squares."""
-    known = np.flatnonzero(~np.isnan(encoder.encode(cells)[:, 0]))
+    parts = blocks(len(cells.values), cells.values.shape[1], _IN_CACHE)
+    empty = [np.isnan(encoder.encode(_cut(cells, part))[:, 0]) for part in parts]
+    known = np.flatnonzero(~np.concatenate(empty))
     some = encoder.encode(replace(cells, values=cells.values[known[:: -(-len(known) // _SAMPLE)]]))
+    some = some - some[0]  # exact in columns that are one number, however large
     some = some - some.mean(axis=0)
+    some /= max(float(np.abs(some).max()), 1e-300)  # of any unit: squares of squares are numbers
     products = some.T @ some if some.shape[1] <= some.shape[0] else some @ some.T
     total = float(np.trace(products))
-    return total**2 / max(float((products**2).sum()), 1e-300)
+    return max(1.0, total**2 / max(float((products**2).sum()), 1e-300))
