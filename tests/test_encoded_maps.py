@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import digits
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from test_tables import films
@@ -145,6 +146,27 @@ def test_what_cannot_be_encoded_is_told(wrong: dict[str, Any], told: str) -> Non
     with pytest.raises(ValueError, match=told):
         fresh.fit(films())
     assert not hasattr(fresh, "hierarchy_")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"encoder": "table"},
+        {"encoder": TableEncoder().set_output(transform="pandas")},
+        {"metric": "gower"},
+    ],
+)
+def test_rows_may_come_in_frames_as_scikit_learn_is_asked_for_them(options: dict[str, Any]) -> None:
+    table = first({name: films()[name] for name in ("rating", "mpaa", "sequel")}, 60)
+    plain = HNNE(**{**options, **({"encoder": "table"} if "encoder" in options else {})}).fit(table)
+    with config_context(transform_output="pandas"):
+        fitted = HNNE(**options).fit(table)
+        framed = fitted.transform(first(table, 9))
+        assert isinstance(framed, pd.DataFrame)
+        np.testing.assert_array_equal(framed, plain.transform(table)[:9])
+        np.testing.assert_array_equal(fitted.predict(table), plain.labels_)
+        assert len(fitted.extend(first(table, 3)).labels_) == 63
+        assert fitted.relayout(table, n_components=3).embedding_.shape == (60, 3)
 
 
 def test_plans_and_tags_know_of_the_encoder() -> None:

@@ -12,7 +12,7 @@ from ..core.habits import did_you_mean
 from ..distributed.inputs import is_dask
 from ..method.neighbors.metric.gower import GowerMetric
 from ..model.settings import FitSettings
-from ..tables.encoded import EncodedTable, Encoder
+from ..tables.encoded import EncodedTable, Encoder, encode_and_fit
 from ..tables.encoder import TableEncoder
 from ..tables.gower import GowerEncoder
 
@@ -100,9 +100,9 @@ def encode_training(
             "with a fitted TableEncoder, chunk by chunk, and fit the numbers"
         )
     if known is None:
-        return EncodedTable(encoder.fit_transform(X), encoder)
+        return encode_and_fit(X, encoder)
     _check_known(known, asked, encoder)
-    return EncodedTable(known.transform(X), known)
+    return EncodedTable.of(X, known)
 
 
 def _check_known(known: Encoder, asked: Any, encoder: Encoder) -> None:
