@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -264,6 +265,16 @@ def test_records_that_are_damaged() -> None:
     ):
         with pytest.raises(ModelFileError):
             GowerEncoder.from_record({**record, **change}, arrays)
+
+
+def test_rows_of_nothing_but_gaps_are_read_as_others() -> None:
+    """As a row of Python objects gives them: nothing shows what its columns hold."""
+    table = {"size": [1.0, None, 3.0], "kind": ["a", "b", None]}
+    encoder = GowerEncoder().fit(table)
+    together = encoder.transform(table)
+    for i in range(3):
+        rows = encoder.transform(pd.DataFrame([{name: v[i] for name, v in table.items()}]))
+        assert rows.tobytes() == together[i].tobytes()
 
 
 def test_names_of_the_numbers() -> None:

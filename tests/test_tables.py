@@ -440,6 +440,29 @@ def test_columns_are_fitted_by_one_thread_of_blas(monkeypatch: pytest.MonkeyPatc
     assert set(n_threads) == {1}
 
 
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_rows_of_nothing_but_gaps_are_read_as_others(make: Any) -> None:
+    """Nothing shows there what a column holds."""
+    table = {
+        "at": [[1.0, 2.0], [3.0, 4.0], None, [5.0, 7.5]],
+        "size": [1.0, None, 2.0, 5.0],
+        "kind": ["a", None, "b", "a"],
+        "made": ["2020-01-01", "2021-02-03", None, "2022-05-06"],
+    }
+    encoder = TableEncoder().fit(make(table))
+    together = encoder.transform(make(table))
+    for i in range(4):
+        rows = encoder.transform(make({name: [values[i]] for name, values in table.items()}))
+        assert rows.tobytes() == together[i].tobytes()
+    assert len(encoder.transform(make({name: [] for name in table}))) == 0
+
+
+def test_weights_that_are_no_numbers() -> None:
+    for weight in ("2", None, -1, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"weights=\{'rating': .*takes a number from 0"):
+            TableEncoder(weights={"rating": weight}).fit(films())
+
+
 def test_one_name_for_two_of_very_many_columns() -> None:
     table = pd.DataFrame(np.zeros((2, 6000)), columns=[*map(str, range(5999)), "7"])
     with pytest.raises(ValueError, match="got '7' twice"):

@@ -304,7 +304,7 @@ def _check_weights(weights: Mapping[str, float] | None, names: list[str]) -> Map
     for name, weight in (weights or {}).items():
         if name not in names:
             raise ValueError(f"weights={{{name!r}: …}}: no such column{did_you_mean(name, names)}")
-        if not 0 <= float(weight) < np.inf:
+        if not isinstance(weight, int | float | np.number) or not 0 <= weight < np.inf:
             raise ValueError(f"weights={{{name!r}: {weight!r}}}: takes a number from 0")
     return weights or {}
 
