@@ -257,6 +257,19 @@ def _text_of(value: Any) -> str | None:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
+def is_nothing(value: Any) -> bool:
+    """None, NaN, or what pandas has in place of them.
+
+    Examples
+    --------
+    >>> [is_nothing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
 def text_of_number(value: float) -> str | None:
     """A number as a level: without a point if it is whole, None if it is none or infinite.
 
