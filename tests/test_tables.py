@@ -24,6 +24,7 @@ from nestmap.errors import ModelFileError
 from nestmap.tables import TableEncoder, decide_columns, dominant_columns
 from nestmap.tables import encoder as encoder_module
 from nestmap.tables.blocks import fit_block
+from nestmap.tables.cells import read_cells
 
 N_ROWS = 300
 
@@ -455,6 +456,12 @@ def test_rows_of_nothing_but_gaps_are_read_as_others(make: Any) -> None:
         rows = encoder.transform(make({name: [values[i]] for name, values in table.items()}))
         assert rows.tobytes() == together[i].tobytes()
     assert len(encoder.transform(make({name: [] for name in table}))) == 0
+
+
+def test_lists_of_texts_are_one_value_per_row() -> None:
+    for lists in ([["a", "b"], ["c", "d"]], [["a", "b"], ["c", None]], [["a"], ["c", "d"]]):
+        (cells,) = read_cells({"tags": lists})
+        assert cells.form == "text" and cells.values.tolist() == [0, 1]
 
 
 def test_weights_that_are_no_numbers() -> None:

@@ -182,9 +182,10 @@ def _as_array(values: Any) -> Array:
     try:
         found = np.asarray(values)
     except ValueError:  # lists of several lengths
-        return _objects(list(values))
-    is_mixed = found.dtype.kind in "US" and found.ndim == 1 and not hasattr(values, "dtype")
-    return _objects(list(values)) if is_mixed else found  # NumPy writes numbers beside texts as 2.0
+        return as_objects(list(values))
+    # NumPy makes texts of numbers beside texts, and columns of lists of texts
+    is_changed = found.dtype.kind in "US" and not hasattr(values, "dtype")
+    return as_objects(list(values)) if is_changed else found
 
 
 def _of_array(name: str, array: Array) -> Cells:
@@ -192,7 +193,7 @@ def _of_array(name: str, array: Array) -> Cells:
     if array.ndim == 2 and kind in "iufb":
         return Cells(name, "vector", array.astype(np.float64))
     if array.ndim == 2 and kind == "O":  # lists of one length, some of them with None
-        array = _objects(list(array))
+        array = as_objects(list(array))
     if array.ndim != 1:
         raise ValueError(f"column {name!r} has the shape {array.shape}: takes one value per row")
     if kind == "M":
@@ -207,7 +208,8 @@ def _of_array(name: str, array: Array) -> Cells:
     raise TypeError(f"column {name!r}: values of type {array.dtype} have no place on a map")
 
 
-def _objects(values: list[Any]) -> Array:
+def as_objects(values: list[Any]) -> Array:
+    """One object per row, also where all are lists of one length."""
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
