@@ -280,7 +280,13 @@ def test_damaged_records_are_refused(key: str) -> None:
     with pytest.raises(ModelFileError):
         TableEncoder.from_record(record, {**arrays, "loadings": arrays["loadings"][1:]})
     with pytest.raises(ModelFileError):
-        TableEncoder.from_record(record, {**arrays, "block0/mean": np.array([np.nan])})
+        TableEncoder.from_record(record, {**arrays, "means": arrays["means"] * np.nan})
+    with pytest.raises(ModelFileError):
+        TableEncoder.from_record(record, {**arrays, "means": arrays["means"][1:]})
+    for width in (0, -1, 2**60, 1.0, None):
+        blocks = [{**record["blocks"][0], "width": width}, *record["blocks"][1:]]
+        with pytest.raises(ModelFileError):
+            TableEncoder.from_record({**record, "blocks": blocks}, arrays)
     with pytest.raises(ModelFileError):
         TableEncoder.from_record(record, {})
 
@@ -494,6 +500,13 @@ def test_texts_without_words_name_the_way_out() -> None:
     table = {"note": ["a b c d e", "b c d e a"] * 20, "size": np.arange(40.0) ** 1.5}
     with pytest.raises(ValueError, match=r"'note'.*columns=\{'note': 'drop'\} leaves it out"):
         TableEncoder({"note": "text"}).fit(table)
+
+
+def test_a_record_has_as_many_arrays_for_many_columns_as_for_few() -> None:
+    """The header of a model file names each, and has no room for thousands."""
+    table = {f"x{i}": np.arange(9.0) ** (1 + i / 40) for i in range(40)}
+    _, arrays = TableEncoder().fit(table).to_record()
+    assert sorted(arrays) == ["loadings", "means"]
 
 
 def test_a_record_with_vectors_of_another_width_is_refused() -> None:
