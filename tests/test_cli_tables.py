@@ -314,6 +314,7 @@ def test_scores_and_later_fits_use_the_encoder_of_the_run(run: Path, tmp_path: P
         (["--missing", "drop"], "--missing drop is for numbers as they are (--vectors)"),
         (["--vectors", "rating", "--missing", "expected"], "--missing expected is for columns"),
         (["--metric", "euclid"], "--metric euclid is no metric (did you mean 'euclidean'?)"),
+        (["--metric", "gower"], "--metric gower compares tables, which it encodes"),
         (["--target-recall", "7"], "--target-recall 7"),
         (["--neighbors", "exactly"], "--neighbors exactly"),
         (["--layout", "mosaic", "--dims", "3"], "--layout mosaic is for the plane"),
