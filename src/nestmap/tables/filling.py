@@ -7,6 +7,7 @@ cell that nothing predicts is the mean of its column; one that others predict is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ _ROUNDS = 20  # of expectation and maximisation
 _SETTLED = 1e-3  # relative change of what is unsure that ends them
 _SAMPLE = 10_000  # rows that the model is fitted to: 32 MB of their covariances
 _FLOOR = 1e-3  # least noise, as a share of the mean variance of a column
+_Multiply = Callable[[Array, Array], Array]  # rows and a matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +55,20 @@ class Filler:
             torn = np.flatnonzero(gaps.any(axis=1))
             if len(torn):
                 kept = np.where(gaps[torn], 0.0, block[torn])
-                scores = self._scores(kept, ~gaps[torn]).scores
+                scores = self._scores(kept, ~gaps[torn], times).scores
                 expected = times(scores, self.loadings.T)
                 block[torn] = np.where(gaps[torn], expected, kept)
 
-    def _scores(self, filled: Array, known: Array) -> Scores:
+    def _scores(self, filled: Array, known: Array, multiply: _Multiply) -> Scores:
         """Where rows lie in the model, from the cells that they have."""
         rank = self.loadings.shape[1]
         bits = np.packbits(known, axis=1)
         packed = np.ascontiguousarray(bits).view(f"V{bits.shape[1]}")[:, 0]
         _, first, which = np.unique(packed, return_index=True, return_inverse=True)
         patterns = known[first]
-        precision = times(patterns, self.pairs).reshape(-1, rank, rank)
+        precision = multiply(patterns, self.pairs).reshape(-1, rank, rank)
         inverse = np.linalg.inv(precision + self.noise * np.eye(rank))
-        wanted = times(filled, self.loadings)
+        wanted = multiply(filled, self.loadings)
         scores = np.einsum("nij,nj->ni", inverse[which], wanted)
         return Scores(scores, patterns, np.bincount(which), self.noise * inverse)
 
@@ -88,6 +90,11 @@ class Scores:
     patterns: Array
     counts: Array
     covariance: Array
+
+
+def _by_blas(rows: Array, matrix: Array) -> Array:
+    """The product of rows and a matrix, fast; a fit has one batch of rows."""
+    return np.asarray(rows.astype(np.float64) @ matrix)
 
 
 def times(rows: Array, matrix: Array) -> Array:
@@ -132,7 +139,7 @@ def fit_filler(rows: Array, rank: int = RANK) -> Filler:
     whole = filled[~torn].T @ filled[~torn]  # the same in all rounds
     before = np.inf
     for _ in range(_ROUNDS):
-        found = filler._scores(filled[torn], known[torn])
+        found = filler._scores(filled[torn], known[torn], _by_blas)
         now = np.where(gaps[torn], found.scores @ filler.loadings.T, filled[torn])
         holes = ~found.patterns * found.counts[:, None].astype(np.float64)
         spread = holes.T @ found.covariance.reshape(len(holes), -1)
