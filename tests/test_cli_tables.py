@@ -381,3 +381,13 @@ def test_a_map_like_one_of_gowers_distances_is_refused(
     )
     here("fit", path, "-o", tmp_path / "run", "--like", tmp_path / "old.nestmap", code=2)
     assert "by Gower's distance, which is there in Python alone" in capsys.readouterr().err
+
+
+def test_an_encoded_table_does_not_follow_a_map_of_plain_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_csv(tmp_path / "films.csv", films())
+    HNNE().fit(DIGITS).save(tmp_path / "old.nestmap")
+    no_fit(monkeypatch)
+    here("fit", path, "-o", tmp_path / "run", "--like", tmp_path / "old.nestmap", code=2)
+    assert "name those that it maps by --vectors" in capsys.readouterr().err
