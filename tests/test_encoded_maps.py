@@ -20,6 +20,8 @@ from nestmap import HNNE, ModelFileError
 from nestmap.model.files.container import read_container, write_container
 from nestmap.tables import TableEncoder
 from nestmap.tables.encoded import EncodedTable
+from nestmap.views.plots.colors import get_theme
+from nestmap.views.plots.rows import color_by_quality
 
 
 def first(table: dict[str, Any], n: int) -> dict[str, Any]:
@@ -167,6 +169,16 @@ def test_rows_may_come_in_frames_as_scikit_learn_is_asked_for_them(options: dict
         np.testing.assert_array_equal(fitted.predict(table), plain.labels_)
         assert len(fitted.extend(first(table, 3)).labels_) == 63
         assert fitted.relayout(table, n_components=3).embedding_.shape == (60, 3)
+
+
+def test_colours_of_quality_compare_rows_as_the_model_does(model: HNNE, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    model.save(tmp_path / "m.nestmap")
+    again = nestmap.load(tmp_path / "m.nestmap")
+    expected = color_by_quality(model, "recall", None, get_theme("light")).codes
+    for rows in (films(), EncodedTable(model.encoder_.transform(films()), model.encoder_)):
+        found = color_by_quality(again, "recall", rows, get_theme("light"))
+        np.testing.assert_array_equal(found.codes, expected)
 
 
 def test_plans_and_tags_know_of_the_encoder() -> None:
