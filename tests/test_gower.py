@@ -247,6 +247,16 @@ def test_refusals(tmp_path: Path) -> None:
         HNNE(encoder="table").fit(frame, like=whole)
 
 
+def test_a_fit_like_another_takes_its_categories() -> None:
+    frame = table().assign(code=np.arange(300) % 4)
+    old = HNNE(metric="gower", metric_params={"categories": ["code"]}).fit(frame)
+    for params in (None, {"categories": ("code",)}):
+        new = HNNE(metric="gower", metric_params=params).fit(frame, like=old)
+        assert new.encoder_ is old.encoder_
+    with pytest.raises(ValueError, match="this encoder has other parameters; leave them out"):
+        HNNE(metric="gower", metric_params={"categories": ["size"]}).fit(frame, like=old)
+
+
 def test_records_that_are_damaged() -> None:
     record, arrays = GowerEncoder().fit(table()).to_record()
     again = GowerEncoder.from_record(record, arrays)
