@@ -11,7 +11,7 @@ import numpy as np
 from ..core.arrays import Array, blocks
 from .cells import Cells
 from .decide import Decision
-from .encoders import Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
+from .encoders import ColumnEncoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
 from .profiles import read_levels
 from .words import WordEncoder
 
@@ -28,14 +28,14 @@ class Block:
     Attributes
     ----------
     name : str
-    encoder : Encoder
+    encoder : ColumnEncoder
     mean : array of shape (width,)
     gain : float
         What the centred numbers are multiplied by.
     """
 
     name: str
-    encoder: Encoder
+    encoder: ColumnEncoder
     mean: Array
     gain: float
 
@@ -71,7 +71,7 @@ class _Levels:
     codes: Array
 
 
-def _each_once(cells: Cells, encoder: Encoder) -> _Levels | None:
+def _each_once(cells: Cells, encoder: ColumnEncoder) -> _Levels | None:
     """Texts and categories are encoded once per level; None for columns of numbers."""
     if isinstance(encoder, LevelEncoder | WordEncoder):
         cells = read_levels(cells)
@@ -144,7 +144,7 @@ def _spread_of(raw: Array, counts: Array | None = None) -> _Spread:
     return _Spread(n, mean, squares, float(rows.min()), float(rows.max()))
 
 
-def _raw_parts(cells: Cells, encoder: Encoder) -> Iterator[_Spread]:
+def _raw_parts(cells: Cells, encoder: ColumnEncoder) -> Iterator[_Spread]:
     """The spread of a column, part by part."""
     each = _each_once(cells, encoder)
     if each is not None:
@@ -156,7 +156,7 @@ def _raw_parts(cells: Cells, encoder: Encoder) -> Iterator[_Spread]:
         yield _spread_of(encoder.encode(_cut(cells, part)))
 
 
-def _spread_in_all(cells: Cells, encoder: Encoder) -> _Spread:
+def _spread_in_all(cells: Cells, encoder: ColumnEncoder) -> _Spread:
     """The spread of a column; raises where it is no number."""
     with np.errstate(over="ignore", invalid="ignore"):
         spread = reduce(_Spread.join, _raw_parts(cells, encoder))
@@ -169,7 +169,7 @@ def _spread_in_all(cells: Cells, encoder: Encoder) -> _Spread:
     return spread
 
 
-def fit_encoder(cells: Cells, decision: Decision) -> Encoder:
+def fit_encoder(cells: Cells, decision: Decision) -> ColumnEncoder:
     """The encoder that a decision asks for."""
     reading = decision.profile.reading
     if decision.kind == "vector":
@@ -204,7 +204,7 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
     return Block(cells.name, encoder, spread.mean, float(gain * np.sqrt(weight)))
 
 
-def _directions(cells: Cells, encoder: Encoder) -> float:
+def _directions(cells: Cells, encoder: ColumnEncoder) -> float:
     """In how many directions rows vary: (sum of variances)² / sum of their squares."""
     parts = blocks(len(cells.values), cells.values.shape[1], _IN_CACHE)
     empty = [np.isnan(encoder.encode(_cut(cells, part))[:, 0]) for part in parts]

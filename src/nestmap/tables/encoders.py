@@ -25,7 +25,7 @@ _YEAR = 365.2425 * _DAY
 MOMENTS = ("year", "month", "weekday", "hour")
 
 
-class Encoder(Protocol):
+class ColumnEncoder(Protocol):
     """Cells to numbers; made once, from the training rows."""
 
     @property

@@ -12,7 +12,14 @@ from ..core.arrays import Array
 from ..errors import ModelFileError
 from .blocks import Block
 from .decide import Decision, Decisions
-from .encoders import MOMENTS, Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
+from .encoders import (
+    MOMENTS,
+    ColumnEncoder,
+    LevelEncoder,
+    MomentEncoder,
+    NumberEncoder,
+    VectorEncoder,
+)
 from .filling import Filler
 from .profiles import Profile, Reading
 from .words import WordEncoder
@@ -45,7 +52,7 @@ def write_blocks(blocks: tuple[Block, ...], filler: Filler, arrays: Arrays) -> R
     return {"blocks": found, "noise": float(filler.noise)}
 
 
-def _write_encoder(encoder: Encoder, at: str, arrays: Arrays) -> Record:
+def _write_encoder(encoder: ColumnEncoder, at: str, arrays: Arrays) -> Record:
     if isinstance(encoder, WordEncoder):
         arrays[f"{at}/idf"] = encoder.idf
         arrays[f"{at}/directions"] = encoder.directions
@@ -133,7 +140,9 @@ def read_filler(record: Any, arrays: Mapping[str, Array], width: int) -> Filler:
     return Filler(loadings, noise)
 
 
-def _read_encoder(record: Record, at: str, arrays: Mapping[str, Array], width: int) -> Encoder:
+def _read_encoder(
+    record: Record, at: str, arrays: Mapping[str, Array], width: int
+) -> ColumnEncoder:
     kind = record["kind"]
     if kind == "number":
         scale = _number(record["scale"])
