@@ -56,6 +56,19 @@ def test_sparse_rows_and_other_keys() -> None:
     np.testing.assert_array_equal(model.transform(adata.X), adata.obsm["X_own"])
 
 
+def test_a_model_that_cannot_be_kept_leaves_the_cells_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(_: Any) -> Any:
+        raise ValueError("cannot be saved")
+
+    monkeypatch.setattr(nestmap.sc.tl, "kept_model", fails)
+    adata = cells()
+    with pytest.raises(ValueError, match="cannot be saved"):
+        nestmap.sc.tl.hnne(adata)
+    assert [*adata.obs.columns] == ["kind"] and not [*adata.obsm] and not adata.uns
+
+
 def test_what_holds_no_model() -> None:
     adata = cells()
     with pytest.raises(ValueError, match=r"run nestmap\.sc\.tl\.hnne"):

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -20,6 +22,8 @@ from conftest import LIMIT
 
 from nestmap.app.naming import AnswerCache, ChatNamer, Endpoint
 from nestmap.app.naming import chat as chat_module
+from nestmap.app.naming import endpoint as endpoint_module
+from nestmap.app.naming.endpoint import Exchanges
 from nestmap.method.describe import ClusterToName, NamerError, NoAnswer
 
 CLUSTER = ClusterToName(1, 7, 90, "wool · coat", ("kind=coat 90% (all 10%)",), texts=("a coat",))
@@ -124,6 +128,34 @@ def test_a_key_is_sent_and_neither_kept_nor_said(
     monkeypatch.setenv("NESTMAP_NAMER_KEY", "a\nb")
     with pytest.raises(ValueError, match="NESTMAP_NAMER_KEY holds letters"):
         ChatNamer("http://gpu", "m")
+
+
+@pytest.mark.parametrize(
+    "where", ["status line", "kind", "address", "error", "end of what is shown"]
+)
+def test_a_server_that_says_a_key_is_quoted_without_it(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NESTMAP_NAMER_KEY", KEY)
+
+    def says(exchange: Exchange, n: int) -> None:
+        told = f"\x1b[2J{exchange.headers['Authorization']}"
+        if where == "status line":
+            exchange.wfile.write(f"{told}\r\n".encode())
+        elif where == "kind":
+            exchange.send(b"<html>", kind=told)
+        elif where == "address":
+            exchange.send(b"", 302, Location=told)
+        else:
+            before = "" if where == "error" else "x" * 180
+            error = {"error": {"message": before + told}}
+            exchange.send(json.dumps(error).encode(), 401)
+
+    with chat_server(says) as server:
+        with pytest.raises((NamerError, NoAnswer)) as told:
+            namer_of(server.url)(CLUSTER)
+        assert server.keys[0] == f"Bearer {KEY}"
+    assert str(told.value).isprintable() and KEY[:6] not in str(told.value)
 
 
 def html(exchange: Exchange, n: int) -> None:
@@ -326,6 +358,27 @@ def test_questions_that_run_can_be_stopped() -> None:
         assert len(errors) == 3 and "stopped" in str(errors[0]) and len(server.asked) == 3
         with pytest.raises(NamerError, match="stopped"):
             namer(OTHER)
+
+
+def test_questions_that_connect_while_others_are_stopped_end_too() -> None:
+    with chat_server(silent) as server:
+        exchanges = Exchanges(Endpoint.of(server.url), LIMIT)
+        exchanges.cut_off()
+        with pytest.raises((OSError, HTTPException)):
+            exchanges.post(b"{}", "")
+        assert not server.asked
+
+
+def test_what_is_cut_off_stays_encrypted() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        context = ssl.create_default_context()
+        options: dict[str, Any] = {"server_hostname": "x", "do_handshake_on_connect": False}
+        with context.wrap_socket(here, **options) as encrypted:
+            endpoint_module._cut(encrypted)
+            with pytest.raises(OSError):  # ValueError where nothing encrypts any more
+                encrypted.unwrap()
+        assert there.recv(1) == b""
 
 
 def test_nobody_there_is_said_at_once() -> None:

@@ -314,6 +314,7 @@ def test_scores_and_later_fits_use_the_encoder_of_the_run(run: Path, tmp_path: P
         (["--missing", "drop"], "--missing drop is for numbers as they are (--vectors)"),
         (["--vectors", "rating", "--missing", "expected"], "--missing expected is for columns"),
         (["--metric", "euclid"], "--metric euclid is no metric (did you mean 'euclidean'?)"),
+        (["--metric", "gower"], "--metric gower compares tables, which it encodes"),
         (["--target-recall", "7"], "--target-recall 7"),
         (["--neighbors", "exactly"], "--neighbors exactly"),
         (["--layout", "mosaic", "--dims", "3"], "--layout mosaic is for the plane"),
@@ -369,3 +370,24 @@ def test_a_table_without_anything_to_map_is_told_in_a_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert "there is nothing to map: id (counter: counts the rows), unit (constant" in line
     assert "--kind NAME=KIND" in line
+
+
+def test_a_map_like_one_of_gowers_distances_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_csv(tmp_path / "films.csv", films())
+    HNNE(metric="gower").fit({"rating": films()["rating"], "mpaa": films()["mpaa"]}).save(
+        tmp_path / "old.nestmap"
+    )
+    here("fit", path, "-o", tmp_path / "run", "--like", tmp_path / "old.nestmap", code=2)
+    assert "by Gower's distance, which is there in Python alone" in capsys.readouterr().err
+
+
+def test_an_encoded_table_does_not_follow_a_map_of_plain_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_csv(tmp_path / "films.csv", films())
+    HNNE().fit(DIGITS).save(tmp_path / "old.nestmap")
+    no_fit(monkeypatch)
+    here("fit", path, "-o", tmp_path / "run", "--like", tmp_path / "old.nestmap", code=2)
+    assert "name those that it maps by --vectors" in capsys.readouterr().err

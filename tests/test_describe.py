@@ -130,6 +130,20 @@ def test_typical_names_make_names() -> None:
     assert told[0].name == ", ".join(told[0].typical_names[:3])
 
 
+def test_a_series_of_names_is_taken_in_the_order_of_its_rows() -> None:
+    pandas = pytest.importorskip("pandas")
+    names = pandas.Series([f"w{i}" for i in range(60)], index=range(59, -1, -1))
+    labels = np.repeat([0, 1], 30)
+    told = describe_clusters(labels, [np.array([3]), np.array([40])], names=names)
+    assert [each.typical_names for each in told] == [("w3",), ("w40",)]
+
+
+def test_missing_texts_of_any_kind_hold_no_words() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts = [None, float("nan"), pandas.NA, pandas.NaT, "red sea"]
+    assert WordCounts.of(texts).words.tolist() == ["red", "sea"]
+
+
 def test_a_frame_is_described_by_its_own_columns() -> None:
     pandas = pytest.importorskip("pandas")
     iris = load_iris(as_frame=True)

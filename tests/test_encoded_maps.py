@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import digits
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from test_tables import films
@@ -19,6 +20,8 @@ from nestmap import HNNE, ModelFileError
 from nestmap.model.files.container import read_container, write_container
 from nestmap.tables import TableEncoder
 from nestmap.tables.encoded import EncodedTable
+from nestmap.views.plots.colors import get_theme
+from nestmap.views.plots.rows import color_by_quality
 
 
 def first(table: dict[str, Any], n: int) -> dict[str, Any]:
@@ -147,6 +150,37 @@ def test_what_cannot_be_encoded_is_told(wrong: dict[str, Any], told: str) -> Non
     assert not hasattr(fresh, "hierarchy_")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"encoder": "table"},
+        {"encoder": TableEncoder().set_output(transform="pandas")},
+        {"metric": "gower"},
+    ],
+)
+def test_rows_may_come_in_frames_as_scikit_learn_is_asked_for_them(options: dict[str, Any]) -> None:
+    table = first({name: films()[name] for name in ("rating", "mpaa", "sequel")}, 60)
+    plain = HNNE(**{**options, **({"encoder": "table"} if "encoder" in options else {})}).fit(table)
+    with config_context(transform_output="pandas"):
+        fitted = HNNE(**options).fit(table)
+        framed = fitted.transform(first(table, 9))
+        assert isinstance(framed, pd.DataFrame)
+        np.testing.assert_array_equal(framed, plain.transform(table)[:9])
+        np.testing.assert_array_equal(fitted.predict(table), plain.labels_)
+        assert len(fitted.extend(first(table, 3)).labels_) == 63
+        assert fitted.relayout(table, n_components=3).embedding_.shape == (60, 3)
+
+
+def test_colours_of_quality_compare_rows_as_the_model_does(model: HNNE, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    model.save(tmp_path / "m.nestmap")
+    again = nestmap.load(tmp_path / "m.nestmap")
+    expected = color_by_quality(model, "recall", None, get_theme("light")).codes
+    for rows in (films(), EncodedTable(model.encoder_.transform(films()), model.encoder_)):
+        found = color_by_quality(again, "recall", rows, get_theme("light"))
+        np.testing.assert_array_equal(found.codes, expected)
+
+
 def test_plans_and_tags_know_of_the_encoder() -> None:
     assert HNNE(encoder="table").plan(films()).memory > 0
     tags = HNNE(encoder="table").__sklearn_tags__().input_tags
@@ -154,11 +188,11 @@ def test_plans_and_tags_know_of_the_encoder() -> None:
     assert not HNNE().__sklearn_tags__().input_tags.string
 
 
-def change_record(path: Path, **changes: Any) -> None:
-    """Write the file anew with another record of its encoder."""
+def change_record(path: Path, record: Any = None, **changes: Any) -> None:
+    """Write the file anew with another record of its encoder, or a changed one."""
     stored = read_container(path, "nestmap-model", 3)
     arrays = {name: np.array(values) for name, values in stored.arrays.items()}
-    record = json.loads(arrays["encoder/record/bytes"].tobytes()) | changes
+    record = record or json.loads(arrays["encoder/record/bytes"].tobytes()) | changes
     text = json.dumps(record).encode()
     arrays["encoder/record/bytes"] = np.frombuffer(text, dtype=np.uint8)
     document = dict(stored.document)
@@ -178,6 +212,7 @@ def change_record(path: Path, **changes: Any) -> None:
         {"arrays": ["nothing"]},
         {"arrays": 5},
         {"noise": -1.0},
+        {"record": {"number": "inf"}},
         {"parameters": {}},
         {"parameters": {"columns": "ab", "weights": None, "texts": "names", "missing": "mean"}},
     ],

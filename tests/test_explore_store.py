@@ -546,6 +546,16 @@ def test_numbers_of_any_kind_are_cells() -> None:
     assert as_cells(np.array([True, False])) == [True, False]
     assert as_cells(np.array([2**60, 3], dtype=np.uint64)) == [str(2**60), 3]
     assert as_cells(np.array([b"a", b"\xff"])) == ["a", "\ufffd"]
+    assert as_cells(np.array([1.5, np.nan, np.inf])) == [1.5, None, "inf"]
+
+
+def test_missing_values_of_pandas_are_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series(["a", None, "b"], dtype="string")
+    numbers = pandas.Series([1, None, 3], dtype="Int64")
+    found = check_content(3, metadata={"kind": texts, "n": numbers}, texts=texts, names=texts)
+    assert found.texts == found.names == ["a", "", "b"]
+    assert [as_cells(each) for each in found.values.values()] == [["a", None, "b"], [1, None, 3]]
 
 
 # -- names of clusters, bad input

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -231,6 +232,9 @@ def test_refusals(tmp_path: Path) -> None:
             HNNE(metric="gower", **parameters).fit(frame)
     with pytest.raises(ValueError, match="'price' holds infinity"):
         HNNE(metric="gower").fit(frame.assign(price=np.inf))
+    for far in (1e308, 1e-320):
+        with pytest.raises(ValueError, match=r"'price' goes from .* in another unit"):
+            HNNE(metric="gower").fit(frame.assign(price=np.tile([-far, 0, far], 100)))
     with pytest.raises(ValueError, match="'id' has 1,500 categories, more than 1,000"):
         HNNE(metric="gower").fit({"id": [f"r{i}" for i in range(1500)]})
     for call in (
@@ -241,6 +245,16 @@ def test_refusals(tmp_path: Path) -> None:
             call()
     with pytest.raises(ValueError, match="like: the old model encoded its table for another"):
         HNNE(encoder="table").fit(frame, like=whole)
+
+
+def test_a_fit_like_another_takes_its_categories() -> None:
+    frame = table().assign(code=np.arange(300) % 4)
+    old = HNNE(metric="gower", metric_params={"categories": ["code"]}).fit(frame)
+    for params in (None, {"categories": ("code",)}):
+        new = HNNE(metric="gower", metric_params=params).fit(frame, like=old)
+        assert new.encoder_ is old.encoder_
+    with pytest.raises(ValueError, match="this encoder has other parameters; leave them out"):
+        HNNE(metric="gower", metric_params={"categories": ["size"]}).fit(frame, like=old)
 
 
 def test_records_that_are_damaged() -> None:
@@ -261,6 +275,16 @@ def test_records_that_are_damaged() -> None:
     ):
         with pytest.raises(ModelFileError):
             GowerEncoder.from_record({**record, **change}, arrays)
+
+
+def test_rows_of_nothing_but_gaps_are_read_as_others() -> None:
+    """As a row of Python objects gives them: nothing shows what its columns hold."""
+    table = {"size": [1.0, None, 3.0], "kind": ["a", "b", None]}
+    encoder = GowerEncoder().fit(table)
+    together = encoder.transform(table)
+    for i in range(3):
+        rows = encoder.transform(pd.DataFrame([{name: v[i] for name, v in table.items()}]))
+        assert rows.tobytes() == together[i].tobytes()
 
 
 def test_names_of_the_numbers() -> None:

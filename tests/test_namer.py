@@ -17,10 +17,11 @@ from nestmap.method.describe import (
     Manner,
     NamerError,
     NoAnswer,
+    describe_clusters,
     name_levels,
 )
 from nestmap.method.describe.answers import BadAnswer, read_answer
-from nestmap.method.describe.questions import MAX_TEXT_LETTERS
+from nestmap.method.describe.questions import MAX_TEXT_LETTERS, questions_of
 from nestmap.method.hierarchy.asking import ask_hierarchy
 from nestmap.model.comparison.carry import carry_names
 
@@ -215,6 +216,17 @@ def test_a_level_is_described_with_a_namer() -> None:
         assert all(len(text) == MAX_TEXT_LETTERS for text in question.texts)
         assert question.texts[0].startswith(f"a picture of the digit {DIGITS[own.typical[0]]} ")
         assert f"- {question.texts[0]}\n" in question.prompt
+
+
+def test_a_namer_is_shown_the_texts_of_typical_rows_and_no_missing_ones() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = [np.array([3, 4]), np.array([40, 41])]
+    kinds = {"kind": ["ant"] * 30 + ["bee"] * 30}
+    told = describe_clusters(np.repeat([0, 1], 30), rows, metadata=kinds)
+    texts = [f"text {i}" for i in range(60)]
+    texts[4] = pandas.NA
+    asked = questions_of(told, None, pandas.Series(texts, index=range(59, -1, -1)))
+    assert [each.texts for each in asked.clusters] == [("text 3",), ("text 40", "text 41")]
 
 
 def test_a_map_is_described_with_a_namer_from_below() -> None:

@@ -525,3 +525,23 @@ def test_a_plain_install_reads_tables(tmp_path: Path) -> None:
 def test_a_table_is_said_in_a_line() -> None:
     many: Any = Table(np.zeros((5, 20)), tuple(f"column{i}" for i in range(20)), source="f")
     assert str(many).endswith("column7 … and 12 more)")
+
+
+@pytest.mark.parametrize("limit", [0, 30, 10**9])
+def test_blocks_of_several_types_become_one_array_in_memory_and_on_disk(limit: int) -> None:
+    """Whole numbers, of which a later block has missing ones."""
+    growing = table.Growing(limit)
+    blocks = [np.array([[1, 2], [3, 4]]), np.array([[5, 6]]), np.array([[0.5, np.nan]]), X[:2, :2]]
+    for block in blocks:
+        growing.add(block)
+    np.testing.assert_array_equal(growing.array(), np.concatenate(blocks))
+
+
+def test_lists_of_texts_of_one_length_are_one_value_per_row(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "t.parquet"
+    parquet.write_table(arrow.table({"n": [1.5, 2.5], "tags": [["a", "b"], ["c", "d"]]}), path)
+    assert read_table(path).metadata["tags"].tolist() == [["a", "b"], ["c", "d"]]
+    assert read_table(path).metadata["tags"].shape == (2,)

@@ -218,3 +218,11 @@ def test_tables_that_were_written_as_tables(rows: list[list[str]]) -> None:
 def test_any_characters(rows: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         check(("n,m\n1,x\n1,x\n" + rows).encode(), Path(folder, "t.csv"))
+
+
+def test_one_name_for_two_of_very_many_columns(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    names = [*(f"c{i}" for i in range(5999)), "c7"]
+    path.write_text("".join(f"{','.join(row)}\n" for row in (names, ["1.5"] * 6000, ["2"] * 6000)))
+    columns = read_table(path).columns or ()
+    assert len(columns) == 6000 and columns[7] == "c7.7" and columns[-1] == "c7.5999"

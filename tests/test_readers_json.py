@@ -224,3 +224,15 @@ def test_codes_of_encoded_tables_stay_texts(tmp_path: Path) -> None:
     assert read_table(path).columns == ("zip", "n")
     encoded = read_file(path, Choice(encodes=True))
     assert encoded.metadata["zip"].tolist()[:2] == ["00000", "00001"]
+
+
+def test_columns_of_one_name_are_told_apart_as_in_a_csv(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", [["a", "b", "a"], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    table = read_table(path)
+    assert table.columns == ("a.0", "b", "a.2") and table.X.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_whole_numbers_beyond_floats_in_lists_are_texts(tmp_path: Path) -> None:
+    records = [{"size": 1.5, "digits": [10**400]}, {"size": 2.5, "digits": [7]}]
+    table = read_table(write(tmp_path / "a.jsonl", lines(records)))
+    assert table.X.tolist() == [[1.5], [2.5]] and str(10**400) in table.metadata["digits"][0]

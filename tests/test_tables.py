@@ -17,10 +17,14 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from nestmap import HNNE
 from nestmap.errors import ModelFileError
 from nestmap.tables import TableEncoder, decide_columns, dominant_columns
+from nestmap.tables import encoder as encoder_module
+from nestmap.tables.blocks import fit_block
+from nestmap.tables.cells import read_cells
 
 N_ROWS = 300
 
@@ -276,7 +280,13 @@ def test_damaged_records_are_refused(key: str) -> None:
     with pytest.raises(ModelFileError):
         TableEncoder.from_record(record, {**arrays, "loadings": arrays["loadings"][1:]})
     with pytest.raises(ModelFileError):
-        TableEncoder.from_record(record, {**arrays, "block0/mean": np.array([np.nan])})
+        TableEncoder.from_record(record, {**arrays, "means": arrays["means"] * np.nan})
+    with pytest.raises(ModelFileError):
+        TableEncoder.from_record(record, {**arrays, "means": arrays["means"][1:]})
+    for width in (0, -1, 2**60, 1.0, None):
+        blocks = [{**record["blocks"][0], "width": width}, *record["blocks"][1:]]
+        with pytest.raises(ModelFileError):
+            TableEncoder.from_record({**record, "blocks": blocks}, arrays)
     with pytest.raises(ModelFileError):
         TableEncoder.from_record(record, {})
 
@@ -390,3 +400,118 @@ def test_pandas_is_imported_by_its_users_only() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LIMIT
     )
     assert done.stdout.strip() == "(4, 3)", done.stderr
+
+
+def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 4)) @ rng.normal(size=(4, 37)) + rng.normal(size=(300, 37))
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    encoder = TableEncoder().fit({f"x{j}": column for j, column in enumerate(rows.T)})
+    together = rows.copy()  # in float64: nothing is rounded away
+    encoder.filler_.fill(together)
+    encoder.balance_.apply(together)
+    for size in (1, 3, 7):
+        for start in range(0, 60, size):
+            some = rows[start : start + size].copy()
+            encoder.filler_.fill(some)
+            encoder.balance_.apply(some)
+            assert some.tobytes() == together[start : start + size].tobytes()
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_numbers_among_texts_are_the_same_level_in_any_batch(make: Any) -> None:
+    table = {"kind": [1, "b", 2.0, None, 2, "b", 0.5, 1.0], "size": [1.0, 5, 2, 8, 3, 3, 9, 7]}
+    encoder = TableEncoder().fit(make(table))
+    assert encoder.blocks_[0].encoder.levels == ("1", "2", "b", "0.5")
+    together = encoder.transform(make(table))
+    for size in (1, 2, 3):
+        for start in range(0, 8, size):
+            some = {name: values[start : start + size] for name, values in table.items()}
+            rows = encoder.transform(make(some))
+            assert rows.tobytes() == together[start : start + size].tobytes()
+
+
+def test_columns_are_fitted_by_one_thread_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the weight of vectors has the same bits on any number of cores."""
+    n_threads = []
+
+    def listens(*arguments: Any) -> Any:
+        n_threads.extend(
+            each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"
+        )
+        return fit_block(*arguments)
+
+    monkeypatch.setattr(encoder_module, "fit_block", listens)
+    with threadpool_limits(2, "blas"):
+        TableEncoder().fit({"at": [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]})
+    assert set(n_threads) == {1}
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_rows_of_nothing_but_gaps_are_read_as_others(make: Any) -> None:
+    """Nothing shows there what a column holds."""
+    table = {
+        "at": [[1.0, 2.0], [3.0, 4.0], None, [5.0, 7.5]],
+        "size": [1.0, None, 2.0, 5.0],
+        "kind": ["a", None, "b", "a"],
+        "made": ["2020-01-01", "2021-02-03", None, "2022-05-06"],
+    }
+    encoder = TableEncoder().fit(make(table))
+    together = encoder.transform(make(table))
+    for i in range(4):
+        rows = encoder.transform(make({name: [values[i]] for name, values in table.items()}))
+        assert rows.tobytes() == together[i].tobytes()
+    assert len(encoder.transform(make({name: [] for name in table}))) == 0
+
+
+def test_lists_of_texts_are_one_value_per_row() -> None:
+    for lists in ([["a", "b"], ["c", "d"]], [["a", "b"], ["c", None]], [["a"], ["c", "d"]]):
+        (cells,) = read_cells({"tags": lists})
+        assert cells.form == "text" and cells.values.tolist() == [0, 1]
+
+
+def test_weights_that_are_no_numbers() -> None:
+    for weight in ("2", None, -1, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"weights=\{'rating': .*takes a number from 0"):
+            TableEncoder(weights={"rating": weight}).fit(films())
+
+
+def test_one_name_for_two_of_very_many_columns() -> None:
+    table = pd.DataFrame(np.zeros((2, 6000)), columns=[*map(str, range(5999)), "7"])
+    with pytest.raises(ValueError, match="got '7' twice"):
+        decide_columns(table)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
+def test_vectors_of_any_unit_weigh_the_same(unit: float) -> None:
+    at = np.random.default_rng(0).normal(size=(50, 3)) * unit
+    at[:, 0] = 1e300  # the same in all rows
+    rows = TableEncoder(missing="keep").fit_transform({"at": at})
+    assert rows.var(axis=0) == pytest.approx([0, 1, 1], abs=0.3)
+
+
+def test_vectors_that_are_too_large_to_compare() -> None:
+    table = {"at": [[1e300, 2.0], [3.0, 4e300], [5.0, 6.0]], "size": [1.0, 2.0, 4.0]}
+    with pytest.raises(ValueError, match=r"'at' holds numbers of up to 4e\+300.*another unit"):
+        TableEncoder().fit(table)
+
+
+def test_texts_without_words_name_the_way_out() -> None:
+    table = {"note": ["a b c d e", "b c d e a"] * 20, "size": np.arange(40.0) ** 1.5}
+    with pytest.raises(ValueError, match=r"'note'.*columns=\{'note': 'drop'\} leaves it out"):
+        TableEncoder({"note": "text"}).fit(table)
+
+
+def test_a_record_has_as_many_arrays_for_many_columns_as_for_few() -> None:
+    """The header of a model file names each, and has no room for thousands."""
+    table = {f"x{i}": np.arange(9.0) ** (1 + i / 40) for i in range(40)}
+    _, arrays = TableEncoder().fit(table).to_record()
+    assert sorted(arrays) == ["loadings", "means"]
+
+
+def test_a_record_with_vectors_of_another_width_is_refused() -> None:
+    table = {"at": [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]}
+    record, arrays = TableEncoder().fit(table).to_record()
+    record["blocks"][0]["encoder"]["width"] = 2**60
+    with pytest.raises(ModelFileError, match="damaged"):
+        TableEncoder.from_record(record, arrays)

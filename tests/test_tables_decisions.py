@@ -189,3 +189,10 @@ def test_what_cannot_be_is_an_error() -> None:
         decide_columns(table, columns={"species": "categroy"})
     with pytest.raises(ValueError, match="'species' cannot be a number"):
         decide_columns(table, columns={"species": "number"})
+
+
+def test_a_column_without_a_decision_is_no_key() -> None:
+    decisions = decide_columns({"size": [1.0, 2.0, 4.0], "kind": ["a", "b", "a"]})
+    assert decisions["kind"] is decisions[1]
+    with pytest.raises(KeyError, match=r"no decision on a column 'kinds'.*did you mean 'kind'"):
+        decisions["kinds"]

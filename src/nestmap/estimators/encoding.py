@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from ..core.habits import did_you_mean
 from ..distributed.inputs import is_dask
 from ..method.neighbors.metric.gower import GowerMetric
 from ..model.settings import FitSettings
-from ..tables.encoded import EncodedTable, Encoder
+from ..tables.encoded import EncodedTable, Encoder, encode_and_fit
 from ..tables.encoder import TableEncoder
 from ..tables.gower import GowerEncoder
 
@@ -100,20 +101,31 @@ def encode_training(
             "with a fitted TableEncoder, chunk by chunk, and fit the numbers"
         )
     if known is None:
-        return EncodedTable(encoder.fit_transform(X), encoder)
-    _check_known(known, asked, encoder)
-    return EncodedTable(known.transform(X), known)
+        return encode_and_fit(X, encoder)
+    has_own = isinstance(asked, TableEncoder) or (_is_gower(metric) and bool(params))
+    _check_known(known, encoder, has_own=has_own)
+    return EncodedTable.of(X, known)
 
 
-def _check_known(known: Encoder, asked: Any, encoder: Encoder) -> None:
-    """Raise where the encoder of an older model is not the one that is asked for."""
+def _check_known(known: Encoder, encoder: Encoder, *, has_own: bool) -> None:
+    """Raise where the encoder of an older model is not the one that is asked for.
+
+    `has_own`: whether parameters were given.
+    """
     if isinstance(known, GowerEncoder) != isinstance(encoder, GowerEncoder):
         raise ValueError(
             "like: the old model encoded its table for another metric; take the same metric and "
             "encoder, or fit without like"
         )
-    if isinstance(asked, TableEncoder) and asked.get_params() != known.get_params():
+    if has_own and _parameters(encoder) != _parameters(known):
         raise ValueError(
             "like: the new rows are encoded as the old model's were, and this encoder has other "
-            "parameters; give encoder='table', or fit without like"
+            "parameters; leave them out (encoder='table', or metric='gower' alone), or fit without "
+            "like"
         )
+
+
+def _parameters(encoder: Encoder) -> dict[str, Any]:
+    """Parameters that can be compared: a list may have been a tuple or an array."""
+    found = encoder.get_params()
+    return {name: [*v] if isinstance(v, tuple | np.ndarray) else v for name, v in found.items()}

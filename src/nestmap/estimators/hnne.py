@@ -108,8 +108,8 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
     far_distance_ : float
         New rows farther than this from all that was seen deserve doubt: 99.9% of the training rows
         have a nearer neighbour (see `transform`).
-    encoder_ : TableEncoder or None
-        The fitted encoder, which has a decision per column (`encoder_.decisions_`).
+    encoder_ : TableEncoder, GowerEncoder or None
+        The fitted encoder; a TableEncoder has a decision per column (`encoder_.decisions_`).
     n_features_in_, feature_names_in_
         Columns of X; with an encoder those of the table.
 

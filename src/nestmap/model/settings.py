@@ -76,11 +76,6 @@ class FitSettings:
         return folder
 
     @property
-    def layout_kind(self) -> str:
-        """The name of the layout; '' for a tree alone."""
-        return "" if self.layout is None else self.layout.kind
-
-    @property
     def has_forces(self) -> bool:
         """Whether forces lay the map out, along a neighbour graph."""
         return self.layout is not None and self.layout.has_forces

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.arrays import blocks as cuts
 from .blocks import Block
-from .filling import Filler
+from .filling import Filler, times
 
 _FLOOR = 0.1  # added to variances, as a share of their mean: rare directions stay small
 _POWER = -0.25  # 0: plain distances, -0.5: those of Mahalanobis; benchmarks/tables_encoding.py
@@ -42,16 +42,13 @@ class Balance:
     scale: Array
 
     def apply(self, rows: Array) -> None:
-        """Balance rows in place.
-
-        In float64, so that a row has the same bits alone and among others.
-        """
+        """Balance rows in place; a row gets the same bits alone and among others."""
         is_all = len(self.columns) == rows.shape[1]
         there = self.directions * self.more
         back = self.directions.T * self.scale
         for part in cuts(len(rows), rows.shape[1], _IN_CACHE):
             some = (rows[part] if is_all else rows[part, self.columns]).astype(np.float64)
-            shared = (some @ there) @ back
+            shared = times(times(some, there), back)
             some *= self.scale
             some += shared
             rows[part, slice(None) if is_all else self.columns] = some

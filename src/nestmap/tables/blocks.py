@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
 from ..core.arrays import Array, blocks
 from .cells import Cells
 from .decide import Decision
-from .encoders import Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
+from .encoders import ColumnEncoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
 from .profiles import read_levels
 from .words import WordEncoder
 
@@ -27,14 +28,14 @@ class Block:
     Attributes
     ----------
     name : str
-    encoder : Encoder
+    encoder : ColumnEncoder
     mean : array of shape (width,)
     gain : float
         What the centred numbers are multiplied by.
     """
 
     name: str
-    encoder: Encoder
+    encoder: ColumnEncoder
     mean: Array
     gain: float
 
@@ -70,7 +71,7 @@ class _Levels:
     codes: Array
 
 
-def _each_once(cells: Cells, encoder: Encoder) -> _Levels | None:
+def _each_once(cells: Cells, encoder: ColumnEncoder) -> _Levels | None:
     """Texts and categories are encoded once per level; None for columns of numbers."""
     if isinstance(encoder, LevelEncoder | WordEncoder):
         cells = read_levels(cells)
@@ -143,7 +144,7 @@ def _spread_of(raw: Array, counts: Array | None = None) -> _Spread:
     return _Spread(n, mean, squares, float(rows.min()), float(rows.max()))
 
 
-def _raw_parts(cells: Cells, encoder: Encoder) -> Iterator[_Spread]:
+def _raw_parts(cells: Cells, encoder: ColumnEncoder) -> Iterator[_Spread]:
     """The spread of a column, part by part."""
     each = _each_once(cells, encoder)
     if each is not None:
@@ -155,7 +156,20 @@ def _raw_parts(cells: Cells, encoder: Encoder) -> Iterator[_Spread]:
         yield _spread_of(encoder.encode(_cut(cells, part)))
 
 
-def fit_encoder(cells: Cells, decision: Decision) -> Encoder:
+def _spread_in_all(cells: Cells, encoder: ColumnEncoder) -> _Spread:
+    """The spread of a column; raises where it is no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = reduce(_Spread.join, _raw_parts(cells, encoder))
+    if not spread.squares < np.inf:
+        largest = max(-spread.low, spread.high)
+        raise ValueError(
+            f"column {cells.name!r} holds numbers of up to {largest:g}, whose squares are too "
+            "large for double precision: write them in another unit"
+        )
+    return spread
+
+
+def fit_encoder(cells: Cells, decision: Decision) -> ColumnEncoder:
     """The encoder that a decision asks for."""
     reading = decision.profile.reading
     if decision.kind == "vector":
@@ -176,10 +190,7 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
     variances): an embedding beside a few numbers is still an embedding.
     """
     encoder = fit_encoder(cells, decision)
-    parts = _raw_parts(cells, encoder)
-    spread = next(parts)
-    for part in parts:
-        spread = spread.join(part)
+    spread = _spread_in_all(cells, encoder)
     if spread.variance <= 0:
         return Block(cells.name, encoder, spread.mean, 0.0)
     gain = 1 / np.sqrt(spread.variance)
@@ -193,11 +204,15 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
     return Block(cells.name, encoder, spread.mean, float(gain * np.sqrt(weight)))
 
 
-def _directions(cells: Cells, encoder: Encoder) -> float:
+def _directions(cells: Cells, encoder: ColumnEncoder) -> float:
     """In how many directions rows vary: (sum of variances)² / sum of their squares."""
-    known = np.flatnonzero(~np.isnan(encoder.encode(cells)[:, 0]))
+    parts = blocks(len(cells.values), cells.values.shape[1], _IN_CACHE)
+    empty = [np.isnan(encoder.encode(_cut(cells, part))[:, 0]) for part in parts]
+    known = np.flatnonzero(~np.concatenate(empty))
     some = encoder.encode(replace(cells, values=cells.values[known[:: -(-len(known) // _SAMPLE)]]))
+    some = some - some[0]  # exact in columns that are one number, however large
     some = some - some.mean(axis=0)
+    some /= max(float(np.abs(some).max()), 1e-300)  # of any unit: squares of squares are numbers
     products = some.T @ some if some.shape[1] <= some.shape[0] else some @ some.T
     total = float(np.trace(products))
-    return total**2 / max(float((products**2).sum()), 1e-300)
+    return max(1.0, total**2 / max(float((products**2).sum()), 1e-300))

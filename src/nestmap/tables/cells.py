@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -111,8 +112,8 @@ def name_columns(table: Any) -> list[tuple[str, Any]]:
         pairs = [(str(name), table[name]) for name in table.columns]
     else:
         pairs = _columns_of_array(table)
-    names = [name for name, _ in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 5000 else []
+    counts = Counter(name for name, _ in pairs)
+    twice = sorted(name for name, n in counts.items() if n > 1)
     if twice:
         raise ValueError(
             f"columns need names of their own, got {', '.join(map(repr, twice))} twice"
@@ -179,11 +180,12 @@ def _as_array(values: Any) -> Array:
     if hasattr(values, "to_numpy"):
         return np.asarray(values.to_numpy())
     try:
-        return np.asarray(values)
+        found = np.asarray(values)
     except ValueError:  # lists of several lengths
-        found = np.empty(len(values), dtype=object)
-        found[:] = list(values)
-        return found
+        return as_objects(list(values))
+    # NumPy makes texts of numbers beside texts, and columns of lists of texts
+    is_changed = found.dtype.kind in "US" and not hasattr(values, "dtype")
+    return as_objects(list(values)) if is_changed else found
 
 
 def _of_array(name: str, array: Array) -> Cells:
@@ -191,7 +193,7 @@ def _of_array(name: str, array: Array) -> Cells:
     if array.ndim == 2 and kind in "iufb":
         return Cells(name, "vector", array.astype(np.float64))
     if array.ndim == 2 and kind == "O":  # lists of one length, some of them with None
-        array = _objects(list(array))
+        array = as_objects(list(array))
     if array.ndim != 1:
         raise ValueError(f"column {name!r} has the shape {array.shape}: takes one value per row")
     if kind == "M":
@@ -206,7 +208,8 @@ def _of_array(name: str, array: Array) -> Cells:
     raise TypeError(f"column {name!r}: values of type {array.dtype} have no place on a map")
 
 
-def _objects(values: list[Any]) -> Array:
+def as_objects(values: list[Any]) -> Array:
+    """One object per row, also where all are lists of one length."""
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
@@ -249,9 +252,37 @@ def _of_objects(name: str, values: list[Any]) -> Cells:
 
 
 def _text_of(value: Any) -> str | None:
-    if value is None or (isinstance(value, float) and value != value):
+    if isinstance(value, float | np.floating):
+        return text_of_number(float(value))
+    if value is None:
         return None
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def is_nothing(value: Any) -> bool:
+    """None, NaN, or what pandas has in place of them.
+
+    Examples
+    --------
+    >>> [is_nothing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def text_of_number(value: float) -> str | None:
+    """A number as a level: without a point if it is whole, None if it is none or infinite.
+
+    Examples
+    --------
+    >>> text_of_number(2.0), text_of_number(0.5), text_of_number(float("nan"))
+    ('2', '0.5', None)
+    """
+    if not np.isfinite(value):
+        return None
+    return f"{int(value)}" if value == int(value) else repr(value)
 
 
 def _stack_vectors(values: list[Any]) -> Array | None:
@@ -276,7 +307,7 @@ def level_cells(name: str, codes: Array, levels: list[Any]) -> Cells:
     >>> cells.values.tolist(), cells.levels.tolist()
     ([0, 0, -1, -1], ['a'])
     """
-    texts = [str(level).strip() for level in levels]
+    texts = [(_text_of(level) or "").strip() for level in levels]
     distinct = dict.fromkeys(texts)
     if len(distinct) == len(texts) and NOTHING.isdisjoint(map(str.casefold, texts)):
         return Cells(name, "text", np.asarray(codes, np.int64), np.array(texts, dtype=object))

@@ -96,7 +96,10 @@ class Decisions:
     def __getitem__(self, key: int | str) -> Decision:
         if isinstance(key, int):
             return self.decisions[key]
-        return next(each for each in self.decisions if each.name == key)
+        found = {each.name: each for each in self.decisions}
+        if key not in found:
+            raise KeyError(f"no decision on a column {key!r}{did_you_mean(str(key), found)}")
+        return found[key]
 
     @property
     def mapped(self) -> tuple[Decision, ...]:

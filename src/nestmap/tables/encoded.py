@@ -32,10 +32,20 @@ class EncodedTable:
     def of(cls, table: Any, encoder: Encoder) -> EncodedTable:
         """New rows, encoded by a fitted encoder, unless they are already."""
         if not isinstance(table, EncodedTable):
-            return cls(encoder.transform(table), encoder)
+            return cls(_bare(encoder.transform(table)), encoder)
         if table.encoder is not encoder:
             raise ValueError("X was encoded by another encoder than that of the model")
         return table
+
+
+def encode_and_fit(table: Any, encoder: Encoder) -> EncodedTable:
+    """The rows of a fit, with the encoder, which is fitted to them."""
+    return EncodedTable(_bare(encoder.fit_transform(table)), encoder)
+
+
+def _bare(rows: Any) -> Array:
+    """Rows without the frame that scikit-learn's `set_output` puts around them."""
+    return np.asarray(rows)
 
 
 def n_numbers(encoder: Encoder) -> int:

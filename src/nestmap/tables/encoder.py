@@ -138,11 +138,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("the table is empty: there is nothing to decide on")
         decisions = decide_cells(table, self.columns, self.texts)
         weights = _check_weights(self.weights, [cells.name for cells in table])
-        blocks = tuple(
-            fit_block(cells, decision, weights.get(cells.name, 1.0))
-            for cells, decision in zip(table, decisions, strict=True)
-            if decision.mapped
-        )
+        with single_threaded_blas():  # bits that do not depend on the number of cores
+            blocks = tuple(
+                fit_block(cells, decision, weights.get(cells.name, 1.0))
+                for cells, decision in zip(table, decisions, strict=True)
+                if decision.mapped
+            )
         if not blocks:
             raise ValueError(f"no column can be mapped; columns={{…}} changes that\n{decisions}")
         rows = _encode(blocks, {cells.name: cells for cells in table})
@@ -303,7 +304,7 @@ def _check_weights(weights: Mapping[str, float] | None, names: list[str]) -> Map
     for name, weight in (weights or {}).items():
         if name not in names:
             raise ValueError(f"weights={{{name!r}: …}}: no such column{did_you_mean(name, names)}")
-        if not 0 <= float(weight) < np.inf:
+        if not isinstance(weight, int | float | np.number) or not 0 <= weight < np.inf:
             raise ValueError(f"weights={{{name!r}: {weight!r}}}: takes a number from 0")
     return weights or {}
 

@@ -25,7 +25,7 @@ _YEAR = 365.2425 * _DAY
 MOMENTS = ("year", "month", "weekday", "hour")
 
 
-class Encoder(Protocol):
+class ColumnEncoder(Protocol):
     """Cells to numbers; made once, from the training rows."""
 
     @property
@@ -201,6 +201,8 @@ class VectorEncoder:
     kind: str = "vector"
 
     def encode(self, cells: Cells) -> Array:
+        if cells.form != "vector" and cells.missing.all():  # nothing shows that these are vectors
+            return np.full((len(cells.values), self.width), np.nan)
         values = read_values(cells, Reading("vectors"))
         if values.shape[1] != self.width:
             raise ValueError(

@@ -7,17 +7,20 @@ cell that nothing predicts is the mean of its column; one that others predict is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.arrays import Array, blocks
+from ..core.native import kernels
 
 RANK = 20  # directions of the model; 3 to 20 were measured, benchmarks/tables_encoding.py
 _ROUNDS = 20  # of expectation and maximisation
 _SETTLED = 1e-3  # relative change of what is unsure that ends them
 _SAMPLE = 10_000  # rows that the model is fitted to: 32 MB of their covariances
 _FLOOR = 1e-3  # least noise, as a share of the mean variance of a column
+_Multiply = Callable[[Array, Array], Array]  # rows and a matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,10 @@ class Filler:
         return np.asarray(products.reshape(len(products), -1))
 
     def fill(self, rows: Array) -> None:
-        """Put expected values in place of NaN, in place; the columns have mean 0."""
+        """Put expected values in place of NaN, in place; the columns have mean 0.
+
+        A row gets the same bits alone and among others.
+        """
         width = rows.shape[1]
         for part in blocks(len(rows), width + 2 * self.loadings.shape[1] ** 2):
             block = rows[part]
@@ -49,19 +55,20 @@ class Filler:
             torn = np.flatnonzero(gaps.any(axis=1))
             if len(torn):
                 kept = np.where(gaps[torn], 0.0, block[torn])
-                expected = self._scores(kept, ~gaps[torn]).scores @ self.loadings.T
+                scores = self._scores(kept, ~gaps[torn], times).scores
+                expected = times(scores, self.loadings.T)
                 block[torn] = np.where(gaps[torn], expected, kept)
 
-    def _scores(self, filled: Array, known: Array) -> Scores:
+    def _scores(self, filled: Array, known: Array, multiply: _Multiply) -> Scores:
         """Where rows lie in the model, from the cells that they have."""
         rank = self.loadings.shape[1]
         bits = np.packbits(known, axis=1)
         packed = np.ascontiguousarray(bits).view(f"V{bits.shape[1]}")[:, 0]
         _, first, which = np.unique(packed, return_index=True, return_inverse=True)
         patterns = known[first]
-        precision = (patterns.astype(np.float64) @ self.pairs).reshape(-1, rank, rank)
+        precision = multiply(patterns, self.pairs).reshape(-1, rank, rank)
         inverse = np.linalg.inv(precision + self.noise * np.eye(rank))
-        wanted = filled.astype(np.float64) @ self.loadings
+        wanted = multiply(filled, self.loadings)
         scores = np.einsum("nij,nj->ni", inverse[which], wanted)
         return Scores(scores, patterns, np.bincount(which), self.noise * inverse)
 
@@ -83,6 +90,26 @@ class Scores:
     patterns: Array
     counts: Array
     covariance: Array
+
+
+def _by_blas(rows: Array, matrix: Array) -> Array:
+    """The product of rows and a matrix, fast; a fit has one batch of rows."""
+    return np.asarray(rows.astype(np.float64) @ matrix)
+
+
+def times(rows: Array, matrix: Array) -> Array:
+    """The product of rows and a matrix, in float64.
+
+    Not by BLAS, which sums in an order that depends on the number of rows: a row alone gives the
+    bits that it gives among others.
+
+    Examples
+    --------
+    >>> times(np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 3.0]])).tolist()
+    [[3.0, 6.0]]
+    """
+    whole = np.ascontiguousarray(rows, dtype=np.float64)
+    return kernels.project(whole, np.zeros(rows.shape[1]), matrix.T, 1)
 
 
 def fit_filler(rows: Array, rank: int = RANK) -> Filler:
@@ -112,7 +139,7 @@ def fit_filler(rows: Array, rank: int = RANK) -> Filler:
     whole = filled[~torn].T @ filled[~torn]  # the same in all rounds
     before = np.inf
     for _ in range(_ROUNDS):
-        found = filler._scores(filled[torn], known[torn])
+        found = filler._scores(filled[torn], known[torn], _by_blas)
         now = np.where(gaps[torn], found.scores @ filler.loadings.T, filled[torn])
         holes = ~found.patterns * found.counts[:, None].astype(np.float64)
         spread = holes.T @ found.covariance.reshape(len(holes), -1)

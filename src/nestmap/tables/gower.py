@@ -43,16 +43,21 @@ class GowerColumn:
     def encode(self, cells: Cells) -> Array:
         """Values of (n_rows, width), NaN where missing."""
         if self.levels is None:
-            if cells.form in ("text", "vector"):
-                raise ValueError(
-                    f"column {self.name!r} holds no numbers, which the fit found there; its cells "
-                    "must be of the same kind"
-                )
-            found = (cells.values[:, None] - self.low) * self.scale
+            found = (self._numbers(cells)[:, None] - self.low) * self.scale
         else:
             found = self._places(read_levels(cells))
         return np.asarray(np.round(np.clip(found - self.mean, -_FARTHEST, _FARTHEST) / _STEP)) * (
             _STEP
+        )
+
+    def _numbers(self, cells: Cells) -> Array:
+        if cells.form not in ("text", "vector"):
+            return cells.values
+        if cells.missing.all():  # nothing shows that these are numbers
+            return np.full(len(cells.values), np.nan)
+        raise ValueError(
+            f"column {self.name!r} holds no numbers, which the fit found there; its cells must be "
+            "of the same kind"
         )
 
     def _places(self, cells: Cells) -> Array:
@@ -247,7 +252,13 @@ def _fit_column(cells: Cells, is_code: bool) -> GowerColumn:
     if not len(known) or known.max() == known.min():
         return GowerColumn(cells.name, float(known[0]) if len(known) else 0.0)
     low = float(known.min())
-    scale = 1 / (float(known.max()) - low)
+    with np.errstate(over="ignore", divide="ignore"):
+        scale = float(1 / (known.max() - known.min()))
+    if not 0 < scale < np.inf:
+        raise ValueError(
+            f"column {cells.name!r} goes from {low:g} to {known.max():g}, too far or too "
+            "little for double precision: write its numbers in another unit"
+        )
     return GowerColumn(cells.name, low, scale, (float(((known - low) * scale).mean()),))
 
 

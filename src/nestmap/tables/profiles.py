@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..core.arrays import Array
-from .cells import Cells, level_cells
+from .cells import Cells, level_cells, text_of_number
 from .readings import (
     ENOUGH,
     date_form,
@@ -246,11 +246,7 @@ def read_levels(cells: Cells) -> Cells:
         return level_cells(cells.name, codes, moments)
     if cells.form == "boolean":
         return level_cells(cells.name, codes, [str(bool(v)) if v == v else None for v in distinct])
-    texts = [
-        None if v != v else f"{int(v)}" if v == np.floor(v) else repr(float(v))
-        for v in np.where(np.isinf(distinct), np.nan, distinct)
-    ]
-    return level_cells(cells.name, codes, texts)
+    return level_cells(cells.name, codes, [text_of_number(float(v)) for v in distinct])
 
 
 def profile_column(cells: Cells, asked: str | None = None) -> Profile:

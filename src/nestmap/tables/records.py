@@ -12,7 +12,14 @@ from ..core.arrays import Array
 from ..errors import ModelFileError
 from .blocks import Block
 from .decide import Decision, Decisions
-from .encoders import MOMENTS, Encoder, LevelEncoder, MomentEncoder, NumberEncoder, VectorEncoder
+from .encoders import (
+    MOMENTS,
+    ColumnEncoder,
+    LevelEncoder,
+    MomentEncoder,
+    NumberEncoder,
+    VectorEncoder,
+)
 from .filling import Filler
 from .profiles import Profile, Reading
 from .words import WordEncoder
@@ -31,17 +38,21 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 
 
 def write_blocks(blocks: tuple[Block, ...], filler: Filler, arrays: Arrays) -> Record:
-    """How columns are encoded; arrays are put under names of their own."""
+    """How columns are encoded; arrays are put under names of their own.
+
+    The means of all columns are one array: the header of a file has no room for thousands.
+    """
     arrays["loadings"] = np.asarray(filler.loadings, dtype=np.float64)
+    arrays["means"] = np.concatenate([block.mean for block in blocks]).astype(np.float64)
     found = []
     for i, block in enumerate(blocks):
-        arrays[f"block{i}/mean"] = np.asarray(block.mean, dtype=np.float64)
         encoder = _write_encoder(block.encoder, f"block{i}", arrays)
-        found.append({"name": block.name, "gain": float(block.gain), "encoder": encoder})
+        own = {"name": block.name, "width": block.width, "gain": float(block.gain)}
+        found.append({**own, "encoder": encoder})
     return {"blocks": found, "noise": float(filler.noise)}
 
 
-def _write_encoder(encoder: Encoder, at: str, arrays: Arrays) -> Record:
+def _write_encoder(encoder: ColumnEncoder, at: str, arrays: Arrays) -> Record:
     if isinstance(encoder, WordEncoder):
         arrays[f"{at}/idf"] = encoder.idf
         arrays[f"{at}/directions"] = encoder.directions
@@ -91,11 +102,12 @@ def read_blocks(record: Any, arrays: Mapping[str, Array]) -> tuple[Block, ...]:
     """How columns are encoded, from plain values and arrays."""
 
     def read() -> tuple[Block, ...]:
+        means = _read_means(record["blocks"], arrays)
         return tuple(
             Block(
                 str(each["name"]),
-                _read_encoder(each["encoder"], f"block{i}", arrays),
-                finite_array(arrays, f"block{i}/mean", 1),
+                _read_encoder(each["encoder"], f"block{i}", arrays, len(means[i])),
+                means[i],
                 _number(each["gain"]),
             )
             for i, each in enumerate(record["blocks"])
@@ -108,6 +120,17 @@ def read_blocks(record: Any, arrays: Mapping[str, Array]) -> tuple[Block, ...]:
     return blocks
 
 
+def _read_means(blocks: list[Record], arrays: Mapping[str, Array]) -> list[Array]:
+    """The mean of each column."""
+    every = finite_array(arrays, "means", 1)
+    widths = [each["width"] for each in blocks]
+    if not all(type(width) is int and 0 < width <= len(every) for width in widths):
+        raise ValueError("the width of a column is none")
+    if sum(widths) != len(every):
+        raise ValueError("the widths of columns do not fit their means")
+    return np.split(every, np.cumsum(widths)[:-1])
+
+
 def read_filler(record: Any, arrays: Mapping[str, Array], width: int) -> Filler:
     """The model of missing cells."""
     loadings = checked(lambda: finite_array(arrays, "loadings", 2), "loadings")
@@ -117,7 +140,9 @@ def read_filler(record: Any, arrays: Mapping[str, Array], width: int) -> Filler:
     return Filler(loadings, noise)
 
 
-def _read_encoder(record: Record, at: str, arrays: Mapping[str, Array]) -> Encoder:
+def _read_encoder(
+    record: Record, at: str, arrays: Mapping[str, Array], width: int
+) -> ColumnEncoder:
     kind = record["kind"]
     if kind == "number":
         scale = _number(record["scale"])
@@ -136,7 +161,9 @@ def _read_encoder(record: Record, at: str, arrays: Mapping[str, Array]) -> Encod
             raise ValueError("parts of dates that there are not")
         return MomentEncoder(reading, parts, median, _number(record["scale"]))
     if kind == "vector":
-        return VectorEncoder(int(record["width"]))
+        if record["width"] != width:
+            raise ValueError("vectors are as long as their mean")
+        return VectorEncoder(width)
     if kind == "text":
         idf = finite_array(arrays, f"{at}/idf", 1)
         directions = finite_array(arrays, f"{at}/directions", 2)

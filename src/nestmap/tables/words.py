@@ -43,7 +43,10 @@ class WordEncoder:
         try:
             weights = vectorizer.fit_transform(coded.texts)
         except ValueError as error:
-            raise ValueError(f"column {cells.name!r}: no words to map: {error}") from error
+            raise ValueError(
+                f"column {cells.name!r}: no words that tell its texts apart; "
+                f"columns={{{cells.name!r}: 'drop'}} leaves it out"
+            ) from error
         n = max(1, min(_DIRECTIONS, weights.shape[0] - 1, weights.shape[1] - 1))
         svd = TruncatedSVD(n, random_state=0).fit(weights)
         return cls(

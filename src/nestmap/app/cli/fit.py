@@ -97,6 +97,8 @@ def run_fit(options: Namespace) -> None:
     with use_cluster(options):
         clock = perf_counter()
         table = open_shared(options, talk) if choice is None else read_data(options, talk, choice)
+        if choice is not None and choice.encoder is None and table.encoder is not None:
+            _refuse_like(given.get("like"))
         fit = Fit(options, talk, target, table, given, {"reading": perf_counter() - clock})
         if fit.pictures is not None:
             _check_as_they_are(table)
@@ -109,6 +111,15 @@ def run_fit(options: Namespace) -> None:
         if table.words:
             _compare_by_words(fit)
         _fit_in_steps(fit)
+
+
+def _refuse_like(path: str | None) -> None:
+    """Raise where a map of encoded rows is to follow one of numbers as they are."""
+    if path is not None:
+        raise ValueError(
+            f"like={path!r}: that model maps numbers as they are, and the columns of this table "
+            "were encoded; name those that it maps by --vectors"
+        )
 
 
 def _check_as_they_are(table: Table) -> None:

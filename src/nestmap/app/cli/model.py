@@ -66,6 +66,7 @@ def check_parameters(options: Namespace, given: dict[str, Any]) -> None:
     from ...core.input.memory import memory_budget
     from ...core.threads import resolve_n_jobs
     from ...method.neighbors.metric.check import known_metric
+    from ...method.neighbors.metric.gower import GowerMetric
     from ...method.neighbors.metric.library import LibraryMetric
     from ...model.settings import FitSettings
 
@@ -75,8 +76,9 @@ def check_parameters(options: Namespace, given: dict[str, Any]) -> None:
     metric = known_metric(given.get("metric", "euclidean"))
     parameters = given.get("metric_params") or {}
     metric.check_parameters(parameters)
-    if isinstance(metric, LibraryMetric) and not parameters:
-        metric.fit(np.eye(2), {})  # which tells whether there is such a metric
+    is_checked_by_fit = isinstance(metric, LibraryMetric) and not parameters
+    if is_checked_by_fit or isinstance(metric, GowerMetric):
+        metric.fit(np.eye(2), {})  # which tells whether there is such a metric, here
     plain: dict[str, Any] = {
         name: value for name, value in given.items() if isinstance(value, str | int | float)
     }

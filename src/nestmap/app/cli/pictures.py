@@ -144,7 +144,7 @@ def _training_rows(options: Namespace, run: RunFolder) -> Any:
         )
     as_fitted = dict.fromkeys(("format", "key", "label", "missing"))
     asked = Namespace(**vars(options) | as_fitted)
-    return read_again(asked, run, run.model(options.dims).encoder_).X
+    return read_again(asked, run, run.model(options.dims).encoder_).given
 
 
 def _is_level(color: str | None, columns: Sequence[str]) -> bool:

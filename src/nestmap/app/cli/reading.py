@@ -14,6 +14,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.progress import Progress
 from ...tables.encoder import TableEncoder
+from ...tables.gower import GowerEncoder
 from ..readers.choice import Choice
 from ..readers.read import read_file
 from ..readers.table import Table
@@ -82,12 +83,18 @@ def choose_like(options: Namespace, path: str | None) -> Choice:
 
 
 def _encoder_of(path: str) -> TableEncoder | None:
-    """That of a model file."""
+    """That of a model file; raises for one that this command does not encode by."""
     from ...estimators.hnne import HNNE
     from ...estimators.load import load
 
     old = load(path)
-    return old.encoder_ if isinstance(old, HNNE) else None
+    encoder = old.encoder_ if isinstance(old, HNNE) else None
+    if isinstance(encoder, GowerEncoder):
+        raise ValueError(
+            f"like={path!r}: that model compares tables by Gower's distance, which is there in "
+            "Python alone: HNNE(metric='gower').fit(table, like=…)"
+        )
+    return encoder
 
 
 def _as_read_before(options: Namespace, run: RunFolder, encoder: TableEncoder | None) -> Choice:

@@ -16,6 +16,7 @@ from .endpoint import KEY_VARIABLE, MAX_ANSWER_BYTES, Answer, Endpoint, Exchange
 
 _MAX_TOKENS = 1024  # of an answer; models that think aloud need some
 _MAX_KEPT_LETTERS = 2000  # of an answer
+_MAX_SHOWN_LETTERS = 200  # of what a server says of itself
 _TRIES = 4
 _TIMED_OUT_TRIES = 2
 _FIRST_PAUSE_SECONDS = 1.0  # doubled from try to try
@@ -147,7 +148,7 @@ class ChatNamer:
                     raise NoAnswer(f"none within {self._exchanges.seconds:g} s") from None
             except (OSError, HTTPException) as error:
                 if n_tried == _TRIES:
-                    raise NamerError(f"{self.endpoint}: {why_not(error)}") from None
+                    raise NamerError(f"{self.endpoint}: {self._shown(why_not(error))}") from None
             else:
                 if answer.status not in _TRY_AGAIN:
                     return self._accepted(answer)
@@ -163,7 +164,7 @@ class ChatNamer:
         if status == 200:
             return answer
         if 300 <= status < 400:
-            where = self._without_key(answer.location) or "nowhere"
+            where = self._shown(answer.location) or "nowhere"
             raise NamerError(
                 f"{self.endpoint} leads on to {where}: nothing was sent there; "
                 "give the final address"
@@ -185,7 +186,8 @@ class ChatNamer:
         try:
             found = json.loads(answer.body)
         except (ValueError, RecursionError):
-            raise NoAnswer(f"no JSON but {answer.kind or 'nothing that has a name'}") from None
+            kind = self._shown(answer.kind) or "nothing that has a name"
+            raise NoAnswer(f"no JSON but {kind}") from None
         try:
             content = found["choices"][0]["message"]["content"]
         except (TypeError, KeyError, IndexError):
@@ -196,7 +198,14 @@ class ChatNamer:
 
     def _told(self, answer: Answer) -> str:
         """What a server says of itself."""
-        return self._without_key(f"status {answer.status}{_said(answer)}")
+        said = self._shown(_said(answer))
+        return f"status {answer.status}{': ' if said else ''}{said}"
+
+    def _shown(self, text: str) -> str:
+        """What a server has sent as one short line, without the key."""
+        hidden = self._without_key(text)  # before it is cut: half of a key is too much
+        plain = "".join(c if c.isprintable() else " " for c in hidden[:_MAX_SHOWN_LETTERS])
+        return " ".join(plain.split())
 
     def _without_key(self, text: str) -> str:
         """For servers that repeat what they were sent; short keys are no secrets."""
@@ -218,12 +227,10 @@ def _asked_pause(answer: Answer, usual: float) -> float:
 
 
 def _said(answer: Answer) -> str:
-    """': what went wrong', in the server's words."""
+    """What went wrong, in the server's words."""
     try:
         found: Any = json.loads(answer.body)
         error = found.get("error", found.get("detail", ""))
-        text = error.get("message", "") if isinstance(error, dict) else str(error)
+        return str(error.get("message", "") if isinstance(error, dict) else error)
     except (ValueError, RecursionError, AttributeError):
         return ""
-    plain = " ".join("".join(c if c.isprintable() else " " for c in str(text)[:200]).split())
-    return f": {plain}" if plain else ""

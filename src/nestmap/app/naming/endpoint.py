@@ -84,7 +84,7 @@ def why_not(error: Exception) -> str:
     """The reason of a failed connection in a few words."""
     if isinstance(error, TimeoutError):
         return "timed out"
-    return str(getattr(error, "strerror", None) or error or type(error).__name__)[:200]
+    return str(getattr(error, "strerror", None) or error) or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ class Exchanges:
         self.seconds = seconds
         self._lock = Lock()
         self._open: set[socket.socket] = set()
+        self._is_over = False
 
     def post(self, body: bytes, key: str) -> Answer:
         """Send JSON and read the answer, at most a megabyte of it.
@@ -130,6 +131,8 @@ class Exchanges:
             sock: socket.socket = connection.sock
             with self._lock:
                 self._open.add(sock)
+                if self._is_over:  # cut off while it was connecting
+                    _cut(sock)
             timer = Timer(self.seconds, end)
             timer.daemon = True
             timer.start()
@@ -149,8 +152,9 @@ class Exchanges:
             connection.close()
 
     def cut_off(self) -> None:
-        """End all that are on their way."""
+        """End all that are on their way, and those to come."""
         with self._lock:
+            self._is_over = True
             for sock in self._open:
                 _cut(sock)
 
@@ -178,10 +182,14 @@ class Exchanges:
 
 
 def _header(response: HTTPResponse, name: str) -> str:
-    text = response.getheader(name) or ""
-    return "".join(c for c in text[:200] if c.isprintable())
+    return response.getheader(name) or ""
 
 
 def _cut(sock: socket.socket) -> None:
+    """End a connection that another thread may be writing to.
+
+    Not by the method of an encrypted socket, which takes the encryption away before it shuts down:
+    what is written in between would go out in the open.
+    """
     with suppress(OSError):  # it has ended by itself
-        sock.shutdown(socket.SHUT_RDWR)
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)

@@ -12,6 +12,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.progress import Progress
 from ...errors import FileFormatError
+from ...tables.cells import as_objects
 from .choice import Choice, check_names
 from .table import Growing, Table, assemble, narrow_floats, require
 
@@ -54,9 +55,7 @@ def read_arrow(path: Path, choice: Choice, progress: Progress) -> Table:
         for name, part in parts.items()
         if isinstance(part, Growing)
     }
-    others = {
-        name: np.array(part, dtype=object) for name, part in parts.items() if isinstance(part, list)
-    }
+    others = {name: as_objects(part) for name, part in parts.items() if isinstance(part, list)}
     return assemble(str(path), choice, [field.name for field in schema], numbers, others)
 
 

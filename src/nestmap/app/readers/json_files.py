@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -15,7 +16,7 @@ from ._formats import open_stream
 from .cells import Place, table_of_cells, to_number
 from .choice import Choice, shorten
 from .table import Table
-from .text import lines_of
+from .text import lines_of, told_apart
 
 _EXPECTED = 'expected an object such as {"name": "A", "size": 1}, or a list of values'
 _Columns = dict[str, list[Any]]
@@ -107,7 +108,8 @@ def _by_position(rows: Sequence[Sequence[Any]], names: Sequence[Any] | None = No
         if any(to_number(value) is not None for value in known):
             return _by_position(rows[1:], rows[0])
     names = range(len(rows[0])) if names is None else names
-    return {str(name): [_cell(row[j]) for row in rows] for j, name in enumerate(names)}
+    own = told_apart([str(name) for name in names])
+    return {name: [_cell(row[j]) for row in rows] for j, name in enumerate(own)}
 
 
 def _flat(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -127,7 +129,8 @@ def _cell(value: Any) -> Any:
         return None
     kinds = set(map(type, value)) if isinstance(value, list) else {dict}
     if kinds <= {int, float}:
-        return np.array(value, dtype=np.float64)
+        with suppress(OverflowError):  # of a number with hundreds of digits
+            return np.array(value, dtype=np.float64)
     if kinds == {str}:
         return ", ".join(value)
     return json.dumps(value, ensure_ascii=False)

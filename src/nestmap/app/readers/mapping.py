@@ -12,7 +12,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...tables.decide import decide_columns
 from ...tables.dominance import dominant_columns
-from ...tables.encoded import EncodedTable
+from ...tables.encoded import EncodedTable, encode_and_fit
 from ...tables.encoder import TableEncoder
 from .choice import Choice, chosen_columns, shorten
 from .numbers import choose_numbers, counts_rows, map_numbers, side_by_side, without_missing
@@ -170,13 +170,13 @@ def _encode(source: str, choice: Choice, raw: RawColumns) -> tuple[EncodedTable,
     given = {name: raw[name] for name in wanted if name not in choice.special}
     encoder = TableEncoder(dict(choice.kinds) or None, missing=choice.missing or "expected")
     try:
-        rows = encoder.fit_transform(given)
+        encoded = encode_and_fit(given, encoder)
     except ValueError:
         _check_any_mapped(source, choice, given)
         raise
     text = choice.text_column
     beside = {name: _task(name, choice, text) for name in raw.names if name not in given}
-    return EncodedTable(rows, encoder), tell_decisions(encoder.decisions_, beside)
+    return encoded, tell_decisions(encoder.decisions_, beside)
 
 
 def _check_any_mapped(source: str, choice: Choice, given: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from .choice import Choice, check_names, shorten
 # rows whose texts are looked at; words of a text that is worth mapping
 _ROWS_LOOKED_AT = 1000
 _WORDS_OF_PROSE = 4.0
+_PIECE_VALUES = 1_000_000  # of a temporary file that are read at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,11 +120,16 @@ class Growing:
         self.size += block.nbytes
         self.rows += len(block)
         if self.size > self.limit:
-            # the map keeps it open
-            self.file = self.file or tempfile.TemporaryFile()  # noqa: SIM115
-            for each in self.blocks:
-                self.file.write(np.ascontiguousarray(each).data)
-            self.blocks = [block[:0]]
+            self._put_away()
+
+    def _put_away(self) -> None:
+        """Write all blocks, in one type: whole numbers may get gaps in a later block."""
+        dtype = np.result_type(*(each.dtype for each in self.blocks))
+        if self.file is None or dtype != self.blocks[0].dtype:
+            self.file = _as_type(self.file, self.blocks[0].dtype, dtype)
+        for each in self.blocks:
+            self.file.write(np.ascontiguousarray(each, dtype).data)
+        self.blocks = [self.blocks[-1][:0].astype(dtype)]
 
     def array(self) -> Array:
         if self.file is not None:
@@ -134,6 +140,18 @@ class Growing:
         found = np.concatenate(self.blocks)
         self.blocks = []
         return found
+
+
+def _as_type(file: IO[bytes] | None, old: Any, new: Any) -> IO[bytes]:
+    """A temporary file with the values of another one, which goes, in another type."""
+    # the map keeps it open
+    found = tempfile.TemporaryFile()  # noqa: SIM115
+    if file is not None:
+        with file:
+            file.seek(0)
+            while piece := file.read(_PIECE_VALUES * old.itemsize):
+                found.write(np.frombuffer(piece, old).astype(new).data)
+    return found
 
 
 def prose_of(columns: Mapping[str, Array]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -175,10 +176,19 @@ def column_names(head: list[tuple[int, list[str]]], path: Path) -> tuple[tuple[s
     names = [cell.strip() for cell in first]
     if len(second) == len(names) + 1:  # R writes no name for its row names
         names = ["", *names]
-    twice = {name for name in names if names.count(name) > 1} if len(names) < 5000 else set()
-    if twice:
-        names = [f"{name}.{i}" if name in twice else name for i, name in enumerate(names)]
-    return tuple(names), True
+    return told_apart(names), True
+
+
+def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, with their numbers where several have the same.
+
+    Examples
+    --------
+    >>> told_apart(["a", "b", "a"])
+    ('a.0', 'b', 'a.2')
+    """
+    counts = Counter(names)
+    return tuple(f"{name}.{i}" if counts[name] > 1 else name for i, name in enumerate(names))
 
 
 def as_number(cell: str) -> float | None:

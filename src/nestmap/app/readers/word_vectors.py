@@ -33,7 +33,7 @@ def read_word_vectors(path: Path, progress: Progress) -> Table:
             width = int(head[1])
         if width < 1:
             raise FileFormatError(f"{path} holds no word vectors: its first line is {line[:60]!r}")
-        while block := list(islice(lines, CELLS_AT_ONCE // width)):
+        while block := list(islice(lines, max(1, CELLS_AT_ONCE // width))):
             found, vectors = _vectors(path, block, width)
             words += found
             values.add(vectors)

@@ -94,6 +94,7 @@ def hnne(
     neighbors = find_distances(adata, neighbors_key) if use_neighbors else "auto"
     fitted = HNNE(n_components, metric=metric, neighbors=neighbors, **parameters)
     fitted.fit(in_memory(rows), like=like)
+    kept = kept_model(fitted) if keep_model else {}  # what fails changes nothing of adata
     params = {"use_rep": source, "use_neighbors": use_neighbors, **_plain(fitted)}
     _add_clusters(adata, fitted, key_added, fitted.hierarchy_.labels(0))
     adata.obsm[f"X_{key_added}"] = np.array(fitted.embedding_)
@@ -104,7 +105,7 @@ def hnne(
         "neighbors": str(fitted.neighbor_report_),
         "layout": fitted.layout_.kind,
         "nestmap": __version__,
-        **(kept_model(fitted) if keep_model else {}),
+        **kept,
     }
     return adata if copy else None
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.arrays import Array
 from .contrast import column_traits, find_contrasts
 from .names import Name, find_name, join, make_unique, phrase
-from .tables import Column, compare_columns, mark_label, read_columns
+from .tables import Column, by_position, compare_columns, mark_label, read_columns
 from .traits import Trait, WordCounts
 from .words import find_word_parts, find_word_traits
 
@@ -123,6 +123,7 @@ def describe_clusters(
     """
     _check_length("texts", texts, len(labels))
     _check_length("names", names, len(labels))
+    names = by_position(names)
     if metadata is not None:
         columns = (*columns, *read_columns(metadata, len(labels)))
     words = texts if texts is None or isinstance(texts, WordCounts) else WordCounts.of(texts)

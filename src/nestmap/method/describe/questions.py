@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.arrays import Array
+from ...tables.cells import is_nothing
 from .clusters import LevelDescription
+from .tables import by_position
 
 MAX_TEXTS = 8  # of a cluster in a question
 MAX_TEXT_LETTERS = 300  # of each of them
@@ -152,13 +154,15 @@ def shorten(text: Any, most: int = MAX_TEXT_LETTERS) -> str:
 
 def shorten_each(texts: Sequence[Any], most: int = MAX_TEXT_LETTERS) -> tuple[str, ...]:
     """Each on one line of at most so many letters; equal ones once, empty ones not at all."""
-    return tuple(line for line in dict.fromkeys(shorten(text, most) for text in texts) if line)
+    lines = (shorten(text, most) for text in texts if not is_nothing(text))
+    return tuple(line for line in dict.fromkeys(lines) if line)
 
 
 def questions_of(
     told: LevelDescription, parents: Array | None, texts: Sequence[Any] | None = None
 ) -> LevelToName:
     """The questions about the clusters of a described level; `texts`: one per row."""
+    texts = by_position(texts)
     clusters = []
     for each in told.clusters:
         rest = (trait for trait in each.traits if trait not in each.evidence)

@@ -131,6 +131,11 @@ def _sorted_levels(codes: Array, levels: Array, is_word: bool) -> tuple[Array, A
     return places[codes], names[order]
 
 
+def by_position(values: Any) -> Any:
+    """Values that are found by the number of the row: a Series finds them by its index."""
+    return np.asarray(values, dtype=object) if hasattr(values, "iloc") else values
+
+
 def mark_label(columns: Sequence[Column], label: str | None) -> tuple[Column, ...]:
     """The columns, with the one that names come from first, whatever it looks like."""
     if label is None:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arrays import Array
+from ...tables.cells import is_nothing
 from ...tables.profiles import name_words
 from .rules import NAMING
 from .tables import Column
@@ -238,9 +239,7 @@ def _word_for(column: Column, high: bool) -> str:
 
 def _prose_of(text: Any) -> str:
     """A text without addresses of pages and letters; nothing where it is missing."""
-    if text is None or text != text:
-        return ""
-    return _ADDRESS.sub(" ", str(text))
+    return "" if is_nothing(text) else _ADDRESS.sub(" ", str(text))
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,8 @@ def read_encoder(reader: Reader) -> Encoder | None:
         return None
     (text,) = reader.take_texts(_RECORD, 1)
     try:
-        record = _with_infinity(parse_json(text.encode("utf-8", "surrogatepass")))
+        stored = parse_json(text.encode("utf-8", "surrogatepass"))
+        record = {name: _with_infinity(each) for name, each in stored.items()}
         if record.get("kind") == KIND:
             return GowerEncoder.from_record(record, {})
         read_parameter(reader, reader.get(record, "parameters", dict))

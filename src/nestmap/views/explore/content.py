@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...method.describe.tables import Column, free_names, read_column
+from ...tables.cells import is_nothing
 from .images import check_images
 
 MAX_LETTERS = 300  # letters of a text that the page shows
@@ -130,7 +131,7 @@ def _bounded(array: Array) -> Array:
         return array
     found = np.empty(len(array), dtype=object)
     found[:] = [
-        value if value is None or value != value else clean(value, _MAX_CATEGORY_LETTERS)
+        value if is_nothing(value) else clean(value, _MAX_CATEGORY_LETTERS)
         for value in array.tolist()
     ]
     return found
@@ -155,7 +156,7 @@ def clean(value: Any, longest: int | None = MAX_LETTERS) -> str:
     """
     if type(value) is str:  # nearly always: millions of them
         return value if longest is None or len(value) <= longest else value[: longest - 1] + "…"
-    if value is None or (isinstance(value, float) and value != value):
+    if is_nothing(value):
         return ""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     return text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
@@ -163,12 +164,14 @@ def clean(value: Any, longest: int | None = MAX_LETTERS) -> str:
 
 def as_cell(value: Any) -> Any:
     """A value as JSON: null for NaN, texts of bounded length, large integers as texts."""
-    if value is None or isinstance(value, bool):
+    if is_nothing(value):
+        return None
+    if isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if -_LARGEST_EXACT_INTEGER <= value <= _LARGEST_EXACT_INTEGER else str(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else None if value != value else str(value)
+        return value if math.isfinite(value) else str(value)
     return clean(value)
 
 

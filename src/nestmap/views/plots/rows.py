@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...method.describe.tables import Column, read_column
+from ...tables.encoded import EncodedTable
 from ..metrics._distortion import Distortion
 from ..metrics._local import pointwise_recall, pointwise_trustworthiness
 from .backend import load_matplotlib
@@ -78,7 +79,7 @@ def _color_numbers(values: Array, title: str, theme: Theme) -> RowColors:
 
 def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
     """How well a row's neighbourhood is kept; of more than 5,000 rows, measured on 5,000."""
-    X = getattr(getattr(model, "_fitted", None), "X", None) if X is None else X
+    X = _rows_of(model, X)
     if X is None:
         raise ValueError(
             f"color={name!r}: needs the training rows, which this model does not carry: give X="
@@ -97,6 +98,16 @@ def color_by_quality(model: Any, name: str, X: Any, theme: Theme) -> RowColors:
     return _color_numbers(
         scores[near].mean(axis=1), f"{name} (measured on {_SCORED:,} rows)", theme
     )
+
+
+def _rows_of(model: Any, X: Any) -> Any:
+    """The training rows as the model compares them; those of a raw table are encoded."""
+    if X is None:
+        return getattr(getattr(model, "_fitted", None), "X", None)
+    if isinstance(X, EncodedTable):
+        return X.rows
+    encoder = getattr(model, "encoder_", None)
+    return X if encoder is None else EncodedTable.of(X, encoder).rows
 
 
 def find_column(values: Any, metadata: Any, n_rows: int, argument: str = "color") -> Column:

@@ -17,8 +17,9 @@ import numpy as np
 from ....core.arrays import Array
 from .base import CentroidKind, Metric
 
-PRESENT = 1.0  # a presence: the cell is there, and counts as one column
-BESIDE = -1.0  # the cell is there, and was counted before; 0: it is missing
+# a presence: the cell is there, and counts as one column; -1: it is there, and was counted before;
+# 0: it is missing
+PRESENT = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
