@@ -94,7 +94,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_maps(rows, Path(folder))
         check_command(rows, Path(folder))
-    print(f"nestmap {nestmap.__version__} works on {builds() or 'NumPy'}, Python {sys.version}")
+    build = core().isa if core() else "NumPy"
+    print(f"nestmap {nestmap.__version__} works on {build}, Python {sys.version}")
 
 
 if __name__ == "__main__":
