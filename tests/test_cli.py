@@ -378,6 +378,7 @@ def write_format(path: Path) -> None:
 
 class TestOutputs:
     @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".npz", ".parquet", ".h5ad"])
+    @pytest.mark.filterwarnings("ignore:Transforming to str index")  # anndata 0.11, of no columns
     def test_export(self, suffix: str, cars: Path, tmp_path: Path) -> None:
         for name in {".parquet": ["pyarrow"], ".h5ad": ["anndata"]}.get(suffix, []):
             pytest.importorskip(name)
