@@ -509,6 +509,18 @@ def test_a_record_has_as_many_arrays_for_many_columns_as_for_few() -> None:
     assert sorted(arrays) == ["loadings", "means"]
 
 
+@pytest.mark.parametrize("reading", [("guess", ""), ("cycle", "0"), ("cycle", "often")])
+def test_a_record_with_cells_that_nobody_can_read_is_refused(reading: tuple[str, str]) -> None:
+    table = {"month": [1 + i % 12 for i in range(36)], "size": np.arange(36.0) ** 1.5}
+    record, arrays = TableEncoder().fit(table).to_record()
+    assert record["blocks"][0]["encoder"]["reading"] == {"kind": "cycle", "form": "12"}
+    TableEncoder.from_record(record, arrays)
+    kind, form = reading
+    record["blocks"][0]["encoder"]["reading"] = {"kind": kind, "form": form}
+    with pytest.raises(ModelFileError, match="damaged"):
+        TableEncoder.from_record(record, arrays)
+
+
 def test_a_record_with_vectors_of_another_width_is_refused() -> None:
     table = {"at": [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]}
     record, arrays = TableEncoder().fit(table).to_record()

@@ -44,9 +44,12 @@ _WORDS_SAMPLE = 2000  # levels whose words are counted
 _ROWS_SAMPLE = 1000  # filled cells that show whether texts may be numbers
 
 
+READINGS = ("numbers", "levels", "times", "clock", "cycle", "vectors")
+
+
 @dataclass(frozen=True)
 class Reading:
-    """How cells become values: 'numbers', 'levels', 'times', 'clock', 'cycle' or 'vectors'.
+    """How cells become values: as one of `READINGS`.
 
     `form` says more: 'comma', 'words' (yes and no), a sentinel, a date form, a period.
     """
