@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -445,6 +446,18 @@ def test_columns_are_fitted_by_one_thread_of_blas(monkeypatch: pytest.MonkeyPatc
     with threadpool_limits(2, "blas"):
         TableEncoder().fit({"at": [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]})
     assert set(n_threads) == {1}
+
+
+def test_days_and_times_among_texts_are_the_same_level_in_any_batch() -> None:
+    moments = [date(2020, 1, 1), datetime(2021, 2, 3, 4, 5), pd.Timestamp("2020-01-01")]
+    table = {"when": ["a", *moments, "2020-01-01", None], "size": [1.0, 5, 2, 8, 3, 9]}
+    encoder = TableEncoder().fit(table)
+    levels = encoder.blocks_[0].encoder.levels
+    assert sorted(levels) == ["2020-01-01", "2021-02-03T04:05:00", "a"]
+    together = encoder.transform(table)
+    for i in range(6):
+        rows = encoder.transform({name: [values[i]] for name, values in table.items()})
+        assert rows.tobytes() == together[i].tobytes()
 
 
 @pytest.mark.parametrize("make", [dict, pd.DataFrame])

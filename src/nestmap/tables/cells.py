@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from numbers import Number
 from typing import Any
@@ -254,8 +254,11 @@ def _of_objects(name: str, values: list[Any]) -> Cells:
 def _text_of(value: Any) -> str | None:
     if isinstance(value, float | np.floating):
         return text_of_number(float(value))
-    if value is None:
+    if is_nothing(value):
         return None
+    if isinstance(value, date | np.datetime64):
+        bare = value.replace(tzinfo=None) if isinstance(value, datetime) else value
+        return str(np.datetime64(bare, "s")).removesuffix("T00:00:00")
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -269,6 +272,8 @@ def is_nothing(value: Any) -> bool:
     """
     if type(value).__name__ in _MISSING_TYPES:
         return True
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
