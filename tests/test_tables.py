@@ -477,6 +477,11 @@ def test_rows_of_nothing_but_gaps_are_read_as_others(make: Any) -> None:
     assert len(encoder.transform(make({name: [] for name in table}))) == 0
 
 
+def test_whole_numbers_beyond_floats_are_texts() -> None:
+    (cells,) = read_cells({"digits": [10**400, 7, None]})
+    assert cells.form == "text" and cells.texts.tolist() == [str(10**400), "7"]
+
+
 def test_lists_of_texts_are_one_value_per_row() -> None:
     for lists in ([["a", "b"], ["c", "d"]], [["a", "b"], ["c", None]], [["a"], ["c", "d"]]):
         (cells,) = read_cells({"tags": lists})

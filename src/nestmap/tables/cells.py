@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -230,7 +231,8 @@ def _of_objects(name: str, values: list[Any]) -> Cells:
     if types and all(issubclass(each, bool | np.bool_) for each in types):
         return Cells(name, "boolean", np.array(values, dtype=np.float64))
     if types and all(issubclass(each, Number | Decimal) for each in types):
-        return Cells(name, "number", np.array(values, dtype=np.float64))
+        with suppress(OverflowError):  # whole numbers of hundreds of digits are texts
+            return Cells(name, "number", np.array(values, dtype=np.float64))
     if types and all(issubclass(each, date | np.datetime64) for each in types):
         bare = [
             value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
