@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from numbers import Number
 from typing import Any
@@ -234,10 +234,7 @@ def _of_objects(name: str, values: list[Any]) -> Cells:
         with suppress(OverflowError):  # whole numbers of hundreds of digits are texts
             return Cells(name, "number", np.array(values, dtype=np.float64))
     if types and all(issubclass(each, date | np.datetime64) for each in types):
-        bare = [
-            value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
-            for value in values
-        ]
+        bare = [_without_zone(value) for value in values]
         return Cells(name, "time", _seconds(np.array(bare, dtype="datetime64[us]")))
     if types and types <= {list, tuple, np.ndarray}:
         rows = _stack_vectors(values)
@@ -259,9 +256,14 @@ def _text_of(value: Any) -> str | None:
     if is_nothing(value):
         return None
     if isinstance(value, date | np.datetime64):
-        bare = value.replace(tzinfo=None) if isinstance(value, datetime) else value
-        return str(np.datetime64(bare, "s")).removesuffix("T00:00:00")
+        moment = np.array(_without_zone(value), dtype="datetime64[s]")
+        return str(moment).removesuffix("T00:00:00")
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _without_zone(value: Any) -> Any:
+    """A day or a time, as a clock there shows it."""
+    return value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
 
 
 def is_nothing(value: Any) -> bool:
