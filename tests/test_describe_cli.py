@@ -7,8 +7,10 @@ import re
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from conftest import LIMIT, heed_ctrl_c
 from nestmap.app.cli import main
 from nestmap.app.cli import namer as namer_module
 from nestmap.app.naming import chat as chat_module
+from nestmap.app.runs.evidence import Evidence, LevelEvidence
 from nestmap.app.runs.folder import RunFolder
 from nestmap.app.runs.model_names import ANSWERS, FILE, read_model_names
 from nestmap.views.explore.names import SavedNames
@@ -316,6 +319,13 @@ def test_a_run_that_is_replaced_hands_names_and_answers_on(folder: Path) -> None
         done("describe", "run", *asking(server), "--quiet")
         assert len(server.asked) == n_asked
     assert not (folder / "run.old").exists()
+
+
+def test_levels_of_very_many_clusters_are_not_named() -> None:
+    tree: Any = SimpleNamespace(level_sizes=(3000, 12), n_levels=2, check_level=lambda k: k)
+    known = Evidence({1: LevelEvidence((), (), np.empty((0, 8)))}, (), has_names=False)
+    with pytest.raises(ValueError, match="level 1 upwards; this one has 3,000, and 2,000 are"):
+        namer_module._levels(tree, known, Namespace(namer_level=0))
 
 
 def test_a_map_that_follows_another_keeps_names_of_clusters_that_are_the_same(

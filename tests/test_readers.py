@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import struct
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from scipy.io import savemat
 
 from nestmap import HNNE, FileFormatError
 from nestmap.app.readers import table, text
+from nestmap.app.readers._formats import Stream
 from nestmap.readers import Table, read_table
 
 X = digits()[:30, 10:16]
@@ -525,6 +527,16 @@ def test_a_plain_install_reads_tables(tmp_path: Path) -> None:
 def test_a_table_is_said_in_a_line() -> None:
     many: Any = Table(np.zeros((5, 20)), tuple(f"column{i}" for i in range(20)), source="f")
     assert str(many).endswith("column7 … and 12 more)")
+
+
+def test_of_a_line_without_an_end_no_more_is_read_than_a_line_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(text, "_MAX_LINE_BYTES", 100)
+    file = io.BytesIO(b"a,b\n" + b"x" * 100_000)
+    with pytest.raises(FileFormatError, match="line 2: longer than 100 bytes"):
+        [*text.lines_of(Stream(file, file, 100_004), Path("t.csv"))]
+    assert file.tell() == 4 + 101
 
 
 @pytest.mark.parametrize("limit", [0, 30, 10**9])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -447,6 +448,18 @@ def test_columns_are_fitted_by_one_thread_of_blas(monkeypatch: pytest.MonkeyPatc
     assert set(n_threads) == {1}
 
 
+def test_days_and_times_among_texts_are_the_same_level_in_any_batch() -> None:
+    moments = [date(2020, 1, 1), datetime(2021, 2, 3, 4, 5), pd.Timestamp("2020-01-01")]
+    table = {"when": ["a", *moments, "2020-01-01", None], "size": [1.0, 5, 2, 8, 3, 9]}
+    encoder = TableEncoder().fit(table)
+    levels = encoder.blocks_[0].encoder.levels
+    assert sorted(levels) == ["2020-01-01", "2021-02-03T04:05:00", "a"]
+    together = encoder.transform(table)
+    for i in range(6):
+        rows = encoder.transform({name: [values[i]] for name, values in table.items()})
+        assert rows.tobytes() == together[i].tobytes()
+
+
 @pytest.mark.parametrize("make", [dict, pd.DataFrame])
 def test_rows_of_nothing_but_gaps_are_read_as_others(make: Any) -> None:
     """Nothing shows there what a column holds."""
@@ -462,6 +475,11 @@ def test_rows_of_nothing_but_gaps_are_read_as_others(make: Any) -> None:
         rows = encoder.transform(make({name: [values[i]] for name, values in table.items()}))
         assert rows.tobytes() == together[i].tobytes()
     assert len(encoder.transform(make({name: [] for name in table}))) == 0
+
+
+def test_whole_numbers_beyond_floats_are_texts() -> None:
+    (cells,) = read_cells({"digits": [10**400, 7, None]})
+    assert cells.form == "text" and cells.texts.tolist() == [str(10**400), "7"]
 
 
 def test_lists_of_texts_are_one_value_per_row() -> None:
@@ -507,6 +525,18 @@ def test_a_record_has_as_many_arrays_for_many_columns_as_for_few() -> None:
     table = {f"x{i}": np.arange(9.0) ** (1 + i / 40) for i in range(40)}
     _, arrays = TableEncoder().fit(table).to_record()
     assert sorted(arrays) == ["loadings", "means"]
+
+
+@pytest.mark.parametrize("reading", [("guess", ""), ("cycle", "0"), ("cycle", "often")])
+def test_a_record_with_cells_that_nobody_can_read_is_refused(reading: tuple[str, str]) -> None:
+    table = {"month": [1 + i % 12 for i in range(36)], "size": np.arange(36.0) ** 1.5}
+    record, arrays = TableEncoder().fit(table).to_record()
+    assert record["blocks"][0]["encoder"]["reading"] == {"kind": "cycle", "form": "12"}
+    TableEncoder.from_record(record, arrays)
+    kind, form = reading
+    record["blocks"][0]["encoder"]["reading"] = {"kind": kind, "form": form}
+    with pytest.raises(ModelFileError, match="damaged"):
+        TableEncoder.from_record(record, arrays)
 
 
 def test_a_record_with_vectors_of_another_width_is_refused() -> None:

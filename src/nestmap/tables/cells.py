@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -230,12 +231,10 @@ def _of_objects(name: str, values: list[Any]) -> Cells:
     if types and all(issubclass(each, bool | np.bool_) for each in types):
         return Cells(name, "boolean", np.array(values, dtype=np.float64))
     if types and all(issubclass(each, Number | Decimal) for each in types):
-        return Cells(name, "number", np.array(values, dtype=np.float64))
+        with suppress(OverflowError):  # whole numbers of hundreds of digits are texts
+            return Cells(name, "number", np.array(values, dtype=np.float64))
     if types and all(issubclass(each, date | np.datetime64) for each in types):
-        bare = [
-            value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
-            for value in values
-        ]
+        bare = [_without_zone(value) for value in values]
         return Cells(name, "time", _seconds(np.array(bare, dtype="datetime64[us]")))
     if types and types <= {list, tuple, np.ndarray}:
         rows = _stack_vectors(values)
@@ -254,9 +253,17 @@ def _of_objects(name: str, values: list[Any]) -> Cells:
 def _text_of(value: Any) -> str | None:
     if isinstance(value, float | np.floating):
         return text_of_number(float(value))
-    if value is None:
+    if is_nothing(value):
         return None
+    if isinstance(value, date | np.datetime64):
+        moment = np.array(_without_zone(value), dtype="datetime64[s]")
+        return str(moment).removesuffix("T00:00:00")
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _without_zone(value: Any) -> Any:
+    """A day or a time, as a clock there shows it."""
+    return value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
 
 
 def is_nothing(value: Any) -> bool:
@@ -269,6 +276,8 @@ def is_nothing(value: Any) -> bool:
     """
     if type(value).__name__ in _MISSING_TYPES:
         return True
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 

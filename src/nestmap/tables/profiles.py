@@ -44,9 +44,12 @@ _WORDS_SAMPLE = 2000  # levels whose words are counted
 _ROWS_SAMPLE = 1000  # filled cells that show whether texts may be numbers
 
 
+READINGS = ("numbers", "levels", "times", "clock", "cycle", "vectors")
+
+
 @dataclass(frozen=True)
 class Reading:
-    """How cells become values: 'numbers', 'levels', 'times', 'clock', 'cycle' or 'vectors'.
+    """How cells become values: as one of `READINGS`.
 
     `form` says more: 'comma', 'words' (yes and no), a sentinel, a date form, a period.
     """
@@ -229,7 +232,7 @@ def _parse_levels(cells: Cells, reading: Reading) -> Array:
 
 
 def read_levels(cells: Cells) -> Cells:
-    """Any column as codes of levels: whole numbers without a point, times as ISO.
+    """Any column as codes of levels: whole numbers without a point, times as ISO, days alone.
 
     Examples
     --------
@@ -242,7 +245,7 @@ def read_levels(cells: Cells) -> Cells:
         raise ValueError(f"column {cells.name!r} holds vectors, which are no categories")
     distinct, codes = np.unique(cells.values, return_inverse=True)
     if cells.form == "time":
-        moments = [np.datetime64(int(v), "s") if v == v else None for v in distinct]
+        moments = [np.datetime64(int(v // 1), "s") if v == v else None for v in distinct]
         return level_cells(cells.name, codes, moments)
     if cells.form == "boolean":
         return level_cells(cells.name, codes, [str(bool(v)) if v == v else None for v in distinct])

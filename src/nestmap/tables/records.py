@@ -21,7 +21,7 @@ from .encoders import (
     VectorEncoder,
 )
 from .filling import Filler
-from .profiles import Profile, Reading
+from .profiles import PERIODS, READINGS, Profile, Reading
 from .words import WordEncoder
 
 VERSION = 1  # of the form of records
@@ -175,7 +175,12 @@ def _read_encoder(
 
 
 def _read_reading(record: Record) -> Reading:
-    return Reading(str(record["kind"]), str(record["form"]))
+    found = Reading(str(record["kind"]), str(record["form"]))
+    if found.kind not in READINGS:
+        raise ValueError(f"cells are not read as {found.kind[:40]!r}")
+    if found.kind == "cycle" and found.form not in map(str, PERIODS.values()):
+        raise ValueError(f"a cycle of {found.form[:40]!r}")
+    return found
 
 
 def _texts(values: Any) -> tuple[str, ...]:

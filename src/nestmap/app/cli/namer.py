@@ -30,6 +30,7 @@ from ..runs.evidence import (
 from ..runs.folder import RunFolder
 from ..runs.keeping import TYPED_NAMES
 from ..runs.model_names import ANSWERS, FILE, ModelNames, read_model_names, write_model_names
+from ..runs.naming import MOST_CLUSTERS
 from .streams import say
 from .talk import Talk
 from .written import names_in_record
@@ -221,9 +222,14 @@ def _evidence(run: RunFolder) -> Evidence:
 def _levels(hierarchy: Hierarchy, evidence: Evidence, options: Namespace) -> list[int]:
     levels = levels_to_name(hierarchy, options.namer_level)
     if levels[0] not in evidence.levels:
+        least = min(evidence.levels)
+        n_clusters = hierarchy.level_sizes[levels[0]]
+        way = f"fit again with --namer-level {levels[0]}"
+        if n_clusters > MOST_CLUSTERS:
+            way = f"this one has {n_clusters:,}, and {MOST_CLUSTERS:,} are named at most"
         raise ValueError(
-            f"--namer-level {options.namer_level}: the run keeps what is known of clusters from "
-            f"level {min(evidence.levels)} upwards; fit again with --namer-level {levels[0]}"
+            f"--namer-level {levels[0]}: the run keeps what is known of clusters from level "
+            f"{least} upwards; {way}"
         )
     return levels
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ PADDED = re.compile(r"\s*0\d+\s*")  # 01234 is a code, whose zero a number would
 
 def lines_of(stream: Stream, path: Path) -> Iterator[str]:
     """Lines of UTF-8 text; a byte that is none is named by its line."""
-    for number, line in enumerate(stream.file, start=1):
+    # no more of a line is read: a file without any would be read whole
+    read = partial(stream.file.readline, _MAX_LINE_BYTES + 1)
+    for number, line in enumerate(iter(read, b""), start=1):
         if len(line) > _MAX_LINE_BYTES:
             raise FileFormatError(
                 f"{path}, line {number:,}: longer than {_MAX_LINE_BYTES:,} bytes; "

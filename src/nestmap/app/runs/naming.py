@@ -23,7 +23,7 @@ from .record import VERSION
 _LOOKED_AT = 1000  # names of rows
 NAMES_FORMAT = "nestmap-names"
 FILE = "names.nestmap"
-_MOST_CLUSTERS = 2000  # of a level that gets names
+MOST_CLUSTERS = 2000  # of a level that gets names
 # of the mapped numbers that names may tell of
 _MOST_COLUMNS = 32
 _MOST_VALUES = 50_000_000
@@ -32,7 +32,7 @@ _MOST_VALUES = 50_000_000
 def describe_run(hierarchy: Hierarchy, table: Table) -> dict[int, LevelDescription]:
     """Clusters of levels that have at most 2,000; none where nothing is known of rows."""
     facts = facts_of(table)
-    levels = [k for k, n in enumerate(hierarchy.level_sizes) if n <= _MOST_CLUSTERS]
+    levels = [k for k, n in enumerate(hierarchy.level_sizes) if n <= MOST_CLUSTERS]
     return describe_levels(hierarchy, levels, facts) if facts else {}
 
 
