@@ -326,9 +326,10 @@ class Hierarchy(LevelTree):
         level : int, optional
             Default: the level of `labels_`.
         X : the training rows, optional
-            With X, typical rows are those nearest to the centroid, by the metric; without, rows of
-            the leaf whose centroid is nearest. Named columns (of a DataFrame, or by
-            `feature_names`) are described, too.
+            As they were mapped: of a raw table `encoder_.transform(table)`. With X, typical rows
+            are those nearest to the centroid, by the metric; without, rows of the leaf whose
+            centroid is nearest. Named columns (of a DataFrame, or by `feature_names`) are
+            described, too.
         metadata : DataFrame or dict of columns, optional
             Text, bool and whole numbers of at most 20 kinds are categories (over-represented ones
             are named), other numbers and times are compared by their ranks.
