@@ -14,7 +14,7 @@ _FEW = 3  # columns that are few
 _FEW_OF = 1 / 3  # and at most this share of all
 _SHARE_WITHOUT_FAR = 0.75  # that they still hold without far values
 _LEAST_COLUMNS = 3  # that vary: of one or two there is nothing to weigh
-_LEAST_ROWS = 10  # fewer tell nothing
+_LEAST_ROWS = 50  # fewer tell nothing
 _SAMPLE_VALUES = 500_000  # numbers that are looked at
 _SAMPLE_ROWS = 200  # rows that are looked at, however many columns they have
 _FALLS = 0.9  # rank correlation of a column's place and its size, from which on they fall off
@@ -75,7 +75,7 @@ def dominant_columns(
     None where that is as it should be: of one or two columns that vary, of components that fall off
     by their nature (PCA, SVD: columns in the order of their size), and of counts (sparse rows, or
     whole numbers that are mostly 0). Nor do a few far rows make a column dominant, and fewer than
-    ten rows tell nothing.
+    fifty rows tell nothing.
 
     Parameters
     ----------
