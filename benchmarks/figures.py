@@ -73,12 +73,10 @@ def _finish(figure: Any, name: str, caption: str, kind: str = "png", dpi: int = 
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=dpi, bbox_inches="tight")
     plt.close(figure)
-    return Figure(
-        name, caption, buffer.getvalue() if kind == "svg" else _with_palette(buffer), kind
-    )
+    return Figure(name, caption, buffer.getvalue() if kind == "svg" else with_palette(buffer), kind)
 
 
-def _with_palette(picture: io.BytesIO) -> bytes:
+def with_palette(picture: io.BytesIO) -> bytes:
     """A PNG with 96 colours, a quarter of the bytes: maps have a colour per class and its shades at
     edges.
     """

@@ -4,13 +4,14 @@ docs/images/clusters.png.
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
-from PIL import Image
 
+from benchmarks.figures import with_palette
 from nestmap import HNNE
 
 SHOWN = ("usps", "pendigits", "fashion_mnist")
@@ -22,7 +23,7 @@ def draw(work: Path, target: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(len(SHOWN), 3, figsize=(13, 13), squeeze=False)
+    figure, axes = pyplot.subplots(len(SHOWN), 3, figsize=(10, 10), squeeze=False)
     for row, name in zip(axes, SHOWN, strict=True):
         with np.load(work / f"{name}.npz", allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]
@@ -31,11 +32,10 @@ def draw(work: Path, target: Path) -> None:
             _scatter(axis, model.embedding_, labels)
             axis.set_title(f"{name}: {len(np.unique(labels))} {title}", fontsize=10)
     figure.tight_layout()
-    figure.savefig(target, dpi=60)
+    drawn = BytesIO()
+    figure.savefig(drawn, format="png", dpi=100)
     pyplot.close(figure)
-    with Image.open(target) as picture:
-        few = picture.convert("RGB").quantize(40, dither=Image.Dither.NONE)
-    few.save(target, optimize=True)
+    target.write_bytes(with_palette(drawn))
 
 
 def _scatter(axis: Any, positions: Any, labels: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array
+from ..core.habits import did_you_mean
 
 # Cells that say that there is nothing, after strip and casefold: what pandas and skrub take for
 # missing, and the dashes and question marks of files that people typed.
@@ -98,6 +99,18 @@ def read_cells(table: Any) -> tuple[Cells, ...]:
     if len(lengths) > 1:
         sizes = ", ".join(f"{cells.name!r}: {len(cells.values)}" for cells in found[:8])
         raise ValueError(f"columns of a table need equal lengths, got {sizes}")
+    return found
+
+
+def read_known(table: Any, names: Sequence[str]) -> dict[str, Cells]:
+    """The columns of new rows by name; raises if one of those that are needed is absent."""
+    found = {cells.name: cells for cells in read_cells(table)}
+    absent = [name for name in names if name not in found]
+    if absent:
+        raise ValueError(
+            f"the table has no column {', '.join(map(repr, absent))}, which the map depends on"
+            f"{did_you_mean(absent[0], found)}; where all values are unknown, add it full of None"
+        )
     return found
 
 

@@ -17,7 +17,7 @@ from ..core.threads import single_threaded_blas
 from ..errors import ModelFileError
 from .balance import fit_balance
 from .blocks import Block, fit_block
-from .cells import Cells, read_cells
+from .cells import Cells, read_cells, read_known
 from .decide import Decisions, decide_cells
 from .encoders import LevelEncoder
 from .filling import fit_filler
@@ -178,14 +178,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a column that the map depends on is absent.
         """
         check_is_fitted(self)
-        table = {cells.name: cells for cells in read_cells(X)}
-        absent = [block.name for block in self.blocks_ if block.name not in table]
-        if absent:
-            raise ValueError(
-                f"the table has no column {', '.join(map(repr, absent))}, which the map depends on"
-                f"{did_you_mean(absent[0], table)}; where all values are unknown, add it full of "
-                "None"
-            )
+        table = read_known(X, [block.name for block in self.blocks_])
         _warn_of_news(self.blocks_, table)
         rows = _encode(self.blocks_, table)
         self._complete(rows)

@@ -20,7 +20,6 @@ RANK = 20  # directions of the model; 3 to 20 were measured, benchmarks/tables_e
 _ROUNDS = 20  # of expectation and maximisation
 _SETTLED = 1e-3  # relative change of what is unsure that ends them
 _SAMPLE = 10_000  # rows that the model is fitted to: 32 MB of their covariances
-_ALL_DIRECTIONS = 256  # columns up to which the leading ones are not searched alone: it takes less
 _FLOOR = 1e-3  # least noise, as a share of the mean variance of a column
 _Multiply = Callable[[Array, Array], Array]  # rows and a matrix
 
@@ -157,11 +156,10 @@ def _leading(products: Array, n_rows: int, rank: int) -> Filler:
     """The model with these sums of products."""
     matrix = products / max(1, n_rows)
     width = len(matrix)
-    wanted = None if width <= _ALL_DIRECTIONS else (width - rank, width - 1)
-    values, vectors = eigh(matrix, subset_by_index=wanted)
-    values = np.maximum(values[::-1][:rank], 0.0)
+    values, vectors = eigh(matrix, subset_by_index=(width - rank, width - 1))
+    values = np.maximum(values[::-1], 0.0)
     total = float(np.trace(matrix))
     left = max(0.0, total - float(values.sum()))
     noise = max(left / (width - rank) if rank < width else 0.0, _FLOOR * total / width, 1e-12)
-    loadings = vectors[:, ::-1][:, :rank] * np.sqrt(np.maximum(values - noise, 0.0))
+    loadings = vectors[:, ::-1] * np.sqrt(np.maximum(values - noise, 0.0))
     return Filler(loadings, noise)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Array
 from ..core.habits import did_you_mean
 from ..errors import ModelFileError
-from .cells import Cells, read_cells
+from .cells import Cells, read_cells, read_known
 from .profiles import read_levels
 from .records import checked
 
@@ -128,13 +128,7 @@ class GowerEncoder(TransformerMixin, BaseEstimator):
             If a column is absent, or a cell is missing where the fit had none missing.
         """
         check_is_fitted(self)
-        table = {cells.name: cells for cells in read_cells(X)}
-        absent = [each.name for each in self.columns_ if each.name not in table]
-        if absent:
-            raise ValueError(
-                f"the table has no column {absent[0]!r}, which distances depend on"
-                f"{did_you_mean(absent[0], table)}"
-            )
+        table = read_known(X, [each.name for each in self.columns_])
         blocks = [each.encode(table[each.name]) for each in self.columns_]
         gaps = np.column_stack([np.isnan(block[:, 0]) for block in blocks])
         values = np.nan_to_num(np.concatenate(blocks, axis=1), copy=False, nan=0.0)
