@@ -167,8 +167,9 @@ class HNNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Livi
         budget = memory_budget(self.max_memory)
         run = self._run()
         old = _load_old(like)
+        asked = self._asked()  # what is wrong with parameters shows before a table is encoded
         encoded = self._encoded(X, old and old.encoder_)
-        settings = settings_of_rows(self._asked(), encoded)
+        settings = settings_of_rows(asked, encoded)
         source = open_rows(X if encoded is None else encoded.rows)
         plan = None
         if isinstance(source, RowSource):
