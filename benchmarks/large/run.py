@@ -22,12 +22,12 @@ from benchmarks import datasets
 from benchmarks.large.generate import RECIPES
 from benchmarks.large.maps import score_map
 from benchmarks.large.plan import PACKAGES, Job
-from benchmarks.large.truth import cached_truth, intrinsic_dimension, recall
+from benchmarks.large.truth import cached_truth, recall
 from benchmarks.runner import ENVIRONMENT_FOLDER, Results, install, last_line, machine, prepare
 
 ROOT = Path(__file__).parents[2]
 EVERY = 0.05  # seconds between two looks at a process's memory
-PEERS = ("hnne", "pynndescent")
+PEERS = ("pynndescent",)
 SETTLED = ("ok", "timeout", "out of memory")  # others are tried again
 
 
@@ -44,21 +44,16 @@ class Setup:
 def interpreters(
     methods: set[str],
     nestmap: str,
-    before: str | None,
     peers: str | None,
     say: Callable[[str], None],
 ) -> dict[str, str]:
     """The interpreter of each of these methods; makes the peers' environment if none is given."""
-    if "before" in methods and before is None:
-        raise SystemExit(
-            "the task before needs --before-python: an interpreter with nestmap as it was"
-        )
     if peers is None and methods & set(PEERS):
         why = install("hnne", say)
         if why is not None:
-            say(f"hnne and pynndescent: {why}")
+            say(f"pynndescent: {why}")
         peers = str(ENVIRONMENT_FOLDER / "hnne" / "bin" / "python")
-    known = {"nestmap": nestmap, "before": before, **dict.fromkeys(PEERS, peers)}
+    known = {"nestmap": nestmap, **dict.fromkeys(PEERS, peers)}
     return {method: python for method, python in known.items() if python is not None}
 
 
@@ -90,13 +85,6 @@ def measure(job: Job, setup: Setup) -> dict[str, Any]:
             f"{job.key} needs {job.rows:,} rows, {path} has {len(X):,}; generate {job.data} again"
         )
     rows, distances = _truth(job, X, setup.folder)
-    if job.task == "dimension":
-        found = {
-            "dimension": intrinsic_dimension(distances),
-            "n_rows": len(X),
-            "version": np.__version__,
-        }
-        return {**row, "status": "ok", **found}
     folder = setup.folder / "jobs" / job.key.replace(" ", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -137,8 +125,8 @@ def data_path(folder: Path, name: str) -> Path:
 def _truth(job: Job, X: Any, folder: Path) -> tuple[Any, Any]:
     if not job.sample:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    name = job.data + (f"-{job.rows}" if job.rows else "") + (f"-k{job.k}" if job.k > 1 else "")
-    return cached_truth(folder / "truth" / f"{name}.npz", X, job.sample, job.metric, job.k)
+    name = job.data + (f"-{job.rows}" if job.rows else "")
+    return cached_truth(folder / "truth" / f"{name}.npz", X, job.sample, job.metric)
 
 
 def _import_once(python: str, package: str) -> None:
@@ -221,8 +209,6 @@ def summary(row: dict[str, Any]) -> str:
     """A row in words."""
     if row["status"] != "ok":
         return f"{row['status']}: {row['why']}"
-    if row["task"] == "dimension":
-        return f"intrinsic dimension {row['dimension']:.1f}"
     found = f", recall {row['recall']:.3f}" if "recall" in row else ""
     found += f", trustworthiness {row['trustworthiness']:.4f}" if "trustworthiness" in row else ""
     return f"{row['seconds']:.2f} s, {row['own_gigabytes']:.2f} GB of its own{found}"

@@ -101,17 +101,6 @@ def recall(X: Array, rows: Array, ids: Array, distances: Array, metric: str) -> 
     return float(np.mean(other & (found <= distances[:, -1:] * (1 + TOLERANCE))))
 
 
-def intrinsic_dimension(distances: Array) -> float:
-    """Maximum-likelihood estimate by Levina and Bickel (2004) from rows of distances, nearest
-    first; the median row.
-
-    Rows that have an equal one are left out: they say nothing about the dimension.
-    """
-    distances = distances[distances[:, 0] > 0]
-    logs = np.log(distances[:, -1:] / distances[:, :-1])
-    return float(np.median(1 / logs.mean(axis=1)))
-
-
 def cached_truth(path: Path, X: Array, size: int, metric: str, k: int = 1) -> tuple[Array, Array]:
     """Sampled rows and the true distances of their k nearest; found once per file."""
     rows = sample_rows(len(X), size)

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.large.plan import N_JOBS, PACKAGES
-from benchmarks.methods import METHODS
 
 WARM_ROWS = 50_000  # enough for every function to be compiled
 REPEATS, LONG = 3, 30.0  # a warm measurement is repeated while that takes less than so many seconds
@@ -47,25 +46,6 @@ def _since_start(job: dict[str, Any]) -> dict[str, float]:
     return {"seconds": time.monotonic() - job["started"], "cpu_seconds": times.user + times.system}
 
 
-class _FirstCall:
-    """Stands in for a function and keeps the neighbours of its first call, to see what a fit really
-    uses.
-    """
-
-    def __init__(
-        self, module: Any, name: str, pick: Callable[[tuple[Any, ...], Any], Any], rows: Any
-    ) -> None:
-        self.function, self.pick, self.rows = getattr(module, name), pick, rows
-        self.ids: Any = None
-        setattr(module, name, self)
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        value = self.function(*args, **options)
-        if self.ids is None:
-            self.ids = np.asarray(self.pick(args, value))[self.rows].astype(np.int64)
-        return value
-
-
 def _fit_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     from nestmap import HNNE
 
@@ -88,18 +68,6 @@ def _report(report: Any) -> dict[str, Any]:
     return {
         k: None if isinstance(v, float) and np.isnan(v) else v for k, v in values.items()
     }  # JSON has no NaN
-
-
-def _fit_hnne(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    make = METHODS["hnne-v1"].make()
-    import finch
-
-    module = sys.modules[
-        finch.FINCH.__module__
-    ]  # the package's attribute of this name is not the module
-    kept = _FirstCall(module, "clust_rank", lambda _, value: value[2], rows)
-    make(2, job["metric"], job["options"]).fit_transform(X)
-    return {**_since_start(job), "n_rows": len(X), "n_columns": X.shape[1]}, kept.ids
 
 
 def _warm_times(search: Callable[[Any], Any], X: Any) -> tuple[dict[str, Any], Any]:
@@ -132,19 +100,6 @@ def _search_pynndescent(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[st
     return measured, _others(found, rows)[:, 0]
 
 
-def _graph_nestmap(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    from nestmap.method.neighbors import neighbor_graph
-
-    options = {"metric": job["metric"], "n_jobs": N_JOBS, **job["options"]}
-    measured, found = _warm_times(lambda A: neighbor_graph(A, **options), X)
-    return {**measured, "reports": [_report(found.report)]}, found.ids[rows]
-
-
-def _graph_pynndescent(X: Any, rows: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    measured, found = _peer_graph(X, job)
-    return measured, _others(found, rows)
-
-
 def _peer_graph(X: Any, job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """pynndescent's neighbours of all rows, most of them with the row itself in front."""
     from pynndescent import NNDescent
@@ -168,12 +123,8 @@ def _others(found: Any, rows: Any) -> Any:
 
 TASKS = {
     ("fit", "nestmap"): _fit_nestmap,
-    ("fit", "hnne"): _fit_hnne,
     ("neighbors", "nestmap"): _search_nestmap,
-    ("neighbors", "before"): _search_nestmap,
     ("neighbors", "pynndescent"): _search_pynndescent,
-    ("graph", "nestmap"): _graph_nestmap,
-    ("graph", "pynndescent"): _graph_pynndescent,
 }
 
 if __name__ == "__main__":
