@@ -2,6 +2,7 @@
 import { Address } from "./address";
 import { App } from "./app";
 import { Cache } from "./cache";
+import { NO_FILTERS } from "./filters";
 import { Stage } from "./gl/stage";
 import { Input } from "./input";
 import { readMeta, type Meta } from "./meta";
@@ -29,7 +30,7 @@ async function start(): Promise<void> {
   const tiles = new TileFiles(meta, cache);
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
-    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), hidden: new Set(), only: null, cluster: null, row: null, neighbors: [],
+    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), hidden: new Set(), only: null, filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
     hits: [], selection: [], hover: null, compare: false, theme: startTheme(),
   });
   const shared: Shared = {

@@ -1,5 +1,6 @@
 // What the reader has chosen; everything shown follows from it.
 import type { ThemeName } from "./colors";
+import type { Filters } from "./filters";
 import type { Ranges } from "./ranges";
 import type { NodeId } from "./tree";
 
@@ -9,6 +10,7 @@ export interface State {
   color: string; // "level" or the key of a column
   hidden: ReadonlySet<number>; // categories that are not drawn
   only: number | null; // the category that stands out
+  filters: Filters; // what is filtered out stays on the map as pale context
   cluster: NodeId | null;
   row: number | null;
   neighbors: readonly number[];
