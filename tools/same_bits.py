@@ -155,7 +155,7 @@ def parts_of(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 class Trace:
-    """Hashes of each stage's results (of arrays that it fills); without calls from other threads."""
+    """Hashes of what each stage returns or fills; calls from other threads are left out."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
