@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from ....core.arrays import Array
 from ....errors import ModelFileError
 from ..column_files import LIST
-from ..map_store import MapStore
+from ..map_store import MapStore, sound
 
 ROW = "row"  # the column of the user's row numbers
 _TYPES = {"u1": "<u1", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
@@ -24,21 +23,9 @@ class ColumnFiles:
     def __init__(self, store: MapStore) -> None:
         self.folder = store.folder
         self.n_rows = int(store.meta["n_rows"])
-        with self.sound(LIST):
+        with sound(self.folder, LIST):
             self.level_sizes = tuple(int(level["n_nodes"]) for level in store.meta["levels"])
             self.records = {record["key"]: _checked(record) for record in store.read_json(LIST)}
-
-    @contextmanager
-    def sound(self, what: str) -> Iterator[None]:
-        """What a damaged file leads to says which one it is."""
-        try:
-            yield
-        except ModelFileError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(
-                f"{self.folder}: {what} is damaged ({error}): delete the folder to build it anew"
-            ) from error
 
     def bins(self, key: str, begin: int, end: int) -> Array:
         """The bin, or the code of the category, of each row of a range; 255: missing."""

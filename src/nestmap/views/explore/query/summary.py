@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +59,17 @@ def _typical(store: MapStore, bits: RowBits, level: int, nodes: Array, starts: A
     """Rows of the set that are typical of their clusters, the largest of these first, in turns."""
     own = []
     for node in nodes[:_MOST_ROWS].tolist():
-        rows = [row for row in store.typical(level, node) if bits.has(np.array(row))]
+        rows = _within(bits, store.panel(level, node).get("typical", []))
         own.append(rows or [*_first_rows(bits, np.array([node]), starts)])
     turns = [rows[turn] for turn in range(_MOST_ROWS) for rows in own if turn < len(rows)]
     return turns[:_MOST_ROWS]
+
+
+def _within(bits: RowBits, told: Sequence[Any]) -> list[int]:
+    """Rows of a panel that are in a set."""
+    places = [pair[0] for pair in told if isinstance(pair, list) and type(pair[0]) is int]
+    known = np.array([place for place in places if 0 <= place < bits.n_rows], dtype=np.int64)
+    return list(known[bits.has(known)].tolist())
 
 
 @dataclass(frozen=True, eq=False)
