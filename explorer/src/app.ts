@@ -25,6 +25,7 @@ export interface Told {
 export class App {
   readonly views: MapView[];
   lassoOn = false;
+  busy: () => boolean = () => false; // charts are on their way
   told: Told = { notice: () => {}, failed: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
 
   constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
@@ -42,11 +43,19 @@ export class App {
 
   /** Nothing is on its way and nothing moves. */
   get idle(): boolean {
-    return !this.shared.cache.busy && this.views.every((view) => view.still);
+    return !this.shared.cache.busy && !this.shared.marks.busy && !this.busy() && this.views.every((view) => view.still);
   }
 
   redraw(): void {
     for (const view of this.views) view.request();
+  }
+
+  /** Asks what the filters let through of what is drawn; whether anything comes: the map is drawn when it does. */
+  askShares(): boolean {
+    const { shares, marks } = this.shared;
+    if (!shares.active) return false;
+    for (const view of this.views) for (const tile of view.visible()) shares.of(tile);
+    return marks.busy;
   }
 
   /** The level whose clusters are listed while none is open. */
@@ -113,16 +122,10 @@ export class App {
     this.told.lasso(on);
   }
 
-  /** Takes the rows inside a view's lasso, without those of hidden categories. */
+  /** Takes the rows inside a view's lasso that pass the filters. */
   takeLasso(view: MapView): void {
-    const { painter, tiles, store } = this.shared;
-    const column = painter.column;
-    const { hidden } = store.now;
-    const rows = view.rowsInLasso((tile, i) => {
-      if (!column || column.kind === "number" || !hidden.size) return false;
-      const value = tiles.peekColors(column, tile.level, tile.index)?.[i];
-      return value !== undefined && hidden.has(value);
-    });
+    const { shares } = this.shared;
+    const rows = view.rowsInLasso((tile, i) => !shares.passes(tile, i));
     this.setLasso(false);
     if (rows.length) this.select(rows);
     else this.told.notice("No rows inside the lasso.");

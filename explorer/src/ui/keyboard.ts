@@ -1,10 +1,17 @@
 // Keys for everything that the pointer does on the map.
 import type { App } from "../app";
+import { NO_FILTERS } from "../filters";
 import { byId } from "./dom";
 
 const STEP = 90; // pixels
 
-export function listenToKeys(app: App, help: () => void, step: (by: number) => void): void {
+export interface Keys {
+  help: () => void;
+  step: (by: number) => void; // to a finer or coarser level
+  columns: () => void; // opens or closes their rail
+}
+
+export function listenToKeys(app: App, { help, step, columns }: Keys): void {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as HTMLElement;
@@ -22,6 +29,7 @@ export function listenToKeys(app: App, help: () => void, step: (by: number) => v
     else if (event.key === "[") step(-1);
     else if (event.key === "]") step(1);
     else if (event.key === "f" || event.key === "F") app.setLevel(null);
+    else if (event.key === "c" || event.key === "C") columns();
     else if (event.key === "/") byId<HTMLInputElement>("query").focus();
     else if (event.key === "?") help();
     else if (event.key === "Enter" && target === byId("maps")) app.openCentre();
@@ -38,4 +46,5 @@ function escape(app: App, target: HTMLElement, typing: boolean): void {
   else if (store.now.row !== null) app.closeRow();
   else if (store.now.selection.length) app.select([]);
   else if (store.now.cluster) app.openCluster(null);
+  else if (store.now.filters.size) store.set({ filters: NO_FILTERS });
 }
