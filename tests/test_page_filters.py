@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Tab
-from test_page import N, X, Y, browser, server, site, store, user_rows  # noqa: F401  fixtures
+from digit_page import N, X, Y, user_rows
 
+pytest_plugins = ("page_fixtures",)
 pytestmark = pytest.mark.slow
-INK = np.where(np.arange(N) % 50, X.sum(axis=1), np.nan)  # as test_page writes it
+INK = np.where(np.arange(N) % 50, X.sum(axis=1), np.nan)  # as digit_page writes it
 WIDE, HIGH = 1400, 900  # pixels: the rail is open from the start
 
 
 @pytest.fixture
-def wide(browser: Any, server: Any) -> Any:  # noqa: F811
+def wide(browser: Any, server: Any) -> Any:
     opened = Tab(browser, WIDE, HIGH).open(server.url)
     opened.wait("document.querySelector('#rail .bar-line')")
     yield opened.idle()
@@ -98,7 +99,7 @@ def test_handles_move_by_keys(wide: Tab) -> None:
     assert passing(wide).all()
 
 
-def test_the_address_holds_filters(wide: Tab, browser: Any) -> None:  # noqa: F811
+def test_the_address_holds_filters(wide: Tab, browser: Any) -> None:
     drag(wide, column(wide, "ink").locator(".plot"), 0.25, 0.5)
     column(wide, "digit").locator(".bar-line", has_text="3").first.click()
     wide.idle()
@@ -136,7 +137,7 @@ def test_filtered_rows_stay_as_pale_context(wide: Tab) -> None:
     assert passing(wide).all()
 
 
-def test_a_static_folder_filters_as_well(browser: Any, site: str) -> None:  # noqa: F811
+def test_a_static_folder_filters_as_well(browser: Any, site: str) -> None:
     tab = Tab(browser, WIDE, HIGH).open(f"{site}#filter=c0:3,4&filter=q0:0.5~1")
     wanted = np.isin(Y, [3, 4]) & (np.linspace(0, 1, N) >= 0.5)
     np.testing.assert_array_equal(passing(tab), wanted)
@@ -145,7 +146,7 @@ def test_a_static_folder_filters_as_well(browser: Any, site: str) -> None:  # no
     tab.close()
 
 
-def test_on_a_phone_the_rail_is_a_sheet(browser: Any, server: Any) -> None:  # noqa: F811
+def test_on_a_phone_the_rail_is_a_sheet(browser: Any, server: Any) -> None:
     tab = Tab(browser, 390, 800, has_touch=True, is_mobile=True).open(server.url)
     assert tab.page.locator("#rail").is_hidden()
     tab.page.locator("#filters").tap()

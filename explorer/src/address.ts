@@ -17,6 +17,7 @@ export class Address {
     store.watch((changed) => {
       if (this.applying) return;
       if (STEPS.some((key) => changed.has(key))) this.write(true);
+      else if (changed.has("selection")) this.write(false);
       else if (changed.has("filters")) this.follow();
     });
     window.addEventListener("popstate", () => this.apply());
@@ -41,6 +42,7 @@ export class Address {
       compare: link.compare && this.app.shared.meta.maps.length > 1,
       filters: link.filters,
     });
+    if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
     else this.app.closeRow();
     if (!link.view) {
@@ -51,8 +53,8 @@ export class Address {
   }
 
   private text(): string {
-    const { level, color, cluster, row, compare, filters } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters });
+    const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection });
   }
 
   private write(step: boolean): void {

@@ -1,5 +1,7 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…
 import type { View } from "./camera";
+import type { Rows } from "./data/engine";
+import { readRows } from "./data/sets";
 import { readFilter, writeFilter } from "./filter_text";
 import type { Condition, Filters } from "./filters";
 import type { Column } from "./meta";
@@ -13,7 +15,10 @@ export interface Link {
   row: number | null;
   compare: boolean;
   filters: Filters;
+  selection: Rows | null; // only short ones are in an address
 }
+
+const LONGEST_SELECTION = 400; // letters in an address
 
 export function writeLink(link: Link): string {
   const parts = new URLSearchParams();
@@ -29,6 +34,8 @@ export function writeLink(link: Link): string {
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
   for (const [column, condition] of link.filters) parts.append("filter", writeFilter(column, condition));
+  const selection = link.selection ? JSON.stringify(link.selection) : "";
+  if (selection && selection.length <= LONGEST_SELECTION) parts.set("sel", selection);
   return `#${parts.toString()}`;
 }
 
@@ -36,6 +43,14 @@ export interface Known {
   levels: readonly { nNodes: number }[];
   nRows: number;
   columns: readonly Column[];
+}
+
+function parse(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return null; // a hand has changed the address
+  }
 }
 
 /** Reads an address; whatever does not exist in this map is left out. */
@@ -62,5 +77,6 @@ export function readLink(hash: string, known: Known): Link {
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
     filters: new Map(filters),
+    selection: readRows(parse(parts.get("sel")), known),
   };
 }
