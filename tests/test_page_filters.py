@@ -103,13 +103,14 @@ def test_the_address_holds_filters(wide: Tab, browser: Any) -> None:
     drag(wide, column(wide, "ink").locator(".plot"), 0.25, 0.5)
     column(wide, "digit").locator(".bar-line", has_text="3").first.click()
     wide.idle()
-    wide.page.wait_for_timeout(500)
-    other = Tab(browser, 900, 800).open(wide.page.url)
+    wide.wait("['c0', 'c1'].every((key) => location.hash.includes(`filter=${key}`))")
+    other = Tab(browser, 900, 800).open(wide.js("location.href"))
     np.testing.assert_array_equal(passing(other), passing(wide))
     assert other.text(".pill").startswith(f"{passing(wide).sum()} of {N} rows")
     other.page.get_by_role("button", name="Clear filters").click()
     other.idle()
-    assert passing(other).all() and "filter" not in other.page.url.split("#")[1]
+    assert passing(other).all()
+    other.wait("!location.hash.includes('filter')")
     other.close()
 
 
