@@ -15,6 +15,8 @@ from ..._version import __version__
 from ...errors import ModelFileError
 from .asked import QuestionError, chosen_encoding, host_name, origin_host
 from .map_store import MAX_HITS_SHOWN, unpack
+from .query.answers import answer
+from .query.errors import RowsError
 from .questions import answer_address
 from .visits import Visit
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from .server import Server, Shown
 
 _MOST_POSTED_BYTES = 10_000
+_MOST_ASKED_BYTES = 8_000_000  # of a question about rows: as many ranges as it may have
+_ABOUT_ROWS = "api/rows/"
 _REBUILT = (
     "the run was built again since this page was opened, or is just being built: reload the page"
 )
@@ -208,25 +212,20 @@ class Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, told, "json")
 
     def _post(self, path: str, query: dict[str, list[str]]) -> None:
-        if path != "api/names":
+        if path == "api/names":
+            self._rename()
+        elif path.startswith(_ABOUT_ROWS):
+            self._answer_rows(path.removeprefix(_ABOUT_ROWS))
+        else:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _rename(self) -> None:
+        record = self._posted(_MOST_POSTED_BYTES)
         try:
-            origin = origin_host(self.headers.get("Origin", ""))
-        except ValueError as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
-        if (
-            origin != self.headers["Host"]
-            or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin"
-        ):
-            raise Refused(HTTPStatus.FORBIDDEN, "names are taken from the explorer's own page only")
-        if self.headers.get_content_type() != "application/json":
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "names are taken as application/json")
-        body = self._body()
-        try:
-            found = self.shown.store.rename(json.loads(body))
+            found = self.shown.store.rename(record)
         except ModelFileError:
             raise
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
         except OSError as error:
             why = error.strerror or str(error)
@@ -235,7 +234,38 @@ class Handler(BaseHTTPRequestHandler):
             ) from error
         self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
 
-    def _body(self) -> bytes:
+    def _answer_rows(self, name: str) -> None:
+        """Read-only, but posted: a set of rows may be as long as a lasso around many."""
+        asked = self._posted(_MOST_ASKED_BYTES)
+        try:
+            found = answer(self.shown.queries, name, asked)
+        except RowsError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+        if found is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such question about rows")
+        self._check_current()
+        self._send(HTTPStatus.OK, found.body, found.kind, {"Cache-Control": "no-store"})
+
+    def _posted(self, most: int) -> Any:
+        """JSON that the explorer's own page has posted."""
+        try:
+            origin = origin_host(self.headers.get("Origin", ""))
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+        if (
+            origin != self.headers["Host"]
+            or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin"
+        ):
+            raise Refused(HTTPStatus.FORBIDDEN, "this is taken from the explorer's own page only")
+        if self.headers.get_content_type() != "application/json":
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "this is taken as application/json")
+        body = self._body(most)
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+
+    def _body(self, most: int) -> bytes:
         """What was posted, all of it."""
         lengths = self.headers.get_all("Content-Length") or [""]
         if (
@@ -245,10 +275,8 @@ class Handler(BaseHTTPRequestHandler):
         ):
             raise Refused(HTTPStatus.LENGTH_REQUIRED, "one Content-Length is needed")
         length = int(lengths[0])
-        if length > _MOST_POSTED_BYTES:
-            raise Refused(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_MOST_POSTED_BYTES} bytes"
-            )
+        if length > most:
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {most} bytes")
         self.wfile.flush()  # it may be waited for: "100 Continue"
         self.visit.listen(self.server.request_seconds)
         body = self.rfile.read(length)
