@@ -9,6 +9,7 @@ import type { Search } from "./search";
 import type { Shared } from "./shared";
 import { place } from "./tiles";
 import type { Node, NodeId } from "./tree";
+import { Tour } from "./tour";
 import { MapView } from "./view";
 
 const CLOSE = 10; // pixels between rows when the page flies to a row
@@ -20,14 +21,21 @@ export interface Told {
   found: (query: string, hits: Awaited<ReturnType<Search["find"]>>) => void;
   lasso: (on: boolean) => void;
   renamed: () => void;
+  attend: () => void; // something new in the panel
+  toured: () => void; // the tour is another one
 }
 
 export class App {
   readonly views: MapView[];
   lassoOn = false;
-  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
+  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, lasso: () => {}, renamed: () => {}, attend: () => {}, toured: () => {} };
+
+  readonly tour: Tour;
+  visit: (stop: number) => void = () => {};
+  addressOfView: () => string = () => "#";
 
   constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
+    this.tour = new Tour(shared);
     this.views = [new MapView(shared, 0, stage)];
   }
 
@@ -160,8 +168,29 @@ export class App {
   }
 
   canRename(level: number): boolean {
+    return this.shared.meta.named.has(level) && this.canKeep;
+  }
+
+  /** Changes to tours and names are kept: by the server, or by the browser. */
+  get canKeep(): boolean {
     const { meta, config } = this.shared;
-    return meta.named.has(level) && (config.transport === "static" || meta.canSave);
+    return config.transport === "static" || meta.canSave;
+  }
+
+  goStop(at: number): void {
+    if (this.tour.stops[at]) this.visit(at);
+  }
+
+  stepTour(by: number): void {
+    const { stop } = this.shared.store.now;
+    this.goStop(stop === null ? 0 : stop + by);
+  }
+
+  /** The tour is here, or another one: a place in it that is no more is left. */
+  tourChanged(): void {
+    const { store } = this.shared;
+    if (store.now.stop !== null && !this.tour.stops[store.now.stop]) store.set({ stop: null });
+    this.told.toured();
   }
 
   async exportSelection(): Promise<void> {

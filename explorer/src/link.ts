@@ -1,5 +1,6 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&stop=…
 import type { View } from "./camera";
+import { MOST_STOPS } from "./tour";
 import type { NodeId } from "./tree";
 
 export interface Link {
@@ -9,6 +10,7 @@ export interface Link {
   cluster: NodeId | null;
   row: number | null;
   compare: boolean;
+  stop: number | null;
 }
 
 export function writeLink(link: Link): string {
@@ -24,6 +26,7 @@ export function writeLink(link: Link): string {
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  if (link.stop !== null) parts.set("stop", String(link.stop + 1));
   return `#${parts.toString()}`;
 }
 
@@ -46,6 +49,7 @@ export function readLink(hash: string, known: Known): Link {
   };
   const [x, y, scale] = [number("x"), number("y"), number("z")];
   const color = parts.get("color") ?? "level";
+  const stop = whole("stop", MOST_STOPS + 1);
   const match = /^(\d+)\.(\d+)$/.exec(parts.get("cluster") ?? "");
   const cluster = match ? { level: Number(match[1]), index: Number(match[2]) } : null;
   return {
@@ -55,5 +59,6 @@ export function readLink(hash: string, known: Known): Link {
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    stop: stop ? stop - 1 : null, // people count from 1
   };
 }

@@ -10,13 +10,13 @@ import { countRows, insideRings, joinRanges, lastAtMost, markRows, rowAt } from 
 const KNOWN = { levels: [{ nNodes: 50 }, { nNodes: 5 }], nRows: 100, colors: ["level", "c0"] };
 
 test("a link says what it was given", () => {
-  const link = { view: { x: 1.25, y: -3.5, scale: 80 }, level: 1, color: "c0", cluster: { level: 0, index: 7 }, row: 3, compare: true };
+  const link = { view: { x: 1.25, y: -3.5, scale: 80 }, level: 1, color: "c0", cluster: { level: 0, index: 7 }, row: 3, compare: true, stop: 4 };
   assert.deepEqual(readLink(writeLink(link), KNOWN), link);
 });
 
 test("links to what does not exist are left out", () => {
   const link = readLink("#x=abc&z=-1&level=9&color=<b>&cluster=0.50&row=100", KNOWN);
-  assert.deepEqual(link, { view: null, level: null, color: "level", cluster: null, row: null, compare: false });
+  assert.deepEqual(link, { view: null, level: null, color: "level", cluster: null, row: null, compare: false, stop: null });
 });
 
 test("ranges: joined, counted, marked", () => {

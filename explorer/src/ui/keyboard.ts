@@ -22,6 +22,8 @@ export function listenToKeys(app: App, help: () => void, step: (by: number) => v
     else if (event.key === "[") step(-1);
     else if (event.key === "]") step(1);
     else if (event.key === "f" || event.key === "F") app.setLevel(null);
+    else if (event.key === "n" || event.key === "N") app.stepTour(1);
+    else if (event.key === "p" || event.key === "P") app.stepTour(-1);
     else if (event.key === "/") byId<HTMLInputElement>("query").focus();
     else if (event.key === "?") help();
     else if (event.key === "Enter" && target === byId("maps")) app.openCentre();
@@ -38,4 +40,5 @@ function escape(app: App, target: HTMLElement, typing: boolean): void {
   else if (store.now.row !== null) app.closeRow();
   else if (store.now.selection.length) app.select([]);
   else if (store.now.cluster) app.openCluster(null);
+  else if (store.now.stop !== null) store.set({ stop: null });
 }
