@@ -126,20 +126,13 @@ class Tags(HTMLParser):
         super().__init__()
         self.tags: dict[str, str] = {}
         self.scripts = 0
-        self.title = ""
-        self.is_title = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         own = dict(attrs)
         self.scripts += tag == "script"
-        self.is_title = tag == "title"
         if tag == "meta" and (key := own.get("property") or own.get("name")):
             self.tags[key] = own.get("content") or ""
-
-    def handle_data(self, data: str) -> None:
-        if self.is_title:
-            self.title, self.is_title = data, False
 
 
 def data(site: Path, name: str) -> Any:

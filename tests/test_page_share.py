@@ -141,6 +141,7 @@ def test_a_static_tour_is_kept_in_the_browser_and_downloaded(
     browser: Any, store: Path, tmp_path: Path
 ) -> None:
     site = write_site(tmp_path / "site", MapStore(store))
+    assert "<title>Some &lt;b&gt;digits&lt;/b&gt;</title>" in (site / "index.html").read_text()
     tab = Tab(browser).open((site / "index.html").as_uri())
     tab.page.click("#sharing")
     add_view(tab, "Mine", "kept here")
