@@ -11,6 +11,7 @@ from .options import (
     QUIET,
     RUN,
     RUNNING,
+    THREADS,
     TRUST,
     output,
 )
@@ -210,6 +211,14 @@ COMMANDS = {
             "Open the map of a run in the browser; Ctrl-C ends it.",
             _EXPLORE,
             "explorer",
+            prints=True,
+        ),
+        Command(
+            "mcp",
+            "Let an assistant read the map of a run: the Model Context Protocol on standard input "
+            "and output, until the input ends.",
+            (RUN, THREADS, QUIET),
+            "mcp",
             prints=True,
         ),
         Command(

@@ -44,7 +44,7 @@ def run_explore(options: Namespace) -> None:
         finally:
             server.stop()
     finally:
-        _forget(store.folder)
+        forget_store(store.folder)
 
 
 def export_site(options: Namespace, talk: Talk, run: RunFolder) -> None:
@@ -57,7 +57,7 @@ def export_site(options: Namespace, talk: Talk, run: RunFolder) -> None:
         cover = replace(cover, picture=draw_preview(plane(run), store))
         write_site(target, store, Progress(0, talk), cover)
     finally:
-        _forget(store.folder)
+        forget_store(store.folder)
     talk.note(
         f"wrote {target / 'index.html'}: open it in a browser, or put the folder on a web server"
     )
@@ -91,7 +91,7 @@ def _listen(store: MapStore, host: str, port: int | None, token: bool) -> Server
     ) from problem
 
 
-def _forget(folder: Path) -> None:
+def forget_store(folder: Path) -> None:
     """Delete the store of a run that could not be written to."""
     if folder.parent.name.startswith("nestmap-explorer-") and folder.is_relative_to(
         tempfile.gettempdir()

@@ -13,8 +13,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from ..._version import __version__
 from ...errors import ModelFileError
-from .asked import chosen_encoding, host_name, origin_host
+from .asked import QuestionError, chosen_encoding, host_name, origin_host
 from .map_store import MAX_HITS_SHOWN, unpack
+from .questions import answer_address
 from .tour import TourChanged
 from .visits import Visit
 
@@ -28,6 +29,7 @@ _REBUILT = (
 )
 # an address that only says that the server answers: for notebooks, which have another origin
 ALIVE = "alive"
+_FOR_PROGRAMS = "api/v1/"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -184,6 +186,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(
                 HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"}
             )
+        elif path.startswith(_FOR_PROGRAMS):
+            self._answer_program(path.removeprefix(_FOR_PROGRAMS), query)
         elif path == ALIVE:
             shared = {"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "cross-origin"}
             self._send(HTTPStatus.OK, b"", "txt", shared)
@@ -191,6 +195,19 @@ class Handler(BaseHTTPRequestHandler):
             self._send_cached(file, path.rpartition(".")[2])
         else:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _answer_program(self, path: str, query: dict[str, list[str]]) -> None:
+        """Read-only, as JSON; also what is wrong with a question."""
+        try:
+            told = answer_address(self.shown.store, path, query)
+        except QuestionError as error:
+            told = json.dumps({"error": str(error)}).encode()
+            self._send(HTTPStatus.BAD_REQUEST, told, "json")
+            return
+        self._check_current()
+        if told is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such question; api/v1/ lists them")
+        self._send(HTTPStatus.OK, told, "json")
 
     def _post(self, path: str, query: dict[str, list[str]]) -> None:
         if path not in _POSTED:

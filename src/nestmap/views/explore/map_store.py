@@ -18,6 +18,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...errors import ModelFileError
+from .asked import QuestionError
 from .names import SavedNames, tidy
 from .sink import to_json
 from .store_format import CHUNK, FORMAT, VERSION, WIDE_CHUNK, store_id
@@ -46,11 +47,11 @@ def unpack(packed: bytes, path: Path) -> bytes:
 
 
 @contextmanager
-def _sound(folder: Path, what: str) -> Iterator[None]:
+def sound(folder: Path, what: str) -> Iterator[None]:
     """What a damaged file leads to, such as a list that is too short, says which file it is."""
     try:
         yield
-    except ModelFileError:
+    except (ModelFileError, QuestionError):
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
@@ -134,7 +135,7 @@ class MapStore:
 
     def first_files(self) -> list[str]:
         """What the page asks for first: the record, and a level small enough for a picture."""
-        with _sound(self.folder, "meta.json"):
+        with sound(self.folder, "meta.json"):
             levels = [
                 k
                 for k, level in enumerate(self.meta["levels"])
@@ -178,13 +179,13 @@ class MapStore:
         own = self.saved.read().get(level, {}) if self.saved is not None else {}
         if not own:
             return list(names)
-        with _sound(self.folder, f"names/{level}.json"):
+        with sound(self.folder, f"names/{level}.json"):
             pairs = zip(names, self.clusters(level).tolist(), strict=True)
             return [own.get(cluster, name) for name, cluster in pairs]
 
     def _clusters(self, level: int) -> Array:
         """The hierarchy's numbers of the nodes of a level, in tree order."""
-        with _sound(self.folder, f"m0/{level}"):
+        with sound(self.folder, f"m0/{level}"):
             tiles = self.meta["maps"][0]["tiles"][str(level)]
             parts = []
             for t, (begin, end) in enumerate(zip(tiles["begin"], tiles["end"], strict=True)):
@@ -258,7 +259,7 @@ class MapStore:
             packed = self.read(f"search/{c}.json")
             if needle not in packed:  # texts as they are in the file: nothing is parsed in vain
                 continue
-            with _sound(self.folder, f"search/{c}.json"):
+            with sound(self.folder, f"search/{c}.json"):
                 places = [
                     c * WIDE_CHUNK + i
                     for i, text in enumerate(json.loads(packed))
@@ -274,13 +275,13 @@ class MapStore:
     def place_of(self, row: int) -> int:
         """Where one of the user's rows is in tree order."""
         name = f"places/{row // WIDE_CHUNK}.bin"
-        with _sound(self.folder, name):
+        with sound(self.folder, name):
             return int(np.frombuffer(self.read(name), dtype="<u4")[row % WIDE_CHUNK])
 
     def label(self, place: int) -> str:
         """The name or the text of a row, or its number."""
         name = f"rows/{place // CHUNK}.json"
-        with _sound(self.folder, name):
+        with sound(self.folder, name):
             row, *others = self.read_json(name)[place % CHUNK]
             has_label = self.meta["fields"][1:2] in (["name"], ["text"])
             return (

@@ -19,11 +19,10 @@ from .order import TreeOrder
 from .panels import ClusterTeller, LevelPanels, check_names, count_some, named_levels
 from .row_files import write_rows
 from .sink import Sink, check_replaced
-from .store_format import CHUNK, FORMAT, VERSION
+from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION
 from .tiles import Tiles
 from .writing import Writing
 
-_PANELS_PER_FILE = 256  # clusters of a chunk of panels/
 _MAX_CLUSTERS_OUTLINED = 2000  # clusters of a level with outlines
 
 
@@ -196,7 +195,7 @@ def _write_panels(writing: Writing, level: int, told: LevelPanels) -> None:
     for panel in panels:
         for kind in ("typical", "odd"):
             panel[kind] = [(int(places[row]), label) for row, label in panel[kind]]
-    for c in range(0, len(panels), _PANELS_PER_FILE):
+    for c in range(0, len(panels), PANELS_PER_FILE):
         writing.sink.put_json(
-            f"panels/{level}/{c // _PANELS_PER_FILE}.json", panels[c : c + _PANELS_PER_FILE]
+            f"panels/{level}/{c // PANELS_PER_FILE}.json", panels[c : c + PANELS_PER_FILE]
         )

@@ -10,6 +10,7 @@ from .order import ROWS
 FORMAT = "nestmap-explorer"
 VERSION = 2
 CHUNK = 1024  # rows of a chunk of rows/, neighbors/ and images/
+PANELS_PER_FILE = 256  # clusters of a chunk of panels/
 WIDE_CHUNK = 8192  # rows of a chunk of places/ and search/
 
 
