@@ -14,11 +14,12 @@ export class Address {
 
   constructor(private readonly app: App) {
     const { meta, store } = app.shared;
-    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)] };
+    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)], columns: meta.columns };
     app.visit = (stop) => this.visit(stop);
     app.addressOfView = () => this.text(null);
     store.watch((changed) => {
       if (!this.applying && STEPS.some((key) => changed.has(key))) this.write(true);
+      else if (!this.applying && changed.has("selection")) this.write(false);
     });
     window.addEventListener("popstate", () => this.apply());
     window.addEventListener("hashchange", () => location.hash !== this.text() && this.apply());
@@ -55,6 +56,7 @@ export class Address {
       compare: link.compare && this.app.shared.meta.maps.length > 1, hidden: new Set(), only: null,
       stop: link.stop,
     });
+    if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
     else this.app.closeRow();
     if (!link.view) {
@@ -65,8 +67,8 @@ export class Address {
   }
 
   private text(stop = this.app.shared.store.now.stop): string {
-    const { level, color, cluster, row, compare } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, stop });
+    const { level, color, cluster, row, compare, selection } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, selection, stop });
   }
 
   private write(step: boolean): void {

@@ -1,5 +1,7 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&stop=…
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&sel=…&stop=…
 import type { View } from "./camera";
+import type { Rows } from "./data/engine";
+import { readRows } from "./data/sets";
 import { MOST_STOPS } from "./tour";
 import type { NodeId } from "./tree";
 
@@ -11,7 +13,10 @@ export interface Link {
   row: number | null;
   compare: boolean;
   stop: number | null;
+  selection: Rows | null; // only short ones are in an address
 }
+
+const LONGEST_SELECTION = 400; // letters in an address
 
 export function writeLink(link: Link): string {
   const parts = new URLSearchParams();
@@ -27,6 +32,8 @@ export function writeLink(link: Link): string {
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
   if (link.stop !== null) parts.set("stop", String(link.stop + 1));
+  const selection = link.selection ? JSON.stringify(link.selection) : "";
+  if (selection && selection.length <= LONGEST_SELECTION) parts.set("sel", selection);
   return `#${parts.toString()}`;
 }
 
@@ -34,6 +41,15 @@ export interface Known {
   levels: readonly { nNodes: number }[];
   nRows: number;
   colors: readonly string[];
+  columns: readonly { key: string }[];
+}
+
+function parse(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return null; // a hand has changed the address
+  }
 }
 
 /** Reads an address; whatever does not exist in this map is left out. */
@@ -60,5 +76,6 @@ export function readLink(hash: string, known: Known): Link {
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
     stop: stop ? stop - 1 : null, // people count from 1
+    selection: readRows(parse(parts.get("sel")), known),
   };
 }
