@@ -161,11 +161,7 @@ def test_a_static_folder_says_what_it_is(tmp_path: Path) -> None:
     assert head.tags["og:title"] == f"Digits {HOSTILE}"
     assert head.tags["description"] == head.tags["og:description"] == f"Pens & {HOSTILE}"
     assert head.tags["og:image"] == "https://example.org/maps/preview.png"
-    assert (
-        head.title == f"Digits {HOSTILE}"
-        and head.scripts == plain.scripts
-        and "og:image" not in plain.tags
-    )
+    assert head.scripts == plain.scripts and "og:image" not in plain.tags
     picture = np.asarray(Image.open(site / "preview.png").convert("RGB"))
     assert picture.shape == (630, 1200, 3) and len(np.unique(picture.reshape(-1, 3), axis=0)) > 200
     assert data(site, "meta.json")["description"] == f"Pens & {HOSTILE}"
