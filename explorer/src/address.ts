@@ -4,7 +4,7 @@ import { readLink, writeLink, type Known, type Link } from "./link";
 import type { State } from "./state";
 import { fitted } from "./tour";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop"];
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop"]; // filters change with every step of a brush: they follow when it rests;
 const QUIET = 300; // milliseconds without movement
 
 export class Address {
@@ -14,12 +14,14 @@ export class Address {
 
   constructor(private readonly app: App) {
     const { meta, store } = app.shared;
-    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)], columns: meta.columns };
+    this.known = { levels: meta.levels, nRows: meta.nRows, columns: meta.columns };
     app.visit = (stop) => this.visit(stop);
     app.addressOfView = () => this.text(null);
     store.watch((changed) => {
-      if (!this.applying && STEPS.some((key) => changed.has(key))) this.write(true);
-      else if (!this.applying && changed.has("selection")) this.write(false);
+      if (this.applying) return;
+      if (STEPS.some((key) => changed.has(key))) this.write(true);
+      else if (changed.has("selection")) this.write(false);
+      else if (changed.has("filters")) this.follow();
     });
     window.addEventListener("popstate", () => this.apply());
     window.addEventListener("hashchange", () => location.hash !== this.text() && this.apply());
@@ -53,7 +55,8 @@ export class Address {
     else if (link.view) this.app.main.setView(link.view);
     store.set({
       level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
-      compare: link.compare && this.app.shared.meta.maps.length > 1, hidden: new Set(), only: null,
+      compare: link.compare && this.app.shared.meta.maps.length > 1,
+      filters: link.filters,
       stop: link.stop,
     });
     if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
@@ -67,8 +70,8 @@ export class Address {
   }
 
   private text(stop = this.app.shared.store.now.stop): string {
-    const { level, color, cluster, row, compare, selection } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, selection, stop });
+    const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection, stop });
   }
 
   private write(step: boolean): void {
