@@ -4,7 +4,7 @@ import { readLink } from "../src/link";
 import { SvgBrush, escapeXml } from "../src/svg";
 import { fitted, moved, readStops } from "../src/tour";
 
-const KNOWN = { levels: [{ nNodes: 50 }], nRows: 100, colors: ["level"] };
+const KNOWN = { levels: [{ nNodes: 50 }], nRows: 100, columns: [] };
 
 test("stops are read, and what is none is left out", () => {
   const stop = { title: "a", text: "b", view: "#x=1", width: 900, height: 600 };
