@@ -18,14 +18,16 @@ from .map_store import MAX_HITS_SHOWN, unpack
 from .query.answers import answer
 from .query.errors import RowsError
 from .questions import answer_address
+from .tour import TourChanged
 from .visits import Visit
 
 if TYPE_CHECKING:
     from .server import Server, Shown
 
-_MOST_POSTED_BYTES = 10_000
 _MOST_ASKED_BYTES = 8_000_000  # of a question about rows: as many ranges as it may have
 _ABOUT_ROWS = "api/rows/"
+# what pages of the explorer may change, with the bytes that say it at most
+_POSTED = {"api/names": ("the name", 10_000), "api/tour": ("the tour", 1_000_000)}
 _REBUILT = (
     "the run was built again since this page was opened, or is just being built: reload the page"
 )
@@ -212,25 +214,30 @@ class Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, told, "json")
 
     def _post(self, path: str, query: dict[str, list[str]]) -> None:
-        if path == "api/names":
-            self._rename()
+        if path in _POSTED:
+            self._change(path)
         elif path.startswith(_ABOUT_ROWS):
             self._answer_rows(path.removeprefix(_ABOUT_ROWS))
         else:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
-    def _rename(self) -> None:
-        record = self._posted(_MOST_POSTED_BYTES)
+    def _change(self, path: str) -> None:
+        what, most = _POSTED[path]
+        given = self._posted(most)
+        store = self.shown.store
+        change = store.rename if path == "api/names" else store.change_tour
         try:
-            found = self.shown.store.rename(record)
+            found = change(given)
         except ModelFileError:
             raise
+        except TourChanged as error:
+            raise Refused(HTTPStatus.PRECONDITION_FAILED, str(error)) from error
         except ValueError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
         except OSError as error:
             why = error.strerror or str(error)
             raise Refused(
-                HTTPStatus.INTERNAL_SERVER_ERROR, f"the name cannot be saved: {why}"
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"{what} cannot be saved: {why}"
             ) from error
         self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
 
