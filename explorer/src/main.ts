@@ -32,7 +32,7 @@ async function start(): Promise<void> {
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
     level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
-    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(), stop: null,
+    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(), stop: null, tears: false,
   });
   const shared: Shared = {
     meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),

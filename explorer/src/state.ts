@@ -23,6 +23,7 @@ export interface State {
   compare: boolean;
   theme: ThemeName;
   stop: number | null; // the place in the tour
+  tears: boolean; // links of the open cluster that the map makes long
 }
 
 type Listener = (changed: ReadonlySet<keyof State>) => void;
