@@ -4,11 +4,13 @@ import { Scroll } from "./scroll";
 
 const LINE = 32; // pixels, as in the style sheet
 const HEAD = 32; // likewise
+const PADDING = 16; // of a row, likewise
 
 export interface Head {
   key: string;
   title: string;
-  width: string; // of CSS
+  least: number; // pixels
+  grow: number; // share of the room that is left
   sort: "ascending" | "descending" | "none" | null; // null: cannot be sorted by
   hint: string;
   number: boolean; // its cells stand to the right
@@ -53,7 +55,8 @@ export class Grid {
     this.n = n;
     if (fromTop) this.scroll.moveTo(0);
     if (fromTop || this.active.row >= n) this.active = { row: -1, column: 0 };
-    this.element.style.setProperty("--columns", heads.map((head) => head.width).join(" "));
+    this.element.style.setProperty("--columns", heads.map(({ least, grow }) => `minmax(${least}px, ${grow}fr)`).join(" "));
+    this.element.style.setProperty("--least", `${heads.reduce((sum, { least }) => sum + least, PADDING)}px`);
     this.element.setAttribute("aria-rowcount", String(n + 1));
     this.element.setAttribute("aria-colcount", String(heads.length));
     this.head.replaceChildren(...heads.map((head) => this.headCell(head)));

@@ -4,6 +4,7 @@ import type { How } from "../data/sets";
 import { passing } from "../filters";
 import type { Gestures, Tool } from "../input";
 import { RebuiltError } from "../meta";
+import { SELECTION } from "../paint";
 import type { Renaming } from "../renaming";
 import { FILTER } from "../shares";
 import type { State } from "../state";
@@ -19,6 +20,7 @@ import { FoundSection } from "./lists";
 import { Rail } from "./rail";
 import { RowSection } from "./row";
 import { SelectionSection } from "./selection";
+import { Table } from "./table";
 import { followSystem, setTheme } from "./theme";
 import { Tip } from "./tip";
 
@@ -40,7 +42,7 @@ export class Page {
     this.tip = new Tip(app);
     this.parts = {
       cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
-      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app),
+      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app), table: new Table(app),
     };
     this.gestures = {
       hover: (view, hit, px, py) => this.hover(view, hit, px, py),
@@ -91,6 +93,7 @@ export class Page {
     this.tip.hide();
     this.busy();
     if (!settled) return;
+    this.parts.table.moved();
     window.clearTimeout(this.saying);
     this.saying = window.setTimeout(() => this.say(), SAY_AFTER);
   }
@@ -102,9 +105,9 @@ export class Page {
     if (this.arrival) return;
     this.arrival = window.setTimeout(() => {
       this.arrival = 0;
-      const { cluster, row, found, selection, crumbs, rail } = this.parts;
+      const { cluster, row, found, selection, crumbs, rail, table } = this.parts;
       rail.paint();
-      for (const part of [cluster, row, found, selection, crumbs]) part.refresh();
+      for (const part of [cluster, row, found, selection, crumbs, table]) part.refresh();
       this.tip.refresh();
     }, 80);
   }
@@ -134,11 +137,13 @@ export class Page {
     followSystem((theme) => store.set({ theme }));
     const help = byId<HTMLDialogElement>("help");
     byId("ask").addEventListener("click", () => help.showModal());
+    byId("tables").addEventListener("click", () => this.parts.table.toggle());
     byId("grip").addEventListener("click", () => this.fold(!document.body.classList.contains("folded")));
     this.parts.rail.onDrawer = () => this.fold(true);
     listenToKeys(app, {
       help: () => help.showModal(),
       step: (by) => this.parts.levels.step(by),
+      table: () => this.parts.table.toggle(),
       columns: () => this.parts.rail.show(!this.parts.rail.open, true),
     });
   }
@@ -163,10 +168,20 @@ export class Page {
     if (any("cluster", "theme") || level) void parts.cluster.show();
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
+    if (any("chosen")) this.lookAtSelection();
     if (any("selection", "chosen", "how")) parts.selection.show();
+    if (any("table") || (store.now.table && any("chosen", "filters"))) parts.table.show();
+    if (any("row", "focus", "theme") || level) parts.table.refresh();
     if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection)) this.attend();
     if (any("cluster")) this.sayCluster();
     if (!any("filters") || changed.size > 1 || !app.askShares()) app.redraw();
+  }
+
+  /** Of a selection that is too large to hold, the map asks tile by tile. */
+  private lookAtSelection(): void {
+    const { store, marks } = this.app.shared;
+    const { selection, chosen } = store.now;
+    marks.look(SELECTION, chosen && !chosen.ranges ? selection : null);
   }
 
   private filter(): void {

@@ -92,7 +92,7 @@ export class Table {
     this.choice.addEventListener("change", () => store.set({ table: this.choice.value as TableOf }));
     const boxes = this.columns.map((column) => this.box(column));
     this.picker.append(...boxes);
-    const columns = el("details", { class: "columns" }, el("summary", {}, "Columns"), this.picker);
+    const columns = el("details", { class: "choosecolumns" }, el("summary", {}, "Columns"), this.picker);
     const close = el("button", { class: "close", label: "Close the table", onclick: () => store.set({ table: null }) }, "×");
     const bar = el("div", { class: "tablebar" }, this.choice, this.told, columns, close);
     this.section.append(splitter(this.section, "Height of the table"), bar, this.grid.element);
@@ -155,10 +155,10 @@ export class Table {
     this.refresh();
   }
 
-  private head({ key, title, width, order, right }: TableColumn): Head {
+  private head({ key, title, least, grow, order, right }: TableColumn): Head {
     const sort = order === undefined ? null : this.order.key === key ? (this.order.descending ? "descending" : "ascending") : "none";
     const hint = order === undefined ? `${title}: not sorted by texts` : `${title}: click to sort`;
-    return { key, title, width, sort, hint: title ? hint : "", number: right };
+    return { key, title, least, grow, sort, hint: title ? hint : "", number: right };
   }
 
   private cells(i: number): (HTMLElement | string)[] | null {
@@ -181,7 +181,8 @@ export class Table {
 
   private open(i: number): void {
     const row = this.rows?.at(i);
-    if (row !== undefined) this.app.openRow(row, true);
+    // what is in view needs no flight, which would change what is in view
+    if (row !== undefined) this.app.openRow(row, this.app.shared.store.now.table !== "view");
   }
 
   private hover(i: number | null): void {

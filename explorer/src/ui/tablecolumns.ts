@@ -10,7 +10,8 @@ const LONGEST = 200; // letters of a cell
 export interface TableColumn {
   key: string;
   title: string;
-  width: string;
+  least: number; // pixels
+  grow: number; // share of the room that is left
   order: string | null | undefined; // the engine's column; null: tree order; undefined: none to sort by
   right: boolean;
   extra: boolean; // not shown until chosen
@@ -21,7 +22,7 @@ export function columnsOf(app: App): readonly TableColumn[] {
   const { meta } = app.shared;
   const fields = meta.fields.map((name, i) => field(app, name, i));
   const picture: TableColumn = {
-    key: "images", title: "", width: "40px", order: undefined, right: false, extra: false,
+    key: "images", title: "", least: 40, grow: 0, order: undefined, right: false, extra: false,
     cell: (row) => thumbnail(app, row, 22) ?? "",
   };
   return [...(meta.images ? [picture] : []), ...fields, ...(meta.levels.length ? [cluster(app)] : [])];
@@ -32,9 +33,9 @@ function field(app: App, name: string, i: number): TableColumn {
   const column = meta.columns.find((each) => each.name === name);
   const isRow = i === 0 && name === "row";
   const right = isRow || column?.kind === "number";
-  const width = right ? "minmax(84px, 0.5fr)" : column ? "minmax(110px, 0.8fr)" : "minmax(180px, 2fr)";
+  const [least, grow] = right ? [84, 0.5] : column ? [110, 0.8] : [180, 2];
   return {
-    key: `field ${i}`, title: cut(name, 60), width, order: column?.key, right, extra: i >= MOST_SHOWN,
+    key: `field ${i}`, title: cut(name, 60), least: least!, grow: grow!, order: column?.key, right, extra: i >= MOST_SHOWN,
     cell: (_row, values) => cut(fieldText(app, i, values[i]), LONGEST),
   };
 }
@@ -42,7 +43,7 @@ function field(app: App, name: string, i: number): TableColumn {
 /** Rows of a cluster follow each other in tree order. */
 function cluster(app: App): TableColumn {
   return {
-    key: "cluster", title: "cluster", width: "minmax(140px, 1fr)", order: null, right: false, extra: false,
+    key: "cluster", title: "cluster", least: 140, grow: 1, order: null, right: false, extra: false,
     cell: (row) => {
       const { tree, store } = app.shared;
       const { focus } = store.now;
