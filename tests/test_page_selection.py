@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Tab
-from digit_page import N, exported, open_child, user_rows
+from digit_page import N, Y, exported, open_child, user_rows
 
 from nestmap.views.explore.server import Server
 
@@ -191,3 +191,34 @@ _NODES = """(level) => nestmap.main.visible(level).flatMap((tile) => {
   const {rgba} = nestmap.shared.painter.paint(tile);
   return [...tile.nodes.size].map((n, i) => [tile.nodes.firstRow[i], n, rgba[4 * i + 3]]);
 })"""
+
+
+def test_a_selection_is_told_by_its_clusters_and_pictures(tab: Tab) -> None:
+    tab.js("nestmap.takeView()")
+    tab.idle()
+    chosen = selected(tab)
+    level = tab.js("nestmap.shared.store.now.focus")
+    lines = tab.page.locator("#selection .child")
+    lines.first.wait_for()
+    sizes = tab.js("k => [...nestmap.shared.tree.level(k).size]", level)
+    share = float(lines.first.locator(".note").inner_text().rstrip("%"))
+    assert share == pytest.approx(100 * max(sizes) / len(chosen), abs=1)
+    pictures = tab.page.locator("#selection .picture")
+    assert 10 < pictures.count() < 60  # those in sight, of 500
+    tab.js("document.querySelector('.pictures').scrollTop = 1e6")
+    tab.wait(f"document.querySelector('.picture[data-at=\"{N - 1}\"]')")
+    last = tab.page.locator(f'.picture[data-at="{N - 1}"]')
+    last.click()
+    tab.idle()
+    assert tab.js("nestmap.shared.store.now.row") == max(chosen)
+    assert tab.text("#row h2") == last.get_attribute("title")
+
+
+def test_what_is_special_about_a_selection(tab: Tab) -> None:
+    row = int(np.flatnonzero(Y == 7)[0])
+    place = int(np.flatnonzero(user_rows(tab) == row)[0])
+    level = tab.js("nestmap.openLevel")
+    index = tab.js(f"nestmap.shared.tree.nodeOfRow({place}, {level})")
+    tab.js(f"nestmap.select({{kind: 'cluster', level: {level}, index: {index}}})")
+    tab.page.locator("#selection .traits li").first.wait_for()
+    assert "digit" in tab.text("#selection .traits")

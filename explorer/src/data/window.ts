@@ -11,6 +11,11 @@ export interface RowWindow {
   at(i: number): number | undefined;
 }
 
+/** Rows of a set in tree order. */
+export function rowWindow(engine: Engine, set: Rows, ranges: Ranges | null, arrived: () => void, failed: (error: unknown) => void): RowWindow {
+  return ranges ? new RangeWindow(ranges) : new PagedWindow(engine, set, { column: null, descending: false }, arrived, failed);
+}
+
 /** Ranges in tree order, or backwards: nobody has to be asked. */
 export class RangeWindow implements RowWindow {
   readonly total: number;

@@ -170,6 +170,7 @@ export class Page {
     if (any("row", "neighbors", "theme")) void parts.row.show();
     if (any("chosen")) this.lookAtSelection();
     if (any("selection", "chosen", "how")) parts.selection.show();
+    if (any("focus", "theme")) parts.selection.showClusters();
     if (any("table") || (store.now.table && any("chosen", "filters"))) parts.table.show();
     if (any("row", "focus", "theme") || level) parts.table.refresh();
     if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection)) this.attend();

@@ -1,10 +1,9 @@
 // What is selected: how many rows, how the next set joins them, and what can be done with them.
 import type { App } from "../app";
 import type { How } from "../data/sets";
-import { rowAt } from "../ranges";
+import type { Chosen } from "../selecting";
 import { byId, count, el, refill } from "./dom";
-import { rowButton } from "./rowbits";
-import { VirtualList } from "./virtual";
+import { SummaryPart } from "./summary";
 
 const HOWS: readonly [How, string, string][] = [
   ["replace", "New", "The next set replaces the selection"],
@@ -15,9 +14,12 @@ const HOWS: readonly [How, string, string][] = [
 
 export class SelectionSection {
   private readonly section = byId("selection");
-  private readonly list = new VirtualList("Selected rows");
+  private readonly summary: SummaryPart;
+  private told: Chosen | null = null; // of what the summary is
 
-  constructor(private readonly app: App) {}
+  constructor(private readonly app: App) {
+    this.summary = new SummaryPart(app);
+  }
 
   show(): void {
     const { selection, chosen, byCluster } = this.app.shared.store.now;
@@ -27,14 +29,19 @@ export class SelectionSection {
     const close = el("button", { class: "close", label: "Clear the selection", onclick: () => selecting.clear() }, "×");
     const told = chosen ? `${count(chosen.count, "row")} selected` : "Selecting…";
     const note = byCluster ? el("p", { class: "quiet" }, "By cluster: whole clusters whose middle lies inside. Closer up, rows are taken one by one.") : null;
-    refill(this.section, el("div", { class: "heading" }, el("h2", {}, told), close), note, this.hows(), this.actions(), this.list.element);
-    const { ranges, count: n } = chosen ?? { ranges: null, count: 0 };
-    this.list.element.hidden = !ranges?.length;
-    if (ranges) this.list.show(n, (i) => rowButton(this.app, rowAt(ranges, i)));
+    refill(this.section, el("div", { class: "heading" }, el("h2", {}, told), close), note, this.hows(), this.actions(), this.summary.element);
+    if (chosen && chosen !== this.told) void this.summary.show(selection, chosen);
+    this.told = chosen;
+  }
+
+  /** Other clusters are in focus, or have other colours. */
+  showClusters(): void {
+    const { selection, chosen } = this.app.shared.store.now;
+    if (selection && chosen) void this.summary.showClusters(selection, chosen);
   }
 
   refresh(): void {
-    if (!this.section.hidden) this.list.refresh();
+    if (!this.section.hidden) this.summary.refresh();
   }
 
   /** How the next set joins: one of four. */
