@@ -26,6 +26,7 @@ export interface State {
   compare: boolean;
   table: TableOf | null; // null: there is none
   theme: ThemeName;
+  stop: number | null; // the place in the tour
 }
 
 type Listener = (changed: ReadonlySet<keyof State>) => void;
