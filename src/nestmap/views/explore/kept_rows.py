@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from .export_rows import has_parquet
 from .query import RowQueries
 from .selections import SavedSelections, Selection, clean_name
 
@@ -16,6 +17,7 @@ def list_selections(saved: SavedSelections) -> dict[str, Any]:
     kept = saved.read()
     return {
         "can_save": saved.writable,
+        "can_parquet": has_parquet(),
         "selections": [{"name": name, "count": len(own.rows)} for name, own in kept.items()],
     }
 
