@@ -34,6 +34,7 @@ export function listenToKeys(app: App, { help, step, columns, table }: Keys): vo
     else if (event.key === "l") app.setTool(app.tool === "lasso" ? null : "lasso");
     else if (event.key === "b") app.setTool(app.tool === "box" ? null : "box");
     else if (event.key === "v") void app.takeView();
+    else if (event.key === "s" && app.shared.store.now.filters.size) app.takeFiltered();
     else if (event.key === "i") app.selecting.invert();
     else if (event.key === "f" || event.key === "F") app.setLevel(null);
     else if (event.key === "c" || event.key === "C") columns();

@@ -14,6 +14,7 @@ import { Crumbs } from "./crumbs";
 import { showBeyond } from "./beyond";
 import { byId, count, cut, el } from "./dom";
 import { listenToKeys } from "./keyboard";
+import { KeptSection } from "./kept";
 import { Legend } from "./legend";
 import { Levels } from "./levels";
 import { FoundSection } from "./lists";
@@ -44,7 +45,7 @@ export class Page {
     this.tip = new Tip(app);
     this.parts = {
       cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
-      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app), table: new Table(app),
+      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app), table: new Table(app), kept: new KeptSection(app),
       share: new ShareSection(app), player: new Player(app),
     };
     this.gestures = {
@@ -83,6 +84,7 @@ export class Page {
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
     if (meta.maps.some((map) => map.beyond.length)) byId("home").title = "Nearly all rows (0), once more: all rows";
     this.parts.rail.start();
+    void this.app.kept.start().then(() => this.parts.selection.show());
     if (!meta.nRows) this.notice("This map has no rows.");
   }
 
@@ -175,6 +177,7 @@ export class Page {
     if (any("row", "neighbors", "theme")) void parts.row.show();
     if (any("chosen")) this.lookAtSelection();
     if (any("selection", "chosen", "how")) parts.selection.show();
+    if (any("selection")) parts.kept.forget();
     if (any("focus", "theme")) parts.selection.showClusters();
     if (any("table") || (store.now.table && any("chosen", "filters"))) parts.table.show();
     if (any("row", "focus", "theme") || level) parts.table.refresh();

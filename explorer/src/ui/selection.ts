@@ -3,6 +3,7 @@ import type { App } from "../app";
 import type { How } from "../data/sets";
 import type { Chosen } from "../selecting";
 import { byId, count, el, refill } from "./dom";
+import { exportButtons } from "./export";
 import { SummaryPart } from "./summary";
 
 const HOWS: readonly [How, string, string][] = [
@@ -59,12 +60,33 @@ export class SelectionSection {
     return group;
   }
 
+  /** A field for the name, in place of the button. */
+  private name(button: HTMLElement): void {
+    const input = el("input", { type: "text", label: "Name of this selection" });
+    input.maxLength = 200;
+    const cancel = el("button", { onclick: () => this.show() }, "Cancel");
+    const form = el("form", { class: "rename" }, input, el("button", { type: "submit", class: "solid" }, "Keep"), cancel);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const name = input.value.trim();
+      if (name) void this.app.kept.keep(name).then(() => this.show());
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.show();
+    });
+    button.closest(".actions")!.replaceChildren(form);
+    input.focus();
+  }
+
   private actions(): HTMLElement {
     const { selecting } = this.app;
-    const save = el("button", { class: "solid", onclick: () => void this.app.exportSelection() }, "Export CSV");
-    save.id = "export";
+    const files = exportButtons(this.app, "selection", () => this.app.shared.store.now.selection);
+    files[0]!.querySelector("button")!.id = "export";
+    const keep = el("button", { title: "Keep it under a name", onclick: () => this.name(keep) }, "Keep…");
     const undo = el("button", { title: "Ctrl+Z", onclick: () => selecting.undo() }, "Undo");
     undo.disabled = !selecting.canUndo;
-    return el("div", { class: "actions" }, save, el("button", { title: "All other rows (I)", onclick: () => selecting.invert() }, "Invert"), undo);
+    return el("div", { class: "actions" }, ...files, keep, el("button", { title: "All other rows (I)", onclick: () => selecting.invert() }, "Invert"), undo);
   }
 }
