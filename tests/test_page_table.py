@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from pathlib import Path
+
 import numpy as np
 import pytest
 from browser import Tab
@@ -48,6 +52,28 @@ def test_heads_sort_up_and_down_and_back(tab: Tab) -> None:
     head(tab, "ink")
     tab.wait(f"{_SORT} === 'none'")
     assert cells(tab, "row") == unsorted
+
+
+def test_rows_stand_as_they_were_given(tab: Tab) -> None:
+    open_table(tab)
+    tab.page.select_option("#table select", "all")
+    tab.idle()
+    head(tab, "row")
+    tab.wait("document.querySelector('.gridhead [aria-sort=ascending]')")
+    tab.wait("document.querySelector('.gridbody .gridrow')?.textContent.startsWith('0')")
+    assert cells(tab, "row")[:4] == ["0", "1", "2", "3"]
+    assert cells(tab, "name")[2] == f"a {Y[2]}, number 2"
+
+
+def test_rows_of_the_table_are_exported(tab: Tab) -> None:
+    tab.js(_ONLY_SEVENS)
+    tab.idle()
+    open_table(tab)
+    tab.wait("document.querySelector('#table output').textContent !== '500 rows'")
+    with tab.page.expect_download() as download:
+        tab.page.locator("#table").get_by_role("button", name="Export CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
+    assert {int(row["row"]) for row in rows} == set(np.flatnonzero(Y == 7))
 
 
 def test_rows_selected_and_filtered(tab: Tab) -> None:

@@ -35,6 +35,7 @@ export class Grid {
 
   constructor(label: string, private readonly actions: GridActions) {
     this.head.setAttribute("role", "row");
+    this.body.setAttribute("role", "rowgroup");
     this.head.setAttribute("aria-rowindex", "1");
     this.element = el("div", { class: "grid", label }, this.head, this.body);
     this.element.setAttribute("role", "grid");

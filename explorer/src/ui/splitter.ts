@@ -16,6 +16,7 @@ export function splitter(part: HTMLElement, label: string): HTMLElement {
     part.style.height = `${now}px`;
     for (const [name, value] of [["valuemin", LEAST], ["valuemax", most], ["valuenow", now]] as const) edge.setAttribute(`aria-${name}`, String(value));
   };
+  edge.setAttribute("aria-valuenow", String(LEAST)); // until it is known
   edge.addEventListener("focus", () => resize(part.clientHeight));
   edge.addEventListener("keydown", (event) => {
     const by = event.key === "ArrowUp" ? STEP : event.key === "ArrowDown" ? -STEP : 0;

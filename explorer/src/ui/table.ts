@@ -9,6 +9,7 @@ import type { Ranges } from "../ranges";
 import { boxRing, rowsInRing } from "../region";
 import { TABLES, type TableOf } from "../state";
 import { byId, count, el } from "./dom";
+import { exportButtons } from "./export";
 import { Grid, type Head } from "./grid";
 import { splitter } from "./splitter";
 import { columnsOf, type TableColumn } from "./tablecolumns";
@@ -30,6 +31,8 @@ export class Table {
   private readonly columns: readonly TableColumn[];
   private readonly hidden = new Set<string>();
   private order: Order & { key: string | null } = { key: null, column: null, descending: false };
+  private readonly files = el("span", { class: "actions" });
+  private set: Rows | null = null; // of the rows that are shown
   private rows: RowWindow | null = null;
   private where = new Map<number, number>(); // positions of rows that were drawn
   private turn = 0;
@@ -58,6 +61,7 @@ export class Table {
     byId("tables").setAttribute("aria-pressed", String(table !== null));
     if (table === null) return this.drop(null);
     this.choice.value = table;
+    this.files.replaceChildren(...exportButtons(this.app, "rows", () => this.set));
     void this.load(table, true);
   }
 
@@ -94,7 +98,7 @@ export class Table {
     this.picker.append(...boxes);
     const columns = el("details", { class: "choosecolumns" }, el("summary", {}, "Columns"), this.picker);
     const close = el("button", { class: "close", label: "Close the table", onclick: () => store.set({ table: null }) }, "×");
-    const bar = el("div", { class: "tablebar" }, this.choice, this.told, columns, close);
+    const bar = el("div", { class: "tablebar" }, this.choice, this.told, this.files, columns, close);
     this.section.append(splitter(this.section, "Height of the table"), bar, this.grid.element);
   }
 
@@ -114,6 +118,7 @@ export class Table {
     try {
       const shown = await this.find(of);
       if (turn !== this.turn) return;
+      this.set = shown?.set ?? null;
       this.drop(shown && this.windowOn(shown));
       this.draw(fromTop);
     } catch (error) {

@@ -29,13 +29,15 @@ export function columnsOf(app: App): readonly TableColumn[] {
 }
 
 function field(app: App, name: string, i: number): TableColumn {
-  const { meta } = app.shared;
+  const { meta, config } = app.shared;
   const column = meta.columns.find((each) => each.name === name);
   const isRow = i === 0 && name === "row";
   const right = isRow || column?.kind === "number";
+  // a page without a server has the numbers of rows only tile by tile
+  const order = isRow && config.transport === "server" ? "row" : column?.key;
   const [least, grow] = right ? [84, 0.5] : column ? [110, 0.8] : [180, 2];
   return {
-    key: `field ${i}`, title: cut(name, 60), least: least!, grow: grow!, order: column?.key, right, extra: i >= MOST_SHOWN,
+    key: `field ${i}`, title: cut(name, 60), least: least!, grow: grow!, order, right, extra: i >= MOST_SHOWN,
     cell: (_row, values) => cut(fieldText(app, i, values[i]), LONGEST),
   };
 }
