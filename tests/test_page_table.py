@@ -182,7 +182,7 @@ _SORT = """[...document.querySelectorAll('.gridhead .cell')]
   .find((e) => e.textContent.startsWith('ink')).getAttribute('aria-sort')"""
 _CELLS = """(title) => {
   const heads = [...document.querySelectorAll('.gridhead .cell')];
-  const k = heads.findIndex((e) => e.querySelector('.text').firstChild?.textContent === title);
+  const k = heads.findIndex((e) => e.querySelector('.text')?.firstChild.textContent === title);
   return [...document.querySelectorAll('.gridbody .gridrow')].map((e) => e.children[k].textContent);
 }"""
 _ONLY_SEVENS = """(() => {

@@ -97,7 +97,7 @@ export class Kept {
   private async ask(address: string, body?: unknown): Promise<unknown> {
     const init = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
     const answer = await fetch(versioned(address, this.app.shared.config.store), init);
-    if (answer.status === 400) throw new Error(await answer.text()); // it says why
+    if (answer.status === 400 || answer.status === 500) throw new Error(await answer.text()); // it says why
     checkAnswer(answer, "Selections");
     return answer.json();
   }

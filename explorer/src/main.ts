@@ -49,7 +49,7 @@ async function start(): Promise<void> {
     page.moved(settled);
     address.follow();
   };
-  cache.onArrival = () => page.arrived();
+  cache.onArrival = (name) => page.arrived(name);
   cache.onFailure = (error) => app.told.failed(error);
   cache.onRelease = (value) => app.views.forEach((view) => view.ground.release(value as Tile));
   app.main.resize();

@@ -4,6 +4,7 @@ import { Scroll } from "./scroll";
 
 const LINE = 32; // pixels, as in the style sheet
 const HEAD = 32; // likewise
+const TITLED = 60; // pixels: heads of narrower columns are for screen readers
 const PADDING = 16; // of a row, likewise
 
 export interface Head {
@@ -87,7 +88,7 @@ export class Grid {
 
   private headCell(head: Head): HTMLElement {
     const mark = head.sort === "ascending" ? "▲" : head.sort === "descending" ? "▼" : "";
-    const inside = head.sort === null ? el("span", { class: "text" }, head.title)
+    const inside = head.sort === null ? el("span", { class: head.least < TITLED ? "unseen" : "text" }, head.title)
       : el("button", { class: "text", onclick: () => this.actions.sort(head.key) }, head.title, mark ? el("span", { class: "sorted" }, mark) : null);
     const cell = el("div", { class: head.number ? "cell right" : "cell", title: head.hint }, inside);
     cell.setAttribute("role", "columnheader");

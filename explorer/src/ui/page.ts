@@ -30,6 +30,7 @@ import { Tip } from "./tip";
 const NARROW = "(max-width: 700px)";
 const TIGHT = "(max-width: 1000px)"; // such as the frame in a notebook: beside the panel a map has no room to give
 const TOOLS: readonly Tool[] = ["lasso", "box"];
+const VALUES = "rows/"; // files that lists and the table show, and the map does not
 const SAY_AFTER = 700; // milliseconds of rest before the view is told of
 
 export class Page {
@@ -106,8 +107,8 @@ export class Page {
   }
 
   /** Files arrived: whatever waits for them is drawn again, but not once per file. */
-  arrived(): void {
-    this.app.redraw();
+  arrived(name = ""): void {
+    if (!name.startsWith(VALUES)) this.app.redraw();
     this.busy();
     if (this.arrival) return;
     this.arrival = window.setTimeout(() => {

@@ -110,7 +110,7 @@ export class Table {
       else this.hidden.add(column.key);
       this.draw(false);
     });
-    return el("label", { class: "check" }, input, column.title || column.key);
+    return el("label", { class: "check" }, input, column.title);
   }
 
   private async load(of: TableOf, fromTop: boolean): Promise<void> {
@@ -163,7 +163,7 @@ export class Table {
   private head({ key, title, least, grow, order, right }: TableColumn): Head {
     const sort = order === undefined ? null : this.order.key === key ? (this.order.descending ? "descending" : "ascending") : "none";
     const hint = order === undefined ? `${title}: not sorted by texts` : `${title}: click to sort`;
-    return { key, title, least, grow, sort, hint: title ? hint : "", number: right };
+    return { key, title, least, grow, sort, hint, number: right };
   }
 
   private cells(i: number): (HTMLElement | string)[] | null {

@@ -22,7 +22,7 @@ export function columnsOf(app: App): readonly TableColumn[] {
   const { meta } = app.shared;
   const fields = meta.fields.map((name, i) => field(app, name, i));
   const picture: TableColumn = {
-    key: "images", title: "", least: 40, grow: 0, order: undefined, right: false, extra: false,
+    key: "images", title: "picture", least: 40, grow: 0, order: undefined, right: false, extra: false,
     cell: (row) => thumbnail(app, row, 22) ?? "",
   };
   return [...(meta.images ? [picture] : []), ...fields, ...(meta.levels.length ? [cluster(app)] : [])];
