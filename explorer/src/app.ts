@@ -1,10 +1,5 @@
 // What a reader can do. Parts of the page call these; state and address follow.
-<<<<<<< HEAD
 import { viewBox } from "./camera";
-import { download, line } from "./csv";
-=======
-import { viewBox, zoomAt } from "./camera";
->>>>>>> main
 import type { Rows } from "./data/engine";
 import { both, type How } from "./data/sets";
 import { passing } from "./filters";
