@@ -31,6 +31,7 @@ public:
     }
 
 private:
+    static constexpr double NOTHING = 1e-280;  // a square below it is of an entry that is nothing beside 1
     double* a_;
     const int64_t n_;
     std::vector<double> q_, d_, e_, factor_, p_, w_;
@@ -47,7 +48,7 @@ private:
     }
     void reflect(int64_t k, double* x, int64_t m) {
         e_[k] = x[0];
-        if (dot(x + 1, x + 1, m - 1) == 0) return;
+        if (dot(x + 1, x + 1, m - 1) < NOTHING) return;
         const double norm = std::sqrt(dot(x, x, m));
         e_[k] = x[0] > 0 ? -norm : norm;
         x[0] -= e_[k];

@@ -10,6 +10,7 @@ from ..arrays import Array
 from .twins import dot
 
 _MOST_STEPS = 200
+_NOTHING = 1e-280  # a square below it is of an entry that is nothing beside 1
 _DEPENDENT = 1e-12
 _MOST_TRIES = 16
 
@@ -38,7 +39,7 @@ def _reduce(a: Array) -> tuple[Array, Array]:
     for k in range(n - 1):
         x = a[k, k + 1 :]
         beside[k] = x[0]
-        if k == n - 2 or dot(x[1:], x[1:]) == 0:
+        if k == n - 2 or dot(x[1:], x[1:]) < _NOTHING:
             continue
         norm = math.sqrt(dot(x, x))
         beside[k] = -norm if x[0] > 0 else norm
