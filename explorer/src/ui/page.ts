@@ -180,7 +180,7 @@ export class Page {
     if (any("selection", "chosen", "how")) parts.selection.show();
     if (any("selection")) parts.kept.forget();
     if (any("focus", "theme")) parts.selection.showClusters();
-    if (any("table") || (store.now.table && any("chosen", "filters"))) parts.table.show();
+    if (any("table") || parts.table.dependsOn(changed)) parts.table.show();
     if (any("row", "focus", "theme") || level) parts.table.refresh();
     if (any("stop")) {
       parts.player.show();
