@@ -3,7 +3,7 @@ import type { App } from "./app";
 import { readLink, writeLink, type Known } from "./link";
 import type { State } from "./state";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare"]; // filters change with every step of a brush: they follow when it rests;
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "size", "time", "level", "compare"]; // filters change with every step of a brush: they follow when it rests;
 const QUIET = 300; // milliseconds without movement
 
 export class Address {
@@ -38,7 +38,7 @@ export class Address {
     this.applying = true;
     if (link.view) this.app.main.setView(link.view);
     store.set({
-      level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
+      level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, size: link.size, time: link.time, cluster: link.cluster,
       compare: link.compare && this.app.shared.meta.maps.length > 1,
       filters: link.filters,
     });
@@ -53,8 +53,8 @@ export class Address {
   }
 
   private text(): string {
-    const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection });
+    const { level, color, size, time, cluster, row, compare, filters, selection } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, size, time, cluster, row, compare, filters, selection });
   }
 
   private write(step: boolean): void {

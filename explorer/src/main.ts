@@ -31,12 +31,12 @@ async function start(): Promise<void> {
   const tiles = new TileFiles(meta, cache);
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
-    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
+    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), size: null, time: null, filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
     hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(),
   });
   const shared: Shared = {
     meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
-    ...openSets({ meta, config, source, cache, tiles, tree }, () => app.redraw(), (error) => app.told.failed(error)),
+    ...openSets({ meta, config, source, cache, tiles, tree, store }, () => app.redraw(), (error) => app.told.failed(error)),
   };
   const app: App = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));

@@ -34,7 +34,6 @@ export class Rail {
     this.cards = meta.columns.map((column) => makeCard(app, column, this.change));
     this.watch = new IntersectionObserver((entries) => this.look(entries), { root: this.rail, rootMargin: "200px" });
     this.build();
-    app.busy = () => this.book.busy || this.waiting > 0;
   }
 
   private build(): void {
@@ -92,6 +91,10 @@ export class Rail {
 
   get open(): boolean {
     return !this.rail.hidden;
+  }
+
+  get busy(): boolean {
+    return this.book.busy || this.waiting > 0;
   }
 
   /** The filters changed. */
