@@ -98,7 +98,9 @@ function invert(out: Uint8Array, mask: Uint8Array): void {
   for (let i = 0; i < out.length; i++) out[i] = 1 - mask[i]!;
 }
 
-function inRange(out: Uint8Array, values: Values, low: number, high: number): void {
+/** Values are float32 here: ends are rounded alike, so that a row at an end stays inside. */
+function inRange(out: Uint8Array, values: Values, lowest: number, highest: number): void {
+  const [low, high] = [Math.fround(lowest), Math.fround(highest)];
   for (let i = 0; i < out.length; i++) {
     const value = values[i]!;
     out[i] = value >= low && value <= high ? 1 : 0; // NaN is in no range
