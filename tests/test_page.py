@@ -539,7 +539,7 @@ def test_one_row(browser: Any, server: Server) -> None:
         "meta.json": json.dumps(
             {
                 "format": "nestmap-explorer",
-                "version": 2,
+                "version": 3,
                 "title": "one",
                 "n_rows": 1,
                 "label_level": 0,
