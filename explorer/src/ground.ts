@@ -91,6 +91,15 @@ export class Ground {
     return true;
   }
 
+  /** Asks what the filters let through of the areas that are drawn. */
+  askAreas(focus: number): void {
+    const level = this.outlinedLevel(focus);
+    if (level === null) return;
+    this.shareOfLevel(level);
+    const coarse = coarserLevel(this.shared.meta, level);
+    if (coarse !== null) this.shareOfLevel(coarse);
+  }
+
   /** What part of each cluster passes the filters, and a stamp that changes with it. */
   private shareOfLevel(level: number): { of: (node: number) => number; stamp: number } {
     const { meta, tree, shares } = this.shared;
