@@ -561,6 +561,7 @@ def test_one_row(browser: Any, server: Server) -> None:
         ).encode(),
         "m0/rows/0.bin": np.zeros(4, dtype="<u4").tobytes(),
         "rows/0.json": b'[[0, "lonely"]]',
+        "tour.json": b'{"stops": [], "mark": ""}',
     }
     tab = Tab(browser)
     tab.page.route(

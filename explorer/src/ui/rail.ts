@@ -4,6 +4,7 @@ import { ChartBook, type ChartPair } from "../charts";
 import { withLevels } from "../data/level_charts";
 import { NO_FILTERS, levelColumn, levelOf } from "../filters";
 import type { Column } from "../meta";
+import { heldHow } from "../input";
 import { clusterCard, makeCard, type Card, type ChangeFilters } from "./cards";
 import { byId, count, el } from "./dom";
 
@@ -18,6 +19,7 @@ export class Rail {
   private readonly button = byId("filters");
   private readonly total = el("p", { class: "left" });
   private readonly clear = el("button", { class: "clear-all", onclick: () => this.change(() => NO_FILTERS) }, "Clear all");
+  private readonly take = el("button", { class: "clear-all", title: "Select the rows that pass (S)", onclick: (event) => this.app.takeFiltered(heldHow(event)) }, "Select");
   private readonly clusters = el("div");
   private readonly plain = el("div");
   private readonly quality = el("div");
@@ -47,7 +49,7 @@ export class Rail {
     const close = el("button", { class: "close", label: "Close the columns", onclick: () => this.show(false, true) }, "×");
     const finder = meta.columns.length > MANY ? [this.finder()] : [];
     const list = el("div", { class: "columns" }, this.clusters, this.plain, this.quality, this.more);
-    this.rail.replaceChildren(el("div", { class: "rail-top" }, this.total, this.clear, close), ...finder, list);
+    this.rail.replaceChildren(el("div", { class: "rail-top" }, this.total, this.take, this.clear, close), ...finder, list);
     this.find("");
     this.pill.hidden = true;
     byId("maps").append(this.pill);
@@ -130,6 +132,7 @@ export class Rail {
     if ([...filters.keys()].some((key) => levelOf(key) === null && !this.cards.some((card) => card.key === key))) this.find(this.wanted);
     for (const card of this.all) card.filters(filters);
     this.clear.hidden = !filters.size;
+    this.take.hidden = !filters.size;
     this.ask();
     this.tell();
   }

@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from ...core.arrays import Array
 from ...core.progress import Progress
 from ..plots.notebook import draw_small
 from .bundle import check_site, write_site
@@ -21,6 +22,7 @@ from .cover import check_cover, draw_preview
 from .handler import ALIVE
 from .map_store import MapStore
 from .names import Names, SavedNames
+from .selections import SavedSelections
 from .server import Server
 from .store import write_store
 from .tour import SavedTour, check_tour, tour_record
@@ -42,6 +44,8 @@ class Explorer:
         Where it can be opened.
     names : dict of int to dict of int to str
         Names that were given to clusters in the page: level, cluster, name.
+    selections : dict of str to ndarray of uint32
+        Selections that were kept in the page: row numbers by name.
     tour : list of dict
         The stops that were made in the page: `explore(path=…, tour=page.tour)` exports them.
     """
@@ -62,6 +66,11 @@ class Explorer:
     def names(self) -> Names:
         saved = self._server.store.saved
         return {} if saved is None else saved.read()
+
+    @property
+    def selections(self) -> dict[str, Array]:
+        kept = self._server.store.selections.read()
+        return {name: own.rows for name, own in kept.items()}
 
     @property
     def tour(self) -> list[dict[str, Any]]:
@@ -146,7 +155,7 @@ def explore(
     try:
         write_store(folder / "store", model, X, progress=Progress(verbose), **content)
         server = Server(
-            MapStore(folder / "store", SavedNames(), SavedTour(stops=stops)),
+            MapStore(folder / "store", SavedNames(), SavedTour(stops=stops), SavedSelections()),
             host,
             port,
             token=True,
