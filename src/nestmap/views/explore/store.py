@@ -139,7 +139,7 @@ def _write_all(
     progress.begin("colours")
     for scale in scales:
         write_colors(writing, scale, tiles[0])
-    write_columns(writing, scales)
+    write_columns(writing, scales, teller.features)
     named = _write_named(writing, teller)
     outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED]
     for number, each in enumerate(maps):
