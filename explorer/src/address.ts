@@ -6,19 +6,37 @@ import type { State } from "./state";
 const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare"];
 const QUIET = 300; // milliseconds without movement
 
+/** Where the address is kept: by the browser, or by what the page is a frame of. */
+export interface Place {
+  read(): string;
+  write(text: string, step: boolean): void;
+}
+
+export const BROWSER: Place = {
+  read: () => location.hash,
+  write(text, step) {
+    try {
+      if (step) history.pushState(null, "", text);
+      else history.replaceState(null, "", text);
+    } catch {
+      // browsers limit how often; the next rest of the view writes again
+    }
+  },
+};
+
 export class Address {
   private timer = 0;
   private applying = false;
   private readonly known: Known;
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: App, private readonly bar: Place = BROWSER) {
     const { meta, store } = app.shared;
     this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)] };
     store.watch((changed) => {
       if (!this.applying && STEPS.some((key) => changed.has(key))) this.write(true);
     });
     window.addEventListener("popstate", () => this.apply());
-    window.addEventListener("hashchange", () => location.hash !== this.text() && this.apply());
+    window.addEventListener("hashchange", () => this.bar.read() !== this.text() && this.apply());
   }
 
   /** The view moved: the address follows when it rests. */
@@ -29,7 +47,7 @@ export class Address {
 
   /** Shows what the address says. */
   apply(): void {
-    const link = readLink(location.hash, this.known);
+    const link = readLink(this.bar.read(), this.known);
     const { store, tree } = this.app.shared;
     if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
     this.applying = true;
@@ -54,12 +72,6 @@ export class Address {
 
   private write(step: boolean): void {
     const text = this.text();
-    if (text === location.hash) return;
-    try {
-      if (step) history.pushState(null, "", text);
-      else history.replaceState(null, "", text);
-    } catch {
-      // browsers limit how often; the next rest of the view writes again
-    }
+    if (text !== this.bar.read()) this.bar.write(text, step);
   }
 }

@@ -1,11 +1,13 @@
 // Starts the page: reads what there is, wires the parts, or says what is wrong.
-import { Address } from "./address";
+import { Address, BROWSER } from "./address";
 import { App } from "./app";
 import { Cache } from "./cache";
 import { NO_FILTERS } from "./filters";
 import { Stage } from "./gl/stage";
 import { Input } from "./input";
 import { readMeta, type Meta } from "./meta";
+import { Following, FramePlace } from "./notebook/following";
+import { Frame } from "./notebook/frame";
 import { Painter } from "./paint";
 import { parseJson } from "./parse";
 import { Renaming } from "./renaming";
@@ -22,6 +24,7 @@ import { startTheme } from "./ui/theme";
 
 async function start(): Promise<void> {
   const config = readConfig((window as { NESTMAP?: unknown }).NESTMAP, window.innerWidth < 700);
+  const frame = config.framed && window.parent !== window ? new Frame(window.parent) : null;
   const source = openSource(config);
   const asked = source.get("meta.json");
   const stage = new Stage();
@@ -38,7 +41,8 @@ async function start(): Promise<void> {
   };
   const app = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));
-  const address = new Address(app);
+  const place = frame ? new FramePlace(frame) : null;
+  const address = new Address(app, place ?? BROWSER);
   page.addMap(app.main);
   new Input(app.main, page.gestures);
   page.onSecond = (view) => new Input(view, page.gestures);
@@ -51,8 +55,9 @@ async function start(): Promise<void> {
   cache.onFailure = (error) => app.told.failed(error);
   cache.onRelease = (value) => app.views.forEach((view) => view.ground.release(value as Tile));
   app.main.resize();
-  if (location.hash.length > 1) address.apply();
+  if (!frame && location.hash.length > 1) address.apply();
   page.start();
+  if (frame && place) new Following(app, frame, place, address);
   (window as { nestmap?: unknown }).nestmap = app; // for the console, and for tests
 }
 

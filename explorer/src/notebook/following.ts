@@ -1,0 +1,69 @@
+// What is chosen in the page is told to the notebook, and what the notebook chooses is shown.
+import type { Address, Place } from "../address";
+import type { App } from "../app";
+import type { Frame } from "./frame";
+import type { Choice } from "./protocol";
+
+const QUIET = 80; // milliseconds: a drag changes a filter many times
+
+/** The address of a page in a frame: kept by the notebook. */
+export class FramePlace implements Place {
+  private text = "";
+  constructor(private readonly frame: Frame) {}
+
+  read(): string {
+    return this.text;
+  }
+
+  write(text: string): void {
+    this.text = text;
+    this.frame.tell({ nestmap: 1, kind: "choice", choice: { view: text.slice(1) } });
+  }
+
+  /** What the notebook asks for. */
+  put(view: string): void {
+    this.text = `#${view}`;
+  }
+}
+
+export class Following {
+  private timer = 0;
+  private told = { filters: "[]", selected: "null" };
+
+  constructor(private readonly app: App, private readonly frame: Frame, private readonly place: FramePlace, private readonly address: Address) {
+    app.shared.store.watch((changed) => {
+      if (!changed.has("filters") && !changed.has("selection")) return;
+      window.clearTimeout(this.timer);
+      this.timer = window.setTimeout(() => this.tell(), QUIET);
+    });
+    frame.onChoice = (choice) => this.take(choice);
+    frame.tell({ nestmap: 1, kind: "ready" });
+  }
+
+  private tell(): void {
+    const { filters, selection } = this.app.shared.store.now;
+    const next = { filters: [...filters], selected: selection };
+    const choice: { filters?: Choice["filters"]; selected?: Choice["selected"] } = {};
+    if (JSON.stringify(next.filters) !== this.told.filters) choice.filters = next.filters;
+    if (JSON.stringify(next.selected) !== this.told.selected) choice.selected = next.selected;
+    this.keep(choice);
+    if (Object.keys(choice).length) this.frame.tell({ nestmap: 1, kind: "choice", choice });
+  }
+
+  /** What both sides have now: it need not be told again. */
+  private keep({ filters, selected }: Partial<Choice>): void {
+    if (filters) this.told.filters = JSON.stringify(filters);
+    if (selected !== undefined) this.told.selected = JSON.stringify(selected);
+  }
+
+  private take(choice: Partial<Choice>): void {
+    this.keep(choice);
+    const { store } = this.app.shared;
+    if (choice.filters) store.set({ filters: new Map(choice.filters) });
+    if (choice.selected !== undefined) store.set({ selection: choice.selected });
+    if (choice.view) {
+      this.place.put(choice.view);
+      this.address.apply();
+    }
+  }
+}
