@@ -31,9 +31,10 @@ export class Address {
 
   constructor(private readonly app: App, private readonly bar: Place = BROWSER) {
     const { meta, store } = app.shared;
-    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)] };
+    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)], columns: meta.columns };
     store.watch((changed) => {
       if (!this.applying && STEPS.some((key) => changed.has(key))) this.write(true);
+      else if (!this.applying && changed.has("selection")) this.write(false);
     });
     window.addEventListener("popstate", () => this.apply());
     window.addEventListener("hashchange", () => this.bar.read() !== this.text() && this.apply());
@@ -56,6 +57,7 @@ export class Address {
       level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
       compare: link.compare && this.app.shared.meta.maps.length > 1, hidden: new Set(), only: null,
     });
+    if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
     else this.app.closeRow();
     if (!link.view) {
@@ -66,8 +68,8 @@ export class Address {
   }
 
   private text(): string {
-    const { level, color, cluster, row, compare } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare });
+    const { level, color, cluster, row, compare, selection } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, selection });
   }
 
   private write(step: boolean): void {

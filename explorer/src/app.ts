@@ -1,11 +1,17 @@
 // What a reader can do. Parts of the page call these; state and address follow.
-import { zoomAt } from "./camera";
+import { viewBox, zoomAt } from "./camera";
 import { download, line } from "./csv";
+import type { Rows } from "./data/engine";
+import { both, type How } from "./data/sets";
+import { passing } from "./filters";
 import { Stage } from "./gl/stage";
+import type { Tool } from "./input";
 import { ROWS } from "./meta";
-import { countRows, joinRanges, type Ranges } from "./ranges";
+import { countRows, type Ranges } from "./ranges";
+import { boxRing, rowsInRing, type Ring } from "./region";
 import { clusterBox, placeOfRow } from "./scene";
 import type { Search } from "./search";
+import { Selecting } from "./selecting";
 import type { Shared } from "./shared";
 import { place } from "./tiles";
 import type { Node, NodeId } from "./tree";
@@ -18,17 +24,20 @@ export interface Told {
   notice: (text: string) => void;
   failed: (error: unknown, what?: string) => void;
   found: (query: string, hits: Awaited<ReturnType<Search["find"]>>) => void;
-  lasso: (on: boolean) => void;
+  tool: (tool: Tool | null) => void;
   renamed: () => void;
 }
 
 export class App {
   readonly views: MapView[];
-  lassoOn = false;
-  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
+  tool: Tool | null = null; // what a drag on the map draws; null: it moves the map
+  shiftTool: Tool = "lasso";
+  readonly selecting: Selecting;
+  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, tool: () => {}, renamed: () => {} };
 
   constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
     this.views = [new MapView(shared, 0, stage)];
+    this.selecting = new Selecting(shared, (error) => this.told.failed(error));
   }
 
   get main(): MapView {
@@ -104,28 +113,35 @@ export class App {
     this.shared.store.set({ level, focus: level ?? this.main.focus });
   }
 
-  select(parts: Iterable<readonly [number, number]>): void {
-    this.shared.store.set({ selection: joinRanges(parts) });
+  /** Selects a set, or joins it to what is selected: as asked, else as the buttons say. */
+  select(set: Rows, how: How | null = null, byCluster = false): void {
+    this.selecting.take(set, how ?? this.shared.store.now.how, byCluster);
   }
 
-  setLasso(on: boolean): void {
-    this.lassoOn = on;
-    this.told.lasso(on);
+  setTool(tool: Tool | null): void {
+    this.tool = tool;
+    this.shiftTool = tool ?? this.shiftTool;
+    this.told.tool(tool);
   }
 
-  /** Takes the rows inside a view's lasso, without those of hidden categories. */
-  takeLasso(view: MapView): void {
-    const { painter, tiles, store } = this.shared;
-    const column = painter.column;
-    const { hidden } = store.now;
-    const rows = view.rowsInLasso((tile, i) => {
-      if (!column || column.kind === "number" || !hidden.size) return false;
-      const value = tiles.peekColors(column, tile.level, tile.index)?.[i];
-      return value !== undefined && hidden.has(value);
-    });
-    this.setLasso(false);
-    if (rows.length) this.select(rows);
-    else this.told.notice("No rows inside the lasso.");
+  /** Takes the rows inside what was drawn on a view, of those that pass the filters. */
+  async takeDrawn(view: MapView, ring: Ring, how: How | null): Promise<void> {
+    this.setTool(null);
+    try {
+      const { ranges, exact } = await rowsInRing(this.shared, view.index, view.level, ring);
+      if (!ranges.length) return this.told.notice("No rows inside.");
+      const { filters } = this.shared.store.now;
+      const set: Rows = { kind: "places", ranges };
+      this.select(filters.size ? both(passing(filters), set) : set, how, !exact);
+    } catch (error) {
+      this.told.failed(error);
+    }
+  }
+
+  /** Takes the rows in sight. */
+  takeView(how: How | null = null): Promise<void> {
+    const { main } = this;
+    return this.takeDrawn(main, boxRing(viewBox(main.view, main.size)), how);
   }
 
   async find(query: string): Promise<void> {
@@ -165,11 +181,12 @@ export class App {
   }
 
   async exportSelection(): Promise<void> {
-    const { store } = this.shared;
-    const n = countRows(store.now.selection);
+    const { chosen } = this.shared.store.now;
+    if (!chosen?.ranges) return;
+    const n = countRows(chosen.ranges);
     if (n > MOST_EXPORTED) return this.told.notice(`${n} rows are too many for a browser's download: use \`nestmap export\`, or select fewer.`);
     try {
-      download("nestmap-selection.csv", await this.csv(store.now.selection), "text/csv;charset=utf-8");
+      download("nestmap-selection.csv", await this.csv(chosen.ranges), "text/csv;charset=utf-8");
     } catch (error) {
       this.told.failed(error, "Nothing was exported.");
     }

@@ -1,5 +1,7 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&sel=…
 import type { View } from "./camera";
+import type { Rows } from "./data/engine";
+import { readRows } from "./data/sets";
 import type { NodeId } from "./tree";
 
 export interface Link {
@@ -9,7 +11,10 @@ export interface Link {
   cluster: NodeId | null;
   row: number | null;
   compare: boolean;
+  selection: Rows | null; // only short ones are in an address
 }
+
+const LONGEST_SELECTION = 400; // letters in an address
 
 export function writeLink(link: Link): string {
   const parts = new URLSearchParams();
@@ -24,6 +29,8 @@ export function writeLink(link: Link): string {
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  const selection = link.selection ? JSON.stringify(link.selection) : "";
+  if (selection && selection.length <= LONGEST_SELECTION) parts.set("sel", selection);
   return `#${parts.toString()}`;
 }
 
@@ -31,6 +38,15 @@ export interface Known {
   levels: readonly { nNodes: number }[];
   nRows: number;
   colors: readonly string[];
+  columns: readonly { key: string }[];
+}
+
+function parse(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return null; // a hand has changed the address
+  }
 }
 
 /** Reads an address; whatever does not exist in this map is left out. */
@@ -55,5 +71,6 @@ export function readLink(hash: string, known: Known): Link {
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    selection: readRows(parse(parts.get("sel")), known),
   };
 }

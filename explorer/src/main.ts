@@ -34,10 +34,10 @@ async function start(): Promise<void> {
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
     level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), hidden: new Set(), only: null, filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
-    hits: [], selection: [], hover: null, compare: false, theme: startTheme(),
+    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(),
   });
   const shared: Shared = {
-    meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
+    meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store), engine: null,
   };
   const app = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));

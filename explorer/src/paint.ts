@@ -1,9 +1,10 @@
 // Colours of items: one RGBA per row or node of a tile, computed here and sent to the GPU once per change.
 import { THEMES, css, hueLevel, levelColors, numberColor, baseColors, type Rgb, type Theme } from "./colors";
 import type { Column, Meta } from "./meta";
-import { lastAtMost, markRows } from "./ranges";
+import { countItems } from "./data/sets";
+import { lastAtMost } from "./ranges";
 import type { State, Store } from "./state";
-import { firstRow, type Tile, type TileFiles } from "./tiles";
+import { firstRow, sizeOf, type Tile, type TileFiles } from "./tiles";
 import type { NodeId, Tree } from "./tree";
 
 export const MISSING = 255;
@@ -75,10 +76,7 @@ export class Painter {
     const rgba = new Uint8Array(4 * tile.n);
     const column = this.column;
     const final = column ? this.paintColumn(tile, column, rgba, state) : this.paintLevel(tile, rgba, state.focus);
-    if (state.selection.length) {
-      const chosen = markRows(state.selection, (i) => firstRow(tile, i), tile.n);
-      for (let i = 0; i < tile.n; i++) if (!chosen[i]) rgba[4 * i + 3] = Math.min(rgba[4 * i + 3]!, FAINT);
-    }
+    if (state.chosen?.ranges) fade(tile, rgba, countItems(state.chosen.ranges, (i) => firstRow(tile, i), (i) => sizeOf(tile, i), tile.n));
     const done = { version: this.version, rgba, final };
     this.painted.set(tile, done);
     return done;
@@ -125,10 +123,17 @@ export function categoryColors(categories: readonly string[], theme: Theme): Rgb
   return colors.map((color, i) => (categories[i] === "(other)" ? theme.quiet : color));
 }
 
+/** What is not selected is faint; a node is as strong as its share of rows that are. */
+function fade(tile: Tile, rgba: Uint8Array, counts: ArrayLike<number>): void {
+  for (let i = 0; i < tile.n; i++) {
+    const most = FAINT + (255 - FAINT) * (counts[i]! / sizeOf(tile, i));
+    rgba[4 * i + 3] = Math.min(rgba[4 * i + 3]!, most);
+  }
+}
+
 function set(rgba: Uint8Array, i: number, [r, g, b]: Rgb, alpha: number): void {
   rgba[4 * i] = r;
   rgba[4 * i + 1] = g;
   rgba[4 * i + 2] = b;
   rgba[4 * i + 3] = alpha;
 }
-

@@ -1,5 +1,6 @@
 // What all parts of the page share.
 import type { Cache } from "./cache";
+import type { Engine } from "./data/engine";
 import type { Meta } from "./meta";
 import type { Painter } from "./paint";
 import type { RowFiles } from "./rows";
@@ -18,4 +19,5 @@ export interface Shared {
   rows: RowFiles;
   store: Store;
   painter: Painter;
+  engine: Engine | null; // null: only places and clusters can be selected
 }

@@ -1,7 +1,9 @@
 // What the reader has chosen; everything shown follows from it.
 import type { ThemeName } from "./colors";
+import type { Rows } from "./data/engine";
+import type { How } from "./data/sets";
 import type { Filters } from "./filters";
-import type { Ranges } from "./ranges";
+import type { Chosen } from "./selecting";
 import type { NodeId } from "./tree";
 
 export interface State {
@@ -15,7 +17,10 @@ export interface State {
   row: number | null;
   neighbors: readonly number[];
   hits: readonly number[]; // rows found by the search
-  selection: Ranges;
+  selection: Rows | null; // null: nothing is selected
+  chosen: Chosen | null; // the rows that the selection comes to; null until they are known
+  byCluster: boolean; // the selection holds whole clusters where single rows were meant
+  how: How; // how the next set joins the selection
   hover: number | null; // a row
   compare: boolean;
   theme: ThemeName;

@@ -3,12 +3,12 @@ import { fitBox, flight, limit, middle, toWorld, viewBox, type Box, type Limits,
 import { drawnLevel, focusLevel, overlaps, visibleTiles, type Budget } from "./choose";
 import { Ground } from "./ground";
 import type { Stage } from "./gl/stage";
-import { nearestItem, rowsInside, type Item } from "./hit";
+import { nearestItem, type Item } from "./hit";
 import { Layers } from "./layers";
 import { ROWS, levelKey, type MapMeta } from "./meta";
 import { Names, type Name } from "./names";
 import { Overlay } from "./overlay";
-import { insideRings, type Ranges } from "./ranges";
+import { insideRings } from "./ranges";
 import { compose } from "./scene";
 import type { Shared } from "./shared";
 import { firstRow, type Tile } from "./tiles";
@@ -29,7 +29,7 @@ export class MapView {
   pixels = 1;
   level = ROWS; // drawn
   hot: Name | null = null;
-  lasso: [number, number][] = [];
+  lasso: [number, number][] = []; // pixels, while a reader draws
   onView: (settled: boolean) => void = () => {};
   onFrame: () => void = () => {};
   private readonly map: MapMeta;
@@ -260,10 +260,9 @@ export class MapView {
     return index === undefined ? null : { kind: "node", id: { level: store.now.focus, index }, named: false };
   }
 
-  /** Rows inside the lasso, as far as they are drawn. */
-  rowsInLasso(hidden: (tile: Tile, i: number) => boolean): Ranges {
-    const ring = this.lasso.flatMap(([px, py]) => this.world(px, py));
-    return rowsInside(this.visible(), ring, (tile, i) => !hidden(tile, i));
+  /** What the reader has drawn around, in the map. */
+  get ring(): number[] {
+    return this.lasso.flatMap(([px, py]) => this.world(px, py));
   }
 
   /** Nothing is drawn inside the view. */

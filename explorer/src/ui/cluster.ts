@@ -1,5 +1,6 @@
 // The open cluster: its size, what distinguishes it, typical and odd rows, its children, its name to edit.
 import type { App } from "../app";
+import { heldHow } from "../input";
 import type { Node, NodeId, Panel } from "../tree";
 import { byId, count, cut, el, inPlaces, percent, swatch } from "./dom";
 import { nodeLabel, rowButton, waits } from "./rowbits";
@@ -69,7 +70,7 @@ export class ClusterSection {
     const { app } = this;
     const { meta, painter, tree } = app.shared;
     this.lists = [];
-    const select = () => app.select([[node.firstRow, node.firstRow + node.size]]);
+    const select = (event: MouseEvent) => app.select({ kind: "cluster", level: node.level, index: node.index }, heldHow(event));
     const parts: (HTMLElement | null)[] = [
       this.heading(node),
       el("p", { class: "facts" }, swatch(painter.ofNode(node)), `${count(node.size, "row")}${inPlaces(places)} · ${percent(node.size / Math.max(meta.nRows, 1))} of all · level ${node.level}`),

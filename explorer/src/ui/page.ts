@@ -1,6 +1,7 @@
 // The page around the map: which part shows what, and when it is drawn again.
 import type { App } from "../app";
-import type { Gestures } from "../input";
+import type { How } from "../data/sets";
+import type { Gestures, Tool } from "../input";
 import { RebuiltError } from "../meta";
 import type { Renaming } from "../renaming";
 import type { State } from "../state";
@@ -12,13 +13,15 @@ import { byId, count, cut, el } from "./dom";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import { Levels } from "./levels";
-import { FoundSection, SelectionSection } from "./lists";
+import { FoundSection } from "./lists";
 import { RowSection } from "./row";
+import { SelectionSection } from "./selection";
 import { followSystem, setTheme } from "./theme";
 import { Tip } from "./tip";
 
 const NARROW = "(max-width: 700px)";
 const TIGHT = "(max-width: 1000px)"; // such as the frame in a notebook: beside the panel a map has no room to give
+const TOOLS: readonly Tool[] = ["lasso", "box"];
 const SAY_AFTER = 700; // milliseconds of rest before the view is told of
 
 export class Page {
@@ -38,15 +41,18 @@ export class Page {
     };
     this.gestures = {
       hover: (view, hit, px, py) => this.hover(view, hit, px, py),
-      click: (view, hit) => this.click(view, hit),
-      lasso: (view) => app.takeLasso(view),
-      lassoMode: () => app.lassoOn,
+      click: (_view, hit, how) => this.click(hit, how),
+      drawn: (view, how) => void app.takeDrawn(view, view.ring, how),
+      tool: () => app.tool,
+      shiftTool: () => app.shiftTool,
     };
     app.told = {
       notice: (text) => this.notice(text),
       failed: (error, what) => this.failed(error, what),
       found: (query, hits) => (hits ? this.showFound(query, hits) : this.parts.found.hide()),
-      lasso: (on) => byId("lasso").setAttribute("aria-pressed", String(on)),
+      tool: (tool) => {
+        for (const each of TOOLS) byId(each).setAttribute("aria-pressed", String(each === tool));
+      },
       renamed: () => {
         void this.parts.crumbs.show();
         void this.parts.row.show();
@@ -112,7 +118,7 @@ export class Page {
     });
     query.addEventListener("input", () => query.value || app.clearSearch());
     byId("home").addEventListener("click", () => app.goHome());
-    byId("lasso").addEventListener("click", () => app.setLasso(!app.lassoOn));
+    for (const tool of TOOLS) byId(tool).addEventListener("click", () => app.setTool(app.tool === tool ? null : tool));
     byId("compare").hidden = meta.maps.length < 2;
     byId("compare").addEventListener("click", () => store.set({ compare: !store.now.compare }));
     byId("theme").addEventListener("click", () => {
@@ -137,15 +143,15 @@ export class Page {
     const { store, painter } = app.shared;
     const any = (...keys: (keyof State)[]) => keys.some((key) => changed.has(key));
     const level = any("focus") && store.now.color === "level";
-    if (any("color", "theme", "hidden", "only", "selection") || level) painter.reset();
+    if (any("color", "theme", "hidden", "only", "chosen") || level) painter.reset();
     if (any("compare")) this.compare(store.now.compare);
     if (any("color", "hidden", "only", "theme") || level) parts.legend.show();
     if (any("focus", "level")) parts.levels.show();
     if (any("cluster", "theme") || level) void parts.cluster.show();
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
-    if (any("selection")) parts.selection.show();
-    if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection.length)) this.attend();
+    if (any("selection", "chosen", "how")) parts.selection.show();
+    if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection)) this.attend();
     if (any("cluster")) this.sayCluster();
     app.redraw();
   }
@@ -180,10 +186,11 @@ export class Page {
     return view.level >= 0;
   }
 
-  private click(_view: MapView, hit: ReturnType<MapView["hit"]>): void {
+  private click(hit: ReturnType<MapView["hit"]>, how: How | null): void {
     this.tip.hide();
     byId("maps").focus({ preventScroll: true });
-    if (hit?.kind === "row") this.app.openRow(hit.row, false);
+    if (hit && how) this.app.select(hit.kind === "row" ? { kind: "places", ranges: [[hit.row, hit.row + 1]] } : { kind: "cluster", ...hit.id }, how);
+    else if (hit?.kind === "row") this.app.openRow(hit.row, false);
     else if (hit) this.app.openCluster(hit.id);
     else if (this.app.shared.store.now.row !== null) this.app.closeRow();
   }
