@@ -17,7 +17,8 @@ from ...errors import ModelFileError
 from .map_store import MapStore
 from .sink import check_replaced
 
-_CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
+CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
+_FOR_NOTEBOOKS = "widget.js"  # no part of the page: what lies around it in a notebook
 _KINDS = (".html", ".js", ".css", ".svg", ".png", ".woff2", ".txt", ".json")
 _README = (
     "This folder is a map, made by nestmap. "
@@ -41,7 +42,7 @@ class Page:
             raise ModelFileError(
                 f"{folder} has no index.html: build the page with `make page`, or install a wheel"
             )
-        return cls(folder, frozenset(names - {"index.html"}))
+        return cls(folder, frozenset(names - {"index.html", _FOR_NOTEBOOKS}))
 
     def read(self, name: str) -> bytes | None:
         """A file of the page; None for anything else."""
@@ -50,16 +51,16 @@ class Page:
     def index(self, transport: str, store_id: str, first: Sequence[str] = ()) -> bytes:
         """index.html for one of the two ways data comes; asks for first files beside its script."""
         text = (self.folder / "index.html").read_bytes()
-        if text.count(_CONFIG) != 1:
+        if text.count(CONFIG) != 1:
             raise ModelFileError(
-                f"{self.folder / 'index.html'} does not say where its data comes from: {_CONFIG!r}"
+                f"{self.folder / 'index.html'} does not say where its data comes from: {CONFIG!r}"
             )
         config = json.dumps({"transport": transport, "token": None, "store": store_id})
         links = "".join(
             f'\n<link rel="preload" as="fetch" crossorigin href="data/{name}?v={store_id}">'
             for name in first
         )
-        return text.replace(_CONFIG, f"<script>window.NESTMAP = {config}</script>{links}".encode())
+        return text.replace(CONFIG, f"<script>window.NESTMAP = {config}</script>{links}".encode())
 
 
 def write_site(target: Path, store: MapStore, progress: Progress | None = None) -> Path:
