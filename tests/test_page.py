@@ -320,28 +320,7 @@ def test_the_address_holds_the_view(tab: Tab, browser: Any, server: Server) -> N
     wild.close()
 
 
-def test_categories_are_hidden_and_brought_out(tab: Tab) -> None:
-    tab.page.select_option("#color", "c0")
-    tab.idle()
-    row = tab.clear_rows(1)[0]
-    digit = Y[user_rows(tab)[row]]
-    x, y = tab.place(row)
-    before = tab.pixels()[round(y), round(x)].astype(int)
-    line = (
-        tab.page.locator(".keys li")
-        .filter(has=tab.page.locator(".text", has_text=str(digit)))
-        .first
-    )
-    line.locator(".eye").click()
-    tab.idle()
-    tab.page.mouse.move(2, 2)
-    after = tab.pixels()[round(y), round(x)].astype(int)
-    assert np.abs(before - after).max() > 30
-    line.locator(".eye").click()
-    line.locator(".key").click()
-    tab.idle()
-    alphas = np.array(tab.js(_PAINTED))[:, 3]
-    np.testing.assert_array_equal(alphas == 255, Y[user_rows(tab)] == digit)
+def test_the_scale_of_numbers_says_what_is_missing(tab: Tab) -> None:
     tab.page.select_option("#color", "c1")
     tab.idle()
     assert "missing: 10" in tab.text("#keys")

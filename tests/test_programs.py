@@ -40,7 +40,7 @@ def test_levels_are_those_of_the_model(server: Server) -> None:
     tree = fitted().hierarchy_
     assert told["n_rows"] == N and told["label_level"] == fitted().label_level_
     assert [each["n_clusters"] for each in told["levels"]] == [*tree.level_sizes]
-    assert [each["name"] for each in told["columns"]] == ["third"]
+    assert [each["name"] for each in told["columns"]] == ["third", "membership"]
     assert told["fields"] == ["row", "name", "third"]
 
 

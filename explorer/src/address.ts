@@ -3,7 +3,7 @@ import type { App } from "./app";
 import { readLink, writeLink, type Known } from "./link";
 import type { State } from "./state";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare"];
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare"]; // filters change with every step of a brush: they follow when it rests;
 const QUIET = 300; // milliseconds without movement
 
 /** Where the address is kept: by the browser, or by what the page is a frame of. */
@@ -31,10 +31,12 @@ export class Address {
 
   constructor(private readonly app: App, private readonly bar: Place = BROWSER) {
     const { meta, store } = app.shared;
-    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)], columns: meta.columns };
+    this.known = { levels: meta.levels, nRows: meta.nRows, columns: meta.columns };
     store.watch((changed) => {
-      if (!this.applying && STEPS.some((key) => changed.has(key))) this.write(true);
-      else if (!this.applying && changed.has("selection")) this.write(false);
+      if (this.applying) return;
+      if (STEPS.some((key) => changed.has(key))) this.write(true);
+      else if (changed.has("selection")) this.write(false);
+      else if (changed.has("filters")) this.follow();
     });
     window.addEventListener("popstate", () => this.apply());
     window.addEventListener("hashchange", () => this.bar.read() !== this.text() && this.apply());
@@ -55,7 +57,8 @@ export class Address {
     if (link.view) this.app.main.setView(link.view);
     store.set({
       level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
-      compare: link.compare && this.app.shared.meta.maps.length > 1, hidden: new Set(), only: null,
+      compare: link.compare && this.app.shared.meta.maps.length > 1,
+      filters: link.filters,
     });
     if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
@@ -68,8 +71,8 @@ export class Address {
   }
 
   private text(): string {
-    const { level, color, cluster, row, compare, selection } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, selection });
+    const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection });
   }
 
   private write(step: boolean): void {

@@ -33,6 +33,7 @@ export class App {
   tool: Tool | null = null; // what a drag on the map draws; null: it moves the map
   shiftTool: Tool = "lasso";
   readonly selecting: Selecting;
+  busy: () => boolean = () => false; // charts are on their way
   told: Told = { notice: () => {}, failed: () => {}, found: () => {}, tool: () => {}, renamed: () => {} };
 
   constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
@@ -51,11 +52,19 @@ export class App {
 
   /** Nothing is on its way and nothing moves. */
   get idle(): boolean {
-    return !this.shared.cache.busy && this.views.every((view) => view.still);
+    return !this.shared.cache.busy && !this.shared.marks.busy && !this.busy() && this.views.every((view) => view.still);
   }
 
   redraw(): void {
     for (const view of this.views) view.request();
+  }
+
+  /** Asks what the filters let through of what is drawn; whether anything comes: the map is drawn when it does. */
+  askShares(): boolean {
+    const { shares, marks } = this.shared;
+    if (!shares.active) return false;
+    for (const view of this.views) for (const tile of view.visible()) shares.of(tile);
+    return marks.busy;
   }
 
   /** The level whose clusters are listed while none is open. */

@@ -1,7 +1,10 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&sel=…
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…
 import type { View } from "./camera";
 import type { Rows } from "./data/engine";
 import { readRows } from "./data/sets";
+import { readFilter, writeFilter } from "./filter_text";
+import type { Condition, Filters } from "./filters";
+import type { Column } from "./meta";
 import type { NodeId } from "./tree";
 
 export interface Link {
@@ -11,6 +14,7 @@ export interface Link {
   cluster: NodeId | null;
   row: number | null;
   compare: boolean;
+  filters: Filters;
   selection: Rows | null; // only short ones are in an address
 }
 
@@ -29,6 +33,7 @@ export function writeLink(link: Link): string {
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  for (const [column, condition] of link.filters) parts.append("filter", writeFilter(column, condition));
   const selection = link.selection ? JSON.stringify(link.selection) : "";
   if (selection && selection.length <= LONGEST_SELECTION) parts.set("sel", selection);
   return `#${parts.toString()}`;
@@ -37,8 +42,7 @@ export function writeLink(link: Link): string {
 export interface Known {
   levels: readonly { nNodes: number }[];
   nRows: number;
-  colors: readonly string[];
-  columns: readonly { key: string }[];
+  columns: readonly Column[];
 }
 
 function parse(text: string | null): unknown {
@@ -64,13 +68,15 @@ export function readLink(hash: string, known: Known): Link {
   const color = parts.get("color") ?? "level";
   const match = /^(\d+)\.(\d+)$/.exec(parts.get("cluster") ?? "");
   const cluster = match ? { level: Number(match[1]), index: Number(match[2]) } : null;
+  const filters = parts.getAll("filter").map((each) => readFilter(each, known)).filter((each): each is [string, Condition] => each !== null);
   return {
     view: x !== null && y !== null && scale !== null && scale > 0 ? { x, y, scale } : null,
     level: whole("level", known.levels.length),
-    color: known.colors.includes(color) ? color : "level",
+    color: known.columns.some((c) => c.key === color) ? color : "level",
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    filters: new Map(filters),
     selection: readRows(parse(parts.get("sel")), known),
   };
 }

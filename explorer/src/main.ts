@@ -2,6 +2,7 @@
 import { Address, BROWSER } from "./address";
 import { App } from "./app";
 import { Cache } from "./cache";
+import { openSets } from "./data/open_sets";
 import { NO_FILTERS } from "./filters";
 import { Stage } from "./gl/stage";
 import { Input } from "./input";
@@ -33,13 +34,14 @@ async function start(): Promise<void> {
   const tiles = new TileFiles(meta, cache);
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
-    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), hidden: new Set(), only: null, filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
+    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
     hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(),
   });
   const shared: Shared = {
-    meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store), engine: null,
+    meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
+    ...openSets({ meta, config, source, cache, tiles, tree }, () => app.redraw(), (error) => app.told.failed(error)),
   };
-  const app = new App(shared, new Search(meta, cache, config), stage);
+  const app: App = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));
   const place = frame ? new FramePlace(frame) : null;
   const address = new Address(app, place ?? BROWSER);

@@ -67,7 +67,7 @@ export interface Meta {
   searchable: boolean;
 }
 
-const VERSION = 2;
+const VERSION = 3;
 export const ROWS = -1; // the level of rows, below level 0
 
 export function levelKey(level: number): string {

@@ -77,7 +77,6 @@ export class Selecting {
 
   private async ask(set: Rows): Promise<Chosen> {
     const { engine } = this.shared;
-    if (!engine) throw new Error("This page cannot select by columns or texts.");
     const ranges = await engine.ranges(set, MOST_RANGES);
     return ranges ? { count: countRows(ranges), ranges } : { count: (await engine.charts(set, [])).count, ranges: null };
   }

@@ -10,8 +10,6 @@ export interface State {
   level: number | null; // null: follows the zoom
   focus: number; // the level in effect
   color: string; // "level" or the key of a column
-  hidden: ReadonlySet<number>; // categories that are not drawn
-  only: number | null; // the category that stands out
   filters: Filters; // what is filtered out stays on the map as pale context
   cluster: NodeId | null;
   row: number | null;

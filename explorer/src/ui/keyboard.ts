@@ -1,10 +1,17 @@
 // Keys for everything that the pointer does on the map.
 import type { App } from "../app";
+import { NO_FILTERS } from "../filters";
 import { byId } from "./dom";
 
 const STEP = 90; // pixels
 
-export function listenToKeys(app: App, help: () => void, step: (by: number) => void): void {
+export interface Keys {
+  help: () => void;
+  step: (by: number) => void; // to a finer or coarser level
+  columns: () => void; // opens or closes their rail
+}
+
+export function listenToKeys(app: App, { help, step, columns }: Keys): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
@@ -28,6 +35,7 @@ export function listenToKeys(app: App, help: () => void, step: (by: number) => v
     else if (event.key === "v") void app.takeView();
     else if (event.key === "i") app.selecting.invert();
     else if (event.key === "f" || event.key === "F") app.setLevel(null);
+    else if (event.key === "c" || event.key === "C") columns();
     else if (event.key === "/") byId<HTMLInputElement>("query").focus();
     else if (event.key === "?") help();
     else if (event.key === "Enter" && target === byId("maps")) app.openCentre();
@@ -44,4 +52,5 @@ function escape(app: App, target: HTMLElement, typing: boolean): void {
   else if (store.now.row !== null) app.closeRow();
   else if (store.now.selection) app.selecting.clear();
   else if (store.now.cluster) app.openCluster(null);
+  else if (store.now.filters.size) store.set({ filters: NO_FILTERS });
 }

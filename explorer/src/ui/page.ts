@@ -1,9 +1,11 @@
 // The page around the map: which part shows what, and when it is drawn again.
 import type { App } from "../app";
 import type { How } from "../data/sets";
+import { passing } from "../filters";
 import type { Gestures, Tool } from "../input";
 import { RebuiltError } from "../meta";
 import type { Renaming } from "../renaming";
+import { FILTER } from "../shares";
 import type { State } from "../state";
 import type { MapView } from "../view";
 import { ClusterSection } from "./cluster";
@@ -14,6 +16,7 @@ import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import { Levels } from "./levels";
 import { FoundSection } from "./lists";
+import { Rail } from "./rail";
 import { RowSection } from "./row";
 import { SelectionSection } from "./selection";
 import { followSystem, setTheme } from "./theme";
@@ -37,7 +40,7 @@ export class Page {
     this.tip = new Tip(app);
     this.parts = {
       cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
-      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app),
+      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app),
     };
     this.gestures = {
       hover: (view, hit, px, py) => this.hover(view, hit, px, py),
@@ -72,6 +75,7 @@ export class Page {
     this.fold(window.matchMedia(NARROW).matches);
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
     if (meta.maps.some((map) => map.beyond.length)) byId("home").title = "Nearly all rows (0), once more: all rows";
+    this.parts.rail.start();
     if (!meta.nRows) this.notice("This map has no rows.");
   }
 
@@ -98,7 +102,8 @@ export class Page {
     if (this.arrival) return;
     this.arrival = window.setTimeout(() => {
       this.arrival = 0;
-      const { cluster, row, found, selection, crumbs } = this.parts;
+      const { cluster, row, found, selection, crumbs, rail } = this.parts;
+      rail.paint();
       for (const part of [cluster, row, found, selection, crumbs]) part.refresh();
       this.tip.refresh();
     }, 80);
@@ -130,7 +135,12 @@ export class Page {
     const help = byId<HTMLDialogElement>("help");
     byId("ask").addEventListener("click", () => help.showModal());
     byId("grip").addEventListener("click", () => this.fold(!document.body.classList.contains("folded")));
-    listenToKeys(app, () => help.showModal(), (by) => this.parts.levels.step(by));
+    this.parts.rail.onDrawer = () => this.fold(true);
+    listenToKeys(app, {
+      help: () => help.showModal(),
+      step: (by) => this.parts.levels.step(by),
+      columns: () => this.parts.rail.show(!this.parts.rail.open, true),
+    });
   }
 
   private fold(folded: boolean): void {
@@ -143,17 +153,27 @@ export class Page {
     const { store, painter } = app.shared;
     const any = (...keys: (keyof State)[]) => keys.some((key) => changed.has(key));
     const level = any("focus") && store.now.color === "level";
-    if (any("color", "theme", "hidden", "only", "chosen") || level) painter.reset();
+    if (any("color", "theme", "chosen") || level) painter.reset();
     if (any("compare")) this.compare(store.now.compare);
-    if (any("color", "hidden", "only", "theme") || level) parts.legend.show();
+    if (any("color", "filters", "theme") || level) parts.legend.show();
     if (any("focus", "level")) parts.levels.show();
+    if (any("filters")) this.filter();
+    if (any("focus")) parts.rail.followLevel();
+    if (any("color", "theme") || level) parts.rail.paint();
     if (any("cluster", "theme") || level) void parts.cluster.show();
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
     if (any("selection", "chosen", "how")) parts.selection.show();
     if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection)) this.attend();
     if (any("cluster")) this.sayCluster();
-    app.redraw();
+    if (!any("filters") || changed.size > 1 || !app.askShares()) app.redraw();
+  }
+
+  private filter(): void {
+    const { store, marks } = this.app.shared;
+    const { filters } = store.now;
+    marks.look(FILTER, filters.size ? passing(filters) : null);
+    this.parts.rail.filters();
   }
 
   /** New content in the panel: in sight, also on a phone. */

@@ -96,7 +96,9 @@ def _find(columns: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
         if column["name"] == name:
             return column
     names = [str(column["name"]) for column in columns]
-    raise ValueError(f"filter {name!r}: no such column{did_you_mean(name, names)}; there are {names}")
+    raise ValueError(
+        f"filter {name!r}: no such column{did_you_mean(name, names)}; there are {names}"
+    )
 
 
 def _code(column: Mapping[str, Any], value: Any) -> int:
@@ -146,7 +148,9 @@ def as_address(columns: Sequence[Mapping[str, Any]], view: Mapping[str, Any]) ->
     if "color" in given:
         given["color"] = keys.get(given["color"], given["color"])
         if given["color"] not in ("level", *keys.values()):
-            raise ValueError(f"view: no column {given['color']!r} to colour by; there are {[*keys]}")
+            raise ValueError(
+                f"view: no column {given['color']!r} to colour by; there are {[*keys]}"
+            )
     return urlencode(given)
 
 

@@ -21,7 +21,7 @@ from ...errors import ModelFileError
 from .asked import QuestionError
 from .names import SavedNames, tidy
 from .sink import to_json
-from .store_format import CHUNK, FORMAT, VERSION, WIDE_CHUNK, store_id
+from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION, WIDE_CHUNK, store_id
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(?:/[A-Za-z0-9_]+)*\.(?:json|bin|png)")
 _MAX_UNPACKED_BYTES = 200_000_000  # bytes that a file of a store may unpack to
@@ -232,27 +232,50 @@ class MapStore:
             "hits": [[place, self.label(place)] for place in hits[:most]],
         }
 
-    def _scan(self, wanted: str, most: int, hits: list[int]) -> int:
-        """Add places to hits, and count them; stops at 100,000."""
+    def find_all(self, text: str) -> Array:
+        """The places of all rows whose texts hold a text, and of the row with that number."""
+        wanted = text.strip().lower()[:200]
+        found = [np.empty(0, dtype=np.int64)]
+        if wanted.isascii() and wanted.isdigit() and int(wanted) < self.meta["n_rows"]:
+            found.append(np.array([self.place_of(int(wanted))]))
+        if wanted and self.meta.get("searchable"):
+            with self._searching:
+                for c, texts in self._holding(wanted):
+                    with sound(self.folder, f"search/{c}.json"):
+                        own = np.flatnonzero([wanted in text for text in texts])
+                    found.append(c * WIDE_CHUNK + own)
+        return np.unique(np.concatenate(found))
+
+    def _holding(self, wanted: str) -> Iterator[tuple[int, list[str]]]:
+        """Chunks of texts that hold a text."""
         needle = to_json(wanted)[1:-1]
-        known = set(hits)
-        total = 0
         for c in range(-(-self.meta["n_rows"] // WIDE_CHUNK)):
             packed = self.read(f"search/{c}.json")
-            if needle not in packed:  # texts as they are in the file: nothing is parsed in vain
-                continue
+            if needle in packed:  # texts as they are in the file: nothing is parsed in vain
+                with sound(self.folder, f"search/{c}.json"):
+                    yield c, json.loads(packed)
+
+    def _scan(self, wanted: str, most: int, hits: list[int]) -> int:
+        """Add places to hits, and count them; stops at 100,000."""
+        known = set(hits)
+        total = 0
+        for c, texts in self._holding(wanted):
             with sound(self.folder, f"search/{c}.json"):
-                places = [
-                    c * WIDE_CHUNK + i
-                    for i, text in enumerate(json.loads(packed))
-                    if wanted in text
-                ]
+                places = [c * WIDE_CHUNK + i for i, text in enumerate(texts) if wanted in text]
             new = [place for place in places if place not in known]
             total += len(new)
             hits += new[: max(0, most - len(hits))]
             if total >= _MAX_HITS_COUNTED:
                 break
         return total
+
+    def panel(self, level: int, index: int) -> dict[str, Any]:
+        """What is told of a cluster; nothing on levels without panels."""
+        if level not in self.meta["panel_levels"]:
+            return {}
+        name = f"panels/{level}/{index // PANELS_PER_FILE}.json"
+        with sound(self.folder, name):
+            return dict(self.read_json(name)[index % PANELS_PER_FILE])
 
     def place_of(self, row: int) -> int:
         """Where one of the user's rows is in tree order."""

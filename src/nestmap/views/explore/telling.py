@@ -16,7 +16,7 @@ import numpy as np
 from .asked import QuestionError
 from .map_store import MapStore
 from .nodes import Nodes, clusters_of, count_nodes, read_nodes
-from .store_format import CHUNK, PANELS_PER_FILE
+from .store_format import CHUNK
 
 _MISSING_CATEGORY = 255  # of the colours of a column of categories
 _MAX_LETTERS_TOLD = 60_000  # letters of the values of rows in one answer
@@ -123,7 +123,7 @@ def tell_cluster(store: MapStore, id: str) -> dict[str, Any]:
     """All that is known of a cluster: its name, what sets it apart, rows to look at, its place."""
     level, index = read_id(store, id)
     nodes = read_nodes(store, level, index, index + 1)
-    panel = _read_panel(store, level, index)
+    panel = store.panel(level, index)
     parent = int(nodes.parent[0])
     is_top = level == len(store.meta["levels"]) - 1
     return {
@@ -137,13 +137,6 @@ def tell_cluster(store: MapStore, id: str) -> dict[str, Any]:
         "parent": None if is_top else _tell_briefly(store, level + 1, parent, parent + 1)[0],
         **_tell_children(store, level, nodes),
     }
-
-
-def _read_panel(store: MapStore, level: int, index: int) -> dict[str, Any]:
-    if level not in store.meta["panel_levels"]:
-        return {}
-    panels = store.read_json(f"panels/{level}/{index // PANELS_PER_FILE}.json")
-    return dict(panels[index % PANELS_PER_FILE])
 
 
 def _tell_children(store: MapStore, level: int, nodes: Nodes) -> dict[str, Any]:

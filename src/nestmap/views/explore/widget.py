@@ -89,7 +89,9 @@ class MapWidget(anywidget.AnyWidget):
                 self.send({"kind": "answer", "answered": answered}, [answer.body])
 
     def _answer(self, asked: dict[str, Any]) -> Answer:
-        method, path, kind, body = (str(asked.get(k, "")) for k in ("method", "path", "type", "body"))
+        method, path, kind, body = (
+            str(asked.get(k, "")) for k in ("method", "path", "type", "body")
+        )
         try:
             return respond(self._server, method, path, kind, body.encode())
         except ValueError as error:
