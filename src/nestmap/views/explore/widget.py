@@ -88,7 +88,7 @@ class MapWidget(anywidget.AnyWidget):
                 answered = {"id": id, "status": answer.status, "headers": answer.headers}
                 self.send({"kind": "answer", "answered": answered}, [answer.body])
 
-    def _answer(self, asked: dict[str, Any]) -> Answer:
+    def _answer(self, asked: dict[Any, Any]) -> Answer:
         method, path, kind, body = (
             str(asked.get(k, "")) for k in ("method", "path", "type", "body")
         )
