@@ -82,7 +82,7 @@ def test_what_python_chooses_is_shown(notebook: Notebook) -> None:
 
 def test_two_views_show_the_same_and_one_that_is_gone_leaves_nothing(notebook: Notebook) -> None:
     first = notebook.inside()
-    notebook.js("show('second')")
+    notebook.js("void show('second')")
     second = notebook.inside("second")
     first.evaluate("nestmap.shared.store.set({selection: {kind: 'places', ranges: [[3, 7]]}})")
     notebook.wait_in(second, "nestmap.shared.store.now.chosen?.count === 4")
