@@ -1,9 +1,10 @@
 // Keeps the address and the view the same: new entries for steps worth going back to, none for every pan.
 import type { App } from "./app";
-import { readLink, writeLink, type Known } from "./link";
+import { readLink, writeLink, type Known, type Link } from "./link";
 import type { State } from "./state";
+import { fitted } from "./tour";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare"]; // filters change with every step of a brush: they follow when it rests;
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop"]; // filters change with every step of a brush: they follow when it rests;
 const QUIET = 300; // milliseconds without movement
 
 /** Where the address is kept: by the browser, or by what the page is a frame of. */
@@ -32,6 +33,8 @@ export class Address {
   constructor(private readonly app: App, private readonly bar: Place = BROWSER) {
     const { meta, store } = app.shared;
     this.known = { levels: meta.levels, nRows: meta.nRows, columns: meta.columns };
+    app.visit = (stop) => this.visit(stop);
+    app.addressOfView = () => this.text(null);
     store.watch((changed) => {
       if (this.applying) return;
       if (STEPS.some((key) => changed.has(key))) this.write(true);
@@ -50,15 +53,29 @@ export class Address {
 
   /** Shows what the address says. */
   apply(): void {
-    const link = readLink(this.bar.read(), this.known);
+    this.show(readLink(this.bar.read(), this.known), false);
+  }
+
+  /** Flies to a stop of the tour. */
+  private visit(at: number): void {
+    const stop = this.app.tour.stops[at];
+    if (!stop) return;
+    const link = readLink(stop.view, this.known);
+    this.show({ ...link, view: link.view && fitted(link.view, stop, this.app.main.size), stop: at }, true);
+    this.write(true);
+  }
+
+  private show(link: Link, fly: boolean): void {
     const { store, tree } = this.app.shared;
     if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
     this.applying = true;
-    if (link.view) this.app.main.setView(link.view);
+    if (link.view && fly) this.app.main.fly(link.view);
+    else if (link.view) this.app.main.setView(link.view);
     store.set({
       level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
       compare: link.compare && this.app.shared.meta.maps.length > 1,
       filters: link.filters,
+      stop: link.stop,
     });
     if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
@@ -70,9 +87,9 @@ export class Address {
     this.applying = false;
   }
 
-  private text(): string {
+  private text(stop = this.app.shared.store.now.stop): string {
     const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection });
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection, stop });
   }
 
   private write(step: boolean): void {

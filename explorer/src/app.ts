@@ -15,6 +15,7 @@ import { Selecting } from "./selecting";
 import type { Shared } from "./shared";
 import { place } from "./tiles";
 import type { Node, NodeId } from "./tree";
+import { Tour } from "./tour";
 import { MapView } from "./view";
 
 const CLOSE = 10; // pixels between rows when the page flies to a row
@@ -26,6 +27,8 @@ export interface Told {
   found: (query: string, hits: Awaited<ReturnType<Search["find"]>>) => void;
   tool: (tool: Tool | null) => void;
   renamed: () => void;
+  attend: () => void; // something new in the panel
+  toured: () => void; // the tour is another one
 }
 
 export class App {
@@ -34,9 +37,13 @@ export class App {
   shiftTool: Tool = "lasso";
   readonly selecting: Selecting;
   busy: () => boolean = () => false; // charts are on their way
-  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, tool: () => {}, renamed: () => {} };
+  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, tool: () => {}, renamed: () => {}, attend: () => {}, toured: () => {} };
+  readonly tour: Tour;
+  visit: (stop: number) => void = () => {};
+  addressOfView: () => string = () => "#";
 
   constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
+    this.tour = new Tour(shared);
     this.views = [new MapView(shared, 0, stage)];
     this.selecting = new Selecting(shared, (error) => this.told.failed(error));
   }
@@ -185,8 +192,29 @@ export class App {
   }
 
   canRename(level: number): boolean {
+    return this.shared.meta.named.has(level) && this.canKeep;
+  }
+
+  /** Changes to tours and names are kept: by the server, or by the browser. */
+  get canKeep(): boolean {
     const { meta, config } = this.shared;
-    return meta.named.has(level) && (config.transport === "static" || meta.canSave);
+    return config.transport === "static" || meta.canSave;
+  }
+
+  goStop(at: number): void {
+    if (this.tour.stops[at]) this.visit(at);
+  }
+
+  stepTour(by: number): void {
+    const { stop } = this.shared.store.now;
+    this.goStop(stop === null ? 0 : stop + by);
+  }
+
+  /** The tour is here, or another one: a place in it that is no more is left. */
+  tourChanged(): void {
+    const { store } = this.shared;
+    if (store.now.stop !== null && !this.tour.stops[store.now.stop]) store.set({ stop: null });
+    this.told.toured();
   }
 
   async exportSelection(): Promise<void> {

@@ -26,6 +26,10 @@ export class Ground {
     this.discUnit = Math.sqrt(((x1 - x0) * (y1 - y0) * DISC_SHARE) / (Math.PI * Math.max(shared.meta.nRows, 1)));
   }
 
+  get canvas(): HTMLCanvasElement {
+    return this.stage.canvas;
+  }
+
   release(tile: Tile): void {
     if (tile.map === this.map) this.stage.points.release(tile);
   }

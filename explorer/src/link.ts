@@ -1,10 +1,11 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…
 import type { View } from "./camera";
 import type { Rows } from "./data/engine";
 import { readRows } from "./data/sets";
 import { readFilter, writeFilter } from "./filter_text";
 import type { Condition, Filters } from "./filters";
 import type { Column } from "./meta";
+import { MOST_STOPS } from "./tour";
 import type { NodeId } from "./tree";
 
 export interface Link {
@@ -14,6 +15,7 @@ export interface Link {
   cluster: NodeId | null;
   row: number | null;
   compare: boolean;
+  stop: number | null;
   filters: Filters;
   selection: Rows | null; // only short ones are in an address
 }
@@ -33,6 +35,7 @@ export function writeLink(link: Link): string {
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  if (link.stop !== null) parts.set("stop", String(link.stop + 1));
   for (const [column, condition] of link.filters) parts.append("filter", writeFilter(column, condition));
   const selection = link.selection ? JSON.stringify(link.selection) : "";
   if (selection && selection.length <= LONGEST_SELECTION) parts.set("sel", selection);
@@ -66,6 +69,7 @@ export function readLink(hash: string, known: Known): Link {
   };
   const [x, y, scale] = [number("x"), number("y"), number("z")];
   const color = parts.get("color") ?? "level";
+  const stop = whole("stop", MOST_STOPS + 1);
   const match = /^(\d+)\.(\d+)$/.exec(parts.get("cluster") ?? "");
   const cluster = match ? { level: Number(match[1]), index: Number(match[2]) } : null;
   const filters = parts.getAll("filter").map((each) => readFilter(each, known)).filter((each): each is [string, Condition] => each !== null);
@@ -76,6 +80,7 @@ export function readLink(hash: string, known: Known): Link {
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    stop: stop ? stop - 1 : null, // people count from 1
     filters: new Map(filters),
     selection: readRows(parse(parts.get("sel")), known),
   };

@@ -35,7 +35,7 @@ async function start(): Promise<void> {
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
     level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
-    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(),
+    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(), stop: null,
   });
   const shared: Shared = {
     meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
@@ -59,8 +59,18 @@ async function start(): Promise<void> {
   app.main.resize();
   if (!frame && location.hash.length > 1) address.apply();
   page.start();
+  void startTour(app);
   if (frame && place) new Following(app, frame, place, address);
   (window as { nestmap?: unknown }).nestmap = app; // for the console, and for tests
+}
+
+/** An address that names a stop and no view is that of the stop. */
+async function startTour(app: App): Promise<void> {
+  const bare = !/[#&]x=/.test(location.hash); // soon the address will hold the view
+  await app.tour.load();
+  const { stop } = app.shared.store.now;
+  if (stop !== null && bare) app.goStop(stop);
+  app.tourChanged();
 }
 
 /** Clusters tell most unless there is nothing but rows. */

@@ -22,6 +22,7 @@ export interface State {
   hover: number | null; // a row
   compare: boolean;
   theme: ThemeName;
+  stop: number | null; // the place in the tour
 }
 
 type Listener = (changed: ReadonlySet<keyof State>) => void;

@@ -1,5 +1,5 @@
 // One map on the screen: its camera, what it needs, its frames.
-import { fitBox, flight, limit, middle, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
+import { fitBox, flight, limit, middle, toScreen, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
 import { drawnLevel, focusLevel, overlaps, visibleTiles, type Budget } from "./choose";
 import { Ground } from "./ground";
 import type { Stage } from "./gl/stage";
@@ -11,6 +11,7 @@ import { Overlay } from "./overlay";
 import { insideRings } from "./ranges";
 import { compose } from "./scene";
 import type { Shared } from "./shared";
+import type { Brush } from "./svg";
 import { firstRow, type Tile } from "./tiles";
 import { FIRST_PICTURE, type NodeId } from "./tree";
 import type { Wish } from "./cache";
@@ -171,6 +172,17 @@ export class MapView {
     this.overlay.draw({ ...scene.drawing, names: this.names.shown }, this.view, this.size, this.pixels, this.shared.painter.theme);
     this.onFrame();
     if (moving || this.flying) this.request();
+  }
+
+  /** What lies over the map, drawn elsewhere. */
+  drawOver(brush: Brush): void {
+    new Overlay(brush).draw({ ...compose(this).drawing, names: this.names.shown }, this.view, this.size, 1, this.shared.painter.theme);
+  }
+
+  /** Pixels of a place that is relative to the middle of the frame, as outlines are. */
+  fromMiddle(x: number, y: number): [number, number] {
+    const [cx, cy] = middle(this.map.frame);
+    return toScreen(this.view, this.size, cx + x, cy + y);
   }
 
   private advance(now: number): void {

@@ -6,9 +6,12 @@ import type { Choice } from "./protocol";
 
 const QUIET = 80; // milliseconds: a drag changes a filter many times
 
+const APART = ["filter", "sel"]; // of an address: notebooks have them by themselves
+
 /** The address of a page in a frame: kept by the notebook. */
 export class FramePlace implements Place {
   private text = "";
+  private told = "";
   constructor(private readonly frame: Frame) {}
 
   read(): string {
@@ -17,12 +20,21 @@ export class FramePlace implements Place {
 
   write(text: string): void {
     this.text = text;
-    this.frame.tell({ nestmap: 1, kind: "choice", choice: { view: text.slice(1) } });
+    const parts = new URLSearchParams(text.slice(1));
+    for (const name of APART) parts.delete(name);
+    const view = parts.toString();
+    if (view === this.told) return;
+    this.told = view;
+    this.frame.tell({ nestmap: 1, kind: "choice", choice: { view } });
   }
 
-  /** What the notebook asks for. */
-  put(view: string): void {
-    this.text = `#${view}`;
+  /** What the notebook asks for; filters and selection stay as they are in `now`. */
+  put(view: string, now: string): void {
+    this.told = view;
+    const parts = new URLSearchParams(view);
+    const held = new URLSearchParams(now.slice(1));
+    for (const name of APART) for (const value of held.getAll(name)) parts.append(name, value);
+    this.text = `#${parts.toString()}`;
   }
 }
 
@@ -62,7 +74,7 @@ export class Following {
     if (choice.filters) store.set({ filters: new Map(choice.filters) });
     if (choice.selected !== undefined) store.set({ selection: choice.selected });
     if (choice.view) {
-      this.place.put(choice.view);
+      this.place.put(choice.view, this.app.addressOfView());
       this.address.apply();
     }
   }

@@ -54,6 +54,9 @@ export class ClusterSection {
       el("h2", {}, cut(meta.title)),
       el("p", { class: "facts" }, `${count(meta.nRows, "row")} · ${count(meta.levels.length, "level")}`),
     ];
+    if (meta.description) parts.push(el("p", { class: "description" }, cut(meta.description, 1000)));
+    const { stops } = this.app.tour;
+    if (stops.length) parts.push(el("div", { class: "actions" }, el("button", { class: "solid", onclick: () => this.app.goStop(0) }, `Take the tour: ${count(stops.length, "view")}`)));
     if (meta.levels.length) {
       const top = this.app.openLevel;
       const data = tree.held(top) ? await tree.loadLevel(top).catch(() => null) : null;

@@ -36,6 +36,8 @@ export function listenToKeys(app: App, { help, step, columns }: Keys): void {
     else if (event.key === "i") app.selecting.invert();
     else if (event.key === "f" || event.key === "F") app.setLevel(null);
     else if (event.key === "c" || event.key === "C") columns();
+    else if (event.key === "n" || event.key === "N") app.stepTour(1);
+    else if (event.key === "p" || event.key === "P") app.stepTour(-1);
     else if (event.key === "/") byId<HTMLInputElement>("query").focus();
     else if (event.key === "?") help();
     else if (event.key === "Enter" && target === byId("maps")) app.openCentre();
@@ -53,4 +55,5 @@ function escape(app: App, target: HTMLElement, typing: boolean): void {
   else if (store.now.selection) app.selecting.clear();
   else if (store.now.cluster) app.openCluster(null);
   else if (store.now.filters.size) store.set({ filters: NO_FILTERS });
+  else if (store.now.stop !== null) store.set({ stop: null });
 }

@@ -16,9 +16,11 @@ import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import { Levels } from "./levels";
 import { FoundSection } from "./lists";
+import { Player } from "./player";
 import { Rail } from "./rail";
 import { RowSection } from "./row";
 import { SelectionSection } from "./selection";
+import { ShareSection } from "./share";
 import { followSystem, setTheme } from "./theme";
 import { Tip } from "./tip";
 
@@ -41,6 +43,7 @@ export class Page {
     this.parts = {
       cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
       crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app),
+      share: new ShareSection(app), player: new Player(app),
     };
     this.gestures = {
       hover: (view, hit, px, py) => this.hover(view, hit, px, py),
@@ -60,6 +63,8 @@ export class Page {
         void this.parts.crumbs.show();
         void this.parts.row.show();
       },
+      attend: () => this.attend(),
+      toured: () => this.toured(),
     };
     this.wire();
     app.shared.store.watch((changed) => this.changed(changed));
@@ -164,6 +169,10 @@ export class Page {
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
     if (any("selection", "chosen", "how")) parts.selection.show();
+    if (any("stop")) {
+      parts.player.show();
+      if (store.now.stop !== null && window.matchMedia(NARROW).matches) this.fold(true); // map and text need the room
+    }
     if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection)) this.attend();
     if (any("cluster")) this.sayCluster();
     if (!any("filters") || changed.size > 1 || !app.askShares()) app.redraw();
@@ -179,7 +188,13 @@ export class Page {
   /** New content in the panel: in sight, also on a phone. */
   private attend(): void {
     byId("details").scrollTop = 0;
-    if (window.matchMedia(NARROW).matches) this.fold(false);
+    if (window.matchMedia(NARROW).matches && this.app.shared.store.now.stop === null) this.fold(false);
+  }
+
+  private toured(): void {
+    this.parts.share.show();
+    this.parts.player.show();
+    if (!this.app.shared.store.now.cluster) void this.parts.cluster.show();
   }
 
   private compare(on: boolean): void {

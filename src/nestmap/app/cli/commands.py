@@ -185,6 +185,13 @@ _EXPORT = (
     FOR_SPREADSHEETS,
     _COMPARE,
     Option("--names", "for web pages: name clusters by this column", "COLUMN"),
+    Option("--title", "for web pages: what the map is called (default: the run's name)", "TEXT"),
+    Option("--description", "for web pages: what the map is of, in a few sentences", "TEXT"),
+    Option(
+        "--url",
+        "for web pages: the address where the folder will be, for previews of links to it",
+        "URL",
+    ),
     Option("--dims", "which map, of several (default: the first)", "D", convert=int),
     *RUNNING,
 )

@@ -14,7 +14,7 @@ from .query import RowQueries
 
 _MISSING_CODE = 255  # rows without a category, and those beyond the 254 most common
 _LEVEL = "level."  # clusters of a level are filtered like categories of a column of this name
-_OWN_VIEW = "sel"  # of the page's address: rows that are selected have a place of their own
+_APART = ("sel", "filter")  # of the page's address: they have places of their own
 
 Wire = list[list[Any]]  # [[key of a column, condition], …], as filters.ts has it
 
@@ -146,7 +146,7 @@ def as_address(columns: Sequence[Mapping[str, Any]], view: Mapping[str, Any]) ->
     if not isinstance(view, Mapping):
         raise ValueError(f"view: a dict such as that of `view`, got {type(view).__name__}")
     keys = {column["name"]: column["key"] for column in columns}
-    given = {str(name): str(value) for name, value in view.items() if name != _OWN_VIEW}
+    given = {str(name): str(value) for name, value in view.items() if name not in _APART}
     if "color" in given:
         given["color"] = keys.get(given["color"], given["color"])
         if given["color"] not in ("level", *keys.values()):
@@ -159,7 +159,7 @@ def as_address(columns: Sequence[Mapping[str, Any]], view: Mapping[str, Any]) ->
 def read_address(columns: Sequence[Mapping[str, Any]], address: str) -> dict[str, str]:
     """The page's address as a dict: x, y, z (pixels per unit), level, color, cluster, row."""
     names = {column["key"]: column["name"] for column in columns}
-    view = {name: value for name, value in parse_qsl(address) if name != _OWN_VIEW}
+    view = {name: value for name, value in parse_qsl(address) if name not in _APART}
     if "color" in view:
         view["color"] = names.get(view["color"], view["color"])
     return view

@@ -22,6 +22,8 @@ from .asked import QuestionError
 from .names import SavedNames, tidy
 from .sink import to_json
 from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION, WIDE_CHUNK, store_id
+from .tour import FILE as TOUR
+from .tour import SavedTour, check_tour
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(?:/[A-Za-z0-9_]+)*\.(?:json|bin|png)")
 _MAX_UNPACKED_BYTES = 200_000_000  # bytes that a file of a store may unpack to
@@ -63,9 +65,12 @@ class MapStore:
     Raises ModelFileError for a folder that is no store, or one that was damaged.
     """
 
-    def __init__(self, folder: Path, saved: SavedNames | None = None) -> None:
+    def __init__(
+        self, folder: Path, saved: SavedNames | None = None, tour: SavedTour | None = None
+    ) -> None:
         self.folder = folder
         self.saved = saved
+        self.tour = tour or SavedTour()
         self._root = folder.resolve()
         # before anything is read: what is read later can only be newer
         self._mark = self._find_mark()
@@ -120,6 +125,8 @@ class MapStore:
         """The gzip bytes of a file; None if there is none."""
         if name == "meta.json":
             return self._packed_meta
+        if name == TOUR:
+            return gzip.compress(to_json(self.tour.record()), 6, mtime=0)
         if self.is_changing(name):
             level = self._level_of(name)
             return None if level is None else gzip.compress(to_json(self.names(level)), 6, mtime=0)
@@ -142,7 +149,7 @@ class MapStore:
 
     def is_changing(self, name: str) -> bool:
         """Whether readers may change what a file says."""
-        return self.saved is not None and name.startswith("names/")
+        return self.saved is not None and name.startswith(("names/", TOUR))
 
     def read(self, name: str) -> bytes:
         """An unpacked file; raises for one that is missing or damaged."""
@@ -211,6 +218,17 @@ class MapStore:
             raise ValueError("the run was built again meanwhile: reload the page")
         self.saved.set(level, int(clusters[index]), tidy(name))
         return {"name": self.names(level)[index]}
+
+    def change_tour(self, record: Any) -> dict[str, Any]:
+        """Keep the tour that an author has made, unless it was changed elsewhere meanwhile."""
+        match record:
+            case {"stops": list(stops), "mark": str(mark), **rest} if not rest:
+                pass
+            case _:
+                raise ValueError('expected {"stops": [stop, …], "mark": text}')
+        if self.saved is None or not self.saved.writable:
+            raise ValueError("a tour cannot be saved here")
+        return self.tour.change(check_tour(stops), mark)
 
     # -- search
     # --------------------------------------------------------------------------------------------
