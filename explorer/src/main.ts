@@ -9,13 +9,15 @@ import { Input } from "./input";
 import { readMeta, type Meta } from "./meta";
 import { Following, FramePlace } from "./notebook/following";
 import { Frame } from "./notebook/frame";
+import type { Around } from "./notebook/protocol";
+import { Streamlit } from "./notebook/streamlit";
 import { Painter } from "./paint";
 import { parseJson } from "./parse";
 import { Renaming } from "./renaming";
 import { RowFiles } from "./rows";
 import { Search } from "./search";
 import type { Shared } from "./shared";
-import { openSource, readConfig } from "./source";
+import { openSource, readConfig, type Config } from "./source";
 import { Store } from "./state";
 import { TileFiles, type Tile } from "./tiles";
 import { Tree } from "./tree";
@@ -25,7 +27,7 @@ import { startTheme } from "./ui/theme";
 
 async function start(): Promise<void> {
   const config = readConfig((window as { NESTMAP?: unknown }).NESTMAP, window.innerWidth < 700);
-  const frame = config.framed && window.parent !== window ? new Frame(window.parent) : null;
+  const around = openAround(config.around);
   const source = openSource(config);
   const asked = source.get("meta.json");
   const stage = new Stage();
@@ -43,7 +45,7 @@ async function start(): Promise<void> {
   };
   const app: App = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));
-  const place = frame ? new FramePlace(frame) : null;
+  const place = around ? new FramePlace(around) : null;
   const address = new Address(app, place ?? BROWSER);
   page.addMap(app.main);
   new Input(app.main, page.gestures);
@@ -57,10 +59,10 @@ async function start(): Promise<void> {
   cache.onFailure = (error) => app.told.failed(error);
   cache.onRelease = (value) => app.views.forEach((view) => view.ground.release(value as Tile));
   app.main.resize();
-  if (!frame && location.hash.length > 1) address.apply();
+  if (!around && location.hash.length > 1) address.apply();
   page.start();
   void startTour(app);
-  if (frame && place) new Following(app, frame, place, address);
+  if (around && place) new Following(app, around, place, address);
   (window as { nestmap?: unknown }).nestmap = app; // for the console, and for tests
 }
 
@@ -71,6 +73,12 @@ async function startTour(app: App): Promise<void> {
   const { stop } = app.shared.store.now;
   if (stop !== null && bare) app.goStop(stop);
   app.tourChanged();
+}
+
+/** What the page is a frame of, if it is one. */
+function openAround(around: Config["around"]): Around | null {
+  if (!around || window.parent === window) return null;
+  return around === "notebook" ? new Frame(window.parent) : new Streamlit(window.parent);
 }
 
 /** Clusters tell most unless there is nothing but rows. */

@@ -1,8 +1,7 @@
 // What is chosen in the page is told to the notebook, and what the notebook chooses is shown.
 import type { Address, Place } from "../address";
 import type { App } from "../app";
-import type { Frame } from "./frame";
-import type { Choice } from "./protocol";
+import type { Around, Choice } from "./protocol";
 
 const QUIET = 80; // milliseconds: a drag changes a filter many times
 
@@ -12,7 +11,7 @@ const APART = ["filter", "sel"]; // of an address: notebooks have them by themse
 export class FramePlace implements Place {
   private text = "";
   private told = "";
-  constructor(private readonly frame: Frame) {}
+  constructor(private readonly frame: Around) {}
 
   read(): string {
     return this.text;
@@ -42,7 +41,7 @@ export class Following {
   private timer = 0;
   private told = { filters: "[]", selected: "null" };
 
-  constructor(private readonly app: App, private readonly frame: Frame, private readonly place: FramePlace, private readonly address: Address) {
+  constructor(private readonly app: App, private readonly frame: Around, private readonly place: FramePlace, private readonly address: Address) {
     app.shared.store.watch((changed) => {
       if (!changed.has("filters") && !changed.has("selection")) return;
       window.clearTimeout(this.timer);

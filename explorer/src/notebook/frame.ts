@@ -1,9 +1,9 @@
 // In a notebook's frame there is no server: what the page fetches is asked of the widget around it, and of its kernel.
-import { isOurs, type Answered, type Choice, type FromPage, type ToPage } from "./protocol";
+import { isOurs, type Answered, type Around, type Choice, type FromPage, type ToPage } from "./protocol";
 
 const BASE = "http://page/"; // addresses are relative; the frame itself has none
 
-export class Frame {
+export class Frame implements Around {
   onChoice: (choice: Partial<Choice>) => void = () => {};
   private readonly waiting = new Map<string, (answer: Response) => void>();
   private asked = 0;

@@ -33,6 +33,12 @@ export type ToPage =
   | { nestmap: 1; kind: "answer"; answered: Answered; body: ArrayBuffer }
   | { nestmap: 1; kind: "choice"; choice: Partial<Choice> };
 
+/** What the page is a frame of. */
+export interface Around {
+  onChoice: (choice: Partial<Choice>) => void;
+  tell(told: FromPage): void;
+}
+
 export function isOurs(data: unknown): boolean {
   return typeof data === "object" && data !== null && (data as { nestmap?: unknown }).nestmap === 1;
 }

@@ -52,18 +52,24 @@ class Page:
         return (self.folder / name).read_bytes() if name in self.files else None
 
     def index(
-        self, transport: str, store_id: str, first: Sequence[str] = (), tags: str = ""
+        self,
+        transport: str,
+        store_id: str,
+        first: Sequence[str] = (),
+        tags: str = "",
+        around: str | None = None,
     ) -> bytes:
         """index.html for one of the two ways data comes; asks for first files beside its script.
 
-        `tags`: elements for its head, in front of the script.
+        `tags`: elements for its head, in front of the script. `around`: what it is a frame of.
         """
         text = (self.folder / "index.html").read_bytes()
         if text.count(CONFIG) != 1:
             raise ModelFileError(
                 f"{self.folder / 'index.html'} does not say where its data comes from: {CONFIG!r}"
             )
-        config = json.dumps({"transport": transport, "token": None, "store": store_id})
+        given = {"transport": transport, "token": None, "store": store_id}
+        config = json.dumps(given if around is None else given | {"around": around})
         links = "".join(
             f'\n<link rel="preload" as="fetch" crossorigin href="data/{name}?v={store_id}">'
             for name in first

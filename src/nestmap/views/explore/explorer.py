@@ -236,7 +236,7 @@ def explore(
 ) -> Explorer:
     """Serve a fitted model in the background; `HNNE.explore` says how."""
     stops = check_tour(tour)
-    content = _with_trust(model, X, trust, content)
+    content = with_trust(model, X, trust, content)
     folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-"))
     try:
         write_store(folder / "store", model, X, progress=Progress(verbose), **content)
@@ -290,7 +290,7 @@ def export(
     cover = check_cover(description=description, url=url)
     stops = check_tour(tour)
     check_site(target)
-    content = _with_trust(model, X, trust, content)
+    content = with_trust(model, X, trust, content)
     with tempfile.TemporaryDirectory(prefix="nestmap-explorer-") as folder:
         write_store(Path(folder) / "store", model, X, progress=progress, **content)
         store = MapStore(Path(folder) / "store", tour=SavedTour(stops=stops))
@@ -298,7 +298,7 @@ def export(
         return write_site(target, store, progress, cover)
 
 
-def _with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dict[str, Any]:
+def with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dict[str, Any]:
     if not trust:
         return content
     if X is None:

@@ -27,7 +27,7 @@ def write_inline(page: Page, store_id: str) -> str:
             raise ModelFileError(f"{page.folder / 'index.html'} has no {part}: run `make page`")
     if "</script" in script.lower() or "</style" in styles.lower():
         raise ModelFileError(f"{page.folder}: a file would end its own element: run `make page`")
-    config = {"transport": "server", "framed": True, "store": store_id}
+    config = {"transport": "server", "around": "notebook", "store": store_id}
     setting = f"window.NESTMAP = {json.dumps(config)}"
     policy = (
         f"default-src 'none'; script-src {_sum(setting)} {_sum(script)}; style-src {_sum(styles)}; "
