@@ -22,7 +22,6 @@ from .choices import (
 )
 from .inline import write_inline
 from .memory import Answer, respond
-from .query import RowQueries
 from .server import Server
 
 
@@ -71,7 +70,7 @@ class MapWidget(anywidget.AnyWidget):
     def __init__(self, server: Server, picture: str = "", height: int = 640) -> None:
         self._server = server
         self.n_rows = int(server.store.meta["n_rows"])
-        self._queries = RowQueries(server.store)
+        self._queries = server.shown.queries
         self._columns = server.store.meta["columns"]
         self._taking = False  # what comes from a page goes to Python, and not back
         super().__init__(_picture=picture, _height=height)
