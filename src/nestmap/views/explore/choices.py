@@ -111,6 +111,22 @@ def _code(column: Mapping[str, Any], value: Any) -> int:
     return categories.index(str(value))
 
 
+def as_rows(wire: Wire) -> dict[str, Any]:
+    """The rows that pass all conditions, as a set: the twin of `passing` in filters.ts."""
+    return {"kind": "all", "of": [_passing(key, condition) for key, condition in wire]}
+
+
+def _passing(key: str, condition: Mapping[str, Any]) -> dict[str, Any]:
+    if key.startswith(_LEVEL):
+        level = int(key[len(_LEVEL) :])
+        own = [{"kind": "cluster", "level": level, "index": code} for code in condition["codes"]]
+        return {"kind": "any", "of": own}
+    missing = {"kind": "missing", "column": key}
+    given = {name: value for name, value in condition.items() if name != "missing"}
+    found = {**given, "column": key}
+    return {"kind": "any", "of": [found, missing]} if condition.get("missing") else found
+
+
 def read_conditions(columns: Sequence[Mapping[str, Any]], wire: Any) -> dict[str, Any]:
     """Filters of the page by the names of their columns; what is no filter is left out."""
     by_key = {column["key"]: column for column in columns}
