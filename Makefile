@@ -8,7 +8,7 @@ EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
 # Two processes; a file's tests in one of them (tests/conftest.py), where they share what takes long to make.
 IN_TWO := -n 2 --dist loadgroup
 
-.PHONY: demo page chromium locales test test-quick test-notebooks test-benchmarks test-elsewhere test-oldest test-newest fuzz fuzz-files \
+.PHONY: demo page chromium locales test test-quick test-notebooks test-benchmarks test-elsewhere test-oldest test-newest test-arm fuzz fuzz-files \
   sanitize lint lint-workflows release-check release-check-dist sdist bench evidence pages docs pictures clean
 
 demo: .venv/installed
@@ -67,6 +67,10 @@ test-oldest:
 test-newest:
 	$(call fresh_environment,.venv-newest,--upgrade --prerelease allow)
 	$(EMPTIED) .venv-newest/bin/python -m pytest $(IN_TWO) -m "not benchmarks" $(ARGS)
+
+# Kernels and maps on 64-bit ARM, emulated, in build/arm: an hour on two cores. ARGS="tests/test_islands.py -k calibrate".
+test-arm: .venv/installed
+	$(EMPTIED) $(BIN)/python tools/arm.py -- $(IN_TWO) $(ARGS)
 
 # Of a folder, and what uv is told about versions. Builds in a folder of its own: another may belong to .venv.
 define fresh_environment

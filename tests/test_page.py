@@ -539,7 +539,7 @@ def test_one_row(browser: Any, server: Server) -> None:
         "meta.json": json.dumps(
             {
                 "format": "nestmap-explorer",
-                "version": 2,
+                "version": 3,
                 "title": "one",
                 "n_rows": 1,
                 "label_level": 0,
@@ -561,6 +561,7 @@ def test_one_row(browser: Any, server: Server) -> None:
         ).encode(),
         "m0/rows/0.bin": np.zeros(4, dtype="<u4").tobytes(),
         "rows/0.json": b'[[0, "lonely"]]',
+        "tour.json": b'{"stops": [], "mark": ""}',
     }
     tab = Tab(browser)
     tab.page.route(

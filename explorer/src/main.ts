@@ -37,11 +37,11 @@ async function start(): Promise<void> {
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
     level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
-    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(), stop: null,
+    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, table: null, theme: startTheme(), stop: null,
   });
+  const sets = openSets({ meta, config, source, cache, tiles, tree }, () => app.redraw(), (error) => app.told.failed(error));
   const shared: Shared = {
-    meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
-    ...openSets({ meta, config, source, cache, tiles, tree }, () => app.redraw(), (error) => app.told.failed(error)),
+    meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store, sets.marks), ...sets,
   };
   const app: App = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));
@@ -55,7 +55,7 @@ async function start(): Promise<void> {
     page.moved(settled);
     address.follow();
   };
-  cache.onArrival = () => page.arrived();
+  cache.onArrival = (name) => page.arrived(name);
   cache.onFailure = (error) => app.told.failed(error);
   cache.onRelease = (value) => app.views.forEach((view) => view.ground.release(value as Tile));
   app.main.resize();

@@ -1,12 +1,15 @@
 // Colours of items: one RGBA per row or node of a tile, computed here and sent to the GPU once per change.
 import { THEMES, css, hueLevel, levelColors, numberColor, baseColors, type Rgb, type Theme } from "./colors";
 import type { Column, Meta } from "./meta";
+import type { Marks } from "./data/marks";
 import { countItems } from "./data/sets";
 import { lastAtMost } from "./ranges";
+import type { Chosen } from "./selecting";
 import type { Store } from "./state";
 import { firstRow, sizeOf, type Tile, type TileFiles } from "./tiles";
 import type { NodeId, Tree } from "./tree";
 
+export const SELECTION = "selection"; // owner in Marks
 const FAINT = 26; // alpha of what is not selected
 const SCALE = 256;
 
@@ -18,7 +21,7 @@ export class Painter {
   private numbers: Rgb[] = [];
   private readonly painted = new WeakMap<Tile, { version: number; rgba: Uint8Array; final: boolean }>();
 
-  constructor(private readonly meta: Meta, private readonly tree: Tree, private readonly tiles: TileFiles, private readonly store: Store) {
+  constructor(private readonly meta: Meta, private readonly tree: Tree, private readonly tiles: TileFiles, private readonly store: Store, private readonly marks: Marks) {
     this.reset();
   }
 
@@ -79,11 +82,18 @@ export class Painter {
     const state = this.store.now;
     const rgba = new Uint8Array(4 * tile.n);
     const column = this.column;
-    const final = column ? this.paintColumn(tile, column, rgba) : this.paintLevel(tile, rgba, state.focus);
-    if (state.chosen?.ranges) fade(tile, rgba, countItems(state.chosen.ranges, (i) => firstRow(tile, i), (i) => sizeOf(tile, i), tile.n));
-    const done = { version: this.version, rgba, final };
+    const colored = column ? this.paintColumn(tile, column, rgba) : this.paintLevel(tile, rgba, state.focus);
+    const counts = state.chosen && this.countSelected(tile, state.chosen);
+    if (counts) fade(tile, rgba, counts);
+    const done = { version: this.version, rgba, final: colored && counts !== undefined };
     this.painted.set(tile, done);
     return done;
+  }
+
+  /** Rows of the selection in each item; undefined while they are on their way. */
+  private countSelected(tile: Tile, { ranges }: Chosen): Uint32Array | undefined {
+    if (!ranges) return this.marks.settled(SELECTION, tile);
+    return countItems(ranges, (i) => firstRow(tile, i), (i) => sizeOf(tile, i), tile.n);
   }
 
   private paintLevel(tile: Tile, rgba: Uint8Array, focus: number): boolean {

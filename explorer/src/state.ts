@@ -6,6 +6,9 @@ import type { Filters } from "./filters";
 import type { Chosen } from "./selecting";
 import type { NodeId } from "./tree";
 
+export const TABLES = ["view", "selected", "filtered", "all"] as const;
+export type TableOf = (typeof TABLES)[number]; // which rows the table shows
+
 export interface State {
   level: number | null; // null: follows the zoom
   focus: number; // the level in effect
@@ -21,6 +24,7 @@ export interface State {
   how: How; // how the next set joins the selection
   hover: number | null; // a row
   compare: boolean;
+  table: TableOf | null; // null: there is none
   theme: ThemeName;
   stop: number | null; // the place in the tour
 }

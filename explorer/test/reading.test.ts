@@ -7,7 +7,7 @@ import { bareNames, placeLabels, wrapName, type Candidate } from "../src/labels"
 import { Layers } from "../src/layers";
 import { readLink, writeLink } from "../src/link";
 import type { Column } from "../src/meta";
-import { countRows, insideRings, joinRanges, lastAtMost, rowAt } from "../src/ranges";
+import { countRows, insideRings, joinRanges, lastAtMost } from "../src/ranges";
 
 const COLUMNS: Column[] = [
   { key: "c0", name: "kind", kind: "category", categories: ["a", "b", "c"], counts: [1, 1, 1] },
@@ -38,7 +38,6 @@ test("ranges: joined and counted", () => {
   const ranges = joinRanges([[5, 8], [1, 3], [3, 4], [7, 10], [20, 20]]);
   assert.deepEqual(ranges, [[1, 4], [5, 10]]);
   assert.equal(countRows(ranges), 8);
-  assert.deepEqual([0, 2, 3, 7, 8].map((n) => rowAt(ranges, n)), [1, 3, 5, 9, -1]);
   assert.deepEqual([-1, 0, 4, 5, 99].map((v) => lastAtMost([0, 5, 9], v)), [-1, 0, 0, 1, 2]);
 });
 

@@ -3,6 +3,7 @@ import type { App } from "../app";
 import { ChartBook, type ChartPair } from "../charts";
 import { withLevels } from "../data/level_charts";
 import { NO_FILTERS, levelColumn, levelOf } from "../filters";
+import { heldHow } from "../input";
 import { clusterCard, makeCard, type Card, type ChangeFilters } from "./cards";
 import { byId, count, el } from "./dom";
 
@@ -16,6 +17,7 @@ export class Rail {
   private readonly button = byId("filters");
   private readonly total = el("p", { class: "left" });
   private readonly clear = el("button", { class: "clear-all", onclick: () => this.change(() => NO_FILTERS) }, "Clear all");
+  private readonly take = el("button", { class: "clear-all", title: "Select the rows that pass (S)", onclick: (event) => this.app.takeFiltered(heldHow(event)) }, "Select");
   private readonly clusters = el("div");
   private readonly pill = el("div", { class: "pill" });
   private readonly book: ChartBook;
@@ -49,7 +51,7 @@ export class Rail {
     const list = el("div", { class: "columns" }, this.clusters, ...plain.map((card) => card.element),
       quality.length ? el("h2", { class: "part" }, "Quality of the map") : null, ...quality.map((card) => card.element));
     const finder = this.cards.length > MANY ? [this.finder()] : [];
-    this.rail.replaceChildren(el("div", { class: "rail-top" }, this.total, this.clear, close), ...finder, list);
+    this.rail.replaceChildren(el("div", { class: "rail-top" }, this.total, this.take, this.clear, close), ...finder, list);
     for (const card of this.cards) this.watch.observe(card.element);
     this.pill.hidden = true;
     byId("maps").append(this.pill);
@@ -100,6 +102,7 @@ export class Rail {
     this.followLevel();
     for (const card of this.all) card.filters(filters);
     this.clear.hidden = !filters.size;
+    this.take.hidden = !filters.size;
     this.ask();
     this.tell();
   }

@@ -26,6 +26,7 @@ from .cover import check_cover, draw_preview
 from .handler import ALIVE
 from .map_store import MapStore
 from .names import Names, SavedNames
+from .selections import SavedSelections
 from .server import Server
 from .store import write_store
 from .tour import SavedTour, check_tour, tour_record
@@ -56,6 +57,8 @@ class Explorer:
         Where the page is and what it shows.
     names : dict of int to dict of int to str
         Names that were given to clusters in the page: level, cluster, name.
+    selections : dict of str to ndarray of uint32
+        Selections that were kept in the page: row numbers by name.
     tour : list of dict
         The stops that were made in the page: `explore(path=…, tour=page.tour)` exports them.
     """
@@ -120,6 +123,11 @@ class Explorer:
     def names(self) -> Names:
         saved = self._server.store.saved
         return {} if saved is None else saved.read()
+
+    @property
+    def selections(self) -> dict[str, Array]:
+        kept = self._server.store.selections.read()
+        return {name: own.rows for name, own in kept.items()}
 
     @property
     def tour(self) -> list[dict[str, Any]]:
@@ -241,7 +249,7 @@ def explore(
     try:
         write_store(folder / "store", model, X, progress=Progress(verbose), **content)
         server = Server(
-            MapStore(folder / "store", SavedNames(), SavedTour(stops=stops)),
+            MapStore(folder / "store", SavedNames(), SavedTour(stops=stops), SavedSelections()),
             host,
             port,
             token=True,

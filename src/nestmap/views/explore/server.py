@@ -143,7 +143,7 @@ class Server(ThreadingHTTPServer):
         with self._showing:
             if not self.store.is_current:
                 self.shown = Shown.of(
-                    MapStore(self.store.folder, self.store.saved, self.store.tour),
+                    self.store.again(),
                     self.page,
                     self._framed_by,
                 )
