@@ -4,7 +4,7 @@ import { readLink, writeLink, type Known, type Link } from "./link";
 import type { State } from "./state";
 import { fitted } from "./tour";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop"]; // filters change with every step of a brush: they follow when it rests;
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop", "tears"]; // filters change with every step of a brush: they follow when it rests;
 const QUIET = 300; // milliseconds without movement
 
 /** Where the address is kept: by the browser, or by what the page is a frame of. */
@@ -75,7 +75,7 @@ export class Address {
       level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
       compare: link.compare && this.app.shared.meta.maps.length > 1,
       filters: link.filters,
-      stop: link.stop,
+      stop: link.stop, tears: link.tears,
     });
     if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
@@ -88,8 +88,8 @@ export class Address {
   }
 
   private text(stop = this.app.shared.store.now.stop): string {
-    const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection, stop });
+    const { level, color, cluster, row, compare, filters, selection, tears } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection, stop, tears });
   }
 
   private write(step: boolean): void {

@@ -37,7 +37,7 @@ async function start(): Promise<void> {
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
     level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
-    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, table: null, theme: startTheme(), stop: null,
+    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, table: null, theme: startTheme(), stop: null, tears: false,
   });
   const sets = openSets({ meta, config, source, cache, tiles, tree }, () => app.redraw(), (error) => app.told.failed(error));
   const shared: Shared = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import hmac
 import json
@@ -321,6 +322,8 @@ class Handler(BaseHTTPRequestHandler):
     def _send_data(self, name: str, is_versioned: bool) -> None:
         store = self.shown.store
         packed = store.packed(name)
+        if packed is None and (made := self.shown.queries.colors(name)) is not None:
+            packed = gzip.compress(made, 1, mtime=0)
         self._check_current()
         if packed is None:
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such file in the store")
