@@ -1,5 +1,5 @@
 // What a reader can do. Parts of the page call these; state and address follow.
-import { viewBox, zoomAt } from "./camera";
+import { viewBox } from "./camera";
 import type { Rows } from "./data/engine";
 import { both, type How } from "./data/sets";
 import { passing } from "./filters";
@@ -231,8 +231,8 @@ export class App {
   }
 
   zoom(factor: number): void {
-    const { view, size } = this.main;
-    this.main.fly(zoomAt(view, size, size.width / 2, size.height / 2, factor));
+    const { width, height } = this.main.size;
+    this.main.fly(this.main.zoomed(width / 2, height / 2, factor));
   }
 
   /** The cluster in the middle of the view. */

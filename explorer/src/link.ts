@@ -1,4 +1,4 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&size=…&time=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&size=…&time=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…&tears=1
 import type { View } from "./camera";
 import type { Rows } from "./data/engine";
 import { readRows } from "./data/sets";
@@ -18,6 +18,7 @@ export interface Link {
   row: number | null;
   compare: boolean;
   stop: number | null;
+  tears: boolean;
   filters: Filters;
   selection: Rows | null; // only short ones are in an address
 }
@@ -39,6 +40,7 @@ export function writeLink(link: Link): string {
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  if (link.tears) parts.set("tears", "1");
   if (link.stop !== null) parts.set("stop", String(link.stop + 1));
   for (const [column, condition] of link.filters) parts.append("filter", writeFilter(column, condition));
   const selection = link.selection ? JSON.stringify(link.selection) : "";
@@ -90,6 +92,7 @@ export function readLink(hash: string, known: Known): Link {
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    tears: parts.get("tears") === "1",
     stop: stop ? stop - 1 : null, // people count from 1
     filters: new Map(filters),
     selection: readRows(parse(parts.get("sel")), known),

@@ -29,6 +29,7 @@ export interface State {
   table: TableOf | null; // null: there is none
   theme: ThemeName;
   stop: number | null; // the place in the tour
+  tears: boolean; // links of the open cluster that the map makes long
 }
 
 type Listener = (changed: ReadonlySet<keyof State>) => void;

@@ -175,7 +175,7 @@ export class Page {
     if (any("filters")) this.filter();
     if (any("focus")) parts.rail.followLevel();
     if (any("color", "time", "theme") || level) parts.rail.paint();
-    if (any("cluster", "color", "theme") || level) void parts.cluster.show();
+    if (any("cluster", "color", "theme", "tears") || level) void parts.cluster.show();
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
     if (any("chosen")) this.lookAtSelection();
