@@ -200,7 +200,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer_program(self, path: str, query: dict[str, list[str]]) -> None:
         """Read-only, as JSON; also what is wrong with a question."""
         try:
-            told = answer_address(self.shown.store, path, query)
+            told = answer_address(self.shown.queries, path, query)
         except QuestionError as error:
             told = json.dumps({"error": str(error)}).encode()
             self._send(HTTPStatus.BAD_REQUEST, told, "json")
