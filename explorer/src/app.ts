@@ -68,9 +68,12 @@ export class App {
 
   /** Asks what the filters let through of what is drawn; whether anything comes: the map is drawn when it does. */
   askShares(): boolean {
-    const { shares, marks } = this.shared;
+    const { shares, marks, store } = this.shared;
     if (!shares.active) return false;
-    for (const view of this.views) for (const tile of view.visible()) shares.of(tile);
+    for (const view of this.views) {
+      for (const tile of view.visible()) shares.of(tile);
+      view.ground.askAreas(store.now.focus);
+    }
     return marks.busy;
   }
 

@@ -122,6 +122,10 @@ export class TileFiles {
     };
   }
 
+  loadColors(column: Column, level: number, index: number): Promise<Uint8Array | Float32Array> {
+    return this.cache.load(this.colorWish(column, level, index));
+  }
+
   peekColors(column: Column, level: number, index: number): Uint8Array | Float32Array | undefined {
     return this.cache.peek(this.colorWish(column, level, index).name);
   }

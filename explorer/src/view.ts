@@ -217,13 +217,14 @@ export class MapView {
 
   /** Asks for the visible tiles of the level that fits, after a coarse level for a first picture. */
   private wish(box: Box): void {
-    const { tiles, cache, painter, meta } = this.shared;
+    const { tiles, cache, painter, shares, meta } = this.shared;
     const wishes: Wish<unknown>[] = [];
     const levels = this.settled === null ? [this.firstLevel(), this.level] : [this.level];
     for (const level of levels) {
       for (const t of visibleTiles(meta.maps[this.index]!.tiles[levelKey(level)]!, box)) {
         wishes.push(tiles.wish(this.index, level, t));
         if (painter.column) wishes.push(tiles.colorWish(painter.column, level, t));
+        if (shares.sizeColumn && level === ROWS) wishes.push(tiles.colorWish(shares.sizeColumn, level, t));
       }
     }
     cache.want(`map ${this.index}`, wishes);
