@@ -75,7 +75,8 @@ def test_a_run_keeps_thumbnails_and_true_neighbours(run: Path) -> None:
     store = open_store(RunFolder(run))
     assert store.meta["neighbors"] == 10 and store.meta["images"] == {"width": 8, "height": 8}
     assert store.meta["fields"] == ["row", "name", "kind"] and store.meta["title"] == "run"
-    assert [column["name"] for column in store.meta["columns"]] == ["kind", *trust.scores]
+    names = [column["name"] for column in store.meta["columns"]]
+    assert names == ["kind", *trust.scores, "membership"]
 
 
 def test_selections_are_kept_with_the_run(run: Path) -> None:
