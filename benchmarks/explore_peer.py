@@ -4,7 +4,7 @@
 
 Both serve the table on this machine, to a headless Chromium that draws on the CPU. Work is seconds
 of CPU: of the server and of all processes of the browser. A filter is a brush that is dragged in
-steps; each step is over when nothing on the page has changed for a second.
+steps; each step is over when nothing is loaded and nothing on the page has changed for a second.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ _PLOT = """(() => {
   const { x, y, width, height } = plot.getBoundingClientRect();
   return [x + width / 4, x + (3 * width) / 4, y + height / 2];
 })()"""
+# what a page says of rows that are left
+_FILTERED = {"nestmap": r"[\d,]+\s+of\s+[\d,]+\s+rows", PEER: r"([\d,]+) / (?!\1 )[\d,]+ points"}
 _ATLAS_PLOT = [1120.0, 1280.0, 600.0]  # its first chart of numbers, as it opens
 
 
@@ -122,10 +124,14 @@ def _visit(browser: Any, url: str, server: int, program: str) -> dict[str, Any]:
     page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
     page.add_init_script(_NOTE_CHANGES)
     sizes: list[int] = []
+    under_way: set[str] = set()
+    page.on("request", lambda asked: under_way.add(asked.url))
+    page.on("requestfailed", lambda asked: under_way.discard(asked.url))
     page.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
+    page.on("requestfinished", lambda asked: under_way.discard(asked.url))
     before = _work(server)
     page.goto(url, wait_until="commit")
-    plot = _wait_for_plot(page, program)
+    plot = _wait_for_plot(page, program, under_way)
     opened = _work(server)
     first = sum(sizes)
     left, right, y = plot
@@ -133,8 +139,11 @@ def _visit(browser: Any, url: str, server: int, program: str) -> dict[str, Any]:
     page.mouse.down()
     for i in range(1, _STEPS + 1):
         page.mouse.move(left + (right - left) * i / _STEPS, y)
-        _wait_until_still(page)
+        _wait_until_still(page, under_way)
     page.mouse.up()
+    told = page.inner_text("body")
+    if not re.search(_FILTERED[program], told):
+        raise RuntimeError(f"{program}: the brush has filtered nothing: {told[:200]!r}")
     return {
         "megabytes": first / 1e6,
         "work": opened - before,
@@ -145,23 +154,24 @@ def _visit(browser: Any, url: str, server: int, program: str) -> dict[str, Any]:
     }
 
 
-def _wait_for_plot(page: Any, program: str) -> list[float]:
+def _wait_for_plot(page: Any, program: str, under_way: set[str]) -> list[float]:
     """Where the chart of a number is, once the page is still."""
     ready = "#rail .plot" if program == "nestmap" else "text=Normalize"
     page.wait_for_selector(ready, timeout=1000 * _LONGEST)
-    _wait_until_still(page)
+    _wait_until_still(page, under_way)
     if program != "nestmap":
         return _ATLAS_PLOT
-    plot = list(page.evaluate(_PLOT))
-    _wait_until_still(page)
-    return plot
+    page.evaluate(_PLOT)  # scrolls
+    _wait_until_still(page, under_way)
+    return list(page.evaluate(_PLOT))
 
 
-def _wait_until_still(page: Any) -> None:
+def _wait_until_still(page: Any, under_way: set[str]) -> None:
     end = time.monotonic() + _LONGEST
     while time.monotonic() < end:
         page.wait_for_timeout(100)
-        if page.evaluate("performance.now() - (window.lastChange || 0)") > 1000 * _STILL:
+        still = page.evaluate("performance.now() - (window.lastChange || 0)")
+        if not under_way and still > 1000 * _STILL:
             return
     raise TimeoutError(f"the page still changes after {_LONGEST:.0f} s")
 
