@@ -128,6 +128,17 @@ def test_by_keyboard_alone(tab: Tab) -> None:
     tab.page.keyboard.press("Enter")
     tab.idle()
     assert tab.js("nestmap.shared.store.now.row") == N - 1
+    tab.page.locator(".grid").focus()
+    tab.page.keyboard.press("Space")
+    tab.page.keyboard.press("ArrowUp")
+    tab.page.keyboard.press("Space")
+    tab.idle()
+    assert tab.js("nestmap.shared.store.now.selection.ranges") == [[N - 2, N]]
+    line = "document.querySelector('.gridbody [data-line=\"{}\"]')"
+    assert tab.js(line.format(N - 2))  # the table of rows in view stays where it is
+    tab.page.locator(f".gridbody [data-line='{N - 2}']").click(modifiers=["Alt"])
+    tab.idle()
+    assert tab.js("nestmap.shared.store.now.chosen.ranges") == [[N - 1, N]]
     tab.page.locator(".splitter").focus()
     before = tab.js("document.getElementById('table').clientHeight")
     tab.page.keyboard.press("ArrowUp")

@@ -4,7 +4,7 @@ import { readLink, writeLink, type Known, type Link } from "./link";
 import type { State } from "./state";
 import { fitted } from "./tour";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop", "tears"]; // filters change with every step of a brush: they follow when it rests;
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "size", "time", "level", "compare", "stop", "tears"]; // filters change with every step of a brush: they follow when it rests
 const QUIET = 300; // milliseconds without movement
 
 /** Where the address is kept: by the browser, or by what the page is a frame of. */
@@ -69,10 +69,11 @@ export class Address {
     const { store, tree } = this.app.shared;
     if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
     this.applying = true;
+    this.app.main.turnTo(link.turn ?? { yaw: 0, pitch: 0 });
     if (link.view && fly) this.app.main.fly(link.view);
     else if (link.view) this.app.main.setView(link.view);
     store.set({
-      level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
+      level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, size: link.size, time: link.time, cluster: link.cluster,
       compare: link.compare && this.app.shared.meta.maps.length > 1,
       filters: link.filters,
       stop: link.stop, tears: link.tears,
@@ -88,8 +89,8 @@ export class Address {
   }
 
   private text(stop = this.app.shared.store.now.stop): string {
-    const { level, color, cluster, row, compare, filters, selection, tears } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection, stop, tears });
+    const { level, color, size, time, cluster, row, compare, filters, selection, tears } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, size, time, cluster, row, compare, filters, selection, stop, tears, turn: this.app.main.space?.turn ?? null });
   }
 
   private write(step: boolean): void {

@@ -68,9 +68,12 @@ export class App {
 
   /** Asks what the filters let through of what is drawn; whether anything comes: the map is drawn when it does. */
   askShares(): boolean {
-    const { shares, marks } = this.shared;
+    const { shares, marks, store } = this.shared;
     if (!shares.active) return false;
-    for (const view of this.views) for (const tile of view.visible()) shares.of(tile);
+    for (const view of this.views) {
+      for (const tile of view.visible()) shares.of(tile);
+      view.ground.askAreas(store.now.focus);
+    }
     return marks.busy;
   }
 
@@ -222,8 +225,10 @@ export class App {
     this.told.toured();
   }
 
-  nudge(dx: number, dy: number): void {
+  /** Moves the view; a map in space is turned unless it is to be moved. */
+  nudge(dx: number, dy: number, pan: boolean): void {
     const { view } = this.main;
+    if (this.main.space && !pan) return this.main.orbit(-dx / 2, dy / 2);
     this.main.setView({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale });
   }
 

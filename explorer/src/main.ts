@@ -36,10 +36,10 @@ async function start(): Promise<void> {
   const tiles = new TileFiles(meta, cache);
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
-    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
+    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), size: null, time: null, filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
     hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, table: null, theme: startTheme(), stop: null, tears: false,
   });
-  const sets = openSets({ meta, config, source, cache, tiles, tree }, () => app.redraw(), (error) => app.told.failed(error));
+  const sets = openSets({ meta, config, source, cache, tiles, tree, store }, () => app.redraw(), (error) => app.told.failed(error));
   const shared: Shared = {
     meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store, sets.marks), ...sets,
   };

@@ -13,6 +13,8 @@ export interface State {
   level: number | null; // null: follows the zoom
   focus: number; // the level in effect
   color: string; // "level" or the key of a column
+  size: string | null; // the column of numbers that gives rows their size
+  time: string | null; // the column that is played through
   filters: Filters; // what is filtered out stays on the map as pale context
   cluster: NodeId | null;
   row: number | null;

@@ -1,4 +1,6 @@
 // A grid of any number of rows (ARIA: grid): only those in sight exist; arrows move, Enter opens, heads sort.
+import type { How } from "../data/sets";
+import { heldHow } from "../input";
 import { el } from "./dom";
 import { Scroll } from "./scroll";
 
@@ -20,7 +22,7 @@ export interface Head {
 export interface GridActions {
   cells: (i: number) => (HTMLElement | string)[] | null; // null: on their way
   sort: (key: string) => void;
-  open: (i: number) => void;
+  open: (i: number, how: How | null) => void;
   hover: (i: number | null) => void;
 }
 
@@ -134,7 +136,8 @@ export class Grid {
   private key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.element) return;
     const { row, column } = this.active;
-    if (event.key === "Enter" && row >= 0) this.actions.open(row);
+    if (event.key === "Enter" && row >= 0) this.actions.open(row, null);
+    else if (event.key === " " && row >= 0) this.actions.open(row, "add");
     else if (event.key === "ArrowDown") this.activate(row + 1, column);
     else if (event.key === "ArrowUp") this.activate(row - 1, column);
     else if (event.key === "ArrowRight") this.activate(row, column + 1);
@@ -156,11 +159,11 @@ export class Grid {
     this.body.querySelector(".active")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
-  private click(event: Event): void {
+  private click(event: MouseEvent): void {
     const i = lineOf(event);
     if (i === null) return;
     this.active = { row: i, column: Math.max([...(event.target as Element).closest(".gridrow")!.children].indexOf((event.target as Element).closest(".cell")!), 0) };
-    this.actions.open(i);
+    this.actions.open(i, heldHow(event));
     this.refresh();
   }
 }

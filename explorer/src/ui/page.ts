@@ -25,6 +25,7 @@ import { SelectionSection } from "./selection";
 import { Table } from "./table";
 import { ShareSection } from "./share";
 import { followSystem, setTheme } from "./theme";
+import { TimeBar } from "./timebar";
 import { Tip } from "./tip";
 
 const NARROW = "(max-width: 700px)";
@@ -47,7 +48,7 @@ export class Page {
     this.parts = {
       cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
       crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app), table: new Table(app), kept: new KeptSection(app),
-      share: new ShareSection(app), player: new Player(app),
+      share: new ShareSection(app), player: new Player(app), time: new TimeBar(app),
     };
     this.gestures = {
       hover: (view, hit, px, py) => this.hover(view, hit, px, py),
@@ -80,7 +81,7 @@ export class Page {
     document.title = `${cut(meta.title, 80)} · nestmap`;
     byId("title").textContent = cut(meta.title, 120);
     byId("title").title = cut(meta.title);
-    byId<HTMLDetailsElement>("legend").open = !window.matchMedia(TIGHT).matches;
+    this.parts.legend.fold(window.matchMedia(TIGHT).matches);
     this.fold(window.matchMedia(NARROW).matches);
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
     if (meta.maps.some((map) => map.beyond.length)) byId("home").title = "Nearly all rows (0), once more: all rows";
@@ -147,6 +148,7 @@ export class Page {
     byId("ask").addEventListener("click", () => help.showModal());
     byId("tables").addEventListener("click", () => this.parts.table.toggle());
     byId("grip").addEventListener("click", () => this.fold(!document.body.classList.contains("folded")));
+    app.busy = () => this.parts.rail.busy || this.parts.time.busy;
     this.parts.rail.onDrawer = () => this.fold(true);
     listenToKeys(app, {
       help: () => help.showModal(),
@@ -168,19 +170,19 @@ export class Page {
     const level = any("focus") && store.now.color === "level";
     if (any("color", "theme", "chosen") || level) painter.reset();
     if (any("compare")) this.compare(store.now.compare);
-    if (any("color", "filters", "theme") || level) parts.legend.show();
+    if (any("color", "size", "filters", "theme") || level) parts.legend.show();
     if (any("focus", "level")) parts.levels.show();
     if (any("filters")) this.filter();
     if (any("focus")) parts.rail.followLevel();
-    if (any("color", "theme") || level) parts.rail.paint();
-    if (any("cluster", "theme", "tears") || level) void parts.cluster.show();
+    if (any("color", "time", "theme") || level) parts.rail.paint();
+    if (any("cluster", "color", "theme", "tears") || level) void parts.cluster.show();
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
     if (any("chosen")) this.lookAtSelection();
     if (any("selection", "chosen", "how")) parts.selection.show();
     if (any("selection")) parts.kept.forget();
     if (any("focus", "theme")) parts.selection.showClusters();
-    if (any("table") || (store.now.table && any("chosen", "filters"))) parts.table.show();
+    if (any("table") || parts.table.dependsOn(changed)) parts.table.show();
     if (any("row", "focus", "theme") || level) parts.table.refresh();
     if (any("stop")) {
       parts.player.show();
@@ -220,7 +222,7 @@ export class Page {
   private compare(on: boolean): void {
     byId("compare").setAttribute("aria-pressed", String(on));
     byId("maps").classList.toggle("two", on);
-    if (on && window.innerWidth < 1500) byId<HTMLDetailsElement>("legend").open = false; // two maps need the room
+    if (on && window.innerWidth < 1500) this.parts.legend.fold(true); // two maps need the room
     if (on && this.app.views.length < 2) {
       const view = this.app.second();
       this.addMap(view);

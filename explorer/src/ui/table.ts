@@ -2,12 +2,12 @@
 import type { App } from "../app";
 import { viewBox } from "../camera";
 import { EVERY_ROW, type Order, type Rows } from "../data/engine";
-import { both } from "../data/sets";
+import { both, type How } from "../data/sets";
 import { PagedWindow, RangeWindow, type RowWindow } from "../data/window";
 import { passing } from "../filters";
 import type { Ranges } from "../ranges";
 import { boxRing, rowsInRing } from "../region";
-import { TABLES, type TableOf } from "../state";
+import { TABLES, type State, type TableOf } from "../state";
 import { byId, count, el } from "./dom";
 import { exportButtons } from "./export";
 import { Grid, type Head } from "./grid";
@@ -44,7 +44,7 @@ export class Table {
     this.grid = new Grid("Rows", {
       cells: (i) => this.cells(i),
       sort: (key) => this.sort(key),
-      open: (i) => this.open(i),
+      open: (i, how) => this.open(i, how),
       hover: (i) => this.hover(i),
     });
     this.build();
@@ -63,6 +63,13 @@ export class Table {
     this.choice.value = table;
     this.files.replaceChildren(...exportButtons(this.app, "rows", () => this.set));
     void this.load(table, true);
+  }
+
+  /** Its rows are others when these change. */
+  dependsOn(changed: ReadonlySet<keyof State>): boolean {
+    const { table } = this.app.shared.store.now;
+    if (table === "selected") return changed.has("chosen");
+    return changed.has("filters") && (table === "filtered" || table === "view");
   }
 
   toggle(): void {
@@ -184,8 +191,10 @@ export class Table {
     if (table) void this.load(table, true);
   }
 
-  private open(i: number): void {
+  /** Opens a row; with keys held, or Space, it joins the selection or leaves it. */
+  private open(i: number, how: How | null): void {
     const row = this.rows?.at(i);
+    if (row !== undefined && how) return this.app.select({ kind: "places", ranges: [[row, row + 1]] }, how);
     // what is in view needs no flight, which would change what is in view
     if (row !== undefined) this.app.openRow(row, this.app.shared.store.now.table !== "view");
   }

@@ -274,7 +274,7 @@ def explore(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Explorer(server, model, folder)
+    return Explorer(server, model if model.embedding_.shape[1] == 2 else None, folder)
 
 
 def export(
