@@ -229,9 +229,9 @@ def test_pictures_that_do_not_fit_are_refused(
 
 def test_runs_without_a_map_in_the_plane(run: Path) -> None:
     record = json.loads((run / "run.json").read_text())
-    record["maps"][0]["dims"] = 3
+    record["maps"][0]["dims"] = 4
     (run / "run.json").write_text(json.dumps(record))
-    with pytest.raises(ValueError, match=r"shows maps in 2-D, this run has \[3\]-D"):
+    with pytest.raises(ValueError, match=r"shows maps in 2-D and 3-D, this run has \[4\]-D"):
         open_store(RunFolder(run))
 
 
