@@ -34,11 +34,12 @@ class Trait:
 
     Attributes
     ----------
-    kind : 'category', 'number' or 'word'
+    kind : 'category', 'number', 'word' or 'cluster'
     column : str
         Empty for words.
     value : str
-        The category; 'high' or 'low', 'long' or 'short', 'late' or 'early'; or the word.
+        The category; 'high' or 'low', 'long' or 'short', 'late' or 'early'; the word; or the name
+        of finer clusters, which others have no part in.
     inside, overall : float
         Share of the rows with the category, share of the texts with the word, or median of the
         numbers: in the cluster, and in all rows.
@@ -84,6 +85,8 @@ class Trait:
         what = {"category": f"{self.column}=", "number": f"{self.column} "}.get(self.kind, "")
         others = f"of other {self.within}" if self.within else "of the others"
         rows = "row" if self.count == 1 else "rows"
+        if self.kind == "cluster":
+            return f"{self.value} {self.share:.0%} ({self.count:,} {rows})"
         return (
             f"{what}{self.value} {self.share:.0%} ({self.count:,} {rows}; {self.others:.0%} "
             f"{others})"
