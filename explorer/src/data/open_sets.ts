@@ -5,10 +5,12 @@ import { Shares } from "../shares";
 import type { Engine } from "./engine";
 import { LocalEngine } from "./local_engine";
 import { Marks } from "./marks";
+import { ServerEngine } from "./server_engine";
 
 type Files = Pick<Shared, "meta" | "config" | "source" | "cache" | "tiles" | "tree">;
 
 function openEngine(files: Files): Engine {
+  if (files.config.transport === "server") return new ServerEngine(files.config.store);
   return new LocalEngine(files, () => new Search(files.meta, files.cache, files.config));
 }
 

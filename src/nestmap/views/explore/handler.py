@@ -15,6 +15,8 @@ from ..._version import __version__
 from ...errors import ModelFileError
 from .asked import QuestionError, chosen_encoding, host_name, origin_host
 from .map_store import MAX_HITS_SHOWN, unpack
+from .query.answers import answer
+from .query.errors import RowsError
 from .questions import answer_address
 from .tour import TourChanged
 from .visits import Visit
@@ -22,6 +24,8 @@ from .visits import Visit
 if TYPE_CHECKING:
     from .server import Server, Shown
 
+_MOST_ASKED_BYTES = 8_000_000  # of a question about rows: as many ranges as it may have
+_ABOUT_ROWS = "api/rows/"
 # what pages of the explorer may change, with the bytes that say it at most
 _POSTED = {"api/names": ("the name", 10_000), "api/tour": ("the tour", 1_000_000)}
 _REBUILT = (
@@ -210,8 +214,47 @@ class Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, told, "json")
 
     def _post(self, path: str, query: dict[str, list[str]]) -> None:
-        if path not in _POSTED:
+        if path in _POSTED:
+            self._change(path)
+        elif path.startswith(_ABOUT_ROWS):
+            self._answer_rows(path.removeprefix(_ABOUT_ROWS))
+        else:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _change(self, path: str) -> None:
+        what, most = _POSTED[path]
+        given = self._posted(most)
+        store = self.shown.store
+        change = store.rename if path == "api/names" else store.change_tour
+        try:
+            found = change(given)
+        except ModelFileError:
+            raise
+        except TourChanged as error:
+            raise Refused(HTTPStatus.PRECONDITION_FAILED, str(error)) from error
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise Refused(
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"{what} cannot be saved: {why}"
+            ) from error
+        self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
+
+    def _answer_rows(self, name: str) -> None:
+        """Read-only, but posted: a set of rows may be as long as a lasso around many."""
+        asked = self._posted(_MOST_ASKED_BYTES)
+        try:
+            found = answer(self.shown.queries, name, asked)
+        except RowsError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+        if found is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such question about rows")
+        self._check_current()
+        self._send(HTTPStatus.OK, found.body, found.kind, {"Cache-Control": "no-store"})
+
+    def _posted(self, most: int) -> Any:
+        """JSON that the explorer's own page has posted."""
         try:
             origin = origin_host(self.headers.get("Origin", ""))
         except ValueError as error:
@@ -220,31 +263,14 @@ class Handler(BaseHTTPRequestHandler):
             origin != self.headers["Host"]
             or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin"
         ):
-            raise Refused(
-                HTTPStatus.FORBIDDEN, "changes are taken from the explorer's own page only"
-            )
+            raise Refused(HTTPStatus.FORBIDDEN, "this is taken from the explorer's own page only")
         if self.headers.get_content_type() != "application/json":
-            raise Refused(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "changes are taken as application/json"
-            )
-        what, most = _POSTED[path]
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "this is taken as application/json")
         body = self._body(most)
-        store = self.shown.store
-        change = store.rename if path == "api/names" else store.change_tour
         try:
-            found = change(json.loads(body))
-        except ModelFileError:
-            raise
-        except TourChanged as error:
-            raise Refused(HTTPStatus.PRECONDITION_FAILED, str(error)) from error
+            return json.loads(body)
         except (ValueError, RecursionError) as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise Refused(
-                HTTPStatus.INTERNAL_SERVER_ERROR, f"{what} cannot be saved: {why}"
-            ) from error
-        self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
 
     def _body(self, most: int) -> bytes:
         """What was posted, all of it."""

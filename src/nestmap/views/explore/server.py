@@ -9,6 +9,7 @@ import sys
 import threading
 from base64 import b64encode
 from dataclasses import dataclass
+from functools import cached_property
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -16,6 +17,7 @@ from .asked import is_loopback
 from .bundle import Page
 from .handler import Handler
 from .map_store import MapStore
+from .query.queries import RowQueries
 from .visits import Visits
 
 _NOTEBOOKS = "'self' http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
@@ -28,6 +30,11 @@ class Shown:
     store: MapStore
     index: bytes
     policy: str
+
+    @cached_property
+    def queries(self) -> RowQueries:
+        """Answers to questions about sets of its rows."""
+        return RowQueries(self.store)
 
     @classmethod
     def of(cls, store: MapStore, page: Page, framed_by: str) -> Shown:

@@ -22,7 +22,7 @@ from .sets import ROWS_AT_ONCE, RowSets
 from .sorting import SortedRows
 from .summary import summarize
 
-MOST_ITEMS = 100_000  # items of one answer with marks
+MOST_ITEMS = 1 << 20  # items of one answer with marks
 MOST_PAGE_ROWS = 100_000  # rows of a page
 _CODES = 256
 _KEPT_COUNTS_BYTES = 16_000_000
