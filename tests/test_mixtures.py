@@ -71,3 +71,16 @@ def test_hierarchies_do_it_on_one_level_and_on_several() -> None:
         inside = set(kinds[tree.labels(-1) == cluster.number])
         assert set(cluster.name.split(", ")) == inside
     assert any(cluster.is_mixed for cluster in told)
+
+
+def test_names_of_children_are_of_one_column() -> None:
+    """'ant, bee, high size' would say of no row what it is."""
+    fine = np.repeat([0, 1, 2, 3], 40)
+    kinds = np.array(["ant"] * 40 + ["bee"] * 40 + [*["ant", "bee", "cat", "dog"]] * 20)
+    sizes = np.where(fine == 2, 100.5, 1.25) + np.linspace(0, 1, 160)
+    table = {"kind": kinds, "size": sizes}
+    below = describe(fine, table, 0)
+    assert below.names[:3] == ["ant", "bee", "high size"]
+    coarse = describe((fine == 3).astype(int), table, 1)
+    told = name_by_children(coarse, below, np.array([0, 0, 0, 1]))
+    assert told.names[0] == "ant, bee, …"

@@ -618,6 +618,7 @@ _PINCH = """(() => {
 
 
 def test_a_cluster_says_why_it_is_called_so(tab: Tab) -> None:
-    open_child(tab)
+    tab.page.locator("#cluster .child", has_text="digit").first.click()
+    tab.idle()
     block = tab.page.locator("#cluster .block", has_text="Why this name")
     assert "% (" in block.locator("li").first.inner_text()

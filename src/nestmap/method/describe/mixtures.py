@@ -46,10 +46,9 @@ def _renamed(
 ) -> ClusterDescription:
     """The cluster by the names of its largest children, where enough of its rows have one."""
     rows: dict[str, int] = {}
-    for child in children:
-        if child.is_claim:
-            name = _without_contrast(child)
-            rows[name] = rows.get(name, 0) + child.size
+    for child in _of_one_column(children):
+        name = _without_contrast(child)
+        rows[name] = rows.get(name, 0) + child.size
     order = sorted(rows, key=lambda name: -rows[name])[:_MOST_NAMED]
     named = [name for name in order if rows[name] >= NAMING.part * cluster.size]
     between = "; " if any(", " in name for name in named) else ", "
@@ -62,6 +61,16 @@ def _renamed(
         text += f"{between}…"
     traits = tuple(_as_trait(name, rows[name], cluster.size) for name in fitting)
     return replace(cluster, name=text, evidence=traits)
+
+
+def _of_one_column(children: Sequence[ClusterDescription]) -> list[ClusterDescription]:
+    """The children that are named, by the column that names most rows."""
+    columns: dict[tuple[str, str], list[ClusterDescription]] = {}
+    for child in children:
+        if child.is_claim:
+            first = child.evidence[0]
+            columns.setdefault((first.kind, first.column), []).append(child)
+    return max(columns.values(), key=lambda own: sum(each.size for each in own), default=[])
 
 
 def _without_contrast(cluster: ClusterDescription) -> str:
