@@ -1,5 +1,5 @@
-"""The explorer on ten million points: time to build the store, memory of the server, what a first
-picture takes.
+"""The explorer on ten million points and twelve columns: time to build the store, memory of the
+server, what a first picture takes, and a filter.
 
     python -m benchmarks.explore --rows 10000000 --out /tmp/explorer-10m
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import resource
 import shutil
@@ -35,6 +36,9 @@ from nestmap.views.explore.store import write_store
 
 _BRANCHING = 4.6  # items per node, as fits of real data have them
 _TOP = 8  # nodes of the top level, about
+_ROWS_DRAWN = 300_000  # as the page draws at most
+_NODES_DRAWN = 100_000  # likewise
+_DRAGGED = 12  # steps of a filter
 _VIEWS = 4  # at each zoom
 _ZOOMS = (2, 8, 32, 128, 512, 4096)  # times the whole map
 _NOTE_FIRST = """  // in the page, before its own scripts: when did the GPU first have something to draw?
@@ -234,7 +238,72 @@ def search(url: str) -> None:
         print(f"search for {text!r}: {found['total']:,} hits, {perf_counter() - start:.2f} s")
 
 
-def measure(out: Path) -> None:
+def cpu_of(process: subprocess.Popen[str]) -> float:
+    """Seconds of CPU that a process has taken."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def post(url: str, name: str, asked: dict[str, Any]) -> bytes:
+    """A question about a set of rows, as the page asks it."""
+    headers = {"Content-Type": "application/json", "Origin": url.rstrip("/")}
+    request = urllib.request.Request(
+        f"{url}api/rows/{name}", json.dumps(asked).encode(), headers, method="POST"
+    )
+    with urllib.request.urlopen(request) as answer:
+        return bytes(answer.read())
+
+
+def drag(url: str, store: MapStore, server: subprocess.Popen[str]) -> None:
+    """A filter that is dragged: each step has charts of all columns and marks of the view."""
+    columns = {column["name"]: column for column in store.meta["columns"]}
+    keys = [column["key"] for column in columns.values()]
+    nodes = next(
+        (k, level["n_nodes"])
+        for k, level in enumerate(store.meta["levels"])
+        if level["n_nodes"] <= _NODES_DRAWN
+    )
+    views = ((-1, min(_ROWS_DRAWN, store.meta["n_rows"])), nodes)
+    kind = {"kind": "categories", "column": columns["kind"]["key"], "codes": [1, 2, 3, 4, 5, 6]}
+    for what, name, others in (
+        ("half of the rows", "mark", []),
+        ("a twentieth", "when", []),
+        ("two filters", "height", [kind]),
+    ):
+        column = columns[name]
+        step = (column["high"] - column["low"]) / 100
+        width = 5 if what == "a twentieth" else 50
+        seconds = []
+        sizes = []
+        used = cpu_of(server)
+        for i in range(_DRAGGED):
+            low = column["low"] + (20 + i) * step
+            own = {"kind": "range", "column": column["key"], "low": low, "high": low + width * step}
+            rows = {"kind": "all", "of": [own, *others]}
+            start = perf_counter()
+            size = len(post(url, "charts", {"set": rows, "columns": keys}))
+            for level, n in views:
+                size += len(post(url, "marks", {"set": rows, "level": level, "begin": 0, "end": n}))
+            seconds.append(perf_counter() - start)
+            sizes.append(size)
+        used = (cpu_of(server) - used) / _DRAGGED
+        print(
+            f"dragging a filter, {what}: median {np.median(seconds):.3f} s, "
+            f"{min(seconds):.3f} to {max(seconds):.3f}, {used:.3f} s of CPU, "
+            f"{max(sizes) / 1e6:.2f} MB",
+            flush=True,
+        )
+    order = {"column": columns["price"]["key"], "descending": True}
+    for offset in (0, store.meta["n_rows"] // 4):
+        start = perf_counter()
+        post(url, "page", {"set": rows, "order": order, "offset": offset, "limit": 100})
+        print(f"sorted rows from number {offset:,}: {perf_counter() - start:.3f} s")
+    start = perf_counter()
+    post(url, "summary", {"set": rows, "other": None})
+    print(f"summary of a set: {perf_counter() - start:.3f} s")
+
+
+def measure(out: Path, with_browser: bool = True) -> None:
     """The server in a process of its own, seen by a browser."""
     with subprocess.Popen(
         [sys.executable, "-m", "benchmarks.explore", "--serve", "--out", str(out)],
@@ -244,13 +313,14 @@ def measure(out: Path) -> None:
         assert server.stdout is not None
         try:
             url = server.stdout.readline().strip()
-            if chromium := shutil.which("chromium"):
+            if with_browser and (chromium := shutil.which("chromium")):
                 from playwright.sync_api import sync_playwright
 
                 with sync_playwright() as playwright:
                     browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
                     visit(browser, url, MapStore(out))
                     browser.close()
+            drag(url, MapStore(out), server)
             search(url)
             print(
                 "server:",
@@ -265,13 +335,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--out", type=Path, default=Path("/tmp/explorer-10m"))
     parser.add_argument("--measure", action="store_true", help="the store is there already")
+    parser.add_argument("--no-browser", action="store_true", help="only ask the server")
     parser.add_argument("--serve", action="store_true", help="only serve it")
     options = parser.parse_args()
     if options.serve:
         return serve(options.out)
     if not options.measure:
         build(options.rows, options.out)
-    measure(options.out)
+    measure(options.out, not options.no_browser)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from nestmap.app.runs.extras import read_images, read_trust
 from nestmap.app.runs.folder import RunFolder
 from nestmap.app.runs.store import open_store
 from nestmap.views.explore.bundle import Page
+from nestmap.views.explore.kept_rows import change_selections
+from nestmap.views.explore.query import RowQueries
 
 N = 300
 X = digits()[:N]
@@ -74,6 +76,16 @@ def test_a_run_keeps_thumbnails_and_true_neighbours(run: Path) -> None:
     assert store.meta["neighbors"] == 10 and store.meta["images"] == {"width": 8, "height": 8}
     assert store.meta["fields"] == ["row", "name", "kind"] and store.meta["title"] == "run"
     assert [column["name"] for column in store.meta["columns"]] == ["kind", *trust.scores]
+
+
+def test_selections_are_kept_with_the_run(run: Path) -> None:
+    first = open_store(RunFolder(run))
+    cluster = {"kind": "cluster", "level": 0, "index": 0}
+    change_selections(first.selections, RowQueries(first), {"name": "mine", "set": cluster})
+    again = open_store(RunFolder(run), rebuild=True)
+    rows = again.selections.read()["mine"].rows
+    np.testing.assert_array_equal(rows, RowQueries(again).rows_of(cluster))
+    assert (run / "selections.json").exists() and 0 < len(rows) < N
 
 
 def test_the_store_is_built_once_and_again_when_the_run_has_changed(run: Path) -> None:

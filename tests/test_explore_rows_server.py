@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from serving import (
     N,
+    X,
     ask,
     fitted,
     given_original,
@@ -22,8 +24,9 @@ from serving import (
     raw,
 )  # fixtures
 
-from nestmap import ModelFileError
+from nestmap import HNNE, ModelFileError
 from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.order import ROWS, TreeOrder
 from nestmap.views.explore.query import RowQueries
 from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
@@ -194,3 +197,33 @@ def test_answers_follow_a_store_that_is_built_again(server: Server, store: Path)
     told = json.loads(post(server, "charts", half)[1])
     assert told["charts"][0]["counts"] == [0, N // 2]
     assert server.shown.queries is not first
+
+
+def test_columns_that_were_mapped_are_filters_and_colours(tmp_path: Path) -> None:
+    """Their files of colours are made when the page asks for them."""
+    frame = pd.DataFrame(X[:, :6], columns=["a", "b", "c", "d", "e", "f"])
+    model = HNNE().fit(frame)
+    store = MapStore(write_store(tmp_path / "store", model, frame))
+    assert [each["key"] for each in store.meta["columns"]] == ["m0"]
+    server = Server(store)
+    server.start()
+    try:
+        listed = json.loads(ask(server, "/data/columns.json")[2])
+        mapped = [each["key"] for each in listed if each.get("mapped")]
+        assert mapped == [f"f{i}" for i in range(6)]
+        tree = TreeOrder.of(model.hierarchy_)
+        values = frame["e"].to_numpy()[tree.rows]
+        high = {"kind": "range", "column": "f4", "low": 5, "high": 99}
+        told = json.loads(post(server, "charts", {"set": high, "columns": ["f4"]})[1])
+        assert told["count"] == (values >= 5).sum() == sum(told["charts"][0]["counts"])
+        for level in ("rows", "0", str(tree.n_levels - 1)):
+            status, headers, body = ask(server, f"/data/colors/f4/{level}/0.bin")
+            starts = tree.starts(ROWS if level == "rows" else int(level))
+            wanted = np.add.reduceat(values, starts[:-1]) / np.diff(starts)
+            got = np.frombuffer(body, "<f4")
+            assert status == 200 and np.array_equal(got, wanted.astype(np.float32))
+            assert "immutable" not in headers["cache-control"]
+        for name in ("f9/rows/0", "f4/99/0", "f4/rows/9", "row/rows/0", "f4/rows/00000000"):
+            assert ask(server, f"/data/colors/{name}.bin")[0] == 404
+    finally:
+        server.stop()

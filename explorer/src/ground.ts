@@ -11,8 +11,10 @@ import type { Tile } from "./tiles";
 
 const ARRIVE = 220; // milliseconds until a tile is fully there
 const LARGEST = 240; // radius of a disc, in pixels
-const PALE = { row: 0.5, node: 0.28 }; // opacity of what is filtered out: enough to see where the map is
+const PALE = { row: 0.42, node: 0.28 }; // opacity of what is filtered out: enough to see where the map is
 const FILTERED = [LAYERS.out, LAYERS.left, LAYERS.through];
+const SIZES = [0.55, 2.3]; // of rows with the lowest and the highest value, over the size without a column
+const ONE_SIZE = [1, 1];
 const DISC_SHARE = 0.16; // of the map's area covered by all discs of a level
 
 export class Ground {
@@ -89,6 +91,15 @@ export class Ground {
     return true;
   }
 
+  /** Asks what the filters let through of the areas that are drawn. */
+  askAreas(focus: number): void {
+    const level = this.outlinedLevel(focus);
+    if (level === null) return;
+    this.shareOfLevel(level);
+    const coarse = coarserLevel(this.shared.meta, level);
+    if (coarse !== null) this.shareOfLevel(coarse);
+  }
+
   /** What part of each cluster passes the filters, and a stamp that changes with it. */
   private shareOfLevel(level: number): { of: (node: number) => number; stamp: number } {
     const { meta, tree, shares } = this.shared;
@@ -120,14 +131,14 @@ export class Ground {
     const filtered = shares.active;
     for (const tile of tiles) {
       const radius = () => Float32Array.from(tile.nodes!.size, (s) => this.nodeRadius(s));
-      this.stage.points.prepare(tile, painter.version, radius, () => painter.paint(tile), filtered ? shares.of(tile) : null);
+      this.stage.points.prepare(tile, painter.version, radius, () => painter.paint(tile), filtered || shares.sized ? shares.of(tile) : null);
     }
     const age = (tile: Tile) => Math.min((now - tile.arrived) / ARRIVE, 1);
     const most = standIn ? roomyRadius(countInside(tiles, viewBox(view, size)), size) : LARGEST;
     const discs = level === ROWS ? this.rowDiscs(view, alpha * (1 - hide)) : { radiusScale: view.scale, least: 1.3, most, opacity: 0.8 * alpha, rim: 0.25 };
     const pale = [...painter.theme.quiet.map((v) => v / 255), level === ROWS ? PALE.row : PALE.node];
     for (const layer of filtered ? (shares.haunted ? FILTERED : FILTERED.filter((l) => l !== LAYERS.left)) : [LAYERS.all])
-      this.stage.points.draw(tiles, view, size, pixels, discs, layer, pale, age);
+      this.stage.points.draw(tiles, view, size, pixels, discs, layer, pale, shares.sized ? SIZES : ONE_SIZE, age);
     return tiles.some((tile) => age(tile) < 1);
   }
 

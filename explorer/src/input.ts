@@ -38,7 +38,7 @@ export class Input {
     target.addEventListener("pointerleave", () => this.pointers.size || gestures.hover(view, null, 0, 0));
     target.addEventListener("dblclick", (e) => {
       if (view.hit(...this.at(e))) return; // the first click has opened it
-      view.fly(zoomAt(view.view, view.size, ...this.at(e), e.shiftKey ? 0.4 : 2.5));
+      view.fly(view.zoomed(...this.at(e), e.shiftKey ? 0.4 : 2.5));
     });
     target.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     target.addEventListener("contextmenu", (e) => e.preventDefault());
@@ -126,7 +126,7 @@ export class Input {
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 300 : 1;
     const step = Math.min(Math.max(event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016), -0.9), 0.9);
-    this.view.setView(zoomAt(this.view.view, this.view.size, ...this.at(event), Math.exp(-step)));
+    this.view.setView(this.view.zoomed(...this.at(event), Math.exp(-step)));
   }
 
   private middle(): [number, number] {

@@ -1,4 +1,4 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&size=…&time=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…&tears=1
 import type { View } from "./camera";
 import type { Rows } from "./data/engine";
 import { readRows } from "./data/sets";
@@ -12,10 +12,13 @@ export interface Link {
   view: View | null;
   level: number | null;
   color: string;
+  size: string | null;
+  time: string | null;
   cluster: NodeId | null;
   row: number | null;
   compare: boolean;
   stop: number | null;
+  tears: boolean;
   filters: Filters;
   selection: Rows | null; // only short ones are in an address
 }
@@ -32,9 +35,12 @@ export function writeLink(link: Link): string {
   }
   if (link.level !== null) parts.set("level", String(link.level));
   if (link.color !== "level") parts.set("color", link.color);
+  if (link.size !== null) parts.set("size", link.size);
+  if (link.time !== null) parts.set("time", link.time);
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  if (link.tears) parts.set("tears", "1");
   if (link.stop !== null) parts.set("stop", String(link.stop + 1));
   for (const [column, condition] of link.filters) parts.append("filter", writeFilter(column, condition));
   const selection = link.selection ? JSON.stringify(link.selection) : "";
@@ -69,6 +75,10 @@ export function readLink(hash: string, known: Known): Link {
   };
   const [x, y, scale] = [number("x"), number("y"), number("z")];
   const color = parts.get("color") ?? "level";
+  const numbers = (key: string): string | null => {
+    const name = parts.get(key);
+    return known.columns.some((c) => c.key === name && c.kind === "number") ? name : null;
+  };
   const stop = whole("stop", MOST_STOPS + 1);
   const match = /^(\d+)\.(\d+)$/.exec(parts.get("cluster") ?? "");
   const cluster = match ? { level: Number(match[1]), index: Number(match[2]) } : null;
@@ -77,9 +87,12 @@ export function readLink(hash: string, known: Known): Link {
     view: x !== null && y !== null && scale !== null && scale > 0 ? { x, y, scale } : null,
     level: whole("level", known.levels.length),
     color: known.columns.some((c) => c.key === color) ? color : "level",
+    size: numbers("size"),
+    time: numbers("time"),
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    tears: parts.get("tears") === "1",
     stop: stop ? stop - 1 : null, // people count from 1
     filters: new Map(filters),
     selection: readRows(parse(parts.get("sel")), known),

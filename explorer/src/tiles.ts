@@ -70,11 +70,36 @@ export class TileFiles {
     return { tile, at: item - tile.begin };
   }
 
+  copiesWish(map: number, index: number): Wish<Uint32Array> {
+    return { name: `m${map}/copies/${index}.bin`, parse: (bytes) => new Uint32Array(bytes) };
+  }
+
+  /** How many rows lie at the place of each row of a tile; asks for it if it is not here. Undefined also where each has its own. */
+  copies(map: number, index: number): Uint32Array | undefined {
+    if (!this.meta.maps[map]!.copies.has(index)) return undefined;
+    const wish = this.copiesWish(map, index);
+    const here = this.cache.peek<Uint32Array>(wish.name);
+    if (!here) this.cache.load(wish).catch(() => undefined); // told by the cache
+    return here;
+  }
+
+  /** How many rows lie at the place of a row, itself included. */
+  async copiesOf(map: number, row: number): Promise<number> {
+    const tiles = this.meta.maps[map]!.tiles[levelKey(ROWS)]!;
+    const index = tileOf(tiles, row);
+    if (!this.meta.maps[map]!.copies.has(index)) return 1;
+    return (await this.cache.load(this.copiesWish(map, index)))[row - tiles.begin[index]!]!;
+  }
+
   colorWish(column: Column, level: number, index: number): Wish<Uint8Array | Float32Array> {
     return {
       name: `colors/${column.key}/${levelKey(level)}/${index}.bin`,
       parse: (bytes) => (column.kind === "category" ? new Uint8Array(bytes) : new Float32Array(bytes)),
     };
+  }
+
+  loadColors(column: Column, level: number, index: number): Promise<Uint8Array | Float32Array> {
+    return this.cache.load(this.colorWish(column, level, index));
   }
 
   peekColors(column: Column, level: number, index: number): Uint8Array | Float32Array | undefined {

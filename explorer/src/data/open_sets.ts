@@ -7,7 +7,7 @@ import { LocalEngine } from "./local_engine";
 import { Marks } from "./marks";
 import { ServerEngine } from "./server_engine";
 
-type Files = Pick<Shared, "meta" | "config" | "source" | "cache" | "tiles" | "tree">;
+type Files = Pick<Shared, "meta" | "config" | "source" | "cache" | "tiles" | "tree" | "store">;
 
 function openEngine(files: Files): Engine {
   if (files.config.transport === "server") return new ServerEngine(files.config.store);
@@ -17,5 +17,5 @@ function openEngine(files: Files): Engine {
 export function openSets(files: Files, arrived: () => void, failed: (error: unknown) => void): Pick<Shared, "engine" | "marks" | "shares"> {
   const engine = openEngine(files);
   const marks = new Marks(engine, arrived, failed);
-  return { engine, marks, shares: new Shares(marks) };
+  return { engine, marks, shares: new Shares(marks, files) };
 }

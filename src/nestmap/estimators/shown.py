@@ -139,11 +139,18 @@ class ShownMap(FittedState):
         check_is_fitted(self)
         from ..views.explore import explore, export  # a server that few fits need
 
+        rows = self._rows_shown(X)
+        return (
+            explore(self, rows, **options) if path is None else export(path, self, rows, **options)
+        )
+
+    def _rows_shown(self, X: Any) -> Any:
+        """The training rows as the explorer takes them: those that are still here, if none are
+        given.
+        """
         if X is None:
-            X = self._fitted.X
-        elif self.encoder_ is not None:
-            X = self._as_numbers(X)
-        return explore(self, X, **options) if path is None else export(path, self, X, **options)
+            return self._fitted.X
+        return X if self.encoder_ is None else self._as_numbers(X)
 
     def audit(self) -> Audit:
         """Check the promise: every descendant inside its ball (Lemma 1) or region, at every level.

@@ -68,8 +68,8 @@ class StoredMap:
             for side, own in zip(groups[:, 0].tolist(), members, strict=True)
         ]
 
-    def record(self, tiles: Mapping[int, Tiles], piece_levels: list[int]) -> dict[str, Any]:
-        """Its entry in meta.json."""
+    def record(self, tiles: Mapping[int, Tiles]) -> dict[str, Any]:
+        """Its entry in meta.json, but for what is measured of its clusters."""
         return {
             "name": self.name,
             "layout": self.layout,
@@ -77,7 +77,6 @@ class StoredMap:
             "frame": [*self.frame.low.tolist(), *self.frame.high.tolist()],
             "beyond": self.beyond(),
             "tiles": {level_name(level): own.record() for level, own in tiles.items()},
-            "piece_levels": piece_levels,
         }
 
 

@@ -15,13 +15,21 @@ from ...core.work.replacing import replaced
 from .colors import make_scales
 from .column_files import write_columns
 from .content import Content, check_content, clean
-from .map_files import write_colors, write_outlines, write_pieces, write_tiles
+from .map_files import write_colors, write_copies, write_outlines, write_pieces, write_tiles
 from .maps import StoredMap, check_maps
-from .order import TreeOrder
-from .panels import ClusterTeller, LevelPanels, check_names, count_some, named_levels
+from .order import ROWS, TreeOrder
+from .panels import (
+    MAX_CLUSTERS_NAMED,
+    ClusterTeller,
+    LevelPanels,
+    check_names,
+    count_some,
+    named_levels,
+)
 from .row_files import write_rows
 from .sink import Sink, check_replaced
 from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION
+from .tears import write_tears
 from .tiles import Tiles
 from .writing import Writing
 
@@ -147,17 +155,24 @@ def _write_all(
     progress.begin("colours")
     for scale in scales:
         write_colors(writing, scale, tiles[0])
-    write_columns(writing, scales)
+    write_columns(writing, scales, teller.features)
     named = _write_named(writing, teller)
     outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED]
     for number, each in enumerate(maps):
         for level in outlined:
             progress.begin(f"outlines of level {level} in the map {each.name!r}")
             write_outlines(writing, number, each, level)
-    pieced = [write_pieces(writing, number, each, named) for number, each in enumerate(maps)]
+    shown = [k for k in range(tree.n_levels) if tree.size(k) <= MAX_CLUSTERS_NAMED]
+    own = []
+    for number, each in enumerate(maps):
+        measured = {
+            "piece_levels": write_pieces(writing, number, each, shown),
+            "tear_levels": write_tears(writing, number, each, named),
+            "copies": write_copies(writing, number, each, tiles[number][ROWS]),
+        }
+        own.append(each.record(tiles[number]) | measured)
     write_rows(writing)
     progress.done()
-    own = [each.record(*of) for each, of in zip(maps, zip(tiles, pieced, strict=True), strict=True)]
     levels = {"named_levels": named, "outlined_levels": outlined, "panel_levels": named}
     columns = {"columns": [scale.record for scale in scales]}
     writing.sink.put_json("meta.json", _meta(writing, given) | {"maps": own} | columns | levels)
