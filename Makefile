@@ -39,7 +39,7 @@ test-quick: .venv/installed
 test-notebooks: chromium
 	$(PYTHON) -m venv .venv-notebooks
 	.venv-notebooks/bin/python -m pip install --quiet --config-settings build-dir=build/.venv-notebooks \
-	  --editable ".[plot,notebook,streamlit]" pytest pillow playwright jupyterlab marimo
+	  --editable ".[plot,notebook,streamlit]" pytest pytest-xdist hypothesis pandas pillow playwright jupyterlab marimo
 	$(EMPTIED) .venv-notebooks/bin/python -m pytest tests/test_notebooks.py $(ARGS)
 
 # The code in benchmarks/, which users do not get.

@@ -75,7 +75,8 @@ def test_a_run_keeps_thumbnails_and_true_neighbours(run: Path) -> None:
     store = open_store(RunFolder(run))
     assert store.meta["neighbors"] == 10 and store.meta["images"] == {"width": 8, "height": 8}
     assert store.meta["fields"] == ["row", "name", "kind"] and store.meta["title"] == "run"
-    assert [column["name"] for column in store.meta["columns"]] == ["kind", *trust.scores]
+    names = [column["name"] for column in store.meta["columns"]]
+    assert names == ["kind", *trust.scores, "membership"]
 
 
 def test_selections_are_kept_with_the_run(run: Path) -> None:
@@ -228,9 +229,9 @@ def test_pictures_that_do_not_fit_are_refused(
 
 def test_runs_without_a_map_in_the_plane(run: Path) -> None:
     record = json.loads((run / "run.json").read_text())
-    record["maps"][0]["dims"] = 3
+    record["maps"][0]["dims"] = 4
     (run / "run.json").write_text(json.dumps(record))
-    with pytest.raises(ValueError, match=r"shows maps in 2-D, this run has \[3\]-D"):
+    with pytest.raises(ValueError, match=r"shows maps in 2-D and 3-D, this run has \[4\]-D"):
         open_store(RunFolder(run))
 
 

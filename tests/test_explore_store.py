@@ -668,9 +668,9 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_maps_in_3d_are_refused(tmp_path: Path) -> None:
+def test_maps_in_4d_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"relayout\(n_components=2\)"):
-        write_store(tmp_path / "s", fitted().relayout(n_components=3, layout="descent"))
+        write_store(tmp_path / "s", fitted().relayout(n_components=4, layout="descent"))
 
 
 def test_a_store_that_fails_leaves_the_old_one(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_jupyterlab(browser: Any, tmp_path: Path) -> None:
     with running(command, tmp_path, f"{home}/api/status?token=t"):
         seen = Seen(browser, f"{home}/lab/tree/map.ipynb?token=t&reset")
         seen.page.wait_for_selector(".jp-Notebook .jp-Cell")
-        seen.until(lambda: "Idle" in seen.page.inner_text("#jp-bottom-panel, .jp-StatusBar-Widget"))
+        seen.page.wait_for_selector("[data-status=idle]", state="attached")
 
         def run(i: int) -> Any:
             cell = seen.page.locator(".jp-Notebook .jp-Cell").nth(i)
@@ -185,6 +185,14 @@ def test_jupyterlab(browser: Any, tmp_path: Path) -> None:
         seen.until(lambda: seen.page.locator(".jp-OutputArea iframe[title=map]").count() == 1)
         again = seen.find_map(".jp-OutputArea iframe[title=map]")
         assert count(again) == 0
+        assert not seen.page.locator(".jp-OutputArea img[alt=map]").first.is_visible()
+        seen.page.keyboard.press("Control+s")
+        seen.until(lambda: "widget-view" in (tmp_path / "map.ipynb").read_text())
+        seen.page.context.close()
+    with running(command, tmp_path, f"{home}/api/status?token=t"):  # opened again later
+        seen = Seen(browser, f"{home}/lab/tree/map.ipynb?token=t&reset")
+        seen.until(lambda: seen.page.locator(".jp-OutputArea img[alt=map]").first.is_visible())
+        seen.keep("jupyterlab-later")
         seen.page.context.close()
 
 

@@ -243,6 +243,20 @@ def test_a_column_is_found_by_typing(browser: Any, dated: Any) -> None:
     tab.close()
 
 
+def test_the_rail_finds_columns_by_typing(browser: Any, dated: Any) -> None:
+    tab = Tab(browser, WIDE, HIGH).open(f"{dated.url}#filter=c121:0~500")  # beyond the first cards
+    tab.wait("document.querySelector('#rail .left strong')")
+    cards = tab.page.locator("#rail .column")
+    assert cards.count() < 100 and "more columns" in tab.text("#rail .rest")
+    tab.page.fill("#rail .finder", "gene 07")
+    tab.idle()
+    names = tab.page.locator("#rail .column h3").all_inner_texts()
+    assert names[1:] == [*(f"gene 07{i}" for i in range(10)), "gene 119"]
+    drag(tab, column(tab, "gene 073").locator(".plot"), 0.5, 1)
+    assert passing(tab).sum() == (X[:, 73 % 64] + 73 >= tab.js(_LOW)).sum() < N
+    tab.close()
+
+
 def test_rows_grow_with_a_column(wide: Tab) -> None:
     wide.js("nestmap.shared.store.set({size: 'q0'})")
     wide.idle()
@@ -264,6 +278,7 @@ def test_clusters_in_the_panel_have_the_colours_of_the_map(wide: Tab) -> None:
     assert set(wide.js(_SWATCHES)) <= set(wide.js(_KEYS))
 
 
+_LOW = "nestmap.shared.store.now.filters.get('c75').low"
 _SIZES = """(() => {
   const {shares, tiles} = nestmap.shared, tile = tiles.peek(0, -1, 0);
   return [...shares.of(tile)].filter((_, i) => i % 4 === 2);

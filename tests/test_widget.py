@@ -214,11 +214,14 @@ def test_in_a_notebook_nothing_listens_before_the_address_is_asked_for(
     monkeypatch.setattr("nestmap.views.explore.explorer.shows_widgets", lambda: True)
     server = Server(MapStore(folder, SavedNames()), token=True, listens=False)
     page = Explorer(server, fitted())
-    shown = page._repr_mimebundle_()
-    data = shown[0] if isinstance(shown, tuple) else shown
-    assert "application/vnd.jupyter.widget-view+json" in data
-    still = page._repr_html_()
-    assert "<iframe" not in still and ("<img" in still or "<svg" in still)
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr("IPython.display.publish_display_data", shown.append)
+    page._ipython_display_()
+    still, live = shown
+    assert "application/vnd.jupyter.widget-view+json" in live and live["text/plain"] == ""
+    assert page.widget is not None and f'class="{page.widget._still}"' in still["text/html"]
+    assert "<iframe" not in still["text/html"] and "<img" in still["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" not in still
     assert not server.listens and "in this notebook" in repr(page)
     heard: list[Any] = []
     page.observe(heard.append)
@@ -231,11 +234,15 @@ def test_in_a_notebook_nothing_listens_before_the_address_is_asked_for(
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=10):
         pass
     page.stop()
-    assert page._repr_mimebundle_() == {} and "stopped" in repr(page)
+    with pytest.raises(NotImplementedError):
+        page._ipython_display_()
+    assert "stopped" in repr(page)
 
 
 def test_elsewhere_it_is_served_and_says_what_a_selection_needs(folder: Path) -> None:
     with Explorer(Server(MapStore(folder, SavedNames()), token=True)) as page:
-        assert page.widget is None and page._repr_mimebundle_() == {}
+        assert page.widget is None
+        with pytest.raises(NotImplementedError):
+            page._ipython_display_()
         with pytest.raises(RuntimeError, match=re.escape("pip install 'nestmap[notebook]'")):
             _ = page.selection

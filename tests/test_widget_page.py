@@ -82,12 +82,16 @@ def test_what_python_chooses_is_shown(notebook: Notebook) -> None:
 
 def test_two_views_show_the_same_and_one_that_is_gone_leaves_nothing(notebook: Notebook) -> None:
     first = notebook.inside()
+    name = notebook.kernel.widget._still
+    notebook.js(f"void document.body.insertAdjacentHTML('beforeend', '<p class={name}>still</p>')")
     notebook.js("void show('second')")
+    assert not notebook.page.get_by_text("still").is_visible()
     second = notebook.inside("second")
     first.evaluate("nestmap.shared.store.set({selection: {kind: 'places', ranges: [[3, 7]]}})")
     notebook.wait_in(second, "nestmap.shared.store.now.chosen?.count === 4")
     left = notebook.js("(first(), [...model.listeners.values()].map((each) => each.length))")
     assert set(left) == {1} and notebook.page.locator("iframe").count() == 1
+    assert notebook.page.get_by_text("still").is_visible()
     second.evaluate("nestmap.shared.store.set({selection: null})")
     notebook.wait_in(second, "nestmap.idle")
 

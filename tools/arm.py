@@ -30,6 +30,7 @@ TOOLS = ("qemu-user-static", f"g++-{TARGET}")  # Debian's names of the two above
 PACKAGES = ("python3-minimal", "libpython3-dev", "python3-distutils", "libstdc++6")
 # A processor without SVE, as most are: and qemu emulates long vectors slowly.
 CPU = "cortex-a72"
+GOLDEN = ROOT / "tests" / "golden_bits.json"  # of x86-64
 WHEELS = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "matplotlib")
 WHEELS += ("pytest>=9.2", "pytest-xdist>=3", "hypothesis>=6.100")
 TESTS = tuple(
@@ -197,7 +198,10 @@ def main() -> int:
     tests = [] if any(".py" in option for option in given.options) else TESTS
     options = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=3600"]  # emulated: slow
     command = [PYTHON, "-m", "pytest", *options, *given.options, *tests]
-    return subprocess.run([*map(str, command)], cwd=ROOT, check=False).returncode
+    failed = subprocess.run([*map(str, command)], cwd=ROOT, check=False).returncode
+    if GOLDEN.is_file():
+        run(PYTHON, "-m", "tools.same_bits", "check", GOLDEN)
+    return failed
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ export class Address {
     const { store, tree } = this.app.shared;
     if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
     this.applying = true;
+    this.app.main.turnTo(link.turn ?? { yaw: 0, pitch: 0 });
     if (link.view && fly) this.app.main.fly(link.view);
     else if (link.view) this.app.main.setView(link.view);
     store.set({
@@ -89,7 +90,7 @@ export class Address {
 
   private text(stop = this.app.shared.store.now.stop): string {
     const { level, color, size, time, cluster, row, compare, filters, selection, tears } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, size, time, cluster, row, compare, filters, selection, stop, tears });
+    return writeLink({ view: this.app.main.view, level, color, size, time, cluster, row, compare, filters, selection, stop, tears, turn: this.app.main.space?.turn ?? null });
   }
 
   private write(step: boolean): void {

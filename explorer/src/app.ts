@@ -225,8 +225,10 @@ export class App {
     this.told.toured();
   }
 
-  nudge(dx: number, dy: number): void {
+  /** Moves the view; a map in space is turned unless it is to be moved. */
+  nudge(dx: number, dy: number, pan: boolean): void {
     const { view } = this.main;
+    if (this.main.space && !pan) return this.main.orbit(-dx / 2, dy / 2);
     this.main.setView({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale });
   }
 

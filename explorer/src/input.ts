@@ -82,6 +82,8 @@ export class Input {
     } else if (this.moved) {
       const { view } = this.view;
       const [mx, my] = this.middle();
+      const turns = this.view.space && this.pointers.size === 1 && event.buttons === 1;
+      if (turns) return this.view.orbit(mx - middle[0], my - middle[1]);
       let next = { ...view, x: view.x - (mx - middle[0]) / view.scale, y: view.y + (my - middle[1]) / view.scale };
       if (this.pointers.size === 2) {
         const spread = this.spread();

@@ -11,6 +11,7 @@ import { Overlay } from "./overlay";
 import { insideRings } from "./ranges";
 import { compose } from "./scene";
 import type { Shared } from "./shared";
+import type { Space, Turn } from "./space";
 import type { Brush } from "./svg";
 import { firstRow, type Tile } from "./tiles";
 import { FIRST_PICTURE, type NodeId } from "./tree";
@@ -18,6 +19,7 @@ import type { Wish } from "./cache";
 
 export type Hit = { kind: "row"; row: number } | { kind: "node"; id: NodeId; named: boolean };
 
+const DEGREES = 0.4; // of a turn, for a pixel of a drag
 const NODE_COST = 3; // bytes of a node over bytes of a row, about
 
 export class MapView {
@@ -172,6 +174,24 @@ export class MapView {
     this.overlay.draw({ ...scene.drawing, names: this.names.shown }, this.view, this.size, this.pixels, this.shared.painter.theme);
     this.onFrame();
     if (moving || this.flying) this.request();
+  }
+
+  /** The space of a map in 3-D. */
+  get space(): Space | null {
+    return this.shared.tiles.spaces[this.index]!;
+  }
+
+  /** Turns a map in space by pixels of a drag. */
+  orbit(dx: number, dy: number): void {
+    const { yaw, pitch } = this.space!.turn;
+    this.turnTo({ yaw: yaw + dx * DEGREES, pitch: pitch + dy * DEGREES });
+  }
+
+  turnTo(turn: Turn): void {
+    if (!this.space) return;
+    this.space.turnTo(turn);
+    this.request();
+    this.onView(true);
   }
 
   /** What lies over the map, drawn elsewhere. */

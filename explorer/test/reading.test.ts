@@ -20,7 +20,7 @@ const FILTERS: Filters = new Map<string, Condition>([
 ]);
 
 test("a link says what it was given", () => {
-  const link = { view: { x: 1.25, y: -3.5, scale: 80 }, level: 1, color: "c0", size: "c1", time: "c1", cluster: { level: 0, index: 7 }, row: 3, compare: true, stop: 4, tears: true, filters: FILTERS, selection: { kind: "cluster", level: 1, index: 2 } } as const;
+  const link = { view: { x: 1.25, y: -3.5, scale: 80 }, level: 1, color: "c0", size: "c1", time: "c1", cluster: { level: 0, index: 7 }, row: 3, compare: true, stop: 4, tears: true, turn: { yaw: 30.5, pitch: -12 }, filters: FILTERS, selection: { kind: "cluster", level: 1, index: 2 } } as const;
   assert.deepEqual(readLink(writeLink(link), KNOWN), link);
   const ranges = Array.from({ length: 200 }, (_, i): [number, number] => [2 * i, 2 * i + 1]);
   assert.ok(writeLink({ ...link, selection: { kind: "places", ranges } }).length < 200, "a long selection is left out");
@@ -28,7 +28,7 @@ test("a link says what it was given", () => {
 
 test("links to what does not exist are left out", () => {
   const link = readLink('#x=abc&z=-1&level=9&color=<b>&size=c0&time=c7&cluster=0.50&row=100&sel={"kind":"cluster"}', KNOWN);
-  assert.deepEqual(link, { view: null, level: null, color: "level", size: null, time: null, cluster: null, row: null, compare: false, stop: null, tears: false, filters: new Map(), selection: null });
+  assert.deepEqual(link, { view: null, level: null, color: "level", size: null, time: null, cluster: null, row: null, compare: false, stop: null, tears: false, turn: null, filters: new Map(), selection: null });
   const wild = ["c0:3", "c0:1~2", "c1:a~b", "c1:1,2", "c9:1", "level.1:5", "level.7:0", "", "c0", "c1:1~Infinity"].map((f) => `filter=${f}`).join("&");
   assert.equal(readLink(`#${wild}`, KNOWN).filters.size, 0);
   assert.deepEqual(readLink("#filter=c1:?", KNOWN).filters.get("c1"), { kind: "missing" });

@@ -56,6 +56,7 @@ class View {
   }
 
   start(): Cleanup {
+    this.showStills(false);
     window.addEventListener("message", this.fromPage);
     this.model.on("msg:custom", this.fromKernel);
     const heard = KEYS.map((key) => [`change:${TRAITS[key]}`, () => this.hear(key)] as const);
@@ -67,7 +68,15 @@ class View {
       this.model.off("msg:custom", this.fromKernel);
       for (const [name, listener] of heard) this.model.off(name, listener);
       this.frame.remove();
+      this.showStills(true);
     };
+  }
+
+  /** Pictures of the same map beside the widget: for notebooks that are opened without its kernel. */
+  private showStills(shown: boolean): void {
+    const name = String(this.model.get("_still") ?? "");
+    if (!/^nestmap-[0-9a-f]+$/.test(name)) return;
+    for (const still of document.querySelectorAll<HTMLElement>(`.${name}`)) still.style.display = shown ? "" : "none";
   }
 
   private readonly fromKernel = (told: { kind?: string; answered?: Answered; id?: string }, buffers: readonly (ArrayBuffer | DataView)[]): void => {

@@ -25,7 +25,7 @@ export function listenToKeys(app: App, { help, step, columns, table }: Keys): vo
     if (event.key.startsWith("Arrow")) {
       if (!onMap) return;
       const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0];
-      app.nudge(dx! * STEP, dy! * STEP);
+      app.nudge(dx! * STEP, dy! * STEP, event.shiftKey);
     } else if (event.key === "+" || event.key === "=") app.zoom(1.6);
     else if (event.key === "-" || event.key === "_") app.zoom(1 / 1.6);
     else if (event.key === "0") app.goHome();

@@ -11,6 +11,7 @@ import { byId, count, el } from "./dom";
 const WIDE = "(min-width: 1280px)"; // beside map and panel there is room
 const DRAWER = "(max-width: 1000px)"; // over the map
 const REMEMBERED = "nestmap-rail";
+const LIGHT = 1_000_000; // rows of a page without a server, whose columns are loaded without being asked for
 const MANY = 12; // columns; more are found by typing
 const MOST = 80; // cards at once: each costs some elements
 
@@ -96,7 +97,9 @@ export class Rail {
 
   /** After the first picture: open where there is room for it, unless the reader closed it before. */
   start(): void {
-    const open = window.matchMedia(WIDE).matches && remembered() !== "closed" && !this.button.hidden;
+    const { config, meta } = this.app.shared;
+    const heavy = config.transport === "static" && meta.nRows > LIGHT;
+    const open = !heavy && window.matchMedia(WIDE).matches && remembered() !== "closed" && !this.button.hidden;
     this.show(open, false);
     this.filters();
   }

@@ -123,13 +123,15 @@ def _build(
 
 
 def plane(run: RunFolder) -> Any:
-    """The model of the run's map in 2-D."""
+    """The model of the run's map in 2-D; where it has none, of that in 3-D."""
     dims = list(_maps(run))
-    if 2 not in dims:
-        raise ValueError(
-            f"{run.path}: the explorer shows maps in 2-D, this run has {dims}-D: fit with --dims 2"
-        )
-    return run.model(2)
+    for each in (2, 3):
+        if each in dims:
+            return run.model(each)
+    raise ValueError(
+        f"{run.path}: the explorer shows maps in 2-D and 3-D, this run has {dims}-D: "
+        "fit with --dims 2"
+    )
 
 
 def _maps(run: RunFolder) -> dict[int, str]:

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import webbrowser
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
@@ -159,9 +160,23 @@ class Explorer:
         where = f"at {self.url}" if self._server.listens else "in this notebook"
         return f"Explorer {where} (stop() ends it)"
 
-    def _repr_mimebundle_(self, **_: Any) -> Any:
-        """The widget, if there is one; beside it the picture, by `_repr_html_`."""
-        return {} if self.widget is None or self._stopped else self.widget._repr_mimebundle_()
+    def _ipython_display_(self) -> None:
+        """The widget, if there is one, after a picture that it hides.
+
+        The picture is an output of its own: where a notebook is opened without its kernel, Jupyter
+        takes the widget for lost, and shows nothing else of the same output.
+        """
+        if self.widget is None or self._stopped:
+            raise NotImplementedError  # IPython then asks the other ways
+        from IPython.display import publish_display_data
+
+        still = f'<div class="{self.widget._still}">{self._repr_html_()}</div>'
+        png = self._repr_png_()
+        picture = {} if png is None else {"image/png": b64encode(png).decode()}
+        publish_display_data({"text/plain": repr(self), "text/html": still, **picture})
+        shown = self.widget._repr_mimebundle_()
+        data = shown[0] if isinstance(shown, tuple) else shown
+        publish_display_data({**data, "text/plain": ""})
 
     def _display_(self) -> Any:
         """For marimo."""
@@ -259,7 +274,7 @@ def explore(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Explorer(server, model, folder)
+    return Explorer(server, model if model.embedding_.shape[1] == 2 else None, folder)
 
 
 def export(

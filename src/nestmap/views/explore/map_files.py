@@ -141,6 +141,8 @@ def write_pieces(writing: Writing, number: int, of: StoredMap, levels: list[int]
 def write_copies(writing: Writing, number: int, of: StoredMap, tiles: Tiles) -> list[int]:
     """How many rows lie at exactly the place of each row; tiles with rows that share theirs."""
     writing.progress.begin(f"rows at one place in the map {of.name!r}")
+    if of.depth is not None:
+        return []  # rows behind one another are at one place on the screen only
     places = np.ascontiguousarray(of.positions[writing.tree.rows], dtype=np.float64) + 0.0
     _, group, counts = np.unique(
         places.view(np.complex128).reshape(-1), return_inverse=True, return_counts=True

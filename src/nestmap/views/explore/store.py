@@ -15,6 +15,7 @@ from ...core.work.replacing import replaced
 from .colors import make_scales
 from .column_files import write_columns
 from .content import Content, check_content, clean
+from .depth import write_depth
 from .map_files import write_colors, write_copies, write_outlines, write_pieces, write_tiles
 from .maps import StoredMap, check_maps
 from .order import ROWS, TreeOrder
@@ -157,7 +158,8 @@ def _write_all(
         write_colors(writing, scale, tiles[0])
     write_columns(writing, scales, teller.features)
     named = _write_named(writing, teller)
-    outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED]
+    in_space = maps[0].depth is not None  # coasts are of the plane
+    outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED and not in_space]
     for number, each in enumerate(maps):
         for level in outlined:
             progress.begin(f"outlines of level {level} in the map {each.name!r}")
@@ -169,6 +171,7 @@ def _write_all(
             "piece_levels": write_pieces(writing, number, each, shown),
             "tear_levels": write_tears(writing, number, each, named),
             "copies": write_copies(writing, number, each, tiles[number][ROWS]),
+            "space": write_depth(writing, number, each, tiles[number]),
         }
         own.append(each.record(tiles[number]) | measured)
     write_rows(writing)

@@ -57,7 +57,7 @@ class Bundles:
 
 def write_tears(writing: Writing, number: int, of: StoredMap, levels: Sequence[int]) -> list[int]:
     """Bundles of each cluster of some levels; the levels written."""
-    if writing.content.neighbors is None or not levels:
+    if writing.content.neighbors is None or not levels or of.depth is not None:
         return []
     writing.progress.begin(f"links that the map {of.name!r} tears")
     tree = writing.tree

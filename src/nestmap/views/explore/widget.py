@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import anywidget
@@ -59,6 +60,7 @@ class MapWidget(anywidget.AnyWidget):
     _esm = (Path(__file__).parent / "page" / "widget.js").read_text(encoding="utf-8")
     _height = traitlets.Int(640).tag(sync=True)
     _picture = traitlets.Unicode("").tag(sync=True)
+    _still = traitlets.Unicode("").tag(sync=True)  # the class of pictures that it stands in for
     _view = traitlets.Unicode("").tag(sync=True)
     _filters = traitlets.List(traitlets.Any()).tag(sync=True)
     _selected = traitlets.Any(None, allow_none=True).tag(sync=True)
@@ -73,7 +75,7 @@ class MapWidget(anywidget.AnyWidget):
         self._queries = server.shown.queries
         self._columns = server.store.meta["columns"]
         self._taking = False  # what comes from a page goes to Python, and not back
-        super().__init__(_picture=picture, _height=height)
+        super().__init__(_picture=picture, _height=height, _still=f"nestmap-{token_hex(8)}")
         self.on_msg(self._hear)
 
     def _hear(self, _: Any, told: Any, buffers: Any) -> None:
