@@ -162,7 +162,7 @@ inline float sum_lanes(vfloat v) {
 #endif
 }
 
-// The sums of the lanes of four vectors.
+// The sums of the lanes of four vectors: neighbours first, then halves of four, in the same order for any length.
 inline void sum_four(const vfloat (&v)[4], float* out) {
 #if defined(__AVX2__)
     const __m256 a = _mm256_hadd_ps((__m256)v[0], (__m256)v[1]), b = _mm256_hadd_ps((__m256)v[2], (__m256)v[3]);
@@ -174,7 +174,7 @@ inline void sum_four(const vfloat (&v)[4], float* out) {
     };
     store(out, (vfloat)vpaddq_f32((float32x4_t)halves(v[0], v[1]), (float32x4_t)halves(v[2], v[3])));
 #else
-    for (int q = 0; q < 4; ++q) out[q] = sum_lanes(v[q]);
+    for (int q = 0; q < 4; ++q) out[q] = (v[q][0] + v[q][1]) + (v[q][2] + v[q][3]);
 #endif
 }
 

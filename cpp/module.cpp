@@ -25,4 +25,6 @@ NB_MODULE(NESTMAP_MODULE, m) {
     bind_layout(m);
     // communities, merge_order
     bind_tree(m);
+    // eigenvectors, orthonormal; convolve, even_transform
+    bind_algebra(m);
 }

@@ -616,3 +616,10 @@ _PINCH = """(() => {
   fire("pointerup", 11, 150);
   fire("pointerup", 12, 350);
 })()"""
+
+
+def test_a_cluster_says_why_it_is_called_so(tab: Tab) -> None:
+    tab.page.locator("#cluster .child", has_text="digit").first.click()
+    tab.idle()
+    block = tab.page.locator("#cluster .block", has_text="Why this name")
+    assert "% (" in block.locator("li").first.inner_text()

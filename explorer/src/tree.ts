@@ -38,6 +38,7 @@ export interface Panel {
   typical: [number, string][];
   odd: [number, string][];
   traits: string[];
+  why: string[]; // what makes the name true
 }
 
 const HELD = 20000; // nodes of a level that is held whole
@@ -245,6 +246,7 @@ export class Tree {
     if (!raw) return null;
     return {
       name: raw.name ?? "", size: raw.size ?? 0, typical: raw.typical ?? [], odd: raw.odd ?? [], traits: raw.traits ?? [],
+      why: raw.why ?? [],
     };
   }
 

@@ -83,6 +83,7 @@ export class ClusterSection {
         el("button", { onclick: () => app.flyTo(node) }, "Fly to"),
         el("button", { onclick: select }, "Select rows"),
         el("button", { onclick: () => void app.openParent(node) }, "Up")),
+      panel?.why.length && (tree.name(node) ?? panel.name) === panel.name ? block("Why this name", el("ul", { class: "traits" }, ...panel.why.map((t) => el("li", {}, cut(t))))) : null,
       panel?.traits.length ? block("What is special", el("ul", { class: "traits" }, ...panel.traits.map((t) => el("li", {}, cut(t))))) : null,
       panel?.typical.length ? block("Typical rows", el("div", { class: "items" }, ...panel.typical.map(([i, text]) => rowButton(app, i, text)))) : null,
       panel?.odd.length ? block("Odd rows", el("div", { class: "items" }, ...panel.odd.map(([i, text]) => rowButton(app, i, text)))) : null,

@@ -113,6 +113,7 @@ def _build(
         neighbors=None if trust is None else trust.neighbors,
         images=read_images(run.path, n_rows),
         cluster_names=cluster_names or run.names() or None,
+        cluster_whys=None if cluster_names else run.whys(),
         compare=others,
         title=run.path.resolve().name,
         source=source,

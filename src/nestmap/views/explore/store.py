@@ -54,7 +54,9 @@ class StoreInput:
         A thumbnail per row.
     cluster_names : str, callable or dict, optional
         A column of metadata, a function of (level, cluster, rows), or a list of names per level;
-        default: `hierarchy_.describe`.
+        or a `LevelDescription` per level; default: `hierarchy_.describe`.
+    cluster_whys : dict, optional
+        Beside lists of names per level: what makes each of them true, a text of lines each.
     compare : dict, optional
         Other maps of the same rows by name: models, or arrays of shape (n_rows, 2).
     title : str
@@ -69,9 +71,15 @@ class StoreInput:
     neighbors: Any = None
     images: Any = None
     cluster_names: Any = None
+    cluster_whys: Any = None
     compare: Any = None
     title: str = ""
     source: str = ""
+
+    @property
+    def told(self) -> tuple[Any, Any]:
+        """Names of clusters, and what makes them true."""
+        return self.cluster_names, self.cluster_whys
 
     def check(self, n_rows: int) -> Content:
         """What is known of the rows, checked before any long work."""
@@ -120,7 +128,7 @@ def write_store(
     known = given.check(hierarchy.n_rows)
     check_names(given.cluster_names, hierarchy, known)
     rows = None if X is None else as_rows(load_rows(X))
-    teller = ClusterTeller.of(model, X, rows, known, given.cluster_names)
+    teller = ClusterTeller.of(model, X, rows, known, given.told)
     n_threads = resolve_n_jobs(n_jobs)
     with replaced(target) as part:
         sink = Sink(part, n_threads)
