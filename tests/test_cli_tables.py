@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import digits
+from sklearn.datasets import load_digits
 from test_tables import films
 
 from nestmap import HNNE
@@ -233,6 +234,16 @@ def test_columns_called_alike_are_encoded_where_few_would_decide(tmp_path: Path)
     }
     here("fit", write_csv(tmp_path / "g.csv", gaps), "-o", tmp_path / "gaps", "--quiet")
     assert RunFolder(tmp_path / "gaps").model().encoder_ is not None
+
+
+def test_a_label_of_numbers_is_a_category(tmp_path: Path) -> None:
+    y = load_digits().target[:300]
+    table = {f"p{j}": digits()[:300, j] for j in range(64)} | {"digit": y}
+    path = write_csv(tmp_path / "digits.csv", table)
+    here("fit", path, "-o", tmp_path / "run", "--label", "digit", "--quiet")
+    run = RunFolder(tmp_path / "run")
+    assert all(name.startswith("digit ") for name in run.names()[run.model().label_level_])
+    assert run.rows().metadata["digit"].dtype.kind == "i"  # few integers: colours of categories
 
 
 def test_arrays_are_taken_as_they_are(tmp_path: Path) -> None:

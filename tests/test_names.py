@@ -112,6 +112,17 @@ def test_the_label_comes_first() -> None:
         describe(labels, metadata=known, label="animol")
 
 
+@pytest.mark.parametrize("n_classes", [3, 30])
+def test_whole_numbers_of_a_label_are_classes(n_classes: int) -> None:
+    labels = np.repeat(np.arange(n_classes), 20)
+    known = {"digit": labels.astype(float)}
+    known["digit"][0] = np.nan
+    named = describe(labels, metadata=known, label="digit").names
+    assert named == [f"digit {i}" for i in range(n_classes)]
+    share = {"digit": known["digit"] + 0.5}
+    assert describe(labels, metadata=share, label="digit").names[-1].startswith("high digit")
+
+
 def test_a_label_may_look_like_a_clustering() -> None:
     labels = np.repeat([0, 1], 50)
     known = {"cluster": np.repeat([7, 4], 50)}

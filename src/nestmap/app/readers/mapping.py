@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.input.kinds import survives
 from ...tables.decide import decide_columns
 from ...tables.dominance import dominant_columns
 from ...tables.encoded import EncodedTable, encode_and_fit
@@ -191,8 +192,17 @@ def _check_any_mapped(source: str, choice: Choice, given: Mapping[str, Any]) -> 
 
 
 def _label_first(choice: Choice, metadata: dict[str, Array]) -> dict[str, Array]:
-    """The columns beside the map in the order in which readers are offered them."""
-    return dict(sorted(metadata.items(), key=lambda item: item[0] != choice.label))
+    """The columns beside the map in the order in which readers are offered them.
+
+    A label of whole numbers, which files of text read as floats, holds classes: integers.
+    """
+    rest = dict(metadata)
+    if choice.label is None or choice.label not in rest:
+        return rest
+    values = rest.pop(choice.label)
+    if values.dtype.kind == "f" and values.ndim == 1 and survives(values, np.int64).all():
+        values = values.astype(np.int64)
+    return {choice.label: values, **rest}
 
 
 def _names_of(choice: Choice, metadata: dict[str, Array]) -> Array | None:

@@ -26,6 +26,7 @@ _FEWEST_COMPARED = 3
 _COMPARED = 2000  # rows at most that tell whether two columns of numbers say the same
 _TWO = 2  # whole numbers, such as 0 and 1: files read them as floats, and they are categories
 _MAX_CATEGORIES = 20  # different whole numbers; columns with more are quantities
+_MAX_CLASSES = 1000  # of a label, which is a class also where its whole numbers are kept as floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +152,20 @@ def mark_label(columns: Sequence[Column], label: str | None) -> tuple[Column, ..
 
 
 def as_label(column: Column) -> Column:
-    """The same column, as the one that names come from first."""
-    return replace(column, is_label=True, silent="")
+    """The same column, as the one that names come from first: its whole numbers are classes."""
+    return replace(_with_classes(column), is_label=True, silent="")
+
+
+def _with_classes(column: Column) -> Column:
+    if column.categories is not None or column.is_time:
+        return column
+    known = ~np.isnan(column.values)
+    levels, codes = np.unique(column.values[known], return_inverse=True)
+    if not 0 < len(levels) <= _MAX_CLASSES or np.any(levels != np.rint(levels)):
+        return column
+    values = np.full(len(known), -1)
+    values[known] = codes
+    return replace(column, values=values, categories=np.array([f"{x:.0f}" for x in levels]))
 
 
 def compare_columns(columns: Sequence[Column]) -> Callable[[str, str], bool]:
