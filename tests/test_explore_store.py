@@ -1,4 +1,4 @@
-"""The explorer's store, read back by hand as docs/use/explorer.md describes it."""
+"""The explorer's store, read back by hand as docs/explain/explorer.md describes it."""
 
 from __future__ import annotations
 

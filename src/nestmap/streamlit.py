@@ -1,4 +1,4 @@
-"""The explorer in Streamlit apps: `nestmap.streamlit.explorer` (docs/use/explorer.md)."""
+"""The explorer in Streamlit apps: `nestmap.streamlit.explorer` (docs/use/notebooks.md)."""
 
 from .views.explore.component import Choice, Prepared, explorer, prepare
 

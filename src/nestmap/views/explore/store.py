@@ -1,4 +1,4 @@
-"""The store: a folder of small files for the page, from a fitted model (docs/use/explorer.md)."""
+"""The store: a folder of small files for the page, of a fitted model (docs/explain/explorer.md)."""
 
 from __future__ import annotations
 

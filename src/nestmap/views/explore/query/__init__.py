@@ -1,4 +1,4 @@
-"""Questions about sets of rows, answered from the columns of a store (docs/use/explorer.md)."""
+"""Questions about sets of rows, answered from the columns of a store (docs/explain/explorer.md)."""
 
 from .errors import RowsError
 from .queries import Page, RowQueries

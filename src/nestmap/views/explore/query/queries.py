@@ -40,7 +40,7 @@ class Page:
 class RowQueries:
     """Answers questions about the rows of a store; may be asked by several threads.
 
-    Sets of rows are given as JSON (`Rows` in docs/use/explorer.md), already parsed. Raises
+    Sets of rows are given as JSON (`Rows` in docs/explain/explorer.md), already parsed. Raises
     RowsError for what makes no sense, ModelFileError for a damaged store.
 
     Parameters
