@@ -399,7 +399,7 @@ def test_damaged_stores(store: Path) -> None:
         (b"", "cut off"), (good[:-9], "cut off"), (b"no gzip", "damaged"), (gzip.compress(b"[]"), "no store"),
         (gzip.compress(b"{"), "damaged"),
         (gzip.compress(b'{"format": "nestmap-explorer", "version": 99}'), "version"),
-        (gzip.compress(b'{"format": "nestmap-explorer", "version": 2}'), "damaged"),
+        (gzip.compress(b'{"format": "nestmap-explorer", "version": 3}'), "damaged"),
     ):  # fmt: skip
         (store / "meta.json.gz").write_bytes(data)
         with pytest.raises(ModelFileError, match=message):

@@ -176,7 +176,10 @@ def test_colours_of_rows_and_nodes(files: Files) -> None:
     values = files.colors(ink["key"], "rows", "<f4")
     assert ink["missing"] == np.isnan(values).sum() == 12
     assert ((files.colors(word["key"], "rows", "u1") == 255) == (Y[rows] == 0)).all()
-    assert [each["name"] for each in quality] == ["neighbourhood recall", "trustworthiness"]
+    scores = ["neighbourhood recall", "trustworthiness", "membership"]
+    assert [each["name"] for each in quality] == scores
+    shares = files.colors("m0", "rows", "<f4")
+    assert (shares == tree.membership(fitted().label_level_)[rows]).all()
     assert all(
         each["quality"] and 0 <= each["min"] <= each["low"] < each["high"] <= each["max"] <= 1
         for each in quality
@@ -526,7 +529,7 @@ def test_words_of_very_many_texts_are_counted_in_some_of_them(
 def test_many_categories_are_counted_as_others(tmp_path: Path) -> None:
     column = np.minimum(np.arange(N) // 2, 280).astype(str)  # 281 kinds, the last of 40 rows
     files = Files(write_store(tmp_path / "s", fitted(), metadata={"kind": column}))
-    (record,) = files.meta["columns"]
+    record = files.meta["columns"][0]
     assert (
         len(record["categories"]) == len(record["counts"]) == 255
         and record["categories"][-1] == "(other)"

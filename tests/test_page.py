@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import csv
-import io
 import json
 import re
-from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -17,87 +14,21 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from browser import Tab, open_browser
-from conftest import digits
-from sklearn.datasets import load_digits
+from browser import Tab
+from digit_page import N, X, Y, exported, fitted, open_child, user_rows, write
 
 from nestmap import HNNE
 from nestmap.method.neighbors.graph import neighbor_graph
 from nestmap.views.explore.bundle import write_site
 from nestmap.views.explore.map_store import MapStore
-from nestmap.views.explore.names import SavedNames
 from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
 
 pytestmark = pytest.mark.slow
-N = 500
-X, Y = digits()[:N], load_digits().target[:N]
+pytest_plugins = ("page_fixtures",)
 MARKUP = (
     "<img src=x onerror=\"document.title='broken in'\"><script>document.title='broken in'</script>"
 )
-
-
-@cache
-def fitted() -> HNNE:
-    return HNNE().fit(X)
-
-
-def write(folder: Path, **other: Any) -> Path:
-    content: dict[str, Any] = {
-        "names": [f"a {y}, number {i}" for i, y in enumerate(Y)],
-        "metadata": {
-            "digit": Y.astype(str),
-            "ink": np.where(np.arange(N) % 50, X.sum(axis=1), np.nan),
-        },
-        "quality": {"trust": np.linspace(0, 1, N)},
-        "neighbors": neighbor_graph(X, 5).ids,
-        "images": X.reshape(-1, 8, 8),
-        "compare": {"turned": fitted().embedding_[:, ::-1]},
-        "title": "some digits",
-    }
-    return write_store(folder, fitted(), X, **{**content, **other})
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("page") / "store")
-
-
-@pytest.fixture(scope="module")
-def server(store: Path) -> Iterator[Server]:
-    serving = Server(MapStore(store, SavedNames(store.parent / "names.json")))
-    serving.start()
-    yield serving
-    serving.stop()
-
-
-@pytest.fixture(scope="module")
-def site(store: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = write_site(tmp_path_factory.mktemp("site") / "site", MapStore(store))
-    return (folder / "index.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_browser() as running:
-        yield running
-
-
-@pytest.fixture
-def tab(browser: Any, server: Server) -> Iterator[Tab]:
-    opened = Tab(browser).open(server.url)
-    yield opened
-    opened.close()
-
-
-def user_rows(tab: Tab) -> np.ndarray:
-    """The user's number of each row in tree order."""
-    return np.array(tab.js("[...nestmap.shared.tiles.peek(0, -1, 0).rows.row]"))
-
-
-def open_child(tab: Tab, at: int = 0) -> None:
-    tab.page.locator("#cluster .child").nth(at).click()
-    tab.idle()
 
 
 def test_it_draws_rows_in_the_colours_of_their_clusters(tab: Tab) -> None:
@@ -272,12 +203,6 @@ def test_names_on_the_map_have_no_numbers_and_differ_from_the_name_above(tab: Ta
     assert all(each["name"] != each["above"] for each in names)
 
 
-def exported(tab: Tab) -> list[dict[str, str]]:
-    with tab.page.expect_download() as download:
-        tab.page.click("#export")
-    return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
-
-
 def test_a_cluster_in_several_places_says_so_with_its_name_on_the_largest(
     browser: Any, tmp_path: Path
 ) -> None:
@@ -395,28 +320,7 @@ def test_the_address_holds_the_view(tab: Tab, browser: Any, server: Server) -> N
     wild.close()
 
 
-def test_categories_are_hidden_and_brought_out(tab: Tab) -> None:
-    tab.page.select_option("#color", "c0")
-    tab.idle()
-    row = tab.clear_rows(1)[0]
-    digit = Y[user_rows(tab)[row]]
-    x, y = tab.place(row)
-    before = tab.pixels()[round(y), round(x)].astype(int)
-    line = (
-        tab.page.locator(".keys li")
-        .filter(has=tab.page.locator(".text", has_text=str(digit)))
-        .first
-    )
-    line.locator(".eye").click()
-    tab.idle()
-    tab.page.mouse.move(2, 2)
-    after = tab.pixels()[round(y), round(x)].astype(int)
-    assert np.abs(before - after).max() > 30
-    line.locator(".eye").click()
-    line.locator(".key").click()
-    tab.idle()
-    alphas = np.array(tab.js(_PAINTED))[:, 3]
-    np.testing.assert_array_equal(alphas == 255, Y[user_rows(tab)] == digit)
+def test_the_scale_of_numbers_says_what_is_missing(tab: Tab) -> None:
     tab.page.select_option("#color", "c1")
     tab.idle()
     assert "missing: 10" in tab.text("#keys")

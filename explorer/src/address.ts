@@ -1,9 +1,10 @@
 // Keeps the address and the view the same: new entries for steps worth going back to, none for every pan.
 import type { App } from "./app";
-import { readLink, writeLink, type Known } from "./link";
+import { readLink, writeLink, type Known, type Link } from "./link";
 import type { State } from "./state";
+import { fitted } from "./tour";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare"];
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop"]; // filters change with every step of a brush: they follow when it rests;
 const QUIET = 300; // milliseconds without movement
 
 export class Address {
@@ -13,9 +14,14 @@ export class Address {
 
   constructor(private readonly app: App) {
     const { meta, store } = app.shared;
-    this.known = { levels: meta.levels, nRows: meta.nRows, colors: ["level", ...meta.columns.map((c) => c.key)] };
+    this.known = { levels: meta.levels, nRows: meta.nRows, columns: meta.columns };
+    app.visit = (stop) => this.visit(stop);
+    app.addressOfView = () => this.text(null);
     store.watch((changed) => {
-      if (!this.applying && STEPS.some((key) => changed.has(key))) this.write(true);
+      if (this.applying) return;
+      if (STEPS.some((key) => changed.has(key))) this.write(true);
+      else if (changed.has("selection")) this.write(false);
+      else if (changed.has("filters")) this.follow();
     });
     window.addEventListener("popstate", () => this.apply());
     window.addEventListener("hashchange", () => location.hash !== this.text() && this.apply());
@@ -29,15 +35,31 @@ export class Address {
 
   /** Shows what the address says. */
   apply(): void {
-    const link = readLink(location.hash, this.known);
+    this.show(readLink(location.hash, this.known), false);
+  }
+
+  /** Flies to a stop of the tour. */
+  private visit(at: number): void {
+    const stop = this.app.tour.stops[at];
+    if (!stop) return;
+    const link = readLink(stop.view, this.known);
+    this.show({ ...link, view: link.view && fitted(link.view, stop, this.app.main.size), stop: at }, true);
+    this.write(true);
+  }
+
+  private show(link: Link, fly: boolean): void {
     const { store, tree } = this.app.shared;
     if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
     this.applying = true;
-    if (link.view) this.app.main.setView(link.view);
+    if (link.view && fly) this.app.main.fly(link.view);
+    else if (link.view) this.app.main.setView(link.view);
     store.set({
       level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
-      compare: link.compare && this.app.shared.meta.maps.length > 1, hidden: new Set(), only: null,
+      compare: link.compare && this.app.shared.meta.maps.length > 1,
+      filters: link.filters,
+      stop: link.stop,
     });
+    if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
     else this.app.closeRow();
     if (!link.view) {
@@ -47,9 +69,9 @@ export class Address {
     this.applying = false;
   }
 
-  private text(): string {
-    const { level, color, cluster, row, compare } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare });
+  private text(stop = this.app.shared.store.now.stop): string {
+    const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection, stop });
   }
 
   private write(step: boolean): void {

@@ -1,14 +1,21 @@
 // What a reader can do. Parts of the page call these; state and address follow.
-import { zoomAt } from "./camera";
+import { viewBox, zoomAt } from "./camera";
 import { download, line } from "./csv";
+import type { Rows } from "./data/engine";
+import { both, type How } from "./data/sets";
+import { passing } from "./filters";
 import { Stage } from "./gl/stage";
+import type { Tool } from "./input";
 import { ROWS } from "./meta";
-import { countRows, joinRanges, type Ranges } from "./ranges";
+import { countRows, type Ranges } from "./ranges";
+import { boxRing, rowsInRing, type Ring } from "./region";
 import { clusterBox, placeOfRow } from "./scene";
 import type { Search } from "./search";
+import { Selecting } from "./selecting";
 import type { Shared } from "./shared";
 import { place } from "./tiles";
 import type { Node, NodeId } from "./tree";
+import { Tour } from "./tour";
 import { MapView } from "./view";
 
 const CLOSE = 10; // pixels between rows when the page flies to a row
@@ -18,17 +25,27 @@ export interface Told {
   notice: (text: string) => void;
   failed: (error: unknown, what?: string) => void;
   found: (query: string, hits: Awaited<ReturnType<Search["find"]>>) => void;
-  lasso: (on: boolean) => void;
+  tool: (tool: Tool | null) => void;
   renamed: () => void;
+  attend: () => void; // something new in the panel
+  toured: () => void; // the tour is another one
 }
 
 export class App {
   readonly views: MapView[];
-  lassoOn = false;
-  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, lasso: () => {}, renamed: () => {} };
+  tool: Tool | null = null; // what a drag on the map draws; null: it moves the map
+  shiftTool: Tool = "lasso";
+  readonly selecting: Selecting;
+  busy: () => boolean = () => false; // charts are on their way
+  told: Told = { notice: () => {}, failed: () => {}, found: () => {}, tool: () => {}, renamed: () => {}, attend: () => {}, toured: () => {} };
+  readonly tour: Tour;
+  visit: (stop: number) => void = () => {};
+  addressOfView: () => string = () => "#";
 
   constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
+    this.tour = new Tour(shared);
     this.views = [new MapView(shared, 0, stage)];
+    this.selecting = new Selecting(shared, (error) => this.told.failed(error));
   }
 
   get main(): MapView {
@@ -42,11 +59,19 @@ export class App {
 
   /** Nothing is on its way and nothing moves. */
   get idle(): boolean {
-    return !this.shared.cache.busy && this.views.every((view) => view.still);
+    return !this.shared.cache.busy && !this.shared.marks.busy && !this.busy() && this.views.every((view) => view.still);
   }
 
   redraw(): void {
     for (const view of this.views) view.request();
+  }
+
+  /** Asks what the filters let through of what is drawn; whether anything comes: the map is drawn when it does. */
+  askShares(): boolean {
+    const { shares, marks } = this.shared;
+    if (!shares.active) return false;
+    for (const view of this.views) for (const tile of view.visible()) shares.of(tile);
+    return marks.busy;
   }
 
   /** The level whose clusters are listed while none is open. */
@@ -104,28 +129,35 @@ export class App {
     this.shared.store.set({ level, focus: level ?? this.main.focus });
   }
 
-  select(parts: Iterable<readonly [number, number]>): void {
-    this.shared.store.set({ selection: joinRanges(parts) });
+  /** Selects a set, or joins it to what is selected: as asked, else as the buttons say. */
+  select(set: Rows, how: How | null = null, byCluster = false): void {
+    this.selecting.take(set, how ?? this.shared.store.now.how, byCluster);
   }
 
-  setLasso(on: boolean): void {
-    this.lassoOn = on;
-    this.told.lasso(on);
+  setTool(tool: Tool | null): void {
+    this.tool = tool;
+    this.shiftTool = tool ?? this.shiftTool;
+    this.told.tool(tool);
   }
 
-  /** Takes the rows inside a view's lasso, without those of hidden categories. */
-  takeLasso(view: MapView): void {
-    const { painter, tiles, store } = this.shared;
-    const column = painter.column;
-    const { hidden } = store.now;
-    const rows = view.rowsInLasso((tile, i) => {
-      if (!column || column.kind === "number" || !hidden.size) return false;
-      const value = tiles.peekColors(column, tile.level, tile.index)?.[i];
-      return value !== undefined && hidden.has(value);
-    });
-    this.setLasso(false);
-    if (rows.length) this.select(rows);
-    else this.told.notice("No rows inside the lasso.");
+  /** Takes the rows inside what was drawn on a view, of those that pass the filters. */
+  async takeDrawn(view: MapView, ring: Ring, how: How | null): Promise<void> {
+    this.setTool(null);
+    try {
+      const { ranges, exact } = await rowsInRing(this.shared, view.index, view.level, ring);
+      if (!ranges.length) return this.told.notice("No rows inside.");
+      const { filters } = this.shared.store.now;
+      const set: Rows = { kind: "places", ranges };
+      this.select(filters.size ? both(passing(filters), set) : set, how, !exact);
+    } catch (error) {
+      this.told.failed(error);
+    }
+  }
+
+  /** Takes the rows in sight. */
+  takeView(how: How | null = null): Promise<void> {
+    const { main } = this;
+    return this.takeDrawn(main, boxRing(viewBox(main.view, main.size)), how);
   }
 
   async find(query: string): Promise<void> {
@@ -160,16 +192,38 @@ export class App {
   }
 
   canRename(level: number): boolean {
+    return this.shared.meta.named.has(level) && this.canKeep;
+  }
+
+  /** Changes to tours and names are kept: by the server, or by the browser. */
+  get canKeep(): boolean {
     const { meta, config } = this.shared;
-    return meta.named.has(level) && (config.transport === "static" || meta.canSave);
+    return config.transport === "static" || meta.canSave;
+  }
+
+  goStop(at: number): void {
+    if (this.tour.stops[at]) this.visit(at);
+  }
+
+  stepTour(by: number): void {
+    const { stop } = this.shared.store.now;
+    this.goStop(stop === null ? 0 : stop + by);
+  }
+
+  /** The tour is here, or another one: a place in it that is no more is left. */
+  tourChanged(): void {
+    const { store } = this.shared;
+    if (store.now.stop !== null && !this.tour.stops[store.now.stop]) store.set({ stop: null });
+    this.told.toured();
   }
 
   async exportSelection(): Promise<void> {
-    const { store } = this.shared;
-    const n = countRows(store.now.selection);
+    const { chosen } = this.shared.store.now;
+    if (!chosen?.ranges) return;
+    const n = countRows(chosen.ranges);
     if (n > MOST_EXPORTED) return this.told.notice(`${n} rows are too many for a browser's download: use \`nestmap export\`, or select fewer.`);
     try {
-      download("nestmap-selection.csv", await this.csv(store.now.selection), "text/csv;charset=utf-8");
+      download("nestmap-selection.csv", await this.csv(chosen.ranges), "text/csv;charset=utf-8");
     } catch (error) {
       this.told.failed(error, "Nothing was exported.");
     }

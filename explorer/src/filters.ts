@@ -4,7 +4,8 @@ import type { Rows } from "./data/engine";
 /** What a column lets through. "only" and "hide" of a category are both such a list of codes: they cannot contradict. */
 export type Condition =
   | { kind: "range"; low: number; high: number; missing?: boolean } // missing: rows without a value pass, too
-  | { kind: "categories"; codes: readonly number[] };
+  | { kind: "categories"; codes: readonly number[] }
+  | { kind: "missing" };
 
 export type Filters = ReadonlyMap<string, Condition>; // by the key of the column
 
@@ -37,6 +38,29 @@ function setCategories(filters: Filters, column: string, codes: readonly number[
   return setFilter(filters, column, everything ? null : { kind: "categories", codes: [...codes].sort((a, b) => a - b) });
 }
 
+/** A click on a category: the first one alone, further ones with it, a second click takes it away again. */
+export function pickCategory(filters: Filters, column: string, code: number, all: readonly number[]): Filters {
+  return filters.get(column)?.kind === "categories" ? toggleCategory(filters, column, code, all) : onlyCategory(filters, column, code);
+}
+
+/** A click on the rows without a value: beside a range they come along or not; without one, only they are left. */
+export function pickMissing(filters: Filters, column: string): Filters {
+  const now = filters.get(column);
+  if (now?.kind !== "range") return setFilter(filters, column, now?.kind === "missing" ? null : { kind: "missing" });
+  const { low, high } = now;
+  return setFilter(filters, column, now.missing ? { kind: "range", low, high } : { kind: "range", low, high, missing: true });
+}
+
+const LEVEL = "level.";
+
+/** Clusters of a level are filtered like categories of a column of this name. */
+export const levelColumn = (level: number): string => `${LEVEL}${level}`;
+
+/** The level that a name stands for; null for columns. */
+export function levelOf(column: string): number | null {
+  return column.startsWith(LEVEL) ? Number(column.slice(LEVEL.length)) : null;
+}
+
 /** The rows that pass all filters, but for that of one column: its own chart shows what it takes away. */
 export function passing(filters: Filters, except: string | null = null): Rows {
   const of = [...filters].filter(([column]) => column !== except).map(([column, condition]) => asRows(column, condition));
@@ -44,6 +68,12 @@ export function passing(filters: Filters, except: string | null = null): Rows {
 }
 
 function asRows(column: string, condition: Condition): Rows {
+  const level = levelOf(column);
+  if (level !== null) {
+    const of = condition.kind === "categories" ? condition.codes.map((index): Rows => ({ kind: "cluster", level, index })) : [];
+    return { kind: "any", of };
+  }
+  if (condition.kind === "missing") return { kind: "missing", column };
   if (condition.kind === "categories") return { kind: "categories", column, codes: condition.codes };
   const range: Rows = { kind: "range", column, low: condition.low, high: condition.high };
   return condition.missing ? { kind: "any", of: [range, { kind: "missing", column }] } : range;

@@ -2,7 +2,7 @@
 import { middle, viewBox, type Box, type Size, type View } from "./camera";
 import { coarserLevel, countInside, pointOpacity, pointRadius, roomyRadius, visibleTiles } from "./choose";
 import { parseColor } from "./colors";
-import type { Discs } from "./gl/points";
+import { LAYERS, type Discs } from "./gl/points";
 import type { Stage } from "./gl/stage";
 import { Layers } from "./layers";
 import { ROWS, levelKey } from "./meta";
@@ -11,15 +11,23 @@ import type { Tile } from "./tiles";
 
 const ARRIVE = 220; // milliseconds until a tile is fully there
 const LARGEST = 240; // radius of a disc, in pixels
+const PALE = { row: 0.5, node: 0.28 }; // opacity of what is filtered out: enough to see where the map is
+const FILTERED = [LAYERS.out, LAYERS.left, LAYERS.through];
 const DISC_SHARE = 0.16; // of the map's area covered by all discs of a level
 
 export class Ground {
   private readonly fades = new Layers();
+  private readonly stamps = new WeakMap<Uint32Array, number>();
+  private stamped = 0;
   private readonly discUnit: number; // radius of a node of one row
 
   constructor(private readonly stage: Stage, private readonly shared: Shared, private readonly map: number) {
     const [x0, y0, x1, y1] = shared.meta.maps[map]!.frame;
     this.discUnit = Math.sqrt(((x1 - x0) * (y1 - y0) * DISC_SHARE) / (Math.PI * Math.max(shared.meta.nRows, 1)));
+  }
+
+  get canvas(): HTMLCanvasElement {
+    return this.stage.canvas;
   }
 
   release(tile: Tile): void {
@@ -73,8 +81,23 @@ export class Ground {
     const outlines = tree.outline(level, this.map);
     const colors = painter.column ? null : painter.ofLevel(level);
     if (!outlines || colors === undefined) return false;
-    this.stage.coasts.prepare(level, outlines, painter.version, (n) => ({ rgb: colors?.[n] ?? painter.theme.quiet, alpha: 1 }));
+    const share = this.shareOfLevel(level);
+    this.stage.coasts.prepare(level, outlines, `${painter.version} ${share.stamp}`, (n) => {
+      const part = share.of(n);
+      return { rgb: (part > 0 ? colors?.[n] : null) ?? painter.theme.quiet, alpha: part > 0 ? 0.35 + 0.65 * Math.sqrt(part) : 0.3 };
+    });
     return true;
+  }
+
+  /** What part of each cluster passes the filters, and a stamp that changes with it. */
+  private shareOfLevel(level: number): { of: (node: number) => number; stamp: number } {
+    const { meta, tree, shares } = this.shared;
+    const data = shares.active ? tree.level(level) : undefined;
+    const counts = data && shares.ofLevel(level, meta.levels[level]!.nNodes);
+    if (!data || !counts) return { of: () => 1, stamp: 0 };
+    let stamp = this.stamps.get(counts);
+    if (stamp === undefined) this.stamps.set(counts, (stamp = ++this.stamped));
+    return { of: (n) => counts[n]! / (data.size[n]! || 1), stamp };
   }
 
   /** The level in focus, or the finest coarser one that has outlines. */
@@ -93,13 +116,18 @@ export class Ground {
 
   /** Discs of one level; true while tiles fade in. `standIn`: the level stands in for a finer one that is on its way. */
   drawItems(level: number, alpha: number, tiles: Tile[], view: View, size: Size, pixels: number, now: number, hide: number, standIn: boolean): boolean {
-    const { painter } = this.shared;
-    for (const tile of tiles)
-      this.stage.points.prepare(tile, painter.version, () => Float32Array.from(tile.nodes!.size, (s) => this.nodeRadius(s)), () => painter.paint(tile));
+    const { painter, shares } = this.shared;
+    const filtered = shares.active;
+    for (const tile of tiles) {
+      const radius = () => Float32Array.from(tile.nodes!.size, (s) => this.nodeRadius(s));
+      this.stage.points.prepare(tile, painter.version, radius, () => painter.paint(tile), filtered ? shares.of(tile) : null);
+    }
     const age = (tile: Tile) => Math.min((now - tile.arrived) / ARRIVE, 1);
     const most = standIn ? roomyRadius(countInside(tiles, viewBox(view, size)), size) : LARGEST;
     const discs = level === ROWS ? this.rowDiscs(view, alpha * (1 - hide)) : { radiusScale: view.scale, least: 1.3, most, opacity: 0.8 * alpha, rim: 0.25 };
-    this.stage.points.draw(tiles, view, size, pixels, discs, age);
+    const pale = [...painter.theme.quiet.map((v) => v / 255), level === ROWS ? PALE.row : PALE.node];
+    for (const layer of filtered ? (shares.haunted ? FILTERED : FILTERED.filter((l) => l !== LAYERS.left)) : [LAYERS.all])
+      this.stage.points.draw(tiles, view, size, pixels, discs, layer, pale, age);
     return tiles.some((tile) => age(tile) < 1);
   }
 

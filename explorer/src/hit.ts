@@ -1,6 +1,6 @@
 // What lies under the pointer, and which rows lie inside a lasso.
 import { insideRings, joinRanges, type Ranges } from "./ranges";
-import { firstRow, place, type Tile } from "./tiles";
+import { firstRow, place, sizeOf, type Tile } from "./tiles";
 
 export interface Item {
   tile: Tile;
@@ -25,15 +25,14 @@ export function nearestItem(tiles: Iterable<Tile>, x: number, y: number, reach: 
 }
 
 /** Rows (or all rows of nodes) inside a ring of places. */
-export function rowsInside(tiles: Iterable<Tile>, ring: readonly number[], visible: (tile: Tile, i: number) => boolean): Ranges {
+export function rowsInside(tiles: Iterable<Tile>, ring: readonly number[]): Ranges {
   const parts: [number, number][] = [];
   for (const tile of tiles)
     for (let i = 0; i < tile.n; i++) {
       const [x, y] = place(tile, i);
-      if (!visible(tile, i) || !insideRings([ring], x, y)) continue;
+      if (!insideRings([ring], x, y)) continue;
       const first = firstRow(tile, i);
-      parts.push([first, first + (tile.nodes ? tile.nodes.size[i]! : 1)]);
+      parts.push([first, first + sizeOf(tile, i)]);
     }
   return joinRanges(parts);
 }
-

@@ -1,12 +1,23 @@
-// Pointer and touch on one map: pan, zoom, pinch, lasso, hover, click.
+// Pointer and touch on one map: pan, zoom, pinch, lasso and box, hover, click.
 import { zoomAt } from "./camera";
+import type { How } from "./data/sets";
 import type { Hit, MapView } from "./view";
 
 export interface Gestures {
   hover: (view: MapView, hit: Hit | null, px: number, py: number) => void;
-  click: (view: MapView, hit: Hit | null) => void;
-  lasso: (view: MapView) => void;
-  lassoMode: () => boolean;
+  click: (view: MapView, hit: Hit | null, how: How | null) => void;
+  drawn: (view: MapView, how: How | null) => void;
+  tool: () => Tool | null; // null: a drag moves the map
+  shiftTool: () => Tool; // of a drag with shift
+}
+
+export type Tool = "lasso" | "box";
+
+/** How keys that are held join a set to the selection; null: as the buttons say. */
+export function heldHow(event: { ctrlKey: boolean; metaKey: boolean; altKey: boolean }): How | null {
+  const add = event.ctrlKey || event.metaKey;
+  if (event.altKey) return add ? "intersect" : "subtract";
+  return add ? "add" : null;
 }
 
 const STILL = 5; // pixels that a click may move
@@ -15,7 +26,7 @@ export class Input {
   private readonly pointers = new Map<number, [number, number]>();
   private start: [number, number] = [0, 0];
   private moved = false;
-  private lassoing = false;
+  private drawing: Tool | null = null;
   private pinch = 0;
 
   constructor(private readonly view: MapView, private readonly gestures: Gestures) {
@@ -45,10 +56,10 @@ export class Input {
     if (this.pointers.size === 1) {
       this.start = this.at(event);
       this.moved = false;
-      this.lassoing = event.shiftKey || this.gestures.lassoMode();
-      this.view.lasso = this.lassoing ? [this.start] : [];
+      this.drawing = this.gestures.tool() ?? (event.shiftKey ? this.gestures.shiftTool() : null);
+      this.view.lasso = this.drawing ? [this.start] : [];
     } else {
-      this.lassoing = false;
+      this.drawing = null;
       this.moved = true;
       this.view.lasso = [];
       this.pinch = this.spread();
@@ -65,8 +76,8 @@ export class Input {
     if (Math.hypot(now[0] - this.start[0], now[1] - this.start[1]) > STILL) this.moved = true;
     const middle = this.middle();
     this.pointers.set(event.pointerId, now);
-    if (this.lassoing) {
-      this.view.lasso.push(now);
+    if (this.drawing) {
+      this.draw(now, this.drawing);
       this.view.request();
     } else if (this.moved) {
       const { view } = this.view;
@@ -84,19 +95,25 @@ export class Input {
   private up(event: PointerEvent): void {
     if (!this.pointers.delete(event.pointerId)) return;
     if (this.pointers.size) return;
-    if (this.lassoing && this.moved) this.gestures.lasso(this.view);
+    if (this.drawing && this.moved) this.gestures.drawn(this.view, heldHow(event));
     else if (!this.moved) {
       const at = this.at(event);
-      this.gestures.click(this.view, this.view.hit(...at));
+      this.gestures.click(this.view, this.view.hit(...at), heldHow(event));
     } else this.view.onView(true);
     this.cancel(event);
   }
 
   private cancel(event: PointerEvent): void {
     this.pointers.delete(event.pointerId);
-    this.lassoing = false;
+    this.drawing = null;
     this.view.lasso = [];
     this.view.request();
+  }
+
+  private draw([x, y]: [number, number], tool: Tool): void {
+    const [left, top] = this.start;
+    if (tool === "lasso") this.view.lasso.push([x, y]);
+    else this.view.lasso = [[left, top], [x, top], [x, y], [left, y]];
   }
 
   private hover(at: [number, number]): void {

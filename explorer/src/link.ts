@@ -1,5 +1,11 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…
 import type { View } from "./camera";
+import type { Rows } from "./data/engine";
+import { readRows } from "./data/sets";
+import { readFilter, writeFilter } from "./filter_text";
+import type { Condition, Filters } from "./filters";
+import type { Column } from "./meta";
+import { MOST_STOPS } from "./tour";
 import type { NodeId } from "./tree";
 
 export interface Link {
@@ -9,7 +15,12 @@ export interface Link {
   cluster: NodeId | null;
   row: number | null;
   compare: boolean;
+  stop: number | null;
+  filters: Filters;
+  selection: Rows | null; // only short ones are in an address
 }
+
+const LONGEST_SELECTION = 400; // letters in an address
 
 export function writeLink(link: Link): string {
   const parts = new URLSearchParams();
@@ -24,13 +35,25 @@ export function writeLink(link: Link): string {
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  if (link.stop !== null) parts.set("stop", String(link.stop + 1));
+  for (const [column, condition] of link.filters) parts.append("filter", writeFilter(column, condition));
+  const selection = link.selection ? JSON.stringify(link.selection) : "";
+  if (selection && selection.length <= LONGEST_SELECTION) parts.set("sel", selection);
   return `#${parts.toString()}`;
 }
 
 export interface Known {
   levels: readonly { nNodes: number }[];
   nRows: number;
-  colors: readonly string[];
+  columns: readonly Column[];
+}
+
+function parse(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return null; // a hand has changed the address
+  }
 }
 
 /** Reads an address; whatever does not exist in this map is left out. */
@@ -46,14 +69,19 @@ export function readLink(hash: string, known: Known): Link {
   };
   const [x, y, scale] = [number("x"), number("y"), number("z")];
   const color = parts.get("color") ?? "level";
+  const stop = whole("stop", MOST_STOPS + 1);
   const match = /^(\d+)\.(\d+)$/.exec(parts.get("cluster") ?? "");
   const cluster = match ? { level: Number(match[1]), index: Number(match[2]) } : null;
+  const filters = parts.getAll("filter").map((each) => readFilter(each, known)).filter((each): each is [string, Condition] => each !== null);
   return {
     view: x !== null && y !== null && scale !== null && scale > 0 ? { x, y, scale } : null,
     level: whole("level", known.levels.length),
-    color: known.colors.includes(color) ? color : "level",
+    color: known.columns.some((c) => c.key === color) ? color : "level",
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    stop: stop ? stop - 1 : null, // people count from 1
+    filters: new Map(filters),
+    selection: readRows(parse(parts.get("sel")), known),
   };
 }

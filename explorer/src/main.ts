@@ -2,6 +2,7 @@
 import { Address } from "./address";
 import { App } from "./app";
 import { Cache } from "./cache";
+import { openSets } from "./data/open_sets";
 import { NO_FILTERS } from "./filters";
 import { Stage } from "./gl/stage";
 import { Input } from "./input";
@@ -30,13 +31,14 @@ async function start(): Promise<void> {
   const tiles = new TileFiles(meta, cache);
   const tree = new Tree(meta, cache, tiles);
   const store = new Store({
-    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), hidden: new Set(), only: null, filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
-    hits: [], selection: [], hover: null, compare: false, theme: startTheme(),
+    level: null, focus: Math.max(tree.top, 0), color: firstColor(meta), filters: NO_FILTERS, cluster: null, row: null, neighbors: [],
+    hits: [], selection: null, chosen: null, byCluster: false, how: "replace", hover: null, compare: false, theme: startTheme(), stop: null,
   });
   const shared: Shared = {
     meta, config, source, cache, tiles, tree, store, rows: new RowFiles(meta, cache), painter: new Painter(meta, tree, tiles, store),
+    ...openSets({ meta, config, source, cache, tiles, tree }, () => app.redraw(), (error) => app.told.failed(error)),
   };
-  const app = new App(shared, new Search(meta, cache, config), stage);
+  const app: App = new App(shared, new Search(meta, cache, config), stage);
   const page = new Page(app, new Renaming(app));
   const address = new Address(app);
   page.addMap(app.main);
@@ -53,7 +55,17 @@ async function start(): Promise<void> {
   app.main.resize();
   if (location.hash.length > 1) address.apply();
   page.start();
+  void startTour(app);
   (window as { nestmap?: unknown }).nestmap = app; // for the console, and for tests
+}
+
+/** An address that names a stop and no view is that of the stop. */
+async function startTour(app: App): Promise<void> {
+  const bare = !/[#&]x=/.test(location.hash); // soon the address will hold the view
+  await app.tour.load();
+  const { stop } = app.shared.store.now;
+  if (stop !== null && bare) app.goStop(stop);
+  app.tourChanged();
 }
 
 /** Clusters tell most unless there is nothing but rows. */

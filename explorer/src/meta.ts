@@ -51,6 +51,7 @@ export type Column = CategoryColumn | NumberColumn;
 
 export interface Meta {
   title: string;
+  description: string; // of a map that is shared
   nRows: number;
   labelLevel: number;
   levels: { nNodes: number }[];
@@ -67,7 +68,7 @@ export interface Meta {
   searchable: boolean;
 }
 
-const VERSION = 2;
+const VERSION = 3;
 export const ROWS = -1; // the level of rows, below level 0
 
 export function levelKey(level: number): string {
@@ -106,6 +107,7 @@ export function readMeta(raw: unknown): Meta {
   const levelSet = (value: unknown) => new Set(list(value).map(Number).filter((k) => k >= 0 && k < levels.length));
   return {
     title: text(data.title, "Untitled map") || "Untitled map",
+    description: text(data.description),
     nRows: number(data.n_rows, 0),
     labelLevel: Math.max(0, Math.min(number(data.label_level, 0), levels.length - 1)),
     levels,

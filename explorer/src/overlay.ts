@@ -2,6 +2,7 @@
 import { toScreen, type Size, type View } from "./camera";
 import type { Theme } from "./colors";
 import { FAMILY, type Name } from "./names";
+import type { Brush } from "./svg";
 
 export type Place = [number, number]; // in the map
 
@@ -43,7 +44,7 @@ const ACCENT = { light: "#c2410c", dark: "#ff9d5c" };
 const CALM = { light: "rgba(30, 41, 59, 0.7)", dark: "rgba(226, 232, 240, 0.75)" };
 
 export class Overlay {
-  constructor(private readonly context: CanvasRenderingContext2D) {}
+  constructor(private readonly context: Brush) {}
 
   draw(what: Drawing, view: View, size: Size, pixels: number, theme: Theme): void {
     const c = this.context;

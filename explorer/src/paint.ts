@@ -1,12 +1,12 @@
 // Colours of items: one RGBA per row or node of a tile, computed here and sent to the GPU once per change.
 import { THEMES, css, hueLevel, levelColors, numberColor, baseColors, type Rgb, type Theme } from "./colors";
 import type { Column, Meta } from "./meta";
-import { lastAtMost, markRows } from "./ranges";
-import type { State, Store } from "./state";
-import { firstRow, type Tile, type TileFiles } from "./tiles";
+import { countItems } from "./data/sets";
+import { lastAtMost } from "./ranges";
+import type { Store } from "./state";
+import { firstRow, sizeOf, type Tile, type TileFiles } from "./tiles";
 import type { NodeId, Tree } from "./tree";
 
-export const MISSING = 255;
 const FAINT = 26; // alpha of what is not selected
 const SCALE = 256;
 
@@ -67,6 +67,11 @@ export class Painter {
     return css(this.categories[category] ?? this.theme.quiet);
   }
 
+  /** From 0, the low end of the scale, to 1. */
+  ofNumber(at: number): string {
+    return css(this.numbers[Math.round(at * (SCALE - 1))]!);
+  }
+
   /** RGBA of the items of a tile, and whether they are final (files may be on their way). */
   paint(tile: Tile): { rgba: Uint8Array; final: boolean } {
     const before = this.painted.get(tile);
@@ -74,11 +79,8 @@ export class Painter {
     const state = this.store.now;
     const rgba = new Uint8Array(4 * tile.n);
     const column = this.column;
-    const final = column ? this.paintColumn(tile, column, rgba, state) : this.paintLevel(tile, rgba, state.focus);
-    if (state.selection.length) {
-      const chosen = markRows(state.selection, (i) => firstRow(tile, i), tile.n);
-      for (let i = 0; i < tile.n; i++) if (!chosen[i]) rgba[4 * i + 3] = Math.min(rgba[4 * i + 3]!, FAINT);
-    }
+    const final = column ? this.paintColumn(tile, column, rgba) : this.paintLevel(tile, rgba, state.focus);
+    if (state.chosen?.ranges) fade(tile, rgba, countItems(state.chosen.ranges, (i) => firstRow(tile, i), (i) => sizeOf(tile, i), tile.n));
     const done = { version: this.version, rgba, final };
     this.painted.set(tile, done);
     return done;
@@ -101,7 +103,7 @@ export class Painter {
     return true;
   }
 
-  private paintColumn(tile: Tile, column: Column, rgba: Uint8Array, state: Readonly<State>): boolean {
+  private paintColumn(tile: Tile, column: Column, rgba: Uint8Array): boolean {
     const values = this.tiles.peekColors(column, tile.level, tile.index);
     const quiet = this.theme.quiet;
     for (let i = 0; i < tile.n; i++) {
@@ -111,10 +113,7 @@ export class Painter {
         const at = (value - column.low) / (column.high - column.low || 1);
         if (Number.isNaN(at)) set(rgba, i, quiet, 90);
         else set(rgba, i, this.numbers[Math.round(Math.min(Math.max(at, 0), 1) * (SCALE - 1))]!, 255);
-      } else {
-        const shown = !state.hidden.has(value) && (state.only === null || state.only === value);
-        set(rgba, i, this.categories[value] ?? quiet, state.hidden.has(value) ? 0 : shown ? 255 : FAINT);
-      }
+      } else set(rgba, i, this.categories[value] ?? quiet, 255);
     }
     return values !== undefined;
   }
@@ -125,10 +124,17 @@ export function categoryColors(categories: readonly string[], theme: Theme): Rgb
   return colors.map((color, i) => (categories[i] === "(other)" ? theme.quiet : color));
 }
 
+/** What is not selected is faint; a node is as strong as its share of rows that are. */
+function fade(tile: Tile, rgba: Uint8Array, counts: ArrayLike<number>): void {
+  for (let i = 0; i < tile.n; i++) {
+    const most = FAINT + (255 - FAINT) * (counts[i]! / sizeOf(tile, i));
+    rgba[4 * i + 3] = Math.min(rgba[4 * i + 3]!, most);
+  }
+}
+
 function set(rgba: Uint8Array, i: number, [r, g, b]: Rgb, alpha: number): void {
   rgba[4 * i] = r;
   rgba[4 * i + 1] = g;
   rgba[4 * i + 2] = b;
   rgba[4 * i + 3] = alpha;
 }
-

@@ -25,6 +25,27 @@ export function joinRanges(parts: Iterable<readonly [number, number]>): Ranges {
   return joined;
 }
 
+/** Rows in both sets. */
+export function intersectRanges(a: Ranges, b: Ranges): Ranges {
+  const shared: [number, number][] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const begin = Math.max(a[i]![0], b[j]![0]);
+    const end = Math.min(a[i]![1], b[j]![1]);
+    if (begin < end) shared.push([begin, end]);
+    if (a[i]![1] < b[j]![1]) i++;
+    else j++;
+  }
+  return shared;
+}
+
+/** All other rows of `n`. */
+export function complementRanges(ranges: Ranges, n: number): Ranges {
+  const cuts = [0, ...ranges.flat(), n];
+  const rest: [number, number][] = [];
+  for (let i = 0; i < cuts.length; i += 2) if (cuts[i]! < cuts[i + 1]!) rest.push([cuts[i]!, cuts[i + 1]!]);
+  return rest;
+}
+
 export function countRows(ranges: Ranges): number {
   return ranges.reduce((sum, [a, b]) => sum + b - a, 0);
 }
@@ -36,19 +57,6 @@ export function rowAt(ranges: Ranges, n: number): number {
     n -= end - begin;
   }
   return -1;
-}
-
-/** 1 for each item whose rows first[i] … are in the set, by their first row. */
-export function markRows(ranges: Ranges, first: (i: number) => number, n: number): Uint8Array {
-  const mark = new Uint8Array(n);
-  let at = 0;
-  for (let i = 0; i < n; i++) {
-    const row = first(i);
-    while (at < ranges.length && ranges[at]![1] <= row) at++;
-    if (at === ranges.length) break;
-    if (row >= ranges[at]![0]) mark[i] = 1;
-  }
-  return mark;
 }
 
 /** Is a point inside the rings (even-odd rule)? Rings are x, y, x, y, … */

@@ -119,7 +119,7 @@ function pictureSize(view: MapView): number {
 
 /** Thumbnails in place of discs when few rows are in view. */
 function choosePictures(view: MapView): Picture[] {
-  const { meta, rows, painter } = view.shared;
+  const { meta, rows, painter, shares } = view.shared;
   const images = meta.images;
   if (!images || view.level !== ROWS || view.gap < 31) return [];
   const chosen: Picture[] = [];
@@ -128,7 +128,7 @@ function choosePictures(view: MapView): Picture[] {
     for (let i = 0; i < tile.n; i++) {
       const at = place(tile, i);
       const [px, py] = toScreen(view.view, view.size, ...at);
-      if (px < -40 || py < -40 || px > view.size.width + 40 || py > view.size.height + 40 || rgba[4 * i + 3]! < 60) continue;
+      if (px < -40 || py < -40 || px > view.size.width + 40 || py > view.size.height + 40 || rgba[4 * i + 3]! < 60 || !shares.passes(tile, i)) continue;
       if (chosen.length >= MOST_PICTURES) return [];
       const thumbnail = rows.thumbnail(tile.begin + i);
       if (!thumbnail) continue;

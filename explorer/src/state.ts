@@ -1,24 +1,28 @@
 // What the reader has chosen; everything shown follows from it.
 import type { ThemeName } from "./colors";
+import type { Rows } from "./data/engine";
+import type { How } from "./data/sets";
 import type { Filters } from "./filters";
-import type { Ranges } from "./ranges";
+import type { Chosen } from "./selecting";
 import type { NodeId } from "./tree";
 
 export interface State {
   level: number | null; // null: follows the zoom
   focus: number; // the level in effect
   color: string; // "level" or the key of a column
-  hidden: ReadonlySet<number>; // categories that are not drawn
-  only: number | null; // the category that stands out
   filters: Filters; // what is filtered out stays on the map as pale context
   cluster: NodeId | null;
   row: number | null;
   neighbors: readonly number[];
   hits: readonly number[]; // rows found by the search
-  selection: Ranges;
+  selection: Rows | null; // null: nothing is selected
+  chosen: Chosen | null; // the rows that the selection comes to; null until they are known
+  byCluster: boolean; // the selection holds whole clusters where single rows were meant
+  how: How; // how the next set joins the selection
   hover: number | null; // a row
   compare: boolean;
   theme: ThemeName;
+  stop: number | null; // the place in the tour
 }
 
 type Listener = (changed: ReadonlySet<keyof State>) => void;

@@ -24,6 +24,10 @@ export function firstRow(tile: Tile, i: number): number {
   return tile.nodes ? tile.nodes.firstRow[i]! : tile.begin + i;
 }
 
+export function sizeOf(tile: Tile, i: number): number {
+  return tile.nodes ? tile.nodes.size[i]! : 1;
+}
+
 export function tileName(map: number, level: number, index: number): string {
   return `m${map}/${levelKey(level)}/${index}.bin`;
 }

@@ -1,16 +1,17 @@
 // One map on the screen: its camera, what it needs, its frames.
-import { fitBox, flight, limit, middle, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
+import { fitBox, flight, limit, middle, toScreen, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
 import { drawnLevel, focusLevel, overlaps, visibleTiles, type Budget } from "./choose";
 import { Ground } from "./ground";
 import type { Stage } from "./gl/stage";
-import { nearestItem, rowsInside, type Item } from "./hit";
+import { nearestItem, type Item } from "./hit";
 import { Layers } from "./layers";
 import { ROWS, levelKey, type MapMeta } from "./meta";
 import { Names, type Name } from "./names";
 import { Overlay } from "./overlay";
-import { insideRings, type Ranges } from "./ranges";
+import { insideRings } from "./ranges";
 import { compose } from "./scene";
 import type { Shared } from "./shared";
+import type { Brush } from "./svg";
 import { firstRow, type Tile } from "./tiles";
 import { FIRST_PICTURE, type NodeId } from "./tree";
 import type { Wish } from "./cache";
@@ -29,7 +30,7 @@ export class MapView {
   pixels = 1;
   level = ROWS; // drawn
   hot: Name | null = null;
-  lasso: [number, number][] = [];
+  lasso: [number, number][] = []; // pixels, while a reader draws
   onView: (settled: boolean) => void = () => {};
   onFrame: () => void = () => {};
   private readonly map: MapMeta;
@@ -173,6 +174,17 @@ export class MapView {
     if (moving || this.flying) this.request();
   }
 
+  /** What lies over the map, drawn elsewhere. */
+  drawOver(brush: Brush): void {
+    new Overlay(brush).draw({ ...compose(this).drawing, names: this.names.shown }, this.view, this.size, 1, this.shared.painter.theme);
+  }
+
+  /** Pixels of a place that is relative to the middle of the frame, as outlines are. */
+  fromMiddle(x: number, y: number): [number, number] {
+    const [cx, cy] = middle(this.map.frame);
+    return toScreen(this.view, this.size, cx + x, cy + y);
+  }
+
   private advance(now: number): void {
     if (!this.flying) return;
     const t = Math.min((now - this.flying.start) / this.flying.ms, 1);
@@ -260,10 +272,9 @@ export class MapView {
     return index === undefined ? null : { kind: "node", id: { level: store.now.focus, index }, named: false };
   }
 
-  /** Rows inside the lasso, as far as they are drawn. */
-  rowsInLasso(hidden: (tile: Tile, i: number) => boolean): Ranges {
-    const ring = this.lasso.flatMap(([px, py]) => this.world(px, py));
-    return rowsInside(this.visible(), ring, (tile, i) => !hidden(tile, i));
+  /** What the reader has drawn around, in the map. */
+  get ring(): number[] {
+    return this.lasso.flatMap(([px, py]) => this.world(px, py));
   }
 
   /** Nothing is drawn inside the view. */

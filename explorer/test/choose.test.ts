@@ -12,7 +12,7 @@ function row(n: number, each: number): Tiles { // n tiles side by side
 }
 
 const META = readMeta({
-  format: "nestmap-explorer", version: 2, title: "t", n_rows: 80000, label_level: 1, levels: [{ n_nodes: 8000 }, { n_nodes: 200 }, { n_nodes: 6 }],
+  format: "nestmap-explorer", version: 3, title: "t", n_rows: 80000, label_level: 1, levels: [{ n_nodes: 8000 }, { n_nodes: 200 }, { n_nodes: 6 }],
   maps: [{ name: "m", layout: "islands", bounds: [0, 0, 10, 1], tiles: { rows: row(10, 8000), "0": row(10, 800), "1": row(1, 200), "2": row(1, 6) } }],
 });
 const MAP = META.maps[0]!;

@@ -43,18 +43,18 @@ test("pieces: clusters that do not lie in one place, by their number", () => {
 test("meta that is not one is refused with a reason", () => {
   assert.throws(() => readMeta(null), StoreError);
   assert.throws(() => readMeta({ format: "nestmap-explorer", version: 1 }), /version 1/);
-  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 2, levels: [], maps: [] }), /no map/);
+  assert.throws(() => readMeta({ format: "nestmap-explorer", version: 3, levels: [], maps: [] }), /no map/);
 });
 
 test("one row in one place still has an area", () => {
-  const meta = readMeta({ format: "nestmap-explorer", version: 2, n_rows: 1, levels: [], maps: [{ bounds: [2, 2, 2, 2], tiles: { rows: {} } }] });
+  const meta = readMeta({ format: "nestmap-explorer", version: 3, n_rows: 1, levels: [], maps: [{ bounds: [2, 2, 2, 2], tiles: { rows: {} } }] });
   assert.deepEqual(meta.maps[0]!.bounds, [1, 1, 3, 3]);
   assert.equal(meta.maps[0]!.pieces.size, 0); // stores before there were pieces
 });
 
 test("the first view is the frame, where there are rows beyond it; else all of the map", () => {
   const map = { bounds: [0, 0, 90, 10], frame: [0, 0, 10, 10], beyond: [{ side: "right", n_rows: 4, box: [80, 5, 90, 6] }, { side: "up", n_rows: 1, box: [0, 0, 1, 1] }], tiles: { rows: {} } };
-  const read = (own: object) => readMeta({ format: "nestmap-explorer", version: 2, n_rows: 9, levels: [], maps: [{ ...map, ...own }] }).maps[0]!;
+  const read = (own: object) => readMeta({ format: "nestmap-explorer", version: 3, n_rows: 9, levels: [], maps: [{ ...map, ...own }] }).maps[0]!;
   assert.deepEqual(read({}).frame, [0, 0, 10, 10]);
   assert.deepEqual(read({}).beyond, [{ side: "right", nRows: 4, box: [80, 5, 90, 6] }]);
   for (const own of [{ beyond: [] }, { frame: undefined }, { frame: [0, 1] }]) {

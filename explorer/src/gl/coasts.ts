@@ -75,7 +75,7 @@ export function groupRings(rings: readonly Float32Array[]): Float32Array[][] {
 interface Mesh {
   fill: { vao: WebGLVertexArrayObject; color: WebGLBuffer; count: number; node: Uint32Array } | null;
   strip: { vao: WebGLVertexArrayObject; color: WebGLBuffer; count: number; node: Uint32Array } | null;
-  version: number;
+  version: string; // of the colours
 }
 
 /** Triangles of all areas; node[v] says whose each vertex is. */
@@ -158,6 +158,11 @@ export interface Style {
   soft: number;
 }
 
+/** Four bytes as one number, which every machine with WebGL reads lowest first. */
+function pack({ rgb: [r, g, b], alpha }: { rgb: Rgb; alpha: number }): number {
+  return (Math.round(r) | (Math.round(g) << 8) | (Math.round(b) << 16) | (Math.round(255 * alpha) << 24)) >>> 0;
+}
+
 export class Coasts {
   private readonly areas: twgl.ProgramInfo;
   private readonly borders: twgl.ProgramInfo;
@@ -169,16 +174,16 @@ export class Coasts {
   }
 
   /** Sends the outlines of a level once, and their colours when they change. */
-  prepare(level: number, outlines: readonly Outline[], version: number, color: (node: number) => { rgb: Rgb; alpha: number }): void {
+  prepare(level: number, outlines: readonly Outline[], version: string, color: (node: number) => { rgb: Rgb; alpha: number }): void {
     let mesh = this.meshes.get(level);
     if (!mesh) this.meshes.set(level, (mesh = this.build(outlines)));
     if (mesh.version === version) return;
     mesh.version = version;
-    const colors = outlines.map((_, n) => color(n));
+    const colors = Uint32Array.from(outlines, (_, n) => pack(color(n)));
     for (const part of [mesh.fill, mesh.strip]) {
       if (!part) continue;
-      const rgba = new Uint8Array(4 * part.node.length);
-      part.node.forEach((n, v) => rgba.set([...colors[n]!.rgb, 255 * colors[n]!.alpha], 4 * v));
+      const rgba = new Uint32Array(part.node.length);
+      for (let v = 0; v < rgba.length; v++) rgba[v] = colors[part.node[v]!]!;
       this.gl.bindBuffer(this.gl.ARRAY_BUFFER, part.color);
       this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, rgba);
     }
@@ -214,7 +219,7 @@ export class Coasts {
         normal: { numComponents: 2, data: new Float32Array(edges.normal) },
         side: { numComponents: 1, data: new Float32Array(edges.side) },
       }),
-      version: -1,
+      version: "",
     };
   }
 

@@ -8,6 +8,7 @@ in float x;
 in float y;
 in float radius;
 in vec4 color;
+in vec2 kept;          // shares of the item that pass the filters, and that a time window has left behind
 uniform vec2 origin;   // of the tile, in pixels from the centre of the view
 uniform vec2 halfSize; // of the view, in pixels
 uniform float scale;
@@ -16,16 +17,21 @@ uniform float leastRadius;
 uniform float mostRadius;
 uniform float pixels;  // device pixels per pixel
 uniform float opacity;
+uniform int layer;     // 0: no filters; what is filtered out (1), left behind (2), let through (3)
+uniform vec4 pale;     // what is filtered out
 out vec4 shade;
 out float half_;
 void main() {
   vec2 at = vec2(x, y) * scale + origin;
-  half_ = clamp(radius * radiusScale, leastRadius, mostRadius) * pixels;
+  float share = layer < 2 ? 1.0 : layer == 2 ? kept.y : kept.x;
+  half_ = clamp(radius * sqrt(share) * radiusScale, leastRadius, mostRadius) * pixels;
   gl_Position = vec4(at / halfSize, 0.0, 1.0);
-  if (color.a == 0.0) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
+  bool away = layer == 1 ? kept.x == 1.0 || radiusScale == 0.0 && kept.y == 1.0 : share == 0.0;
+  vec4 own = layer == 1 ? vec4(pale.rgb, pale.a * color.a) : layer == 2 ? vec4(color.rgb, 0.3 * color.a) : color;
+  if (color.a == 0.0 || away) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   gl_PointSize = 2.0 * half_ + 2.0;
-  float a = color.a * opacity;
-  shade = vec4(color.rgb * a, a);
+  float a = own.a * opacity;
+  shade = vec4(own.rgb * a, a);
 }`;
 
 const FRAGMENT = `#version 300 es
@@ -46,6 +52,8 @@ interface Buffers {
   info: twgl.BufferInfo;
   vao: WebGLVertexArrayObject;
   color: WebGLBuffer;
+  kept: WebGLBuffer;
+  shares: Uint8Array | null; // as they were sent
   version: number;
   final: boolean;
 }
@@ -58,6 +66,10 @@ export interface Discs {
   rim: number;
 }
 
+/** Which items of the tiles are drawn: all, or by what the filters do to them, from the bottom up. */
+export const LAYERS = { all: 0, out: 1, left: 2, through: 3 } as const;
+export type Layer = (typeof LAYERS)[keyof typeof LAYERS];
+
 export class Points {
   private readonly program: twgl.ProgramInfo;
   private readonly buffers = new Map<Tile, Buffers>();
@@ -68,12 +80,12 @@ export class Points {
     this.largest = (gl.getParameter(gl.ALIASED_POINT_SIZE_RANGE) as Float32Array)[1]! / 2 - 2;
   }
 
-  draw(tiles: readonly Tile[], view: View, size: Size, pixels: number, discs: Discs, opacity: (tile: Tile) => number): void {
+  draw(tiles: readonly Tile[], view: View, size: Size, pixels: number, discs: Discs, layer: Layer, pale: readonly number[], opacity: (tile: Tile) => number): void {
     const { gl, program } = this;
     gl.useProgram(program.program);
     twgl.setUniforms(program, {
       halfSize: [size.width / 2, size.height / 2], scale: view.scale, pixels, radiusScale: discs.radiusScale,
-      leastRadius: discs.least, mostRadius: Math.min(discs.most, this.largest / pixels), rim: discs.rim,
+      leastRadius: discs.least, mostRadius: Math.min(discs.most, this.largest / pixels), rim: discs.rim, layer, pale,
     });
     for (const tile of tiles) {
       const buffers = this.buffers.get(tile);
@@ -88,8 +100,17 @@ export class Points {
     gl.bindVertexArray(null);
   }
 
-  /** Sends a tile's places, and its colours if they changed. */
-  prepare(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }): void {
+  /** Sends a tile's places, and its colours and shares if they changed. */
+  prepare(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }, shares: Uint8Array | null): void {
+    this.prepareColors(tile, version, radius, paint);
+    const buffers = this.buffers.get(tile)!;
+    if (!shares || buffers.shares === shares) return;
+    buffers.shares = shares;
+    this.gl.bindBuffer(this.gl.ARRAY_BUFFER, buffers.kept);
+    this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, shares);
+  }
+
+  private prepareColors(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }): void {
     const before = this.buffers.get(tile);
     if (before && before.version === version && before.final) return;
     const { rgba, final } = paint();
@@ -104,9 +125,10 @@ export class Points {
       y: { numComponents: 1, data: finite(tile.y) },
       radius: tile.nodes ? { numComponents: 1, data: radius() } : { value: [0] },
       color: { numComponents: 4, type: Uint8Array, normalize: true, data: rgba },
+      kept: { numComponents: 2, type: Uint8Array, normalize: true, data: new Uint8Array(2 * tile.n) },
     });
     const vao = twgl.createVAOFromBufferInfo(this.gl, this.program, info)!;
-    this.buffers.set(tile, { info, vao, color: info.attribs!.color!.buffer, version, final });
+    this.buffers.set(tile, { info, vao, color: info.attribs!.color!.buffer, kept: info.attribs!.kept!.buffer, shares: null, version, final });
   }
 
   release(tile: Tile): void {

@@ -1,5 +1,6 @@
 // The open cluster: its size, what distinguishes it, typical and odd rows, its children, its name to edit.
 import type { App } from "../app";
+import { heldHow } from "../input";
 import type { Node, NodeId, Panel } from "../tree";
 import { byId, count, cut, el, inPlaces, percent, swatch } from "./dom";
 import { nodeLabel, rowButton, waits } from "./rowbits";
@@ -53,6 +54,9 @@ export class ClusterSection {
       el("h2", {}, cut(meta.title)),
       el("p", { class: "facts" }, `${count(meta.nRows, "row")} · ${count(meta.levels.length, "level")}`),
     ];
+    if (meta.description) parts.push(el("p", { class: "description" }, cut(meta.description, 1000)));
+    const { stops } = this.app.tour;
+    if (stops.length) parts.push(el("div", { class: "actions" }, el("button", { class: "solid", onclick: () => this.app.goStop(0) }, `Take the tour: ${count(stops.length, "view")}`)));
     if (meta.levels.length) {
       const top = this.app.openLevel;
       const data = tree.held(top) ? await tree.loadLevel(top).catch(() => null) : null;
@@ -69,7 +73,7 @@ export class ClusterSection {
     const { app } = this;
     const { meta, painter, tree } = app.shared;
     this.lists = [];
-    const select = () => app.select([[node.firstRow, node.firstRow + node.size]]);
+    const select = (event: MouseEvent) => app.select({ kind: "cluster", level: node.level, index: node.index }, heldHow(event));
     const parts: (HTMLElement | null)[] = [
       this.heading(node),
       el("p", { class: "facts" }, swatch(painter.ofNode(node)), `${count(node.size, "row")}${inPlaces(places)} · ${percent(node.size / Math.max(meta.nRows, 1))} of all · level ${node.level}`),

@@ -7,7 +7,7 @@ export interface Options {
   title?: string;
   type?: string;
   label?: string; // aria-label
-  onclick?: () => void;
+  onclick?: (event: MouseEvent) => void;
 }
 
 export function el<K extends keyof HTMLElementTagNameMap>(tag: K, options: Options = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
@@ -17,7 +17,8 @@ export function el<K extends keyof HTMLElementTagNameMap>(tag: K, options: Optio
   if (options.label) element.setAttribute("aria-label", options.label);
   if (tag === "button") element.setAttribute("type", options.type ?? "button");
   else if (options.type) element.setAttribute("type", options.type);
-  if (options.onclick) element.addEventListener("click", options.onclick);
+  const { onclick } = options;
+  if (onclick) element.addEventListener("click", (event) => onclick(event as MouseEvent));
   element.append(...children.filter((c): c is Node | string => c !== null));
   return element;
 }
@@ -52,4 +53,17 @@ export const percent = (share: number): string => (share > 0 && share < 0.001 ? 
 export function day(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString().replace(/T00:00:00\.000Z$/, "").replace(/\.\d+Z$/, "Z").replace("T", " ");
+}
+
+const FOCUSABLE = "button, input, select";
+const told = (part: Element): string => `${part.tagName} ${part.getAttribute("aria-label") ?? part.closest("label, button")?.textContent}`;
+
+/** New content; the keyboard stays on the control of the same name. */
+export function refill(part: HTMLElement, ...children: (HTMLElement | null)[]): void {
+  const focused = document.activeElement;
+  const name = focused && part.contains(focused) ? told(focused) : null;
+  part.replaceChildren(...children.filter((child) => child !== null));
+  if (name === null) return;
+  const same = [...part.querySelectorAll<HTMLElement>(FOCUSABLE)].find((each) => told(each) === name);
+  same?.focus({ preventScroll: true });
 }

@@ -1,6 +1,8 @@
 // What colours mean: a choice of columns, and keys that hide or bring out categories.
 import type { App } from "../app";
 import { css, numberColor } from "../colors";
+import { MISSING } from "../data/bins";
+import { onlyCategory, toggleCategory } from "../filters";
 import type { CategoryColumn, NumberColumn } from "../meta";
 import { byId, cut, day, el, number, swatch } from "./dom";
 
@@ -26,7 +28,7 @@ export class Legend {
       part.label = label;
       this.select.append(part);
     }
-    this.select.addEventListener("change", () => store.set({ color: this.select.value, hidden: new Set(), only: null }));
+    this.select.addEventListener("change", () => store.set({ color: this.select.value }));
     this.select.addEventListener("click", (event) => event.preventDefault()); // not the fold of the summary
   }
 
@@ -45,25 +47,27 @@ export class Legend {
 
   private categories(column: CategoryColumn): HTMLElement[] {
     const { store, painter } = this.app.shared;
-    const { hidden, only } = store.now;
+    const { nRows } = this.app.shared.meta;
+    const { key } = column;
+    const now = store.now.filters.get(key);
+    const shown = now?.kind === "categories" ? new Set(now.codes) : null;
+    const known = column.counts.reduce((sum, n) => sum + n, 0);
+    const count = (code: number): number => (code === MISSING ? nRows - known : (column.counts[code] ?? 0));
+    const codes = [...column.categories.keys(), ...(known < nRows ? [MISSING] : [])];
     const list = el("ul", { class: "keys" });
-    column.categories.slice(0, MOST_KEYS).forEach((name, i) => {
-      const key = el("button", { class: "key", title: "Click: only this. Again: all." , onclick: () => store.set({ only: only === i ? null : i }) },
-        swatch(painter.ofCategory(i)), el("span", { class: "text" }, cut(name, 60) || "(empty)"), el("span", { class: "note" }, (column.counts[i] ?? 0).toLocaleString("en")));
-      key.setAttribute("aria-pressed", String(only === i));
-      const eye = el("button", { class: "eye", label: `${hidden.has(i) ? "Show" : "Hide"} ${cut(name, 60)}`, onclick: () => this.toggle(i) }, hidden.has(i) ? "○" : "●");
-      eye.setAttribute("aria-pressed", String(hidden.has(i)));
-      const item = el("li", { class: hidden.has(i) || (only !== null && only !== i) ? "off" : "" }, key, eye);
-      list.append(item);
-    });
-    const more = column.categories.length - MOST_KEYS;
+    for (const code of codes.slice(0, MOST_KEYS)) {
+      const name = cut(column.categories[code] ?? "missing", 60) || "(empty)";
+      const only = shown?.size === 1 && shown.has(code);
+      const off = shown !== null && !shown.has(code);
+      const line = el("button", { class: "key", title: "Click: only this. Again: all.", onclick: () => store.set({ filters: onlyCategory(store.now.filters, key, code) }) },
+        swatch(painter.ofCategory(code)), el("span", { class: "text" }, name), el("span", { class: "note" }, count(code).toLocaleString("en")));
+      line.setAttribute("aria-pressed", String(only));
+      const eye = el("button", { class: "eye", label: `${off ? "Show" : "Hide"} ${name}`, onclick: () => store.set({ filters: toggleCategory(store.now.filters, key, code, codes) }) }, off ? "○" : "●");
+      eye.setAttribute("aria-pressed", String(off));
+      list.append(el("li", { class: off ? "off" : "" }, line, eye));
+    }
+    const more = codes.length - MOST_KEYS;
     return more > 0 ? [list, el("p", { class: "quiet" }, `and ${more} more`)] : [list];
-  }
-
-  private toggle(category: number): void {
-    const hidden = new Set(this.app.shared.store.now.hidden);
-    if (!hidden.delete(category)) hidden.add(category);
-    this.app.shared.store.set({ hidden });
   }
 
   private scale(column: NumberColumn): HTMLElement {

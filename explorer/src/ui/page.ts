@@ -1,8 +1,11 @@
 // The page around the map: which part shows what, and when it is drawn again.
 import type { App } from "../app";
-import type { Gestures } from "../input";
+import type { How } from "../data/sets";
+import { passing } from "../filters";
+import type { Gestures, Tool } from "../input";
 import { RebuiltError } from "../meta";
 import type { Renaming } from "../renaming";
+import { FILTER } from "../shares";
 import type { State } from "../state";
 import type { MapView } from "../view";
 import { ClusterSection } from "./cluster";
@@ -12,13 +15,18 @@ import { byId, count, cut, el } from "./dom";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import { Levels } from "./levels";
-import { FoundSection, SelectionSection } from "./lists";
+import { FoundSection } from "./lists";
+import { Player } from "./player";
+import { Rail } from "./rail";
 import { RowSection } from "./row";
+import { SelectionSection } from "./selection";
+import { ShareSection } from "./share";
 import { followSystem, setTheme } from "./theme";
 import { Tip } from "./tip";
 
 const NARROW = "(max-width: 700px)";
 const TIGHT = "(max-width: 1000px)"; // such as the frame in a notebook: beside the panel a map has no room to give
+const TOOLS: readonly Tool[] = ["lasso", "box"];
 const SAY_AFTER = 700; // milliseconds of rest before the view is told of
 
 export class Page {
@@ -34,23 +42,29 @@ export class Page {
     this.tip = new Tip(app);
     this.parts = {
       cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
-      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app),
+      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app),
+      share: new ShareSection(app), player: new Player(app),
     };
     this.gestures = {
       hover: (view, hit, px, py) => this.hover(view, hit, px, py),
-      click: (view, hit) => this.click(view, hit),
-      lasso: (view) => app.takeLasso(view),
-      lassoMode: () => app.lassoOn,
+      click: (_view, hit, how) => this.click(hit, how),
+      drawn: (view, how) => void app.takeDrawn(view, view.ring, how),
+      tool: () => app.tool,
+      shiftTool: () => app.shiftTool,
     };
     app.told = {
       notice: (text) => this.notice(text),
       failed: (error, what) => this.failed(error, what),
       found: (query, hits) => (hits ? this.showFound(query, hits) : this.parts.found.hide()),
-      lasso: (on) => byId("lasso").setAttribute("aria-pressed", String(on)),
+      tool: (tool) => {
+        for (const each of TOOLS) byId(each).setAttribute("aria-pressed", String(each === tool));
+      },
       renamed: () => {
         void this.parts.crumbs.show();
         void this.parts.row.show();
       },
+      attend: () => this.attend(),
+      toured: () => this.toured(),
     };
     this.wire();
     app.shared.store.watch((changed) => this.changed(changed));
@@ -66,6 +80,7 @@ export class Page {
     this.fold(window.matchMedia(NARROW).matches);
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
     if (meta.maps.some((map) => map.beyond.length)) byId("home").title = "Nearly all rows (0), once more: all rows";
+    this.parts.rail.start();
     if (!meta.nRows) this.notice("This map has no rows.");
   }
 
@@ -92,7 +107,8 @@ export class Page {
     if (this.arrival) return;
     this.arrival = window.setTimeout(() => {
       this.arrival = 0;
-      const { cluster, row, found, selection, crumbs } = this.parts;
+      const { cluster, row, found, selection, crumbs, rail } = this.parts;
+      rail.paint();
       for (const part of [cluster, row, found, selection, crumbs]) part.refresh();
       this.tip.refresh();
     }, 80);
@@ -112,7 +128,7 @@ export class Page {
     });
     query.addEventListener("input", () => query.value || app.clearSearch());
     byId("home").addEventListener("click", () => app.goHome());
-    byId("lasso").addEventListener("click", () => app.setLasso(!app.lassoOn));
+    for (const tool of TOOLS) byId(tool).addEventListener("click", () => app.setTool(app.tool === tool ? null : tool));
     byId("compare").hidden = meta.maps.length < 2;
     byId("compare").addEventListener("click", () => store.set({ compare: !store.now.compare }));
     byId("theme").addEventListener("click", () => {
@@ -124,7 +140,12 @@ export class Page {
     const help = byId<HTMLDialogElement>("help");
     byId("ask").addEventListener("click", () => help.showModal());
     byId("grip").addEventListener("click", () => this.fold(!document.body.classList.contains("folded")));
-    listenToKeys(app, () => help.showModal(), (by) => this.parts.levels.step(by));
+    this.parts.rail.onDrawer = () => this.fold(true);
+    listenToKeys(app, {
+      help: () => help.showModal(),
+      step: (by) => this.parts.levels.step(by),
+      columns: () => this.parts.rail.show(!this.parts.rail.open, true),
+    });
   }
 
   private fold(folded: boolean): void {
@@ -137,23 +158,43 @@ export class Page {
     const { store, painter } = app.shared;
     const any = (...keys: (keyof State)[]) => keys.some((key) => changed.has(key));
     const level = any("focus") && store.now.color === "level";
-    if (any("color", "theme", "hidden", "only", "selection") || level) painter.reset();
+    if (any("color", "theme", "chosen") || level) painter.reset();
     if (any("compare")) this.compare(store.now.compare);
-    if (any("color", "hidden", "only", "theme") || level) parts.legend.show();
+    if (any("color", "filters", "theme") || level) parts.legend.show();
     if (any("focus", "level")) parts.levels.show();
+    if (any("filters")) this.filter();
+    if (any("focus")) parts.rail.followLevel();
+    if (any("color", "theme") || level) parts.rail.paint();
     if (any("cluster", "theme") || level) void parts.cluster.show();
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
-    if (any("selection")) parts.selection.show();
-    if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection.length)) this.attend();
+    if (any("selection", "chosen", "how")) parts.selection.show();
+    if (any("stop")) {
+      parts.player.show();
+      if (store.now.stop !== null && window.matchMedia(NARROW).matches) this.fold(true); // map and text need the room
+    }
+    if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection)) this.attend();
     if (any("cluster")) this.sayCluster();
-    app.redraw();
+    if (!any("filters") || changed.size > 1 || !app.askShares()) app.redraw();
+  }
+
+  private filter(): void {
+    const { store, marks } = this.app.shared;
+    const { filters } = store.now;
+    marks.look(FILTER, filters.size ? passing(filters) : null);
+    this.parts.rail.filters();
   }
 
   /** New content in the panel: in sight, also on a phone. */
   private attend(): void {
     byId("details").scrollTop = 0;
-    if (window.matchMedia(NARROW).matches) this.fold(false);
+    if (window.matchMedia(NARROW).matches && this.app.shared.store.now.stop === null) this.fold(false);
+  }
+
+  private toured(): void {
+    this.parts.share.show();
+    this.parts.player.show();
+    if (!this.app.shared.store.now.cluster) void this.parts.cluster.show();
   }
 
   private compare(on: boolean): void {
@@ -180,10 +221,11 @@ export class Page {
     return view.level >= 0;
   }
 
-  private click(_view: MapView, hit: ReturnType<MapView["hit"]>): void {
+  private click(hit: ReturnType<MapView["hit"]>, how: How | null): void {
     this.tip.hide();
     byId("maps").focus({ preventScroll: true });
-    if (hit?.kind === "row") this.app.openRow(hit.row, false);
+    if (hit && how) this.app.select(hit.kind === "row" ? { kind: "places", ranges: [[hit.row, hit.row + 1]] } : { kind: "cluster", ...hit.id }, how);
+    else if (hit?.kind === "row") this.app.openRow(hit.row, false);
     else if (hit) this.app.openCluster(hit.id);
     else if (this.app.shared.store.now.row !== null) this.app.closeRow();
   }

@@ -119,7 +119,8 @@ class ShownMap(FittedState):
             neighbors (row numbers of true neighbours), or trust=True, which measures the last two.
             cluster_names: a column, a function of (level, cluster, rows), or names per level.
             compare: a dict of other models or positions of the same rows. title; host, port;
-            verbose.
+            verbose. tour: stops, as `Explorer.tour` has them, or the path of a tour.json. For a
+            folder also description, and url: where it will be, for previews of links to it.
 
         Returns
         -------

@@ -11,6 +11,7 @@ from .options import (
     QUIET,
     RUN,
     RUNNING,
+    THREADS,
     TRUST,
     output,
 )
@@ -184,6 +185,13 @@ _EXPORT = (
     FOR_SPREADSHEETS,
     _COMPARE,
     Option("--names", "for web pages: name clusters by this column", "COLUMN"),
+    Option("--title", "for web pages: what the map is called (default: the run's name)", "TEXT"),
+    Option("--description", "for web pages: what the map is of, in a few sentences", "TEXT"),
+    Option(
+        "--url",
+        "for web pages: the address where the folder will be, for previews of links to it",
+        "URL",
+    ),
     Option("--dims", "which map, of several (default: the first)", "D", convert=int),
     *RUNNING,
 )
@@ -203,6 +211,14 @@ COMMANDS = {
             "Open the map of a run in the browser; Ctrl-C ends it.",
             _EXPLORE,
             "explorer",
+            prints=True,
+        ),
+        Command(
+            "mcp",
+            "Let an assistant read the map of a run: the Model Context Protocol on standard input "
+            "and output, until the input ends.",
+            (RUN, THREADS, QUIET),
+            "mcp",
             prints=True,
         ),
         Command(

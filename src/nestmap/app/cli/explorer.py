@@ -7,14 +7,16 @@ import tempfile
 import threading
 import webbrowser
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from ...core.progress import Progress
 from ...views.explore.bundle import check_site, write_site
+from ...views.explore.cover import check_cover, draw_preview
 from ...views.explore.map_store import MapStore
 from ...views.explore.server import Server
 from ..runs.folder import RunFolder
-from ..runs.store import open_store
+from ..runs.store import open_store, plane
 from .talk import Talk
 
 _PORT = 8642
@@ -42,18 +44,20 @@ def run_explore(options: Namespace) -> None:
         finally:
             server.stop()
     finally:
-        _forget(store.folder)
+        forget_store(store.folder)
 
 
 def export_site(options: Namespace, talk: Talk, run: RunFolder) -> None:
     """`nestmap export RUN -o FOLDER`."""
     target = Path(options.output).expanduser()
     check_site(target, options.force)
+    cover = check_cover(options.title, options.description, options.url)
     store = _open(options, talk, run, False)
     try:
-        write_site(target, store, Progress(0, talk))
+        cover = replace(cover, picture=draw_preview(plane(run), store))
+        write_site(target, store, Progress(0, talk), cover)
     finally:
-        _forget(store.folder)
+        forget_store(store.folder)
     talk.note(
         f"wrote {target / 'index.html'}: open it in a browser, or put the folder on a web server"
     )
@@ -87,7 +91,7 @@ def _listen(store: MapStore, host: str, port: int | None, token: bool) -> Server
     ) from problem
 
 
-def _forget(folder: Path) -> None:
+def forget_store(folder: Path) -> None:
     """Delete the store of a run that could not be written to."""
     if folder.parent.name.startswith("nestmap-explorer-") and folder.is_relative_to(
         tempfile.gettempdir()

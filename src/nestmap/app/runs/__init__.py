@@ -6,5 +6,6 @@
 - `trust.nestmap`: true neighbours and scores of the rows, if they were asked for
 - `images.nestmap`: a thumbnail per row, if the columns are pixels
 - `names.json`: names that readers gave to clusters in the explorer
+- `tour.json`: an author's tour of the map, made in the explorer
 - `explorer/`: what the explorer shows, made from the others when it is first needed
 """

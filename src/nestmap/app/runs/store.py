@@ -17,6 +17,8 @@ from ...errors import ModelFileError
 from ...views.explore.map_store import MapStore
 from ...views.explore.names import SavedNames
 from ...views.explore.store import write_store
+from ...views.explore.tour import FILE as TOUR
+from ...views.explore.tour import SavedTour
 from ..readers.read import read_table
 from .extras import IMAGES, TRUST, read_images, read_trust
 from .folder import RunFolder
@@ -45,13 +47,14 @@ def open_store(
     folder = run.path / FOLDER
     writable = os.access(run.path, os.W_OK)
     names = SavedNames(run.path / NAMES, writable)
+    tour = SavedTour(run.path / TOUR)
     source = _fingerprint(run, compare, cluster_names)
-    if not rebuild and (known := _up_to_date(folder, names, source)):
+    if not rebuild and (known := _up_to_date(folder, names, tour, source)):
         return known
     if not writable:
         folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-")) / FOLDER
     _build(run, folder, compare, cluster_names, source, progress, n_jobs)
-    return MapStore(folder, names)
+    return MapStore(folder, names, tour)
 
 
 def _fingerprint(run: RunFolder, compare: Sequence[str], cluster_names: str | None) -> str:
@@ -69,9 +72,9 @@ def _fingerprint(run: RunFolder, compare: Sequence[str], cluster_names: str | No
     return hashlib.sha256("\n".join(told).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _up_to_date(folder: Path, names: SavedNames, source: str) -> MapStore | None:
+def _up_to_date(folder: Path, names: SavedNames, tour: SavedTour, source: str) -> MapStore | None:
     try:
-        store = MapStore(folder, names)
+        store = MapStore(folder, names, tour)
     except ModelFileError:  # none, or one that is built anew
         return None
     return store if store.meta.get("source") == source else None

@@ -10,6 +10,10 @@ from urllib.parse import urlsplit
 _UNLISTED = 0.0001  # what nobody mentions is taken, but only if there is nothing better
 
 
+class QuestionError(ValueError):
+    """A question that has no answer, and why, in words for who asked."""
+
+
 def is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine only."""
     try:

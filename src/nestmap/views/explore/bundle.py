@@ -8,14 +8,17 @@ import shutil
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from ...core.arrays import blocks
 from ...core.progress import Progress
 from ...core.work.replacing import replaced
 from ...errors import ModelFileError
+from .cover import PICTURE, Cover
 from .map_store import MapStore
 from .sink import check_replaced
+from .tour import FILE as TOUR
 
 _CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
 _KINDS = (".html", ".js", ".css", ".svg", ".png", ".woff2", ".txt", ".json")
@@ -47,8 +50,13 @@ class Page:
         """A file of the page; None for anything else."""
         return (self.folder / name).read_bytes() if name in self.files else None
 
-    def index(self, transport: str, store_id: str, first: Sequence[str] = ()) -> bytes:
-        """index.html for one of the two ways data comes; asks for first files beside its script."""
+    def index(
+        self, transport: str, store_id: str, first: Sequence[str] = (), tags: str = ""
+    ) -> bytes:
+        """index.html for one of the two ways data comes; asks for first files beside its script.
+
+        `tags`: elements for its head, in front of the script.
+        """
         text = (self.folder / "index.html").read_bytes()
         if text.count(_CONFIG) != 1:
             raise ModelFileError(
@@ -59,10 +67,14 @@ class Page:
             f'\n<link rel="preload" as="fetch" crossorigin href="data/{name}?v={store_id}">'
             for name in first
         )
-        return text.replace(_CONFIG, f"<script>window.NESTMAP = {config}</script>{links}".encode())
+        return text.replace(
+            _CONFIG, f"{tags}<script>window.NESTMAP = {config}</script>{links}".encode()
+        )
 
 
-def write_site(target: Path, store: MapStore, progress: Progress | None = None) -> Path:
+def write_site(
+    target: Path, store: MapStore, progress: Progress | None = None, cover: Cover | None = None
+) -> Path:
     """A static folder of page and data: for any web server, or to be opened from disk.
 
     Data files are scripts that hold base64 of the packed bytes: pages from disk may load scripts,
@@ -70,20 +82,32 @@ def write_site(target: Path, store: MapStore, progress: Progress | None = None) 
     """
     page = Page.find()
     progress = progress or Progress(0)
+    cover = cover or Cover()
     check_site(target)
     progress.begin(f"writing {target}")
     with replaced(target) as part:
         for name in page.files:
             shutil.copyfile(page.folder / name, part / name)
-        (part / "index.html").write_bytes(page.index("static", store.id))
+        tags = cover.tags(str(store.meta["title"]))
+        index = page.index("static", store.id, tags=f"{tags}\n").decode()
+        title = f"<title>{escape(cover.title or str(store.meta['title']))}</title>"
+        (part / "index.html").write_text(index.replace("<title>nestmap</title>", title), "utf-8")
+        if cover.picture is not None:
+            (part / PICTURE).write_bytes(cover.picture)
         (part / "README.txt").write_text(_README)
         names = sorted(
-            path.relative_to(store.folder).as_posix()[:-3] for path in store.folder.rglob("*.gz")
+            [TOUR]
+            + [
+                path.relative_to(store.folder).as_posix()[:-3]
+                for path in store.folder.rglob("*.gz")
+            ]
         )
         for some in blocks(len(names), 1, values=100):
             progress.share(some.start / len(names))
             for name in names[some]:
-                _write_script(part / "data" / f"{name}.js", name, _packed(store, name), store.id)
+                _write_script(
+                    part / "data" / f"{name}.js", name, _packed(store, name, cover), store.id
+                )
         if not store.is_current:
             raise ModelFileError(
                 f"{store.folder} was built again meanwhile: {target} would be of both; export again"
@@ -92,9 +116,14 @@ def write_site(target: Path, store: MapStore, progress: Progress | None = None) 
     return target
 
 
-def _packed(store: MapStore, name: str) -> bytes:
+def _packed(store: MapStore, name: str, cover: Cover) -> bytes:
     if name == "meta.json":
-        return gzip.compress(json.dumps({**store.meta, "can_save": False}).encode(), 6, mtime=0)
+        own = {
+            "can_save": False,
+            "title": cover.title or store.meta["title"],
+            "description": cover.description,
+        }
+        return gzip.compress(json.dumps({**store.meta, **own}).encode(), 6, mtime=0)
     packed = store.packed(name)
     if packed is None:
         raise ModelFileError(f"{store.folder}: {name} is no file of a store")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array, runs
 from ...method.describe.tables import Column
+from .bins import MISSING
 from .content import Content
 from .order import ROWS, TreeOrder
 
-MISSING = 255
 _OTHER = 254
 _ROWS_AT_ONCE = 1_000_000
 _MOST_COUNTS = 4_000_000
@@ -24,6 +24,7 @@ class Scale:
 
     values: Array  # uint8 codes or float32
     record: dict[str, Any]
+    column: Column  # in the order of the user's rows
 
     @property
     def key(self) -> str:
@@ -41,17 +42,23 @@ class Scale:
         )
 
 
-def make_scales(content: Content, rows: Array) -> list[Scale]:
-    """All columns to be coloured by; `rows` is the tree order. Nearly unique texts are left out."""
+def make_scales(content: Content, rows: Array, membership: Array | None = None) -> list[Scale]:
+    """All columns to be coloured by; `rows` is the tree order. Nearly unique texts are left out.
+
+    `membership`: how firmly each row belongs to its cluster, if that is known.
+    """
     found = []
     for i, column in enumerate(content.columns):
         if column.is_identifier:
             continue
         make = _numbers if column.categories is None else _categories
         found.append(make(f"c{i}", column, rows))
-    for i, (name, scores) in enumerate(content.quality.items()):
-        scale = _numbers(f"q{i}", Column(name, scores), rows)
-        found.append(Scale(scale.values, {**scale.record, "quality": True}))
+    scores = [(f"q{i}", name, own) for i, (name, own) in enumerate(content.quality.items())]
+    if membership is not None:
+        scores.append(("m0", "membership", membership))
+    for key, name, own in scores:
+        scale = _numbers(key, Column(name, own), rows)
+        found.append(replace(scale, record={**scale.record, "quality": True}))
     return found
 
 
@@ -77,14 +84,13 @@ def _categories(key: str, column: Column, rows: Array) -> Scale:
         "categories": names,
         "counts": numbers,
     }
-    return Scale(codes[column.values][rows], record)
+    return Scale(codes[column.values][rows], record, column)
 
 
 def _numbers(key: str, column: Column, rows: Array) -> Scale:
-    with np.errstate(over="ignore"):
-        values = column.values[rows].astype(np.float32)
-    values[~np.isfinite(values)] = np.nan
-    known = values[~np.isnan(values)]
+    exact = as_known(column.values)
+    values = exact.astype(np.float32)[rows]
+    known = exact[~np.isnan(exact)]
     ends = _range(known)
     record = {
         "key": key,
@@ -97,7 +103,14 @@ def _numbers(key: str, column: Column, rows: Array) -> Scale:
         "missing": len(values) - len(known),
         "time": column.is_time,
     }
-    return Scale(values, record)
+    return Scale(values, record, column)
+
+
+def as_known(values: Array) -> Array:
+    """Numbers as float64, NaN where there is none that single precision could hold."""
+    found = values.astype(np.float64)
+    found[~(np.abs(found) <= np.finfo(np.float32).max)] = np.nan
+    return found
 
 
 @dataclass(frozen=True)

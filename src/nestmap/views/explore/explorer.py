@@ -8,6 +8,7 @@ import secrets
 import shutil
 import tempfile
 import webbrowser
+from dataclasses import replace
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -16,11 +17,13 @@ from typing import Any
 from ...core.progress import Progress
 from ..plots.notebook import draw_small
 from .bundle import check_site, write_site
+from .cover import check_cover, draw_preview
 from .handler import ALIVE
 from .map_store import MapStore
 from .names import Names, SavedNames
 from .server import Server
 from .store import write_store
+from .tour import SavedTour, check_tour, tour_record
 from .trust import known_neighbors, measure_trust
 
 # pixels in a notebook, and the picture that fits
@@ -39,6 +42,8 @@ class Explorer:
         Where it can be opened.
     names : dict of int to dict of int to str
         Names that were given to clusters in the page: level, cluster, name.
+    tour : list of dict
+        The stops that were made in the page: `explore(path=…, tour=page.tour)` exports them.
     """
 
     def __init__(self, server: Server, picture: Any = None, folder: Path | None = None) -> None:
@@ -57,6 +62,10 @@ class Explorer:
     def names(self) -> Names:
         saved = self._server.store.saved
         return {} if saved is None else saved.read()
+
+    @property
+    def tour(self) -> list[dict[str, Any]]:
+        return list(tour_record(self._server.store.tour.read())["stops"])
 
     def open(self) -> None:
         """Open it in a browser."""
@@ -124,18 +133,24 @@ def explore(
     X: Any = None,
     *,
     trust: bool = False,
+    tour: Any = (),
     host: str = "127.0.0.1",
     port: int = 0,
     verbose: int = 0,
     **content: Any,
 ) -> Explorer:
     """Serve a fitted model in the background; `HNNE.explore` says how."""
+    stops = check_tour(tour)
     content = _with_trust(model, X, trust, content)
     folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-"))
     try:
         write_store(folder / "store", model, X, progress=Progress(verbose), **content)
         server = Server(
-            MapStore(folder / "store", SavedNames()), host, port, token=True, in_notebooks=True
+            MapStore(folder / "store", SavedNames(), SavedTour(stops=stops)),
+            host,
+            port,
+            token=True,
+            in_notebooks=True,
         )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -144,7 +159,16 @@ def explore(
 
 
 def export(
-    path: Any, model: Any, X: Any = None, *, trust: bool = False, verbose: int = 0, **content: Any
+    path: Any,
+    model: Any,
+    X: Any = None,
+    *,
+    trust: bool = False,
+    description: str = "",
+    tour: Any = (),
+    url: str = "",
+    verbose: int = 0,
+    **content: Any,
 ) -> Path:
     """Write a static folder that any web server, or a double-click on its index.html, can show.
 
@@ -156,16 +180,26 @@ def export(
         Fitted, in 2-D.
     trust : bool
         Measure true neighbours and per-row quality of X.
+    description : str
+        What the map is of: shown in the page, and where links to it are.
+    tour : list of dict, or path of a tour.json
+        Views with texts, as `Explorer.tour` has them.
+    url : str
+        Where the folder will be, for the preview of links to it.
     X, **content
         As `write_store` takes them.
     """
     target = Path(path).expanduser()
     progress = Progress(verbose)
+    cover = check_cover(description=description, url=url)
+    stops = check_tour(tour)
     check_site(target)
     content = _with_trust(model, X, trust, content)
     with tempfile.TemporaryDirectory(prefix="nestmap-explorer-") as folder:
         write_store(Path(folder) / "store", model, X, progress=progress, **content)
-        return write_site(target, MapStore(Path(folder) / "store"), progress)
+        store = MapStore(Path(folder) / "store", tour=SavedTour(stops=stops))
+        cover = replace(cover, picture=draw_preview(model, store))
+        return write_site(target, store, progress, cover)
 
 
 def _with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dict[str, Any]:

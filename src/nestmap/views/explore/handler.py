@@ -13,19 +13,23 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from ..._version import __version__
 from ...errors import ModelFileError
-from .asked import chosen_encoding, host_name, origin_host
+from .asked import QuestionError, chosen_encoding, host_name, origin_host
 from .map_store import MAX_HITS_SHOWN, unpack
+from .questions import answer_address
+from .tour import TourChanged
 from .visits import Visit
 
 if TYPE_CHECKING:
     from .server import Server, Shown
 
-_MOST_POSTED_BYTES = 10_000
+# what pages of the explorer may change, with the bytes that say it at most
+_POSTED = {"api/names": ("the name", 10_000), "api/tour": ("the tour", 1_000_000)}
 _REBUILT = (
     "the run was built again since this page was opened, or is just being built: reload the page"
 )
 # an address that only says that the server answers: for notebooks, which have another origin
 ALIVE = "alive"
+_FOR_PROGRAMS = "api/v1/"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -182,6 +186,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(
                 HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"}
             )
+        elif path.startswith(_FOR_PROGRAMS):
+            self._answer_program(path.removeprefix(_FOR_PROGRAMS), query)
         elif path == ALIVE:
             shared = {"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "cross-origin"}
             self._send(HTTPStatus.OK, b"", "txt", shared)
@@ -190,8 +196,21 @@ class Handler(BaseHTTPRequestHandler):
         else:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
+    def _answer_program(self, path: str, query: dict[str, list[str]]) -> None:
+        """Read-only, as JSON; also what is wrong with a question."""
+        try:
+            told = answer_address(self.shown.store, path, query)
+        except QuestionError as error:
+            told = json.dumps({"error": str(error)}).encode()
+            self._send(HTTPStatus.BAD_REQUEST, told, "json")
+            return
+        self._check_current()
+        if told is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such question; api/v1/ lists them")
+        self._send(HTTPStatus.OK, told, "json")
+
     def _post(self, path: str, query: dict[str, list[str]]) -> None:
-        if path != "api/names":
+        if path not in _POSTED:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
         try:
             origin = origin_host(self.headers.get("Origin", ""))
@@ -201,24 +220,33 @@ class Handler(BaseHTTPRequestHandler):
             origin != self.headers["Host"]
             or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin"
         ):
-            raise Refused(HTTPStatus.FORBIDDEN, "names are taken from the explorer's own page only")
+            raise Refused(
+                HTTPStatus.FORBIDDEN, "changes are taken from the explorer's own page only"
+            )
         if self.headers.get_content_type() != "application/json":
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "names are taken as application/json")
-        body = self._body()
+            raise Refused(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "changes are taken as application/json"
+            )
+        what, most = _POSTED[path]
+        body = self._body(most)
+        store = self.shown.store
+        change = store.rename if path == "api/names" else store.change_tour
         try:
-            found = self.shown.store.rename(json.loads(body))
+            found = change(json.loads(body))
         except ModelFileError:
             raise
+        except TourChanged as error:
+            raise Refused(HTTPStatus.PRECONDITION_FAILED, str(error)) from error
         except (ValueError, RecursionError) as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
         except OSError as error:
             why = error.strerror or str(error)
             raise Refused(
-                HTTPStatus.INTERNAL_SERVER_ERROR, f"the name cannot be saved: {why}"
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"{what} cannot be saved: {why}"
             ) from error
         self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
 
-    def _body(self) -> bytes:
+    def _body(self, most: int) -> bytes:
         """What was posted, all of it."""
         lengths = self.headers.get_all("Content-Length") or [""]
         if (
@@ -228,10 +256,8 @@ class Handler(BaseHTTPRequestHandler):
         ):
             raise Refused(HTTPStatus.LENGTH_REQUIRED, "one Content-Length is needed")
         length = int(lengths[0])
-        if length > _MOST_POSTED_BYTES:
-            raise Refused(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_MOST_POSTED_BYTES} bytes"
-            )
+        if length > most:
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {most} bytes")
         self.wfile.flush()  # it may be waited for: "100 Continue"
         self.visit.listen(self.server.request_seconds)
         body = self.rfile.read(length)

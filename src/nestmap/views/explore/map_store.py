@@ -18,9 +18,12 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...errors import ModelFileError
+from .asked import QuestionError
 from .names import SavedNames, tidy
 from .sink import to_json
-from .store_format import CHUNK, FORMAT, VERSION, WIDE_CHUNK, store_id
+from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION, WIDE_CHUNK, store_id
+from .tour import FILE as TOUR
+from .tour import SavedTour, check_tour
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(?:/[A-Za-z0-9_]+)*\.(?:json|bin|png)")
 _MAX_UNPACKED_BYTES = 200_000_000  # bytes that a file of a store may unpack to
@@ -44,11 +47,11 @@ def unpack(packed: bytes, path: Path) -> bytes:
 
 
 @contextmanager
-def _sound(folder: Path, what: str) -> Iterator[None]:
+def sound(folder: Path, what: str) -> Iterator[None]:
     """What a damaged file leads to, such as a list that is too short, says which file it is."""
     try:
         yield
-    except ModelFileError:
+    except (ModelFileError, QuestionError):
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
@@ -62,9 +65,12 @@ class MapStore:
     Raises ModelFileError for a folder that is no store, or one that was damaged.
     """
 
-    def __init__(self, folder: Path, saved: SavedNames | None = None) -> None:
+    def __init__(
+        self, folder: Path, saved: SavedNames | None = None, tour: SavedTour | None = None
+    ) -> None:
         self.folder = folder
         self.saved = saved
+        self.tour = tour or SavedTour()
         self._root = folder.resolve()
         # before anything is read: what is read later can only be newer
         self._mark = self._find_mark()
@@ -119,6 +125,8 @@ class MapStore:
         """The gzip bytes of a file; None if there is none."""
         if name == "meta.json":
             return self._packed_meta
+        if name == TOUR:
+            return gzip.compress(to_json(self.tour.record()), 6, mtime=0)
         if self.is_changing(name):
             level = self._level_of(name)
             return None if level is None else gzip.compress(to_json(self.names(level)), 6, mtime=0)
@@ -127,7 +135,7 @@ class MapStore:
 
     def first_files(self) -> list[str]:
         """What the page asks for first: the record, and a level small enough for a picture."""
-        with _sound(self.folder, "meta.json"):
+        with sound(self.folder, "meta.json"):
             levels = [
                 k
                 for k, level in enumerate(self.meta["levels"])
@@ -141,7 +149,7 @@ class MapStore:
 
     def is_changing(self, name: str) -> bool:
         """Whether readers may change what a file says."""
-        return self.saved is not None and name.startswith("names/")
+        return self.saved is not None and name.startswith(("names/", TOUR))
 
     def read(self, name: str) -> bytes:
         """An unpacked file; raises for one that is missing or damaged."""
@@ -171,13 +179,13 @@ class MapStore:
         own = self.saved.read().get(level, {}) if self.saved is not None else {}
         if not own:
             return list(names)
-        with _sound(self.folder, f"names/{level}.json"):
+        with sound(self.folder, f"names/{level}.json"):
             pairs = zip(names, self.clusters(level).tolist(), strict=True)
             return [own.get(cluster, name) for name, cluster in pairs]
 
     def _clusters(self, level: int) -> Array:
         """The hierarchy's numbers of the nodes of a level, in tree order."""
-        with _sound(self.folder, f"m0/{level}"):
+        with sound(self.folder, f"m0/{level}"):
             tiles = self.meta["maps"][0]["tiles"][str(level)]
             parts = []
             for t, (begin, end) in enumerate(zip(tiles["begin"], tiles["end"], strict=True)):
@@ -211,6 +219,17 @@ class MapStore:
         self.saved.set(level, int(clusters[index]), tidy(name))
         return {"name": self.names(level)[index]}
 
+    def change_tour(self, record: Any) -> dict[str, Any]:
+        """Keep the tour that an author has made, unless it was changed elsewhere meanwhile."""
+        match record:
+            case {"stops": list(stops), "mark": str(mark), **rest} if not rest:
+                pass
+            case _:
+                raise ValueError('expected {"stops": [stop, …], "mark": text}')
+        if self.saved is None or not self.saved.writable:
+            raise ValueError("a tour cannot be saved here")
+        return self.tour.change(check_tour(stops), mark)
+
     # -- search
     # --------------------------------------------------------------------------------------------
 
@@ -231,21 +250,36 @@ class MapStore:
             "hits": [[place, self.label(place)] for place in hits[:most]],
         }
 
-    def _scan(self, wanted: str, most: int, hits: list[int]) -> int:
-        """Add places to hits, and count them; stops at 100,000."""
+    def find_all(self, text: str) -> Array:
+        """The places of all rows whose texts hold a text, and of the row with that number."""
+        wanted = text.strip().lower()[:200]
+        found = [np.empty(0, dtype=np.int64)]
+        if wanted.isascii() and wanted.isdigit() and int(wanted) < self.meta["n_rows"]:
+            found.append(np.array([self.place_of(int(wanted))]))
+        if wanted and self.meta.get("searchable"):
+            with self._searching:
+                for c, texts in self._holding(wanted):
+                    with sound(self.folder, f"search/{c}.json"):
+                        own = np.flatnonzero([wanted in text for text in texts])
+                    found.append(c * WIDE_CHUNK + own)
+        return np.unique(np.concatenate(found))
+
+    def _holding(self, wanted: str) -> Iterator[tuple[int, list[str]]]:
+        """Chunks of texts that hold a text."""
         needle = to_json(wanted)[1:-1]
-        known = set(hits)
-        total = 0
         for c in range(-(-self.meta["n_rows"] // WIDE_CHUNK)):
             packed = self.read(f"search/{c}.json")
-            if needle not in packed:  # texts as they are in the file: nothing is parsed in vain
-                continue
-            with _sound(self.folder, f"search/{c}.json"):
-                places = [
-                    c * WIDE_CHUNK + i
-                    for i, text in enumerate(json.loads(packed))
-                    if wanted in text
-                ]
+            if needle in packed:  # texts as they are in the file: nothing is parsed in vain
+                with sound(self.folder, f"search/{c}.json"):
+                    yield c, json.loads(packed)
+
+    def _scan(self, wanted: str, most: int, hits: list[int]) -> int:
+        """Add places to hits, and count them; stops at 100,000."""
+        known = set(hits)
+        total = 0
+        for c, texts in self._holding(wanted):
+            with sound(self.folder, f"search/{c}.json"):
+                places = [c * WIDE_CHUNK + i for i, text in enumerate(texts) if wanted in text]
             new = [place for place in places if place not in known]
             total += len(new)
             hits += new[: max(0, most - len(hits))]
@@ -253,16 +287,24 @@ class MapStore:
                 break
         return total
 
+    def panel(self, level: int, index: int) -> dict[str, Any]:
+        """What is told of a cluster; nothing on levels without panels."""
+        if level not in self.meta["panel_levels"]:
+            return {}
+        name = f"panels/{level}/{index // PANELS_PER_FILE}.json"
+        with sound(self.folder, name):
+            return dict(self.read_json(name)[index % PANELS_PER_FILE])
+
     def place_of(self, row: int) -> int:
         """Where one of the user's rows is in tree order."""
         name = f"places/{row // WIDE_CHUNK}.bin"
-        with _sound(self.folder, name):
+        with sound(self.folder, name):
             return int(np.frombuffer(self.read(name), dtype="<u4")[row % WIDE_CHUNK])
 
     def label(self, place: int) -> str:
         """The name or the text of a row, or its number."""
         name = f"rows/{place // CHUNK}.json"
-        with _sound(self.folder, name):
+        with sound(self.folder, name):
             row, *others = self.read_json(name)[place % CHUNK]
             has_label = self.meta["fields"][1:2] in (["name"], ["text"])
             return (

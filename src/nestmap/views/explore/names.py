@@ -116,7 +116,7 @@ def _checked(name: Any) -> str:
     return tidy(name)
 
 
-def tidy(name: str) -> str:
+def tidy(name: str, longest: int = LONGEST_NAME) -> str:
     """One line of bounded length, without control characters and halves of characters.
 
     Examples
@@ -124,5 +124,5 @@ def tidy(name: str) -> str:
     >>> tidy("  two\\nlines and a \\x07 bell ")
     'two lines and a bell'
     """
-    text = name[: 4 * LONGEST_NAME].encode("utf-8", "replace").decode("utf-8")
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:LONGEST_NAME]
+    text = name[: 4 * longest].encode("utf-8", "replace").decode("utf-8")
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:longest]

@@ -121,7 +121,9 @@ class Server(ThreadingHTTPServer):
         with self._showing:
             if not self.store.is_current:
                 self.shown = Shown.of(
-                    MapStore(self.store.folder, self.store.saved), self.page, self._framed_by
+                    MapStore(self.store.folder, self.store.saved, self.store.tour),
+                    self.page,
+                    self._framed_by,
                 )
             return self.shown
 

@@ -10,6 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...core.arrays import Array
 
 _GZIP_LEVEL = 4  # of gzip: coordinates hardly shrink further
@@ -17,7 +19,7 @@ _MAX_WAITING_FILES = 64  # files that may wait to be written
 
 
 class Sink:
-    """Takes files by name; `NAME` becomes folder/NAME.gz."""
+    """Takes files by name; `NAME` becomes folder/NAME.gz, but for plain ones."""
 
     def __init__(self, folder: Path, n_threads: int) -> None:
         self.folder = folder
@@ -45,6 +47,15 @@ class Sink:
                 for array in arrays
             ),
         )
+
+    def put_plain(self, name: str, array: Array) -> None:
+        """An array as it is, in a file of exactly this name: what the server reads by ranges."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        with path.open("wb") as file:
+            file.write(data.data)
+        self._sums[name] = hashlib.sha256(data.data).digest()
 
     def put_json(self, name: str, value: Any) -> None:
         self.put(name, to_json(value))

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.arrays import Array
 from ...core.input.source import load_rows
 from ...core.input.validate import as_rows
 from ...core.progress import Progress
 from ...core.threads import resolve_n_jobs
 from ...core.work.replacing import replaced
 from .colors import make_scales
+from .column_files import write_columns
 from .content import Content, check_content, clean
 from .map_files import write_colors, write_outlines, write_pieces, write_tiles
 from .maps import StoredMap, check_maps
@@ -19,11 +21,10 @@ from .order import TreeOrder
 from .panels import ClusterTeller, LevelPanels, check_names, count_some, named_levels
 from .row_files import write_rows
 from .sink import Sink, check_replaced
-from .store_format import CHUNK, FORMAT, VERSION
+from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION
 from .tiles import Tiles
 from .writing import Writing
 
-_PANELS_PER_FILE = 256  # clusters of a chunk of panels/
 _MAX_CLUSTERS_OUTLINED = 2000  # clusters of a level with outlines
 
 
@@ -130,7 +131,7 @@ def _write_all(
     """All files, then meta.json."""
     progress = writing.progress
     tree = writing.tree
-    scales = make_scales(writing.content, tree.rows)
+    scales = make_scales(writing.content, tree.rows, _membership(writing))
     tiles: list[dict[int, Tiles]] = []
     for number, each in enumerate(maps):
         progress.begin(f"cutting the map {each.name!r} into tiles")
@@ -138,6 +139,7 @@ def _write_all(
     progress.begin("colours")
     for scale in scales:
         write_colors(writing, scale, tiles[0])
+    write_columns(writing, scales)
     named = _write_named(writing, teller)
     outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED]
     for number, each in enumerate(maps):
@@ -151,6 +153,14 @@ def _write_all(
     levels = {"named_levels": named, "outlined_levels": outlined, "panel_levels": named}
     columns = {"columns": [scale.record for scale in scales]}
     writing.sink.put_json("meta.json", _meta(writing, given) | {"maps": own} | columns | levels)
+
+
+def _membership(writing: Writing) -> Array | None:
+    """How firmly each row belongs to its cluster of the default level, if the tree knows."""
+    hierarchy = writing.hierarchy
+    if hierarchy.strengths is None:
+        return None
+    return hierarchy.strengths.of_rows(int(writing.model.label_level_), hierarchy)
 
 
 def _meta(writing: Writing, given: StoreInput) -> dict[str, Any]:
@@ -196,7 +206,7 @@ def _write_panels(writing: Writing, level: int, told: LevelPanels) -> None:
     for panel in panels:
         for kind in ("typical", "odd"):
             panel[kind] = [(int(places[row]), label) for row, label in panel[kind]]
-    for c in range(0, len(panels), _PANELS_PER_FILE):
+    for c in range(0, len(panels), PANELS_PER_FILE):
         writing.sink.put_json(
-            f"panels/{level}/{c // _PANELS_PER_FILE}.json", panels[c : c + _PANELS_PER_FILE]
+            f"panels/{level}/{c // PANELS_PER_FILE}.json", panels[c : c + PANELS_PER_FILE]
         )

@@ -8,9 +8,10 @@ from pathlib import Path
 from .order import ROWS
 
 FORMAT = "nestmap-explorer"
-VERSION = 2
+VERSION = 3
 CHUNK = 1024  # rows of a chunk of rows/, neighbors/ and images/
 WIDE_CHUNK = 8192  # rows of a chunk of places/ and search/
+PANELS_PER_FILE = 256  # clusters of a chunk of panels/
 
 
 def level_name(level: int) -> str:
