@@ -8,7 +8,7 @@ EMPTIED := env -i HOME="$$HOME" PATH="$$PATH" $${TMPDIR+TMPDIR="$$TMPDIR"}
 # Two processes; a file's tests in one of them (tests/conftest.py), where they share what takes long to make.
 IN_TWO := -n 2 --dist loadgroup
 
-.PHONY: demo page chromium locales test test-quick test-benchmarks test-elsewhere test-oldest test-newest fuzz fuzz-files \
+.PHONY: demo page chromium locales test test-quick test-notebooks test-benchmarks test-elsewhere test-oldest test-newest test-arm fuzz fuzz-files \
   sanitize lint lint-workflows release-check release-check-dist sdist bench evidence pages docs pictures clean
 
 demo: .venv/installed
@@ -35,6 +35,13 @@ chromium:
 test-quick: .venv/installed
 	$(EMPTIED) $(BIN)/python -m pytest $(IN_TWO) -m "not slow and not benchmarks"
 
+# JupyterLab, marimo and Streamlit, started for real, in .venv-notebooks; `make test` leaves these tests out.
+test-notebooks: chromium
+	$(PYTHON) -m venv .venv-notebooks
+	.venv-notebooks/bin/python -m pip install --quiet --config-settings build-dir=build/.venv-notebooks \
+	  --editable ".[plot,notebook,streamlit]" pytest pytest-xdist hypothesis pandas pillow playwright jupyterlab marimo
+	$(EMPTIED) .venv-notebooks/bin/python -m pytest tests/test_notebooks.py $(ARGS)
+
 # The code in benchmarks/, which users do not get.
 test-benchmarks: .venv/installed
 	$(EMPTIED) $(BIN)/python -m pytest $(IN_TWO) -m benchmarks
@@ -60,6 +67,10 @@ test-oldest:
 test-newest:
 	$(call fresh_environment,.venv-newest,--upgrade --prerelease allow)
 	$(EMPTIED) .venv-newest/bin/python -m pytest $(IN_TWO) -m "not benchmarks" $(ARGS)
+
+# Kernels and maps on 64-bit ARM, emulated, in build/arm: an hour on two cores. ARGS="tests/test_islands.py -k calibrate".
+test-arm: .venv/installed
+	$(EMPTIED) $(BIN)/python tools/arm.py -- $(IN_TWO) $(ARGS)
 
 # Of a folder, and what uv is told about versions. Builds in a folder of its own: another may belong to .venv.
 define fresh_environment
@@ -143,4 +154,4 @@ pictures: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-oldest .venv-newest .venv-release .bench build demo docs/_build
+	rm -rf .venv .venv-bench .venv-oldest .venv-newest .venv-notebooks .venv-release .bench build demo docs/_build

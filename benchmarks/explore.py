@@ -1,5 +1,5 @@
-"""The explorer on ten million points: time to build the store, memory of the server, what a first
-picture takes.
+"""The explorer on ten million points and twelve columns: time to build the store, memory of the
+server, what a first picture takes, and a filter.
 
     python -m benchmarks.explore --rows 10000000 --out /tmp/explorer-10m
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import resource
 import shutil
@@ -35,6 +36,9 @@ from nestmap.views.explore.store import write_store
 
 _BRANCHING = 4.6  # items per node, as fits of real data have them
 _TOP = 8  # nodes of the top level, about
+_ROWS_DRAWN = 300_000  # as the page draws at most
+_NODES_DRAWN = 100_000  # likewise
+_DRAGGED = 12  # steps of a filter
 _VIEWS = 4  # at each zoom
 _ZOOMS = (2, 8, 32, 128, 512, 4096)  # times the whole map
 _NOTE_FIRST = """  // in the page, before its own scripts: when did the GPU first have something to draw?
@@ -81,39 +85,54 @@ def make_model(n_rows: int, seed: int = 0) -> Any:
         hierarchy_=Hierarchy(tuple(levels), EUCLIDEAN),
         embedding_=places,
         label_level_=label,
-        layout_=SimpleNamespace(kind="islands"),
+        layout_=SimpleNamespace(kind="islands", piece_unit="leaves"),
     )
 
 
 def make_metadata(model: Any, seed: int = 0) -> dict[str, Any]:
-    """A category that follows the tree, and a number."""
+    """Twelve columns: two categories, a truth value, a date, whole numbers, and numbers."""
     rng = np.random.default_rng(seed)
     tree = model.hierarchy_
+    n = tree.n_rows
     kinds = np.array([f"kind {i}" for i in range(12)], dtype=object)
     top = tree.labels(-1) % 12
-    noisy = np.where(rng.random(tree.n_rows) < 0.1, rng.integers(0, 12, tree.n_rows), top)
-    return {"kind": kinds[noisy], "height": model.embedding_[:, 1] + rng.normal(size=tree.n_rows)}
+    noisy = np.where(rng.random(n) < 0.1, rng.integers(0, 12, n), top)
+    x, y = model.embedding_.T
+    seconds = rng.integers(0, 10**9, n)
+    price = np.exp(rng.normal(3, 1, n))
+    price[rng.random(n) < 0.05] = np.nan
+    return {
+        "kind": kinds[noisy],
+        "height": y + rng.normal(size=n),
+        "width": x + 5 * rng.normal(size=n),
+        "when": np.datetime64("1990-01-01T00:00:00") + seconds,
+        "price": price,
+        "grade": rng.integers(0, 8, n),
+        "year": rng.integers(1980, 2025, n),
+        "visits": rng.poisson(300, n),
+        "sure": rng.random(n) < 0.2,
+        "mark": rng.random(n),
+        "noise": rng.normal(size=n),
+    }
 
 
 def build(n_rows: int, out: Path) -> None:
     start = perf_counter()
     model = make_model(n_rows)
     metadata = make_metadata(model)
-    names = [f"point {i}" for i in range(n_rows)]
     print(f"made {model.hierarchy_} in {perf_counter() - start:.1f} s", flush=True)
     start, used = perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     scores = np.random.default_rng(1).random(n_rows)
     write_store(
         out,
         model,
-        names=names,
         metadata=metadata,
         quality={"trustworthiness": scores},
         title=f"{n_rows:,} synthetic points",
         progress=Progress(1),
     )
     now = resource.getrusage(resource.RUSAGE_SELF)
-    files = [path.stat().st_size for path in out.rglob("*.gz")]
+    files = [path.stat().st_size for path in out.rglob("*.*") if path.is_file()]
     print(
         f"store: {perf_counter() - start:.1f} s, {now.ru_utime - used.ru_utime:.1f} s of CPU, "
         "peak memory "
@@ -212,14 +231,79 @@ def visit(browser: Any, url: str, store: MapStore) -> None:
 
 
 def search(url: str) -> None:
-    for text in ("point 1234567", "nothing like that", "kind 3"):
+    for text in ("1234567", "nothing like that", "kind 3"):
         start = perf_counter()
         with urllib.request.urlopen(f"{url}api/search?q={urllib.parse.quote(text)}") as answer:
             found = json.load(answer)
         print(f"search for {text!r}: {found['total']:,} hits, {perf_counter() - start:.2f} s")
 
 
-def measure(out: Path) -> None:
+def cpu_of(process: subprocess.Popen[str]) -> float:
+    """Seconds of CPU that a process has taken."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def post(url: str, name: str, asked: dict[str, Any]) -> bytes:
+    """A question about a set of rows, as the page asks it."""
+    headers = {"Content-Type": "application/json", "Origin": url.rstrip("/")}
+    request = urllib.request.Request(
+        f"{url}api/rows/{name}", json.dumps(asked).encode(), headers, method="POST"
+    )
+    with urllib.request.urlopen(request) as answer:
+        return bytes(answer.read())
+
+
+def drag(url: str, store: MapStore, server: subprocess.Popen[str]) -> None:
+    """A filter that is dragged: each step has charts of all columns and marks of the view."""
+    columns = {column["name"]: column for column in store.meta["columns"]}
+    keys = [column["key"] for column in columns.values()]
+    nodes = next(
+        (k, level["n_nodes"])
+        for k, level in enumerate(store.meta["levels"])
+        if level["n_nodes"] <= _NODES_DRAWN
+    )
+    views = ((-1, min(_ROWS_DRAWN, store.meta["n_rows"])), nodes)
+    kind = {"kind": "categories", "column": columns["kind"]["key"], "codes": [1, 2, 3, 4, 5, 6]}
+    for what, name, others in (
+        ("half of the rows", "mark", []),
+        ("a twentieth", "when", []),
+        ("two filters", "height", [kind]),
+    ):
+        column = columns[name]
+        step = (column["high"] - column["low"]) / 100
+        width = 5 if what == "a twentieth" else 50
+        seconds = []
+        sizes = []
+        used = cpu_of(server)
+        for i in range(_DRAGGED):
+            low = column["low"] + (20 + i) * step
+            own = {"kind": "range", "column": column["key"], "low": low, "high": low + width * step}
+            rows = {"kind": "all", "of": [own, *others]}
+            start = perf_counter()
+            size = len(post(url, "charts", {"set": rows, "columns": keys}))
+            for level, n in views:
+                size += len(post(url, "marks", {"set": rows, "level": level, "begin": 0, "end": n}))
+            seconds.append(perf_counter() - start)
+            sizes.append(size)
+        used = (cpu_of(server) - used) / _DRAGGED
+        print(
+            f"dragging a filter, {what}: median {np.median(seconds):.3f} s, "
+            f"{min(seconds):.3f} to {max(seconds):.3f}, {used:.3f} s of CPU, "
+            f"{max(sizes) / 1e6:.2f} MB",
+            flush=True,
+        )
+    order = {"column": columns["price"]["key"], "descending": True}
+    for offset in (0, store.meta["n_rows"] // 4):
+        start = perf_counter()
+        post(url, "page", {"set": rows, "order": order, "offset": offset, "limit": 100})
+        print(f"sorted rows from number {offset:,}: {perf_counter() - start:.3f} s")
+    start = perf_counter()
+    post(url, "summary", {"set": rows, "other": None})
+    print(f"summary of a set: {perf_counter() - start:.3f} s")
+
+
+def measure(out: Path, with_browser: bool = True) -> None:
     """The server in a process of its own, seen by a browser."""
     with subprocess.Popen(
         [sys.executable, "-m", "benchmarks.explore", "--serve", "--out", str(out)],
@@ -229,13 +313,14 @@ def measure(out: Path) -> None:
         assert server.stdout is not None
         try:
             url = server.stdout.readline().strip()
-            if chromium := shutil.which("chromium"):
+            if with_browser and (chromium := shutil.which("chromium")):
                 from playwright.sync_api import sync_playwright
 
                 with sync_playwright() as playwright:
                     browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
                     visit(browser, url, MapStore(out))
                     browser.close()
+            drag(url, MapStore(out), server)
             search(url)
             print(
                 "server:",
@@ -250,13 +335,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--out", type=Path, default=Path("/tmp/explorer-10m"))
     parser.add_argument("--measure", action="store_true", help="the store is there already")
+    parser.add_argument("--no-browser", action="store_true", help="only ask the server")
     parser.add_argument("--serve", action="store_true", help="only serve it")
     options = parser.parse_args()
     if options.serve:
         return serve(options.out)
     if not options.measure:
         build(options.rows, options.out)
-    measure(options.out)
+    measure(options.out, not options.no_browser)
 
 
 if __name__ == "__main__":

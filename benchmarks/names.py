@@ -13,7 +13,7 @@ import argparse
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,8 +141,13 @@ def classes_in(name: str, classes: Iterable[str]) -> set[str]:
     return {each for each in classes if each in words}
 
 
-def score_names(names: Sequence[str], labels: np.ndarray, classes: np.ndarray) -> Score:
-    """What names of the clusters say of the classes of their rows."""
+def score_names(
+    names: Sequence[str],
+    labels: np.ndarray,
+    classes: np.ndarray,
+    mixed: Collection[int] = (),
+) -> Score:
+    """What names of the clusters say of the classes of their rows; `mixed`: that only tell parts."""
     known = np.unique(classes).tolist()
     told = majority = wrong = junk = contradicted = 0
     for i, name in enumerate(names):
@@ -150,7 +155,7 @@ def score_names(names: Sequence[str], labels: np.ndarray, classes: np.ndarray) -
         counts = {each: int((own == each).sum()) for each in known}
         most = max(counts, key=lambda each: counts[each])
         said = classes_in(name, known)
-        is_claim = bool(said) and not name.startswith("mixed")
+        is_claim = bool(said) and i not in mixed and not name.startswith("mixed")
         told += is_claim
         majority += most in said
         wrong += is_claim and most not in said
@@ -196,6 +201,11 @@ class Result:
     score: Score
 
 
+def mixed_in(told: Any) -> set[int]:
+    """Clusters whose names tell parts only; versions without `is_mixed` begin them with a word."""
+    return {each.number for each in told if getattr(each, "is_mixed", False)}
+
+
 def score_table(task: Task) -> list[Result]:
     """One result per level, and way to give the class."""
     found = label_rows(task)
@@ -203,8 +213,9 @@ def score_table(task: Task) -> list[Result]:
     for level in levels_of(found.tree):
         labels = found.tree.labels(level)
         for way in WAYS:
-            names = describe(found, level, way).names
-            results.append(Result(task, way, score_names(names, labels, found.classes)))
+            told = describe(found, level, way)
+            score = score_names(told.names, labels, found.classes, mixed_in(told))
+            results.append(Result(task, way, score))
     return results
 
 
@@ -274,12 +285,17 @@ def map_texts(task: Task) -> tuple[Labelled, list[str]]:
     return Labelled(tree, classes, {CLASS: classes}), texts
 
 
-def score_words(names: Sequence[str], labels: np.ndarray, texts: Sequence[str]) -> TextScore:
+def score_words(
+    names: Sequence[str],
+    labels: np.ndarray,
+    texts: Sequence[str],
+    mixed: Collection[int] = (),
+) -> TextScore:
     """Whether the words of names are in the texts of their clusters, and not in others."""
     words = [set(re.findall(r"(?u)\w\w+", text.lower())) for text in texts]
     named = held = rows = elsewhere = others = 0
     for i, name in enumerate(names):
-        if name.startswith(("mixed", "cluster ")):
+        if i in mixed or name.startswith(("mixed", "cluster ")):
             continue
         said = set(re.findall(r"(?u)\w\w+", re.sub(r" \(\d+\)$", "", name).lower()))
         hits = np.array([bool(said & own) for own in words])
@@ -300,8 +316,8 @@ def score_texts(task: Task) -> list[tuple[str, ...]]:
     lines = []
     for level in sorted({*levels_of(found.tree), found.tree.n_levels - 1}, reverse=True):
         labels = found.tree.labels(level)
-        names = found.tree.describe(level, texts=texts).names
-        score = score_words(names, labels, texts)
+        told = found.tree.describe(level, texts=texts)
+        score = score_words(told.names, labels, texts, mixed_in(told))
         by_class = describe(found, level, "label", texts=texts).names
         majority = _with_majority(by_class, labels, found.classes)
         shares = (score.named, score.held, score.elsewhere, majority)

@@ -33,6 +33,7 @@ void bind_rows(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_algebra(nb::module_& m);
 
 template <class A>
 int64_t length(const A& a) {

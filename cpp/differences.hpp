@@ -7,14 +7,11 @@ namespace nestmap {
 
 constexpr int SOME = 3, OTHERS = 4;  // rows against rows at once: what fits into registers
 
-// Sums over the columns (a multiple of LANES): x[p] against y[q] goes to out[p * stride + q]. Without cancellation, and
-// in the same order for each pair: the same bits wherever two rows are compared.
+// Of every eighth column from `first` on, in the lanes of a vector.
 template <Norm N, int M>
-inline void sum_differences(const float* const (&x)[M], const float* const* y, int dims, float* out, int64_t stride) {
-    vfloat sum[M][OTHERS];
-    for (int p = 0; p < M; ++p)
-        for (int q = 0; q < OTHERS; ++q) sum[p][q] = vfloat{};
-    for (int k = 0; k < dims; k += LANES) {
+inline void add_differences(const float* const (&x)[M], const float* const* y, int first, int dims,
+                            vfloat (&sum)[M][OTHERS]) {
+    for (int k = first; k < dims; k += 8) {
         vfloat row[M];
         for (int p = 0; p < M; ++p) row[p] = load(x[p] + k);
 #pragma GCC unroll 4
@@ -27,8 +24,26 @@ inline void sum_differences(const float* const (&x)[M], const float* const* y, i
             }
         }
     }
+}
+
+// Sums over the columns (a multiple of 8): x[p] against y[q] goes to out[p * stride + q]. Without cancellation, and in
+// the same order for each pair and on every instruction set: eight running sums, of vectors of four one half after the
+// other. For files that are compiled with -ffp-contract=off.
+template <Norm N, int M>
+inline void sum_differences(const float* const (&x)[M], const float* const* y, int dims, float* out, int64_t stride) {
+    for (int half = 0; half < 8 / LANES; ++half) {
+        vfloat sum[M][OTHERS];
+        for (int p = 0; p < M; ++p)
+            for (int q = 0; q < OTHERS; ++q) sum[p][q] = vfloat{};
+        add_differences<N>(x, y, half * LANES, dims, sum);
 #pragma GCC unroll 3
-    for (int p = 0; p < M; ++p) sum_four(sum[p], out + p * stride);
+        for (int p = 0; p < M; ++p) {
+            float of_half[OTHERS];
+            sum_four(sum[p], of_half);
+            for (int q = 0; q < OTHERS; ++q)
+                out[p * stride + q] = half ? out[p * stride + q] + of_half[q] : of_half[q];
+        }
+    }
 }
 
 }  // namespace nestmap

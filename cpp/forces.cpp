@@ -10,6 +10,9 @@
 #endif
 
 #include "checks.hpp"
+#include "functions.hpp"
+#include "isa.hpp"
+#include "sums.hpp"
 
 namespace nestmap {
 
@@ -33,8 +36,6 @@ Place place(float position, float origin, float inverse, int64_t n) {
     return {cell - 1, at - (float)cell};
 }
 
-float sum_eight(const float* s) { return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])); }
-
 // Cubic B-spline at the four grid lines, and its slope.
 void spline(float t, float* w) {
     const float s = 1 - t;
@@ -52,33 +53,35 @@ void slope(float t, float* w) {
     w[3] = t * t / 2;
 }
 
-double entropy(const double* gaps, int64_t k, double beta, double* spread) {
+// `shares` is room for k numbers.
+double entropy(const double* gaps, int64_t k, double beta, double* shares, double* spread) {
     double total = 0, first = 0, second = 0;
+    for (int64_t j = 0; j < k; ++j) shares[j] = exponential(-beta * gaps[j]);
     for (int64_t j = 0; j < k; ++j) {
-        const double p = std::exp(-beta * gaps[j]);
+        const double p = shares[j];
         total += p;
         first += p * gaps[j];
         second += p * gaps[j] * gaps[j];
     }
     first /= total;
     *spread = second / total - first * first;
-    return std::log(total) + beta * first;
+    return logarithm(total) + beta * first;
 }
 
 // The beta at which exp(-beta gaps) has the wanted entropy: Newton's steps in log(beta), kept inside a bracket.
-double find_beta(const double* gaps, int64_t k, double wanted, double start) {
+double find_beta(const double* gaps, int64_t k, double wanted, double start, double* shares) {
     constexpr int MOST_STEPS = 60;
-    double low = std::log(start) - 50, high = std::log(start) + 50, x = std::log(start);
+    double x = logarithm(start), low = x - 50, high = x + 50;
     for (int step = 0; step < MOST_STEPS; ++step) {
-        const double beta = std::exp(x);
+        const double beta = exponential(x);
         double spread;
-        const double excess = entropy(gaps, k, beta, &spread) - wanted;
+        const double excess = entropy(gaps, k, beta, shares, &spread) - wanted;
         if (std::fabs(excess) < 1e-6) break;
         (excess > 0 ? low : high) = x;
         const double newton = x + excess / (beta * beta * spread);
         x = newton > low && newton < high ? newton : (low + high) / 2;
     }
-    return std::exp(x);
+    return exponential(x);
 }
 
 // Whether the neighbours of some nodes are nodes: in every step, where they are about to be read anyway.
@@ -128,29 +131,40 @@ private:
 #else
 class Sums {
 public:
-    explicit Sums(const float* own) : x_(own[0]), y_(own[1]) {}
+    explicit Sums(const float* own) : x_(splat(own[0])), y_(splat(own[1])) {}
     void add(const float* positions, const int32_t* ids, const float* weights) {
-        float dx[8], dy[8];
-        for (int l = 0; l < 8; ++l) {
-            dx[l] = positions[2 * (int64_t)ids[l]];
-            dy[l] = positions[2 * (int64_t)ids[l] + 1];
-        }
-        for (int l = 0; l < 8; ++l) {
-            dx[l] -= x_;
-            dy[l] -= y_;
-            const float w = weights[l] / (1 + (dx[l] * dx[l] + dy[l] * dy[l]));
-            sx_[l] += w * dx[l];
-            sy_[l] += w * dy[l];
+        for (int h = 0; h < 2; ++h, ids += 4, weights += 4) {
+            vfloat dx = two(positions, ids[0], ids[1]), dy = two(positions, ids[2], ids[3]);
+            part_pairs(dx, dy);
+            dx -= x_;
+            dy -= y_;
+            const vfloat w = load(weights) / (1.0f + (dx * dx + dy * dy));
+            sx_[h] += w * dx;
+            sy_[h] += w * dy;
         }
     }
     void total(float* pull) const {
-        pull[0] = sum_eight(sx_);
-        pull[1] = sum_eight(sy_);
+        pull[0] = total_of(sx_);
+        pull[1] = total_of(sy_);
     }
 
 private:
-    const float x_, y_;
-    float sx_[8] = {}, sy_[8] = {};
+    const vfloat x_, y_;
+    vfloat sx_[2] = {}, sy_[2] = {};
+
+    // A place is 64 bits: half as many loads as coordinates.
+    static vfloat two(const float* positions, int64_t a, int64_t b) {
+        typedef int64_t Place __attribute__((aligned(4), may_alias));
+        typedef int64_t Two __attribute__((vector_size(16)));
+        const auto* p = reinterpret_cast<const Place*>(positions);
+        return (vfloat)Two{p[a], p[b]};
+    }
+    static float total_of(const vfloat (&sums)[2]) {
+        float s[8];
+        store(s, sums[0]);
+        store(s + 4, sums[1]);
+        return sum_eight(s);
+    }
 };
 #endif
 
@@ -307,19 +321,20 @@ private:
 
 void calibrate(const float* distances, int64_t n, int64_t k, double perplexity, float* weights, int n_threads,
                const Poll& poll) {
-    const double wanted = std::log(perplexity);
+    const double wanted = logarithm(perplexity);
     parallel_for(n_blocks(n), n_threads, poll, [&](int64_t task, int) {
-        std::vector<double> gaps(k);
+        std::vector<double> gaps(k), shares(k);
         for (int64_t i = task * BLOCK; i < std::min(n, (task + 1) * BLOCK); ++i) {
             const float* d = distances + i * k;
             float* w = weights + i * k;
             double nearest = std::numeric_limits<double>::infinity(), mean = 0;
             for (int64_t j = 0; j < k; ++j) nearest = std::min(nearest, (double)d[j] * d[j]);
             for (int64_t j = 0; j < k; ++j) mean += gaps[j] = (double)d[j] * d[j] - nearest;
-            const double beta = mean > 0 ? find_beta(gaps.data(), k, wanted, k / mean) : 0.0;
+            const double beta = mean > 0 ? find_beta(gaps.data(), k, wanted, k / mean, shares.data()) : 0.0;
             double total = 0;
-            for (int64_t j = 0; j < k; ++j) total += gaps[j] = std::exp(-beta * gaps[j]);
-            for (int64_t j = 0; j < k; ++j) w[j] = (float)(gaps[j] / total);
+            for (int64_t j = 0; j < k; ++j) shares[j] = exponential(-beta * gaps[j]);
+            for (int64_t j = 0; j < k; ++j) total += shares[j];
+            for (int64_t j = 0; j < k; ++j) w[j] = (float)(shares[j] / total);
         }
     });
 }

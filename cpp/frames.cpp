@@ -5,20 +5,11 @@
 #include <cmath>
 #include <vector>
 
+#include "sums.hpp"
+
 namespace nestmap {
 
 namespace {
-
-// Eight running sums, added up in one fixed order: the compiler may use any vectors, the bits stay.
-template <class A, class B>
-double dot(const A* a, const B* b, int64_t n) {
-    double s[8] = {};
-    int64_t k = 0;
-    for (; k + 8 <= n; k += 8)
-        for (int l = 0; l < 8; ++l) s[l] += (double)a[k + l] * (double)b[k + l];
-    for (int l = 0; k < n; ++k, ++l) s[l] += (double)a[k] * (double)b[k];
-    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-}
 
 // Eigenvalues on the diagonal of a (m x m, symmetric), eigenvectors in the rows of v; cyclic Jacobi rotations.
 void jacobi(int m, double* a, double* v) {

@@ -9,6 +9,8 @@
 #include <vector>
 #if defined(__AVX2__) || defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace nestmap {
@@ -39,6 +41,8 @@ typedef float vhalf_u __attribute__((vector_size(LANES * 2), aligned(4), may_ali
 inline vdouble load_wide(const float* p) {
 #if defined(__AVX2__)  // GCC 12 splits the conversion below into halves
     return (vdouble)_mm256_cvtps_pd(_mm_loadu_ps(p));
+#elif defined(__aarch64__)  // and into lanes
+    return (vdouble)vcvt_f64_f32(vld1_f32(p));
 #else
     return __builtin_convertvector((vhalf) * reinterpret_cast<const vhalf_u*>(p), vdouble);
 #endif
@@ -47,11 +51,17 @@ inline vdouble load_wide(const float* p) {
 struct Half {
     uint16_t bits;
     operator double() const {
+#if defined(__aarch64__)  // one instruction
+        __fp16 value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+#else
         const int exponent = bits >> 10 & 31, fraction = bits & 1023;
         const double size = exponent ? (1 + fraction * 0x1p-10) * (exponent < 31 ? std::ldexp(1.0, exponent - 15)
                                                                                   : std::numeric_limits<double>::infinity())
                                      : fraction * 0x1p-24;
         return bits >> 15 ? -size : size;
+#endif
     }
 };
 template <class T>
@@ -99,6 +109,8 @@ inline uint32_t mask_le(vfloat a, vfloat b) {
     return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_LE_OQ));
 #elif defined(__SSE2__)
     return (uint32_t)_mm_movemask_ps(_mm_cmple_ps((__m128)a, (__m128)b));
+#elif defined(__aarch64__)
+    return vaddvq_u32(vandq_u32((uint32x4_t)(a <= b), uint32x4_t{1, 2, 4, 8}));
 #else
     vint m = a <= b;
     uint32_t bits = 0;
@@ -113,10 +125,31 @@ inline int count(vint mask) {
     return __builtin_popcount((uint32_t)_mm256_movemask_ps((__m256)mask));
 #elif defined(__SSE2__)
     return __builtin_popcount((uint32_t)_mm_movemask_ps((__m128)mask));
+#elif defined(__aarch64__)
+    return -vaddvq_s32((int32x4_t)mask);
 #else
     return -(mask[0] + mask[1] + mask[2] + mask[3]);
 #endif
 }
+
+#if !defined(__AVX2__)
+// Of four pairs, two in each vector: the first numbers go to one vector, the second ones to the other.
+inline void part_pairs(vfloat& a, vfloat& b) {
+#if defined(__SSE2__)
+    const __m128 p = (__m128)a, q = (__m128)b;
+    a = (vfloat)_mm_shuffle_ps(p, q, 0x88);
+    b = (vfloat)_mm_shuffle_ps(p, q, 0xdd);
+#elif defined(__aarch64__)
+    const float32x4_t p = (float32x4_t)a, q = (float32x4_t)b;
+    a = (vfloat)vuzp1q_f32(p, q);
+    b = (vfloat)vuzp2q_f32(p, q);
+#else
+    const vfloat p = a, q = b;
+    a = vfloat{p[0], p[2], q[0], q[2]};
+    b = vfloat{p[1], p[3], q[1], q[3]};
+#endif
+}
+#endif
 
 inline float sum_lanes(vfloat v) {
 #if defined(__AVX2__)
@@ -129,14 +162,19 @@ inline float sum_lanes(vfloat v) {
 #endif
 }
 
-// The sums of the lanes of four vectors.
+// The sums of the lanes of four vectors: neighbours first, then halves of four, in the same order for any length.
 inline void sum_four(const vfloat (&v)[4], float* out) {
 #if defined(__AVX2__)
     const __m256 a = _mm256_hadd_ps((__m256)v[0], (__m256)v[1]), b = _mm256_hadd_ps((__m256)v[2], (__m256)v[3]);
     const __m256 c = _mm256_hadd_ps(a, b);
     _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(c), _mm256_extractf128_ps(c, 1)));
+#elif defined(__aarch64__)  // in the order of sum_lanes
+    const auto halves = [](vfloat a, vfloat b) {
+        return vfloat{a[0], a[1], b[0], b[1]} + vfloat{a[2], a[3], b[2], b[3]};
+    };
+    store(out, (vfloat)vpaddq_f32((float32x4_t)halves(v[0], v[1]), (float32x4_t)halves(v[2], v[3])));
 #else
-    for (int q = 0; q < 4; ++q) out[q] = sum_lanes(v[q]);
+    for (int q = 0; q < 4; ++q) out[q] = (v[q][0] + v[q][1]) + (v[q][2] + v[q][3]);
 #endif
 }
 
@@ -157,6 +195,12 @@ struct CacheAligned {
 };
 using Floats = std::vector<float, CacheAligned<float>>;
 
-inline vfloat absolute(vfloat v) { return v > 0 ? v : -v; }
+inline vfloat absolute(vfloat v) {
+#if defined(__aarch64__)  // one instruction, and one with the difference before it
+    return (vfloat)vabsq_f32((float32x4_t)v);
+#else
+    return (vfloat)((vint)v & splat(std::numeric_limits<int32_t>::max()));  // without the sign
+#endif
+}
 
 }  // namespace nestmap

@@ -1,6 +1,7 @@
 // The compiled module's table of contents. What each kernel computes is said by its NumPy twin in
 // src/nestmap/core/native.
 #include "bindings.hpp"
+#include "cpu.hpp"
 #include "frames.hpp"
 #include "isa.hpp"
 
@@ -13,11 +14,7 @@ NB_MODULE(NESTMAP_MODULE, m) {
     m.attr("isa") = NESTMAP_ISA;
     m.def("supported", [](const char* isa) {
         const std::string_view name = isa;
-#if defined(__x86_64__)
-        __builtin_cpu_init();
-        if (name == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-        return name == "baseline";
+        return name == "baseline" || (name == "avx2" && runs_avx2());
     }, nb::arg("isa"));
 
     // Rows, dense_rows, csr_rows, pair_distances; project, group_means, largest, hash_rows, count_within
@@ -28,4 +25,6 @@ NB_MODULE(NESTMAP_MODULE, m) {
     bind_layout(m);
     // communities, merge_order
     bind_tree(m);
+    // eigenvectors, orthonormal; convolve, even_transform
+    bind_algebra(m);
 }

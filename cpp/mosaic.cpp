@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t MOST = 48;         // children divided at once; more are first cut into two halves
 constexpr double AREA_ERROR = 0.01;  // accepted error of an area, as a share of it
 constexpr int NEWTON_STEPS = 20;
+// cosine and sine of the golden angle, by which a spiral turns from point to point
+constexpr Point GOLDEN{-0.7373688780783197, 0.6754902942615238};
 constexpr double INSIDE = 0.9;  // sites start within this share of the way to the border
 
 struct Vertex {
@@ -76,12 +78,22 @@ struct Root {
     Point operator()(Point p) const { return {xx * p.x + xy * p.y, xy * p.x + yy * p.y}; }
 };
 
+// No sine, no arctangent: their last digit is the C library's. Corners are of a size that squares stay in range.
+double length(double x, double y) { return std::sqrt(x * x + y * y); }
+
+// The direction in which a covariance is the largest, from (xx - yy) / 2 and xy.
+Point long_axis(double half, double xy) {
+    const double r = length(half, xy);
+    if (!(r > 0)) return {1, 0};
+    const double larger = std::sqrt((r + std::fabs(half)) / (2 * r)), smaller = std::fabs(xy) / (2 * r * larger);
+    return half >= 0 ? Point{larger, xy < 0 ? -smaller : smaller} : Point{smaller, xy < 0 ? -larger : larger};
+}
+
 Root root(double xx, double xy, double yy, double floor, bool inverse) {
-    const double mean = (xx + yy) / 2, half = (xx - yy) / 2, r = std::hypot(half, xy);
+    const double mean = (xx + yy) / 2, half = (xx - yy) / 2, r = length(half, xy);
     double major = mean + r, minor = std::max(mean - r, floor * (mean + r));
     if (major <= 0) return {1, 0, 1};
-    const double angle = r > 0 ? std::atan2(xy, half) / 2 : 0;
-    const double c = std::cos(angle), s = std::sin(angle);
+    const auto [c, s] = long_axis(half, xy);
     major = std::sqrt(major);
     minor = std::sqrt(minor);
     if (inverse) {
@@ -180,12 +192,14 @@ private:
             return in_.shares[ids[a]] < in_.shares[ids[b]];
         });
         const double unit = std::sqrt(m.area / n);
+        Point turn{1, 0};
         for (size_t k = 0; k < n; ++k) {
             const size_t i = order[k];
             const Point o = in_.offsets[ids[i]];
             Point s = spread(whiten({o.x - mean.x, o.y - mean.y}));
-            s.x += 1e-3 * unit * std::cos(2.399963 * (double)k);
-            s.y += 1e-3 * unit * std::sin(2.399963 * (double)k);
+            s.x += 1e-3 * unit * turn.x;
+            s.y += 1e-3 * unit * turn.y;
+            turn = {turn.x * GOLDEN.x - turn.y * GOLDEN.y, turn.x * GOLDEN.y + turn.y * GOLDEN.x};
             const double reach = border(region, m.centre, s);
             const double shrink = reach < 1 / INSIDE ? INSIDE * reach : 1.0;
             sites_[i] = {m.centre.x + shrink * s.x, m.centre.y + shrink * s.y};
@@ -209,8 +223,7 @@ private:
     // More children than can be divided at once: two halves along the region's longer axis.
     void halve(const Polygon& region, const Moments& m, const std::vector<int64_t>& ids, int rounds, Point* centres,
                PolygonList* polygons) {
-        const double angle = std::atan2(m.xy, (m.xx - m.yy) / 2) / 2;
-        const Point axis{std::cos(angle), std::sin(angle)};
+        const Point axis = long_axis((m.xx - m.yy) / 2, m.xy);
         std::vector<size_t> order(ids.size());
         std::iota(order.begin(), order.end(), 0);
         std::vector<double> along(ids.size());
@@ -319,8 +332,8 @@ private:
                 const int64_t j = polygon[v].edge;
                 if (j < 0) continue;
                 const Point a = polygon[v].p, b = polygon[v + 1 < polygon.size() ? v + 1 : 0].p;
-                const double between = std::hypot(sites_[i].x - sites_[j].x, sites_[i].y - sites_[j].y);
-                const double slope = std::hypot(b.x - a.x, b.y - a.y) / (2 * std::max(between, 1e-300));
+                const double between = length(sites_[i].x - sites_[j].x, sites_[i].y - sites_[j].y);
+                const double slope = length(b.x - a.x, b.y - a.y) / (2 * std::max(between, 1e-300));
                 h[i * n + j] -= slope;
                 h[i * n + i] += slope;
             }

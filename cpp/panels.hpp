@@ -112,9 +112,17 @@ inline void bound_row(const float* row, float size, const float* panel, int widt
 
 // One bit per row of the panel, set where its bound is at most the limit.
 inline uint32_t mask_le(const Bounds& bounds, vfloat limit) {
+#if defined(__aarch64__)  // lanes shrink to bytes, each keeps its bit, and eight of them are added
+    const auto is_low = [&](int v) { return vmovn_u32((uint32x4_t)(bounds[v] <= limit)); };
+    const uint8x8_t first = vmovn_u16(vcombine_u16(is_low(0), is_low(1)));
+    const uint8x8_t last = vmovn_u16(vcombine_u16(is_low(2), is_low(3)));
+    const uint8x8_t bit = {1, 2, 4, 8, 16, 32, 64, 128};
+    return vaddv_u8(vand_u8(first, bit)) | (uint32_t)vaddv_u8(vand_u8(last, bit)) << 8;
+#else
     uint32_t bits = 0;
     for (int v = 0; v < VECTORS; ++v) bits |= mask_le(bounds[v], limit) << (v * LANES);
     return bits;
+#endif
 }
 
 // Bounds as numbers that can be sorted: one that is NaN, of squares that overflow, says nothing, and the lowest

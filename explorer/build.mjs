@@ -40,6 +40,7 @@ async function buildPage() {
   mkdirSync(PAGE, { recursive: true });
   const common = { bundle: true, minify: true, target: "es2022", charset: "utf8", legalComments: "none", write: true };
   await build({ ...common, entryPoints: [join(HERE, "src", "main.ts")], outfile: join(PAGE, "app.js"), format: "iife", banner: { js: mark } });
+  await build({ ...common, entryPoints: [join(HERE, "src", "notebook", "widget.ts")], outfile: join(PAGE, "widget.js"), format: "esm", banner: { js: mark } });
   await build({ ...common, entryPoints: [join(HERE, "src", "style.css")], outfile: join(PAGE, "app.css"), banner: { css: mark } });
   writeFileSync(join(PAGE, "index.html"), readFileSync(join(HERE, "src", "index.html")));
   const licences = LIBRARIES.map((name) => {

@@ -110,6 +110,11 @@ class Tab:
     def pixels(self) -> np.ndarray:
         return np.asarray(Image.open(io.BytesIO(self.page.screenshot())).convert("RGB"))
 
+    def color_by(self, key: str) -> None:
+        """Chooses in the legend what colours show: "level", or the key of a column."""
+        self.page.click("#color input")
+        self.page.click(f'.choices:not([hidden]) [data-value="{key}"]')
+
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).inner_text())
 

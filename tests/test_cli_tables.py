@@ -99,6 +99,16 @@ def test_what_was_mapped_stays_in_the_run(run: Path, tmp_path: Path) -> None:
     assert rows_of(tmp_path / "all.csv")[5]["studio"] == films()["studio"][5]
 
 
+def test_a_run_keeps_what_makes_names_true(run: Path) -> None:
+    folder = RunFolder(run)
+    names = folder.names()
+    whys = folder.whys()
+    assert [*whys] == [*names]
+    said = [why for level in whys for why in whys[level] if why]
+    assert said and all("%" in line for why in said for line in why.split("\n"))
+    assert any("; median " in why for why in said)
+
+
 def test_decisions_are_changed_by_options(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "films.csv", films())
     kinds = ["--kind", "mpaa=drop", "--kind", "video=number"]

@@ -51,6 +51,7 @@ def test_what_is_not_run_is_short_and_has_a_reason() -> None:
         ("moving.md", f"needs {peer}") for peer in ("umap-learn", "openTSNE", "scanpy", "hnne")
     ]
     expected += [("plots.md", "needs datamapplot"), ("explorer.md", "serves until it is stopped")]
+    expected += [("explorer.md", "needs a notebook"), ("explorer.md", "needs an app")]
     expected += [("levels.md", "needs bertopic")]
     assert sorted(expected) == sorted(NOT_RUN)
 

@@ -181,6 +181,23 @@ def test_colours_of_quality_compare_rows_as_the_model_does(model: HNNE, tmp_path
         np.testing.assert_array_equal(found.codes, expected)
 
 
+def test_raw_tables_are_described(model: HNNE, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.nestmap")
+    for each in (model, nestmap.load(tmp_path / "m.nestmap"), model.relayout(n_components=2)):
+        told = each.hierarchy_.describe(-1, X=films())
+        rows = EncodedTable.of(films(), each.encoder_)
+        assert {trait.column for own in told for trait in own.traits} >= {"rating", "mpaa"}
+        near = each.hierarchy_.describe(-1, X=rows)
+        assert [own.typical for own in told] == [own.typical for own in near]
+        assert not any(own.traits for own in near)
+        levels = each.describe([-1], X=pd.DataFrame(films()), label="mpaa")
+        assert next(iter(levels.values()))[0].typical == told[0].typical[:5]
+    with pytest.raises(ValueError, match="no column 'budget', 'mpaa'"):
+        model.describe(X={"rating": films()["rating"]})
+    with pytest.raises(ValueError, match="feature_names: the columns of the table"):
+        model.hierarchy_.describe(X=films(), feature_names=["a"])
+
+
 def test_plans_and_tags_know_of_the_encoder() -> None:
     assert HNNE(encoder="table").plan(films()).memory > 0
     tags = HNNE(encoder="table").__sklearn_tags__().input_tags

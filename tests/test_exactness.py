@@ -17,7 +17,6 @@ from nestmap.core.points.reduce import (
     Reducer,
     ShortRows,
     fit_reducer,
-    for_single,
     reduce_rows,
     rounding_slack,
 )
@@ -128,36 +127,20 @@ def test_no_bound_exceeds_the_distance(kind: str, metric: str) -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_in_float32_stay_within_the_margin(kind: str, metric: str) -> None:
+def test_rounded_factors_stay_within_the_margin(kind: str, metric: str) -> None:
     """Not proved, but so on hard rows: an approximate search compares its sample with the true
     neighbours.
     """
     points = make_points(hard_rows(kind).astype(np.float32), metric)
     reducer = fit_reducer(points, most=64 if kind == "plane" else 256)
-    reducer = for_single(points, reducer)
-    assert reducer is not None
-    single, double = (reduce_rows(points, reducer, 1, single=single) for single in (True, False))
-    assert (single.z != double.z).any()
+    found, full = (reduce_rows(points, reducer, 1, reproducible=own) for own in (True, False))
+    assert (found.z != full.z).any()
     D = by_definition(points)
     i, j = some_pairs(D)
-    for head in sorted({8, single.z.shape[1]}):
+    for head in sorted({8, found.z.shape[1]}):
         slack = rounding_slack(head, points.n_cols)
-        for bound in lower_bounds(single, i, j, head, slack, points.norm):
+        for bound in lower_bounds(found, i, j, head, slack, points.norm):
             assert (bound <= D[i, j] * (1 + 2.0**-22)).all()
-
-
-def test_sums_in_float32_are_for_numbers_of_float32_in_any_type() -> None:
-    rows = hard_rows("small integers")
-    for X, fits in (
-        (rows, True),
-        (rows.astype(np.float64), True),
-        (rows.astype(np.float64) / 3, False),
-    ):
-        points = make_points(X, "euclidean")
-        assert (for_single(points, fit_reducer(points)) is not None) == fits
-    for metric, fits in (("cosine", True), ("manhattan", False)):
-        points = make_points(rows, metric)
-        assert (for_single(points, fit_reducer(points)) is not None) == fits
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])

@@ -27,6 +27,8 @@ from nestmap.app.runs.extras import read_images, read_trust
 from nestmap.app.runs.folder import RunFolder
 from nestmap.app.runs.store import open_store
 from nestmap.views.explore.bundle import Page
+from nestmap.views.explore.kept_rows import change_selections
+from nestmap.views.explore.query import RowQueries
 
 N = 300
 X = digits()[:N]
@@ -73,7 +75,18 @@ def test_a_run_keeps_thumbnails_and_true_neighbours(run: Path) -> None:
     store = open_store(RunFolder(run))
     assert store.meta["neighbors"] == 10 and store.meta["images"] == {"width": 8, "height": 8}
     assert store.meta["fields"] == ["row", "name", "kind"] and store.meta["title"] == "run"
-    assert [column["name"] for column in store.meta["columns"]] == ["kind", *trust.scores]
+    names = [column["name"] for column in store.meta["columns"]]
+    assert names == ["kind", *trust.scores, "membership"]
+
+
+def test_selections_are_kept_with_the_run(run: Path) -> None:
+    first = open_store(RunFolder(run))
+    cluster = {"kind": "cluster", "level": 0, "index": 0}
+    change_selections(first.selections, RowQueries(first), {"name": "mine", "set": cluster})
+    again = open_store(RunFolder(run), rebuild=True)
+    rows = again.selections.read()["mine"].rows
+    np.testing.assert_array_equal(rows, RowQueries(again).rows_of(cluster))
+    assert (run / "selections.json").exists() and 0 < len(rows) < N
 
 
 def test_the_store_is_built_once_and_again_when_the_run_has_changed(run: Path) -> None:
@@ -216,9 +229,9 @@ def test_pictures_that_do_not_fit_are_refused(
 
 def test_runs_without_a_map_in_the_plane(run: Path) -> None:
     record = json.loads((run / "run.json").read_text())
-    record["maps"][0]["dims"] = 3
+    record["maps"][0]["dims"] = 4
     (run / "run.json").write_text(json.dumps(record))
-    with pytest.raises(ValueError, match=r"shows maps in 2-D, this run has \[3\]-D"):
+    with pytest.raises(ValueError, match=r"shows maps in 2-D and 3-D, this run has \[4\]-D"):
         open_store(RunFolder(run))
 
 

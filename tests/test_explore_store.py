@@ -223,6 +223,39 @@ def test_names_and_panels(files: Files) -> None:
             assert panel["size"] == tree.levels[k].sizes[cluster]
 
 
+def panels_of(folder: Path, level: int) -> list[dict[str, Any]]:
+    store = Files(folder)
+    n = len(store.json(f"names/{level}.json"))
+    return [p for c in range(-(-n // 256)) for p in store.json(f"panels/{level}/{c}.json")]
+
+
+def test_panels_say_what_makes_a_name_true(tmp_path: Path) -> None:
+    model = fitted()
+    top = model.hierarchy_.n_levels - 1
+    metadata = {"digit": [f"d{y}" for y in Y]}
+    told = model.describe([top], metadata=metadata)
+    expected = {each.name: [t.evidence for t in each.evidence] for each in told[top]}
+    assert any("% (" in line for lines in expected.values() for line in lines)
+    names = {top: [each.name for each in told[top]]}
+    whys = {top: ["\n".join(expected[name]) for name in names[top]]}
+    ways: list[dict[str, Any]] = [
+        {"metadata": metadata},
+        {"cluster_names": told},
+        {"cluster_names": names, "cluster_whys": whys},
+    ]
+    for i, content in enumerate(ways):
+        write_store(tmp_path / str(i), model, **content)
+        found = {p["name"]: p["why"] for p in panels_of(tmp_path / str(i), top)}
+        assert found == expected
+    write_store(
+        tmp_path / "own",
+        model,
+        metadata=metadata,
+        cluster_names={top: [*"abcdefghijklmnopq"][: len(names[top])]},
+    )
+    assert not any(p["why"] for p in panels_of(tmp_path / "own", top))
+
+
 def test_typical_and_odd_rows_are_different_ones_at_the_two_ends() -> None:
     tree = fitted().hierarchy_
     level = tree.levels[-1]
@@ -635,9 +668,9 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_maps_in_3d_are_refused(tmp_path: Path) -> None:
+def test_maps_in_4d_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"relayout\(n_components=2\)"):
-        write_store(tmp_path / "s", fitted().relayout(n_components=3, layout="descent"))
+        write_store(tmp_path / "s", fitted().relayout(n_components=4, layout="descent"))
 
 
 def test_a_store_that_fails_leaves_the_old_one(tmp_path: Path) -> None:

@@ -212,3 +212,14 @@ def test_the_command_line_exports_title_description_and_tour(tmp_path: Path) -> 
 def test_a_cover_without_a_picture_names_none() -> None:
     tags = Tags(Cover().tags("a"))
     assert tags.tags == {"og:type": "website", "og:title": "a"}
+
+
+def test_a_run_that_replaces_one_with_a_tour_leaves_it(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", digits()[:200])
+    run = tmp_path / "run"
+    fit = ["fit", str(tmp_path / "x.npy"), "-o", str(run), "--quiet"]
+    assert main(fit) == 0
+    (run / "tour.json").write_text(json.dumps({"stops": [STOP]}))
+    assert main([*fit, "--force"]) == 0
+    assert not (run / "tour.json").exists()  # its views are of the old map
+    assert (tmp_path / "run.old" / "tour.json").exists()

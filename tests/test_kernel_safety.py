@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from conftest import LIMIT, builds, core, using
 
+from nestmap.core.native import fourier
+
 N, DIMS, N_CELLS, LISTED, KEPT = 60, 16, 4, 3, 2
 pytestmark = pytest.mark.skipif(not builds(), reason="there is no compiled module")
 
@@ -149,6 +151,18 @@ def arguments(kernel: str) -> dict[str, Any]:
             "maps": maps,
         }
         return {"z": x.astype(np.float32), **groups, **threads}
+    if kernel in ("eigenvectors", "orthonormal"):
+        square = {"matrices": np.stack([x.T @ x, np.eye(DIMS)]), "values": np.zeros((2, DIMS))}
+        return {**square, **threads} if kernel == "eigenvectors" else {"rows": x[:5].copy()}
+    if kernel in ("convolve", "even_transform"):
+        kind = "<f4" if kernel == "convolve" else "<f8"
+        lengths = {"of_rows": fourier.roots(12, kind), "of_cols": fourier.roots(10, kind)}
+        if kernel == "even_transform":
+            return {"values": np.ones((7, 6)), **lengths, "out": np.zeros((6, 7)), **threads}
+        charges = np.ones((6, 5), dtype=np.float32)
+        transfer = np.ones((6, 12), dtype=np.float32)
+        out = {"transfer": transfer, "potential": np.zeros_like(charges)}
+        return {"charges": charges, **lengths, **out, **threads}
     if kernel == "alignments":
         maps = rng.normal(size=(N, 2, DIMS)).astype(np.float32)
         places = {
@@ -316,6 +330,10 @@ KERNELS = (
     "outside",
     "small_frames",
     "alignments",
+    "eigenvectors",
+    "orthonormal",
+    "convolve",
+    "even_transform",
     "calibrate",
     "spread",
     "move",
@@ -404,6 +422,10 @@ RESULTS = {
     "outside": ["out"],
     "small_frames": ["offsets", "maps"],
     "alignments": ["out"],
+    "eigenvectors": ["matrices", "values"],
+    "orthonormal": ["rows"],
+    "convolve": ["potential"],
+    "even_transform": ["out"],
     "near_cells": ["near"],
     "calibrate": ["weights"],
     "spread": ["charges"],
@@ -420,6 +442,8 @@ RESULTS = {
 # no other array has to fit these
 FREE = {
     ("largest", "x", 0),
+    ("orthonormal", "rows", 0),
+    ("orthonormal", "rows", 1),
     ("dense_rows", "x", 1),
     ("hash_rows", "x", 1),
     ("count_within", "values", 1),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -326,3 +330,20 @@ def test_spilled_rows_are_whole_chunks(tmp_path: Path, monkeypatch: pytest.Monke
     assert shares == [8 / 25, 16 / 25, 24 / 25, 1.0] and spilled.dtype == np.float32
     for chunks in (None, (10**9, 2), ((4, 4), (2,)), ()):
         assert [part.start for part in row_blocks(Chunked(source.rows, chunks))] == [0, 10, 20]
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_memory_of_windows(works: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Kernel:
+        @staticmethod
+        def GlobalMemoryStatusEx(answer: Any) -> int:
+            if works:
+                assert struct.unpack_from("=I", answer)[0] == len(answer) == 64
+                numbers = (64, 50, 16 << 30, 8 << 30, 20 << 30, 6 << 30, 1 << 47, 1 << 46, 0)
+                struct.pack_into("=2I7Q", answer, 0, *numbers)
+            return int(works)
+
+    monkeypatch.setattr(ctypes, "windll", SimpleNamespace(kernel32=Kernel), raising=False)
+    monkeypatch.setattr(sys, "platform", "win32")
+    left = available_memory(proc=tmp_path, cgroups=tmp_path)
+    assert left == (6 << 30 if works else _memory._DEFAULT_BYTES)

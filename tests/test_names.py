@@ -406,3 +406,12 @@ def test_codes_and_order_of_categories() -> None:
 def test_the_page_prints_the_numbers() -> None:
     page = Path(__file__).parent.parent / "docs" / "use" / "names.md"
     assert as_markdown(NAMING) in page.read_text(), "print(as_markdown(NAMING))"
+
+
+def test_two_whole_numbers_are_categories_also_where_files_read_floats() -> None:
+    """Of a trial 'adhere 1' is a name, and 'high adhere' is none."""
+    flags = np.repeat([1.0, 0.0], 50)
+    told = describe_clusters(
+        np.repeat([0, 1], 50), [RNG.integers(0, 9, 0)] * 2, metadata={"adhere": flags}
+    )
+    assert told.names == ["adhere 1", "adhere 0"]

@@ -76,7 +76,9 @@ FLOORS = {
         "threads",
         "forecast",
         "progress",
+        "exact",
         "native",
+        "rotations",
         "input",
         "points",
         "work",
@@ -125,7 +127,7 @@ FLOORS = {
     "app": ("readers", "sc", "naming", "runs", "cli"),
 }
 ROOMS = [f"{floor}.{room}".lstrip(".") for floor, rooms in FLOORS.items() for room in rooms]
-PUBLIC = ("metrics", "naming", "neighbors", "readers", "sc")
+PUBLIC = ("metrics", "naming", "neighbors", "readers", "sc", "streamlit")
 
 
 def room_of(parts: tuple[str, ...]) -> str:

@@ -299,7 +299,7 @@ def test_a_new_name_is_saved_by_the_server(tab: Tab, store: Path) -> None:
 
 
 def test_the_address_holds_the_view(tab: Tab, browser: Any, server: Server) -> None:
-    tab.page.select_option("#color", "c0")
+    tab.color_by("c0")
     open_child(tab, 2)
     tab.page.keyboard.press("]")
     tab.page.wait_for_timeout(500)
@@ -321,7 +321,7 @@ def test_the_address_holds_the_view(tab: Tab, browser: Any, server: Server) -> N
 
 
 def test_the_scale_of_numbers_says_what_is_missing(tab: Tab) -> None:
-    tab.page.select_option("#color", "c1")
+    tab.color_by("c1")
     tab.idle()
     assert "missing: 10" in tab.text("#keys")
 
@@ -467,7 +467,7 @@ def test_hostile_values_are_text(
     )
     tab = Tab(browser).open(url)
     for column in tab.js("nestmap.shared.meta.columns.map(c => c.key)"):
-        tab.page.select_option("#color", column)
+        tab.color_by(column)
         tab.idle()
     open_child(tab)
     tab.page.mouse.click(*tab.place(tab.clear_rows(1)[0]))
@@ -492,7 +492,7 @@ def test_a_run_that_is_built_again_under_the_page(browser: Any, tmp_path: Path) 
     server.start()
     tab = Tab(browser).open(server.url)
     write(tmp_path / "store", compare=None, title="the new digits")
-    tab.page.select_option("#color", "c0")
+    tab.color_by("c0")
     button = tab.page.locator("#notice").get_by_role("button", name="Reload")
     button.wait_for()
     assert "built again" in tab.text("#notice")
@@ -539,7 +539,7 @@ def test_one_row(browser: Any, server: Server) -> None:
         "meta.json": json.dumps(
             {
                 "format": "nestmap-explorer",
-                "version": 2,
+                "version": 3,
                 "title": "one",
                 "n_rows": 1,
                 "label_level": 0,
@@ -561,6 +561,7 @@ def test_one_row(browser: Any, server: Server) -> None:
         ).encode(),
         "m0/rows/0.bin": np.zeros(4, dtype="<u4").tobytes(),
         "rows/0.json": b'[[0, "lonely"]]',
+        "tour.json": b'{"stops": [], "mark": ""}',
     }
     tab = Tab(browser)
     tab.page.route(
@@ -615,3 +616,10 @@ _PINCH = """(() => {
   fire("pointerup", 11, 150);
   fire("pointerup", 12, 350);
 })()"""
+
+
+def test_a_cluster_says_why_it_is_called_so(tab: Tab) -> None:
+    tab.page.locator("#cluster .child", has_text="digit").first.click()
+    tab.idle()
+    block = tab.page.locator("#cluster .block", has_text="Why this name")
+    assert "% (" in block.locator("li").first.inner_text()

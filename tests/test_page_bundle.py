@@ -15,7 +15,7 @@ from conftest import LIMIT
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "explorer"
 PAGE = ROOT / "src" / "nestmap" / "views" / "explore" / "page"
-BUILT = ("app.js", "app.css", "index.html", "LICENSES.txt")
+BUILT = ("app.js", "widget.js", "app.css", "index.html", "LICENSES.txt")
 
 
 def hash_sources() -> str:
@@ -33,7 +33,7 @@ def hash_sources() -> str:
     return total.hexdigest()
 
 
-@pytest.mark.parametrize("name", ["app.js", "app.css"])
+@pytest.mark.parametrize("name", ["app.js", "widget.js", "app.css"])
 def test_the_bundle_was_built_from_these_sources(name: str) -> None:
     mark = re.match(
         r"/\* nestmap explorer; sources sha256:([0-9a-f]{64});", (PAGE / name).read_text("utf-8")

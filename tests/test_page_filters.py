@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Tab
-from digit_page import N, X, Y, user_rows
+from digit_page import N, X, Y, user_rows, write
+
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.server import Server
 
 pytest_plugins = ("page_fixtures",)
 pytestmark = pytest.mark.slow
@@ -82,7 +85,7 @@ def test_clusters_and_missing_values_filter_too(wide: Tab) -> None:
 
 
 def test_handles_move_by_keys(wide: Tab) -> None:
-    low = column(wide, "ink").get_by_role("slider").first
+    low = column(wide, "ink").get_by_role("slider", name="ink: lowest value shown")
     low.focus()
     for _ in range(3):
         wide.page.keyboard.press("ArrowRight")
@@ -115,7 +118,7 @@ def test_the_address_holds_filters(wide: Tab, browser: Any) -> None:
 
 
 def test_filtered_rows_stay_as_pale_context(wide: Tab) -> None:
-    wide.page.select_option("#color", "c0")
+    wide.color_by("c0")
     wide.idle()
     row = wide.clear_rows(1)[0]
     digit = Y[user_rows(wide)[row]]
@@ -167,8 +170,120 @@ def test_on_a_phone_the_rail_is_a_sheet(browser: Any, server: Any) -> None:
 
 _SHARES = """(() => {
   const {shares, tiles} = nestmap.shared, tile = tiles.peek(0, -1, 0);
-  return [...shares.of(tile)].filter((_, i) => i % 2 === 0);
+  return [...shares.of(tile)].filter((_, i) => i % 4 === 0);
 })()"""
 _TOO_WIDE = """[...document.querySelectorAll("#rail *")]
   .filter((e) => e.offsetParent && e.getBoundingClientRect().right > 391)
   .map((e) => e.className)"""
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The digits with a day each, and more columns than a list shows at once."""
+    days = np.datetime64("2020-01-01") + np.arange(N) % 100
+    many = {f"gene {i:03d}": X[:, i % 64] + i for i in range(120)}
+    metadata = {"day": days, "digit": Y.astype(str), **many}
+    folder = write(tmp_path_factory.mktemp("dated") / "store", metadata=metadata, compare=None)
+    serving = Server(MapStore(folder))
+    serving.start()
+    yield serving
+    serving.stop()
+
+
+def test_time_plays_with_ghosts_of_what_came_before(browser: Any, dated: Any) -> None:
+    tab = Tab(browser, WIDE, HIGH).open(dated.url)
+    tab.wait("document.querySelector('#rail .plot .front').getAttribute('d')")
+    tab.page.get_by_role("button", name="Play through day").click()
+    tab.idle()
+    days = np.arange(N) % 100
+    first = passing(tab)
+    assert 0 < first.sum() < N and set(days[first]) == set(range(days[first].max() + 1))
+    tab.page.get_by_role("button", name="Play", exact=True).click()
+    low = "nestmap.shared.store.now.filters.get('c0').low"
+    start = tab.js(low)
+    tab.wait(f"{low} > {start}")  # by whole windows, as this reader wants less motion
+    tab.page.get_by_role("button", name="Pause").click()
+    tab.idle()
+    now = passing(tab)
+    assert days[now].min() > 0
+    ghosts = np.zeros(N, dtype=bool)
+    ghosts[user_rows(tab)] = np.array(tab.js(_GHOSTS)) == 255
+    assert (
+        set(days[ghosts]) >= set(range(days[now].min())) and days[ghosts].max() <= days[now].min()
+    )
+    assert "time=c0" in tab.js("location.hash") and "filter=c0" in tab.js("location.hash")
+    tab.page.get_by_role("slider", name="day: values shown").first.press("ArrowRight")
+    tab.idle()
+    assert days[passing(tab)].min() > days[now].min()
+    tab.page.get_by_role("button", name="Close the time bar").click()
+    tab.idle()
+    assert passing(tab).all() and tab.page.locator("#time").is_hidden()
+    tab.close()
+
+
+def test_a_column_is_found_by_typing(browser: Any, dated: Any) -> None:
+    tab = Tab(browser, 900, 800).open(dated.url)
+    box = tab.page.get_by_role("combobox", name="Colour by")
+    box.click()
+    lines = tab.page.locator(".choices:not([hidden]) [role=option]")
+    assert lines.count() < 123 and "more: type to find them" in tab.text(".choices:not([hidden])")
+    box.fill("ne 117")
+    assert lines.all_inner_texts() == ["gene 117"]
+    box.press("Enter")
+    tab.idle()
+    name = "nestmap.shared.painter.column.name"
+    assert tab.js(name) == "gene 117" and box.input_value() == "gene 117"
+    box.press("ArrowDown")
+    assert box.get_attribute("aria-expanded") == "true"
+    box.press("ArrowDown")
+    active = tab.page.locator(f"#{box.get_attribute('aria-activedescendant')}")
+    chosen = active.inner_text()
+    box.press("Escape")
+    assert tab.js(name) == "gene 117" and chosen != "gene 117" and lines.count() == 0
+    tab.close()
+
+
+def test_the_rail_finds_columns_by_typing(browser: Any, dated: Any) -> None:
+    tab = Tab(browser, WIDE, HIGH).open(f"{dated.url}#filter=c121:0~500")  # beyond the first cards
+    tab.wait("document.querySelector('#rail .left strong')")
+    cards = tab.page.locator("#rail .column")
+    assert cards.count() < 100 and "more columns" in tab.text("#rail .rest")
+    tab.page.fill("#rail .finder", "gene 07")
+    tab.idle()
+    names = tab.page.locator("#rail .column h3").all_inner_texts()
+    assert names[1:] == [*(f"gene 07{i}" for i in range(10)), "gene 119"]
+    drag(tab, column(tab, "gene 073").locator(".plot"), 0.5, 1)
+    assert passing(tab).sum() == (X[:, 73 % 64] + 73 >= tab.js(_LOW)).sum() < N
+    tab.close()
+
+
+def test_rows_grow_with_a_column(wide: Tab) -> None:
+    wide.js("nestmap.shared.store.set({size: 'q0'})")
+    wide.idle()
+    rows = user_rows(wide)
+    trust = np.linspace(0, 1, N)[rows]
+    sizes = np.array(wide.js(_SIZES))
+    assert sizes[trust.argmax()] == 255 and sizes[trust.argmin()] == 0
+    assert (np.diff(sizes[np.argsort(trust)]) >= 0).all()
+    assert "size=q0" in wide.js("location.hash") and "trust" in wide.page.input_value("#size input")
+
+
+def test_clusters_in_the_panel_have_the_colours_of_the_map(wide: Tab) -> None:
+    """Also where a coarse level is listed, and where a column gives the colours."""
+    wide.wait("!document.querySelector('#cluster [data-wait]')")
+    assert len(set(wide.js(_SWATCHES))) == wide.page.locator("#cluster .child").count()
+    wide.color_by("c0")
+    wide.idle()
+    wide.wait("!document.querySelector('#cluster [data-wait]')")
+    assert set(wide.js(_SWATCHES)) <= set(wide.js(_KEYS))
+
+
+_LOW = "nestmap.shared.store.now.filters.get('c75').low"
+_SIZES = """(() => {
+  const {shares, tiles} = nestmap.shared, tile = tiles.peek(0, -1, 0);
+  return [...shares.of(tile)].filter((_, i) => i % 4 === 2);
+})()"""
+_GHOSTS = _SIZES.replace("=== 2", "=== 1")
+_SWATCHES = """[...document.querySelectorAll('#cluster .child .swatch')]
+  .map(e => e.style.backgroundColor)"""
+_KEYS = "[...document.querySelectorAll('#keys .swatch')].map(e => e.style.backgroundColor)"

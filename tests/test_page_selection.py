@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from browser import Tab
-from digit_page import N, exported, open_child, user_rows
+from digit_page import N, Y, exported, open_child, user_rows
 
+from nestmap.views.explore.map_store import MapStore
+from nestmap.views.explore.selections import SavedSelections
 from nestmap.views.explore.server import Server
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("page_fixtures",)
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+@pytest.fixture
+def keeping(store: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server that keeps selections."""
+    saved = SavedSelections(tmp_path / "selections.json")
+    serving = Server(MapStore(store, selections=saved))
+    serving.start()
+    yield serving
+    serving.stop()
 
 
 def draw(tab: Tab, box: Box, keys: Sequence[str] = (), tool: str = "box") -> None:
@@ -191,3 +205,123 @@ _NODES = """(level) => nestmap.main.visible(level).flatMap((tile) => {
   const {rgba} = nestmap.shared.painter.paint(tile);
   return [...tile.nodes.size].map((n, i) => [tile.nodes.firstRow[i], n, rgba[4 * i + 3]]);
 })"""
+
+
+def test_a_selection_is_told_by_its_clusters_and_pictures(tab: Tab) -> None:
+    tab.js("nestmap.takeView()")
+    tab.idle()
+    chosen = selected(tab)
+    level = tab.js("nestmap.shared.store.now.focus")
+    lines = tab.page.locator("#selection .child")
+    lines.first.wait_for()
+    sizes = tab.js("k => [...nestmap.shared.tree.level(k).size]", level)
+    share = float(lines.first.locator(".note").inner_text().rstrip("%"))
+    assert share == pytest.approx(100 * max(sizes) / len(chosen), abs=1)
+    pictures = tab.page.locator("#selection .picture")
+    assert 10 < pictures.count() < 60  # those in sight, of 500
+    tab.js("document.querySelector('.pictures').scrollTop = 1e6")
+    tab.wait(f"document.querySelector('.picture[data-at=\"{N - 1}\"]')")
+    last = tab.page.locator(f'.picture[data-at="{N - 1}"]')
+    last.click()
+    tab.idle()
+    assert tab.js("nestmap.shared.store.now.row") == max(chosen)
+    assert tab.text("#row h2") == last.get_attribute("title")
+
+
+def test_what_is_special_about_a_selection(tab: Tab) -> None:
+    row = int(np.flatnonzero(Y == 7)[0])
+    place = int(np.flatnonzero(user_rows(tab) == row)[0])
+    level = tab.js("nestmap.openLevel")
+    index = tab.js(f"nestmap.shared.tree.nodeOfRow({place}, {level})")
+    tab.js(f"nestmap.select({{kind: 'cluster', level: {level}, index: {index}}})")
+    tab.page.locator("#selection .traits li").first.wait_for()
+    assert "digit" in tab.text("#selection .traits")
+
+
+def test_filters_and_searches_are_sets(tab: Tab) -> None:
+    tab.js(_ONLY_SEVENS)
+    tab.idle()
+    tab.page.locator("#maps").focus()
+    tab.page.keyboard.press("s")
+    tab.idle()
+    rows = user_rows(tab)
+    assert {int(rows[place]) for place in selected(tab)} == set(np.flatnonzero(Y == 7))
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("number 1")
+    tab.page.keyboard.press("Enter")
+    tab.wait("nestmap.shared.store.now.hits.length")
+    tab.page.get_by_role("radio", name="Both").check(force=True)
+    tab.page.get_by_role("button", name="Select these").click()
+    tab.wait("JSON.stringify(nestmap.shared.store.now.selection).includes('search')")
+    tab.idle()
+    sevens = {row for row in np.flatnonzero(Y == 7).tolist() if str(row).startswith("1")}
+    tab.wait(f"nestmap.shared.store.now.chosen.count === {len(sevens)}")
+    assert {int(rows[place]) for place in selected(tab)} == sevens
+
+
+def keep(tab: Tab, name: str) -> None:
+    tab.page.get_by_role("button", name="Keep…").click()
+    tab.page.keyboard.type(name)
+    tab.page.keyboard.press("Enter")
+    tab.page.locator("#kept .keptlist li", has_text=name).wait_for()
+
+
+@pytest.mark.parametrize("transport", ["server", "static"])
+def test_selections_are_kept_shown_compared_and_deleted(
+    browser: Any, keeping: Server, site: str, transport: str
+) -> None:
+    tab = Tab(browser).open(keeping.url if transport == "server" else site)
+    level = tab.js("nestmap.openLevel")
+    for index, name in ((0, "first <b>ones</b>"), (1, "second")):
+        tab.js(f"nestmap.select({{kind: 'cluster', level: {level}, index: {index}}}, 'replace')")
+        tab.idle()
+        keep(tab, name)
+    size = tab.js(f"nestmap.shared.tree.level({level}).size[1]")
+    second = tab.page.locator("#kept .keptlist li", has_text="second")
+    assert second.locator(".note").inner_text() == str(size)
+    tab.page.locator("#kept .keptlist .item", has_text="first").click()
+    tab.idle()
+    assert tab.js("nestmap.shared.store.now.selection.index") == 0
+    second.get_by_role("button", name="Compare").click()
+    tab.page.locator("#kept .compared").wait_for()
+    assert "0 rows in both" in tab.text("#kept")
+    own, its = tab.page.locator(".compared .traits").all_inner_texts()
+    assert own and its and own != its
+    if transport == "server":
+        tab.page.reload()
+        tab.idle()
+        tab.page.locator("#kept .keptlist li").nth(1).wait_for()
+        assert keeping.store.selections.read()["second"].rows.size == size
+    else:
+        assert "Kept for this visit" in tab.text("#kept")
+        with tab.page.expect_download() as download:
+            tab.page.get_by_role("button", name="Download them").click()
+        found = json.loads(Path(download.value.path()).read_text())
+        assert len(found["second"]) == size and set(found) == {"first <b>ones</b>", "second"}
+    tab.page.get_by_role("button", name="Delete second").click()
+    tab.wait("document.querySelectorAll('#kept .keptlist li').length === 1")
+    tab.close()
+
+
+@pytest.mark.parametrize("transport", ["server", "static"])
+def test_row_numbers_are_exported(browser: Any, server: Server, site: str, transport: str) -> None:
+    tab = Tab(browser).open(server.url if transport == "server" else site)
+    level = tab.js("nestmap.openLevel")
+    tab.js(f"nestmap.select({{kind: 'cluster', level: {level}, index: 1}})")
+    rows = user_rows(tab)[sorted(selected(tab))]
+    tab.page.get_by_label("Other formats").click()
+    parquet = tab.page.get_by_role("button", name="Parquet")
+    assert parquet.is_enabled() == (transport == "server")
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name="Row numbers").click()
+    found = np.loadtxt(download.value.path(), dtype=int)
+    assert found.tolist() == sorted(rows.tolist())
+    tab.close()
+
+
+_ONLY_SEVENS = """(() => {
+  const {meta, store} = nestmap.shared;
+  const column = meta.columns.find((c) => c.name === 'digit');
+  const code = column.categories.indexOf('7');
+  store.set({filters: new Map([[column.key, {kind: 'categories', codes: [code]}]])});
+})()"""

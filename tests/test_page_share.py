@@ -20,6 +20,7 @@ from nestmap import HNNE
 from nestmap.views.explore.bundle import write_site
 from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.names import SavedNames
+from nestmap.views.explore.order import TreeOrder
 from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
 from nestmap.views.explore.tour import SavedTour
@@ -195,6 +196,15 @@ def test_the_view_as_png_and_svg(browser: Any, server: Server) -> None:
     shown = tab.js("nestmap.main.names.shown.map(n => n.name)")
     assert shown and all(word in words for each in shown for word in each.split())
     assert _drawn_alike(browser, data, picture)
+    tab.js(
+        "nestmap.shared.store.set({filters: new Map([['level.1', {kind: 'categories', codes: [0]}]])})"
+    )
+    tab.idle()
+    kept = int(TreeOrder.of(fitted().hierarchy_).starts(1)[1])
+    root = ET.fromstring(saved(tab, "SVG")[1].decode())
+    circles = root.findall(f"{SVG}circle")
+    pale = [each.get("fill-opacity") == "0.35" for each in circles]
+    assert len(circles) == N and sum(pale) == N - kept and all(pale[: N - kept])
     tab.close()
 
 

@@ -31,8 +31,8 @@ def inflate_one_by_one(points: np.ndarray) -> np.ndarray:
     """The definition on the points of one group: unit spread along the axes, before and after each
     rotation.
     """
-    for angle in np.linspace(0, np.pi / 2, 6):
-        turn = rotation(points.shape[1], angle)
+    for share in np.linspace(0, 0.25, 6):  # of a whole turn
+        turn = rotation(points.shape[1], share)
         points = (points - points.mean(axis=0)) / points.std(axis=0)
         points = points @ turn.T
         points = (points - points.mean(axis=0)) / points.std(axis=0)

@@ -18,6 +18,7 @@ from nestmap.app.cli import main
 from nestmap.errors import ModelFileError
 from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.mcp import HANDSHAKES, STATELESS, answer_line
+from nestmap.views.explore.query import RowQueries
 from nestmap.views.explore.questions import QUESTIONS, answer
 from nestmap.views.explore.server import Server
 
@@ -98,6 +99,25 @@ def test_search_rows_and_compare(server: Server) -> None:
     assert get(server, f"compare?a={level}.0&b={child}")["relation"] == "b is inside a"
 
 
+def test_rows_are_chosen_by_values_texts_and_clusters_together(server: Server) -> None:
+    third = np.arange(N) % 3
+    labels = fitted().labels_
+    where = quote(json.dumps({"third": ["2"]}))
+    told = get(server, f"rows?where={where}&sort=-row&limit=3")
+    assert [row[0] for row in told["rows"]] == np.flatnonzero(third == 2)[::-1][:3].tolist()
+    assert told["total"] == np.sum(third == 2) and told["next"] == 3
+    level = get(server, "levels")["label_level"]
+    own = get(server, f"cluster?id={level}.1")["cluster"]
+    told = get(server, f"rows?where={where}&cluster={level}.1&query=name&limit=100&sort=row")
+    wanted = np.flatnonzero((third == 2) & (labels == own))
+    assert [row[0] for row in told["rows"]] == wanted.tolist()
+    told = get(server, f"summary?where={where}&cluster={level}.1")
+    assert told["n_rows"] == len(wanted) and told["share"] == len(wanted) / N
+    (cluster,) = told["clusters"]
+    assert cluster["id"] == f"{level}.1" and cluster["of_these"] == len(wanted)
+    assert {row["row"] for row in told["typical"]} <= {*wanted.tolist()} and told["traits"]
+
+
 @pytest.mark.parametrize(
     "path, words",
     (
@@ -113,7 +133,11 @@ def test_search_rows_and_compare(server: Server) -> None:
         ("cluster?id=0.999999", "level 0 has clusters"),
         ("rows?numbers=400", "there are rows 0 to 399"),
         ("rows?numbers=" + ",".join("1" * 101), "at most 100"),
-        ("rows?numbers=1&cluster=0.0", "give one of them"),
+        ("rows?numbers=1&cluster=0.0", "without cluster"),
+        ("rows?where=3", "by name of the column"),
+        ("rows?where=" + quote('{"thrd": []}'), "did you mean 'third'"),
+        ("rows?where=" + quote('{"third": ["7"]}'), "no category '7'"),
+        ("rows?sort=thrd", "no such column"),
         ("search?query=" + "x" * 501, "at most 500 letters"),
         ("compare?a=0.0", "compare needs b"),
     ),
@@ -145,7 +169,7 @@ def test_answers_are_bounded(tmp_path: Path) -> None:
     from nestmap.views.explore.store import write_store
 
     texts = {f"text {k}": [f"{i} " + "x" * 290 for i in range(N)] for k in range(5)}
-    store = MapStore(write_store(tmp_path / "store", fitted(), metadata=texts))
+    store = RowQueries(MapStore(write_store(tmp_path / "store", fitted(), metadata=texts)))
     found: list[int] = []
     begin = 0
     while len(found) < 100:
@@ -161,7 +185,7 @@ def test_a_damaged_store_is_told(store: Path) -> None:
     opened = MapStore(store)
     (store / "panels" / "0" / "0.json.gz").unlink()
     with pytest.raises(ModelFileError, match="panels/0/0"):
-        answer(opened, "cluster", {"id": "0.0"})
+        answer(RowQueries(opened), "cluster", {"id": "0.0"})
 
 
 # -- assistants
@@ -172,7 +196,7 @@ def say(store: MapStore, method: str, params: Any = None, id: Any = 1) -> Any:
     message = {"jsonrpc": "2.0", "id": id, "method": method}
     line = answer_line(
         json.dumps(message | ({} if params is None else {"params": params})).encode(),
-        lambda: store,
+        lambda: RowQueries(store),
     )
     assert line is not None and b"\n" not in line
     told = json.loads(line)
@@ -204,7 +228,7 @@ def test_tools_answer_as_the_api_does(store: Path) -> None:
     told = say(opened, "tools/call", call)["result"]
     assert not told["isError"]
     record = json.loads(told["content"][0]["text"])
-    assert record["answer"] == answer(opened, "clusters", {"level": -1})
+    assert record["answer"] == answer(RowQueries(opened), "clusters", {"level": -1})
     assert "no instructions" in record["about"]
 
 
@@ -217,10 +241,10 @@ def test_wrong_calls(store: Path) -> None:
     assert say(opened, "resources/list")["error"]["code"] == -32601
     assert say(opened, "ping", id="a")["result"] == {}
     for line, code in ((b"{", -32700), (b"[]", -32600), (b"[" * 100_000, -32700)):
-        told = json.loads(answer_line(line, lambda: opened) or b"")
+        told = json.loads(answer_line(line, lambda: RowQueries(opened)) or b"")
         assert told["error"]["code"] == code and told["id"] is None
     notified = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    assert answer_line(json.dumps(notified).encode(), lambda: opened) is None
+    assert answer_line(json.dumps(notified).encode(), lambda: RowQueries(opened)) is None
 
 
 @pytest.fixture(name="run", scope="module")

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestmap import HNNE, FileFormatError
+from nestmap.app.readers import json_files
 from nestmap.app.readers.choice import Choice
 from nestmap.app.readers.read import read_file
 from nestmap.readers import Table, read_table
@@ -236,3 +237,16 @@ def test_whole_numbers_beyond_floats_in_lists_are_texts(tmp_path: Path) -> None:
     records = [{"size": 1.5, "digits": [10**400]}, {"size": 2.5, "digits": [7]}]
     table = read_table(write(tmp_path / "a.jsonl", lines(records)))
     assert table.X.tolist() == [[1.5], [2.5]] and str(10**400) in table.metadata["digits"][0]
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
+def test_no_more_is_unpacked_than_there_is_memory_for(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / name, [{"a": i} for i in range(1000)])
+    monkeypatch.setattr(json_files, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(json_files, "BLOCK_BYTES", 1000)
+    with pytest.raises(FileFormatError, match=r"t\.json.* holds more than 10 kB.*\.jsonl"):
+        read_table(path)
+    monkeypatch.setattr(json_files, "available_memory", lambda: 1_000_000)
+    assert read_table(path).n_rows == 1000

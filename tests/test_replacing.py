@@ -17,6 +17,7 @@ from conftest import LIMIT, digits
 
 import nestmap
 from nestmap import HNNE
+from nestmap.core.work import replacing
 from nestmap.core.work.replacing import replaced, temporary
 
 
@@ -104,14 +105,14 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_old_one(
 ) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").write_text("mine")
-    rename = os.rename
+    replace = os.replace
 
     def refuse(source: Path, target: Path) -> None:
         if str(source).endswith(".part"):
             raise PermissionError("no")
-        rename(source, target)
+        replace(source, target)
 
-    monkeypatch.setattr(os, "rename", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(PermissionError), replaced(tmp_path / "run") as part:
         (part / "new").write_text("new")
     assert os.listdir(tmp_path) == ["run"] and os.listdir(tmp_path / "run") == ["mine"]
@@ -144,3 +145,52 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
             temporary(tmp_path / name) as part,
         ):
             np.save(part, np.zeros(1))
+
+
+class Opened:
+    """os.replace as on Windows: refuses some times, while a program has the file open."""
+
+    def __init__(self, refusals: int) -> None:
+        self.refusals = refusals
+        self.replace = os.replace
+
+    def __call__(self, source: Path, target: Path) -> None:
+        if self.refusals > 0:
+            self.refusals -= 1
+            raise PermissionError(13, "Access is denied", str(target))
+        self.replace(source, target)
+
+
+def test_files_that_scanners_have_open_are_replaced_a_moment_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "map.csv"
+    path.write_text("old")
+    monkeypatch.setattr(replacing.sys, "platform", "win32")
+    monkeypatch.setattr(replacing.os, "replace", Opened(3))
+    with temporary(path) as part:
+        part.write_text("new")
+    assert path.read_text() == "new" and [*tmp_path.iterdir()] == [path]
+
+
+def test_files_that_stay_open_on_windows_are_an_error_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run"
+    (path / "data").mkdir(parents=True)
+    monkeypatch.setattr(replacing.sys, "platform", "win32")
+    monkeypatch.setattr(replacing, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(replacing.os, "replace", Opened(1))
+    in_words = pytest.raises(
+        PermissionError, match=r"a program has it open.*close it and try again"
+    )
+    with in_words, replaced(path) as part:
+        (part / "new").touch()
+    assert [*tmp_path.iterdir()] == [path] and [*path.iterdir()] == [path / "data"]
+
+
+def test_other_systems_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacing.os, "replace", Opened(1))
+    denied = pytest.raises(PermissionError, match="Access is denied")
+    with denied, temporary(tmp_path / "map.csv") as part:
+        part.touch()

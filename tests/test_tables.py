@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
@@ -26,6 +27,7 @@ from nestmap.tables import TableEncoder, decide_columns, dominant_columns
 from nestmap.tables import encoder as encoder_module
 from nestmap.tables.blocks import fit_block
 from nestmap.tables.cells import read_cells
+from nestmap.tables.prototypes import Prototypes
 
 N_ROWS = 300
 
@@ -235,6 +237,60 @@ def test_expected_values_are_nearer_than_means() -> None:
         rows = TableEncoder(missing=missing).fit_transform(holed)
         error[missing] = float(((rows - true)[gone] ** 2).mean())
     assert error["expected"] < 0.2 * error["mean"]
+
+
+def curved(n: int = 600, seed: int = 0) -> Any:
+    """Points of a spiral: what one column says of another is no straight line."""
+    angle = np.random.default_rng(seed).uniform(0, 9, n)
+    return np.stack([angle * np.cos(angle), angle * np.sin(angle), angle], axis=1)
+
+
+def test_curved_relations_are_filled_from_near_rows() -> None:
+    x = curved()
+    holed = x.copy()
+    holed[np.arange(600) % 3 == 0, 1] = np.nan
+    gone = np.isnan(holed)
+    encoder = TableEncoder(missing="keep").fit(holed)
+    true = encoder.transform(x)
+    rows = encoder.transform(holed)
+    straight = rows.copy()
+    filler = encoder.filler_
+    filler.fill(rows)
+    replace(filler, prototypes=Prototypes.none(3)).fill(straight)
+    errors = [float(((each - true)[gone] ** 2).mean()) for each in (rows, straight)]
+    assert errors[0] < 0.3 * errors[1]
+
+
+def test_what_nothing_predicts_is_the_mean() -> None:
+    """Prototypes are not trusted where they say nothing."""
+    x = np.random.default_rng(0).normal(size=(600, 6))
+    holed = np.where(np.random.default_rng(1).random(x.shape) < 0.1, np.nan, x)
+    encoder = TableEncoder(missing="keep").fit(holed)
+    assert encoder.filler_.prototypes.trust.max() < 0.5
+    rows = encoder.transform(holed)
+    gone = np.isnan(rows)
+    encoder.filler_.fill(rows)
+    assert rows[gone].var() < 0.05
+
+
+def test_prototypes_are_few_and_are_kept() -> None:
+    wide = np.random.default_rng(0).normal(size=(3000, 60))
+    encoder = TableEncoder().fit(wide)
+    assert encoder.filler_.prototypes.rows.size <= 2**15
+    assert not len(TableEncoder().fit(wide[:30]).filler_.prototypes.rows)
+    record, arrays = TableEncoder().fit(curved()).to_record()
+    again = TableEncoder.from_record(record, arrays)
+    new = curved(50, seed=1)
+    new[::2, 1] = np.nan
+    np.testing.assert_array_equal(
+        again.transform(new), TableEncoder.from_record(record, arrays).transform(new)
+    )
+    np.testing.assert_array_equal(again.transform(new), TableEncoder().fit(curved()).transform(new))
+    older = {name: each for name, each in arrays.items() if name != "prototypes"}
+    assert np.isfinite(TableEncoder.from_record(record, older).transform(new)).all()
+    for name, wrong in (("weights", arrays["weights"][:5]), ("trust", arrays["trust"][:1])):
+        with pytest.raises(ModelFileError, match="prototypes"):
+            TableEncoder.from_record(record, {**arrays, name: wrong})
 
 
 def test_texts_by_their_words() -> None:
@@ -524,7 +580,7 @@ def test_a_record_has_as_many_arrays_for_many_columns_as_for_few() -> None:
     """The header of a model file names each, and has no room for thousands."""
     table = {f"x{i}": np.arange(9.0) ** (1 + i / 40) for i in range(40)}
     _, arrays = TableEncoder().fit(table).to_record()
-    assert sorted(arrays) == ["loadings", "means"]
+    assert sorted(arrays) == ["loadings", "means", "prototypes", "trust", "weights"]
 
 
 @pytest.mark.parametrize("reading", [("guess", ""), ("cycle", "0"), ("cycle", "often")])

@@ -80,7 +80,9 @@ def take(name: str, layout: str, n_jobs: int) -> dict[str, str]:
     rows = data(name)
     metric = "cosine" if name == "cosine" else "euclidean"
     train = rows[EXTRA_ROWS:]
-    model = nestmap.HNNE(metric=metric, layout=LAYOUTS[layout](), n_jobs=n_jobs).fit(train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DominantColumnsWarning)
+        model = nestmap.HNNE(metric=metric, layout=LAYOUTS[layout](), n_jobs=n_jobs).fit(train)
     tree = model.hierarchy_
     levels = [np.asarray(tree.labels(k)) for k in range(tree.n_levels)]
     found = {
@@ -106,7 +108,6 @@ def cases(only: list[str], quick: bool) -> Iterator[tuple[str, str]]:
 STAGES = (
     "core.points.point_set:make_points",
     "core.points.reduce:fit_reducer",
-    "core.points.reduce:reduce_rows",
     "core.points.point_set:power_of_two",
     "method.neighbors.cells:fine_partition",
     "method.neighbors.prepared:prepare_rows",
@@ -275,6 +276,10 @@ def run_way(way: Way, asked: argparse.Namespace) -> dict[str, str]:
 def tell(name: str, before: dict[str, str], found: dict[str, str], *, first: bool) -> bool:
     """Whether all are the same; prints what is not, of each case the `first` difference alone."""
     changed = [key for key in {**before, **found} if before.get(key) != found.get(key)]
+    for key in found:
+        if key.endswith("error"):
+            print(f"    {key}: {found[key]}")
+            changed.append(key)
     print(f"{name}: {len({**before, **found}) - len(changed)} of {len(before)} are the same")
     seen = set()
     for key in changed:
@@ -294,7 +299,6 @@ def vary(asked: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    warnings.simplefilter("ignore", DominantColumnsWarning)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=["write", "check", "vary"])
     parser.add_argument("file", type=Path, nargs="?", default=GOLDEN)

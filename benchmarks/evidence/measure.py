@@ -243,6 +243,17 @@ def measure_tables(args: Namespace, say: Say) -> Record:
     return {"packages": ENVIRONMENTS["tables"].split(), **json.loads(found.read_text())}
 
 
+def measure_explorer(args: Namespace, say: Say) -> Record:
+    from benchmarks.explore_peer import PEER, find_chromium, measure
+
+    chromium = find_chromium()
+    if (why := install(PEER, say)) is not None:
+        raise RuntimeError(f"{PEER}: {why}")
+    folder = ROOT / ".bench" / "explorer"
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"packages": ENVIRONMENTS[PEER].split(), "visits": measure(folder, chromium)}
+
+
 _PYTHON = (sys.executable, "-m")
 MEASURED: dict[str, Callable[[Namespace, Say], Record]] = {
     "comparison": compare_maps,
@@ -251,4 +262,5 @@ MEASURED: dict[str, Callable[[Namespace, Say], Record]] = {
     "growth": measure_growth,
     "distributed": measure_distributed,
     "tables": measure_tables,
+    "explorer": measure_explorer,
 }

@@ -13,7 +13,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.evidence import clusters, comparison, distributed, growth, large, records, tables
+from benchmarks.evidence import (
+    clusters,
+    comparison,
+    distributed,
+    explorer,
+    growth,
+    large,
+    records,
+    tables,
+)
 from benchmarks.evidence.records import ROOT, Record
 
 PAGES = (ROOT / "README.md", *(records.FOLDER / f"{name}.md" for name in records.NAMES))
@@ -38,6 +47,7 @@ BLOCKS: dict[str, Callable[[Record], str]] = {
     "growth draws": growth.draws,
     "growth speed": growth.speed,
     "distributed fits": distributed.fits,
+    "explorer visits": explorer.visits,
     "tables accuracy": tables.accuracy,
     "tables losses": tables.losses,
     "tables removed": tables.removed,

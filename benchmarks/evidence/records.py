@@ -12,7 +12,7 @@ from benchmarks.runner import machine
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docs" / "evidence"
-NAMES = ("comparison", "clusters", "large", "growth", "distributed", "tables")
+NAMES = ("comparison", "clusters", "large", "growth", "distributed", "tables", "explorer")
 DIGITS = 4  # after the point: more than any table prints
 
 Record = dict[str, Any]

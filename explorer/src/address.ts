@@ -4,15 +4,33 @@ import { readLink, writeLink, type Known, type Link } from "./link";
 import type { State } from "./state";
 import { fitted } from "./tour";
 
-const STEPS: (keyof State)[] = ["cluster", "row", "color", "level", "compare", "stop"]; // filters change with every step of a brush: they follow when it rests;
+const STEPS: (keyof State)[] = ["cluster", "row", "color", "size", "time", "level", "compare", "stop", "tears"]; // filters change with every step of a brush: they follow when it rests
 const QUIET = 300; // milliseconds without movement
+
+/** Where the address is kept: by the browser, or by what the page is a frame of. */
+export interface Place {
+  read(): string;
+  write(text: string, step: boolean): void;
+}
+
+export const BROWSER: Place = {
+  read: () => location.hash,
+  write(text, step) {
+    try {
+      if (step) history.pushState(null, "", text);
+      else history.replaceState(null, "", text);
+    } catch {
+      // browsers limit how often; the next rest of the view writes again
+    }
+  },
+};
 
 export class Address {
   private timer = 0;
   private applying = false;
   private readonly known: Known;
 
-  constructor(private readonly app: App) {
+  constructor(private readonly app: App, private readonly bar: Place = BROWSER) {
     const { meta, store } = app.shared;
     this.known = { levels: meta.levels, nRows: meta.nRows, columns: meta.columns };
     app.visit = (stop) => this.visit(stop);
@@ -24,7 +42,7 @@ export class Address {
       else if (changed.has("filters")) this.follow();
     });
     window.addEventListener("popstate", () => this.apply());
-    window.addEventListener("hashchange", () => location.hash !== this.text() && this.apply());
+    window.addEventListener("hashchange", () => this.bar.read() !== this.text() && this.apply());
   }
 
   /** The view moved: the address follows when it rests. */
@@ -35,7 +53,7 @@ export class Address {
 
   /** Shows what the address says. */
   apply(): void {
-    this.show(readLink(location.hash, this.known), false);
+    this.show(readLink(this.bar.read(), this.known), false);
   }
 
   /** Flies to a stop of the tour. */
@@ -51,13 +69,14 @@ export class Address {
     const { store, tree } = this.app.shared;
     if (link.level !== null) link.level = Math.max(link.level, tree.lowest);
     this.applying = true;
+    this.app.main.turnTo(link.turn ?? { yaw: 0, pitch: 0 });
     if (link.view && fly) this.app.main.fly(link.view);
     else if (link.view) this.app.main.setView(link.view);
     store.set({
-      level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, cluster: link.cluster,
+      level: link.level, focus: link.level ?? this.app.main.focus, color: link.color, size: link.size, time: link.time, cluster: link.cluster,
       compare: link.compare && this.app.shared.meta.maps.length > 1,
       filters: link.filters,
-      stop: link.stop,
+      stop: link.stop, tears: link.tears,
     });
     if (link.selection) store.set({ selection: link.selection }); // else it stays: long ones are not in the address
     if (link.row !== null) this.app.openRow(link.row, !link.view);
@@ -70,18 +89,12 @@ export class Address {
   }
 
   private text(stop = this.app.shared.store.now.stop): string {
-    const { level, color, cluster, row, compare, filters, selection } = this.app.shared.store.now;
-    return writeLink({ view: this.app.main.view, level, color, cluster, row, compare, filters, selection, stop });
+    const { level, color, size, time, cluster, row, compare, filters, selection, tears } = this.app.shared.store.now;
+    return writeLink({ view: this.app.main.view, level, color, size, time, cluster, row, compare, filters, selection, stop, tears, turn: this.app.main.space?.turn ?? null });
   }
 
   private write(step: boolean): void {
     const text = this.text();
-    if (text === location.hash) return;
-    try {
-      if (step) history.pushState(null, "", text);
-      else history.replaceState(null, "", text);
-    } catch {
-      // browsers limit how often; the next rest of the view writes again
-    }
+    if (text !== this.bar.read()) this.bar.write(text, step);
   }
 }

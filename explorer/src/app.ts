@@ -1,13 +1,12 @@
 // What a reader can do. Parts of the page call these; state and address follow.
-import { viewBox, zoomAt } from "./camera";
-import { download, line } from "./csv";
+import { viewBox } from "./camera";
 import type { Rows } from "./data/engine";
 import { both, type How } from "./data/sets";
 import { passing } from "./filters";
 import { Stage } from "./gl/stage";
 import type { Tool } from "./input";
+import { Kept } from "./kept";
 import { ROWS } from "./meta";
-import { countRows, type Ranges } from "./ranges";
 import { boxRing, rowsInRing, type Ring } from "./region";
 import { clusterBox, placeOfRow } from "./scene";
 import type { Search } from "./search";
@@ -19,7 +18,6 @@ import { Tour } from "./tour";
 import { MapView } from "./view";
 
 const CLOSE = 10; // pixels between rows when the page flies to a row
-const MOST_EXPORTED = 1_000_000;
 
 export interface Told {
   notice: (text: string) => void;
@@ -36,6 +34,7 @@ export class App {
   tool: Tool | null = null; // what a drag on the map draws; null: it moves the map
   shiftTool: Tool = "lasso";
   readonly selecting: Selecting;
+  readonly kept: Kept;
   busy: () => boolean = () => false; // charts are on their way
   told: Told = { notice: () => {}, failed: () => {}, found: () => {}, tool: () => {}, renamed: () => {}, attend: () => {}, toured: () => {} };
   readonly tour: Tour;
@@ -45,6 +44,7 @@ export class App {
   constructor(readonly shared: Shared, private readonly search: Search, stage: Stage) {
     this.tour = new Tour(shared);
     this.views = [new MapView(shared, 0, stage)];
+    this.kept = new Kept(this);
     this.selecting = new Selecting(shared, (error) => this.told.failed(error));
   }
 
@@ -68,9 +68,12 @@ export class App {
 
   /** Asks what the filters let through of what is drawn; whether anything comes: the map is drawn when it does. */
   askShares(): boolean {
-    const { shares, marks } = this.shared;
+    const { shares, marks, store } = this.shared;
     if (!shares.active) return false;
-    for (const view of this.views) for (const tile of view.visible()) shares.of(tile);
+    for (const view of this.views) {
+      for (const tile of view.visible()) shares.of(tile);
+      view.ground.askAreas(store.now.focus);
+    }
     return marks.busy;
   }
 
@@ -160,6 +163,11 @@ export class App {
     return this.takeDrawn(main, boxRing(viewBox(main.view, main.size)), how);
   }
 
+  /** Takes the rows that pass the filters. */
+  takeFiltered(how: How | null = null): void {
+    this.select(passing(this.shared.store.now.filters), how);
+  }
+
   async find(query: string): Promise<void> {
     if (!query.trim()) return this.clearSearch();
     try {
@@ -217,48 +225,16 @@ export class App {
     this.told.toured();
   }
 
-  async exportSelection(): Promise<void> {
-    const { chosen } = this.shared.store.now;
-    if (!chosen?.ranges) return;
-    const n = countRows(chosen.ranges);
-    if (n > MOST_EXPORTED) return this.told.notice(`${n} rows are too many for a browser's download: use \`nestmap export\`, or select fewer.`);
-    try {
-      download("nestmap-selection.csv", await this.csv(chosen.ranges), "text/csv;charset=utf-8");
-    } catch (error) {
-      this.told.failed(error, "Nothing was exported.");
-    }
-  }
-
-  /** Row numbers, fields and the cluster in focus of each row. */
-  private async csv(ranges: Ranges): Promise<string[]> {
-    const { meta, rows, tree, store } = this.shared;
-    const numbered = meta.fields[0] === "row";
-    const focus = store.now.focus;
-    const level = tree.held(focus) ? await tree.loadLevel(focus) : null;
-    const parts = [line([...(numbered ? [] : ["row"]), ...meta.fields, ...(level ? [`cluster of level ${focus}`] : [])])];
-    for (const [begin, end] of ranges)
-      for (let i = begin; i < end; i++) {
-        const values = await rows.values(i);
-        const cells = numbered ? [...values] : [await this.rowNumber(i), ...values];
-        if (level) cells.push(tree.title({ level: focus, index: tree.nodeOfRow(i, focus)! }));
-        parts.push(line(cells));
-      }
-    return parts;
-  }
-
-  private async rowNumber(i: number): Promise<number> {
-    const { tile, at } = await this.shared.tiles.locate(0, ROWS, i);
-    return tile.rows!.row[at]!;
-  }
-
-  nudge(dx: number, dy: number): void {
+  /** Moves the view; a map in space is turned unless it is to be moved. */
+  nudge(dx: number, dy: number, pan: boolean): void {
     const { view } = this.main;
+    if (this.main.space && !pan) return this.main.orbit(-dx / 2, dy / 2);
     this.main.setView({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale });
   }
 
   zoom(factor: number): void {
-    const { view, size } = this.main;
-    this.main.fly(zoomAt(view, size, size.width / 2, size.height / 2, factor));
+    const { width, height } = this.main.size;
+    this.main.fly(this.main.zoomed(width / 2, height / 2, factor));
   }
 
   /** The cluster in the middle of the view. */

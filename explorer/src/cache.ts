@@ -15,7 +15,7 @@ const AT_ONCE = 6;
 const RETRY_AFTER = 8000; // milliseconds
 
 export class Cache {
-  onArrival: () => void = () => {};
+  onArrival: (name?: string) => void = () => {};
   onFailure: (error: Error) => void = () => {};
   onRelease: (value: unknown) => void = () => {};
   private readonly kept = new Map<string, Kept>(); // least recently used first
@@ -87,7 +87,7 @@ export class Cache {
       throw known;
     }).finally(() => {
       this.underWay.delete(wish.name);
-      this.onArrival();
+      this.onArrival(wish.name);
       this.pump();
     });
     this.underWay.set(wish.name, promise);

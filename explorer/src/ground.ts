@@ -11,8 +11,10 @@ import type { Tile } from "./tiles";
 
 const ARRIVE = 220; // milliseconds until a tile is fully there
 const LARGEST = 240; // radius of a disc, in pixels
-const PALE = { row: 0.5, node: 0.28 }; // opacity of what is filtered out: enough to see where the map is
+const PALE = { row: 0.42, node: 0.28 }; // opacity of what is filtered out: enough to see where the map is
 const FILTERED = [LAYERS.out, LAYERS.left, LAYERS.through];
+const SIZES = [0.55, 2.3]; // of rows with the lowest and the highest value, over the size without a column
+const ONE_SIZE = [1, 1];
 const DISC_SHARE = 0.16; // of the map's area covered by all discs of a level
 
 export class Ground {
@@ -47,8 +49,10 @@ export class Ground {
     const [r, g, b] = parseColor(this.shared.painter.theme.background);
     gl.viewport(0, 0, Math.round(size.width * pixels), Math.round(size.height * pixels));
     gl.clearColor(r / 255, g / 255, b / 255, 1);
-    gl.clear(gl.COLOR_BUFFER_BIT);
-    gl.disable(gl.DEPTH_TEST);
+    gl.depthMask(true);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    if (this.inSpace) gl.enable(gl.DEPTH_TEST);
+    else gl.disable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
@@ -89,6 +93,15 @@ export class Ground {
     return true;
   }
 
+  /** Asks what the filters let through of the areas that are drawn. */
+  askAreas(focus: number): void {
+    const level = this.outlinedLevel(focus);
+    if (level === null) return;
+    this.shareOfLevel(level);
+    const coarse = coarserLevel(this.shared.meta, level);
+    if (coarse !== null) this.shareOfLevel(coarse);
+  }
+
   /** What part of each cluster passes the filters, and a stamp that changes with it. */
   private shareOfLevel(level: number): { of: (node: number) => number; stamp: number } {
     const { meta, tree, shares } = this.shared;
@@ -107,6 +120,10 @@ export class Ground {
     return null;
   }
 
+  private get inSpace(): boolean {
+    return this.shared.tiles.spaces[this.map] !== null;
+  }
+
   tilesOf(level: number, box: Box): Tile[] {
     const tiles = this.shared.meta.maps[this.map]!.tiles[levelKey(level)]!;
     return visibleTiles(tiles, box)
@@ -120,14 +137,16 @@ export class Ground {
     const filtered = shares.active;
     for (const tile of tiles) {
       const radius = () => Float32Array.from(tile.nodes!.size, (s) => this.nodeRadius(s));
-      this.stage.points.prepare(tile, painter.version, radius, () => painter.paint(tile), filtered ? shares.of(tile) : null);
+      this.stage.points.prepare(tile, painter.version, radius, () => painter.paint(tile), filtered || shares.sized ? shares.of(tile) : null, this.inSpace);
     }
     const age = (tile: Tile) => Math.min((now - tile.arrived) / ARRIVE, 1);
     const most = standIn ? roomyRadius(countInside(tiles, viewBox(view, size)), size) : LARGEST;
     const discs = level === ROWS ? this.rowDiscs(view, alpha * (1 - hide)) : { radiusScale: view.scale, least: 1.3, most, opacity: 0.8 * alpha, rim: 0.25 };
     const pale = [...painter.theme.quiet.map((v) => v / 255), level === ROWS ? PALE.row : PALE.node];
-    for (const layer of filtered ? (shares.haunted ? FILTERED : FILTERED.filter((l) => l !== LAYERS.left)) : [LAYERS.all])
-      this.stage.points.draw(tiles, view, size, pixels, discs, layer, pale, age);
+    for (const layer of filtered ? (shares.haunted ? FILTERED : FILTERED.filter((l) => l !== LAYERS.left)) : [LAYERS.all]) {
+      this.stage.gl.depthMask(layer === LAYERS.all || layer === LAYERS.through); // what is pale hides nothing
+      this.stage.points.draw(tiles, view, size, pixels, discs, layer, pale, shares.sized ? SIZES : ONE_SIZE, age);
+    }
     return tiles.some((tile) => age(tile) < 1);
   }
 

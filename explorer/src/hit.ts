@@ -1,4 +1,5 @@
 // What lies under the pointer, and which rows lie inside a lasso.
+import type { Box } from "./camera";
 import { insideRings, joinRanges, type Ranges } from "./ranges";
 import { firstRow, place, sizeOf, type Tile } from "./tiles";
 
@@ -21,6 +22,19 @@ export function nearestItem(tiles: Iterable<Tile>, x: number, y: number, reach: 
       }
     }
   }
+  return best;
+}
+
+/** The place of the item inside a box that is nearest to a place. */
+export function nearestInside(tiles: Iterable<Tile>, x: number, y: number, [x0, y0, x1, y1]: Box): [number, number] | null {
+  let best: [number, number] | null = null;
+  let least = Infinity;
+  for (const tile of tiles)
+    for (let i = 0; i < tile.n; i++) {
+      const [px, py] = place(tile, i);
+      const distance = Math.hypot(px - x, py - y);
+      if (distance < least && px >= x0 && px <= x1 && py >= y0 && py <= y1) [best, least] = [[px, py], distance];
+    }
   return best;
 }
 

@@ -38,7 +38,7 @@ export class Input {
     target.addEventListener("pointerleave", () => this.pointers.size || gestures.hover(view, null, 0, 0));
     target.addEventListener("dblclick", (e) => {
       if (view.hit(...this.at(e))) return; // the first click has opened it
-      view.fly(zoomAt(view.view, view.size, ...this.at(e), e.shiftKey ? 0.4 : 2.5));
+      view.fly(view.zoomed(...this.at(e), e.shiftKey ? 0.4 : 2.5));
     });
     target.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     target.addEventListener("contextmenu", (e) => e.preventDefault());
@@ -82,6 +82,8 @@ export class Input {
     } else if (this.moved) {
       const { view } = this.view;
       const [mx, my] = this.middle();
+      const turns = this.view.space && this.pointers.size === 1 && event.buttons === 1;
+      if (turns) return this.view.orbit(mx - middle[0], my - middle[1]);
       let next = { ...view, x: view.x - (mx - middle[0]) / view.scale, y: view.y + (my - middle[1]) / view.scale };
       if (this.pointers.size === 2) {
         const spread = this.spread();
@@ -126,7 +128,7 @@ export class Input {
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 300 : 1;
     const step = Math.min(Math.max(event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016), -0.9), 0.9);
-    this.view.setView(zoomAt(this.view.view, this.view.size, ...this.at(event), Math.exp(-step)));
+    this.view.setView(this.view.zoomed(...this.at(event), Math.exp(-step)));
   }
 
   private middle(): [number, number] {

@@ -1,10 +1,11 @@
-// The address holds the view: #x=…&y=…&z=…&level=…&color=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…
+// The address holds the view: #x=…&y=…&z=…&level=…&color=…&size=…&time=…&cluster=level.index&compare=1&filter=c0:1,3&filter=c1:2~7&sel=…&stop=…&tears=1&turn=yaw,pitch
 import type { View } from "./camera";
 import type { Rows } from "./data/engine";
 import { readRows } from "./data/sets";
 import { readFilter, writeFilter } from "./filter_text";
 import type { Condition, Filters } from "./filters";
 import type { Column } from "./meta";
+import type { Turn } from "./space";
 import { MOST_STOPS } from "./tour";
 import type { NodeId } from "./tree";
 
@@ -12,10 +13,14 @@ export interface Link {
   view: View | null;
   level: number | null;
   color: string;
+  size: string | null;
+  time: string | null;
   cluster: NodeId | null;
   row: number | null;
   compare: boolean;
   stop: number | null;
+  tears: boolean;
+  turn: Turn | null; // of a map in space
   filters: Filters;
   selection: Rows | null; // only short ones are in an address
 }
@@ -32,9 +37,13 @@ export function writeLink(link: Link): string {
   }
   if (link.level !== null) parts.set("level", String(link.level));
   if (link.color !== "level") parts.set("color", link.color);
+  if (link.size !== null) parts.set("size", link.size);
+  if (link.time !== null) parts.set("time", link.time);
   if (link.cluster) parts.set("cluster", `${link.cluster.level}.${link.cluster.index}`);
   if (link.row !== null) parts.set("row", String(link.row));
   if (link.compare) parts.set("compare", "1");
+  if (link.turn) parts.set("turn", `${link.turn.yaw.toFixed(1)},${link.turn.pitch.toFixed(1)}`);
+  if (link.tears) parts.set("tears", "1");
   if (link.stop !== null) parts.set("stop", String(link.stop + 1));
   for (const [column, condition] of link.filters) parts.append("filter", writeFilter(column, condition));
   const selection = link.selection ? JSON.stringify(link.selection) : "";
@@ -69,6 +78,11 @@ export function readLink(hash: string, known: Known): Link {
   };
   const [x, y, scale] = [number("x"), number("y"), number("z")];
   const color = parts.get("color") ?? "level";
+  const turn = /^(-?\d{1,3}(?:\.\d+)?),(-?\d{1,3}(?:\.\d+)?)$/.exec(parts.get("turn") ?? "");
+  const numbers = (key: string): string | null => {
+    const name = parts.get(key);
+    return known.columns.some((c) => c.key === name && c.kind === "number") ? name : null;
+  };
   const stop = whole("stop", MOST_STOPS + 1);
   const match = /^(\d+)\.(\d+)$/.exec(parts.get("cluster") ?? "");
   const cluster = match ? { level: Number(match[1]), index: Number(match[2]) } : null;
@@ -77,9 +91,13 @@ export function readLink(hash: string, known: Known): Link {
     view: x !== null && y !== null && scale !== null && scale > 0 ? { x, y, scale } : null,
     level: whole("level", known.levels.length),
     color: known.columns.some((c) => c.key === color) ? color : "level",
+    size: numbers("size"),
+    time: numbers("time"),
     cluster: cluster && cluster.index < (known.levels[cluster.level]?.nNodes ?? 0) ? cluster : null,
     row: whole("row", known.nRows),
     compare: parts.get("compare") === "1",
+    turn: turn ? { yaw: Number(turn[1]), pitch: Number(turn[2]) } : null,
+    tears: parts.get("tears") === "1",
     stop: stop ? stop - 1 : null, // people count from 1
     filters: new Map(filters),
     selection: readRows(parse(parts.get("sel")), known),

@@ -24,6 +24,9 @@ export interface MapMeta {
   beyond: Beyond[];
   tiles: Record<string, Tiles>;
   pieces: Set<number>; // levels with clusters that do not lie in one place
+  tears: Set<number>; // levels whose clusters have links to true neighbours far off
+  copies: Set<number>; // tiles of rows with some at one place
+  space: { middle: [number, number, number]; reach: Record<string, [number, number][]> } | null; // of a map in 3-D: how deep tiles are
 }
 
 export interface CategoryColumn {
@@ -156,6 +159,9 @@ function readMap(raw: unknown): MapMeta {
     beyond,
     tiles: (data.tiles ?? {}) as Record<string, Tiles>,
     pieces: new Set(list(data.piece_levels).map(Number)), // older stores do not say
+    tears: new Set(list(data.tear_levels).map(Number)),
+    copies: new Set(list(data.copies).map(Number)),
+    space: (data.space ?? null) as MapMeta["space"],
   };
 }
 

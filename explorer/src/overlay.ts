@@ -3,6 +3,7 @@ import { toScreen, type Size, type View } from "./camera";
 import type { Theme } from "./colors";
 import { FAMILY, type Name } from "./names";
 import type { Brush } from "./svg";
+import type { Bundle } from "./tears";
 
 export type Place = [number, number]; // in the map
 
@@ -30,6 +31,8 @@ export interface Picture {
 export interface Drawing {
   names: readonly Name[];
   hot: Name | null; // the name under the pointer
+  bundles: readonly Bundle[]; // links to true neighbours far off
+  copies: readonly { at: Place; count: number; beside: number }[]; // rows at one place
   rings: readonly (readonly Place[])[]; // of the open cluster
   circle: { at: Place; radius: number } | null;
   from: Place | null;
@@ -43,6 +46,8 @@ export interface Drawing {
 const ACCENT = { light: "#c2410c", dark: "#ff9d5c" };
 const CALM = { light: "rgba(30, 41, 59, 0.7)", dark: "rgba(226, 232, 240, 0.75)" };
 
+const BOW = 0.16; // how far a bundle bends, of its length
+
 export class Overlay {
   constructor(private readonly context: Brush) {}
 
@@ -53,7 +58,9 @@ export class Overlay {
     const screen = ([x, y]: Place) => toScreen(view, size, x, y);
     this.pictures(what, screen, theme);
     this.cluster(what, screen, view, theme);
+    this.bundles(what.bundles, screen, theme);
     this.ties(what, screen, theme);
+    this.copies(what.copies, screen, theme);
     this.marks(what, screen, theme);
     for (const name of what.names) this.name(name, theme, name.key === what.hot?.key);
     this.lasso(what.lasso, theme);
@@ -94,6 +101,45 @@ export class Overlay {
     c.stroke();
     c.setLineDash([]);
     c.globalAlpha = 1;
+  }
+
+  /** Bows, the widest last; as wide as they have links. */
+  private bundles(bundles: readonly Bundle[], screen: (p: Place) => Place, theme: Theme): void {
+    const c = this.context;
+    c.lineCap = "round";
+    for (const { from, to, share } of [...bundles].reverse()) {
+      const [x0, y0] = screen(from);
+      const [x1, y1] = screen(to);
+      c.beginPath();
+      c.moveTo(x0, y0);
+      c.quadraticCurveTo((x0 + x1) / 2 + BOW * (y0 - y1), (y0 + y1) / 2 + BOW * (x1 - x0), x1, y1);
+      const width = 1.2 + 8 * Math.sqrt(share);
+      this.line(theme.background, width + 2, 0.55);
+      this.line(ACCENT[theme.name], width, 0.25 + 0.6 * Math.sqrt(share));
+    }
+    c.lineCap = "butt";
+    c.globalAlpha = 1;
+  }
+
+  private line(color: string, width: number, alpha: number): void {
+    const c = this.context;
+    [c.strokeStyle, c.lineWidth, c.globalAlpha] = [color, width, alpha];
+    c.stroke();
+  }
+
+  private copies(copies: Drawing["copies"], screen: (p: Place) => Place, theme: Theme): void {
+    const c = this.context;
+    c.font = `600 11px ${FAMILY}`;
+    c.textAlign = "left";
+    c.textBaseline = "middle";
+    c.lineJoin = "round";
+    [c.strokeStyle, c.fillStyle, c.lineWidth] = [theme.halo, theme.text, 3.5];
+    for (const { at, count, beside } of copies) {
+      const [x, y] = screen(at);
+      const told = `×${count.toLocaleString("en")}`;
+      c.strokeText(told, x + beside * 0.7 + 2, y - beside * 0.7 - 2);
+      c.fillText(told, x + beside * 0.7 + 2, y - beside * 0.7 - 2);
+    }
   }
 
   private ties(what: Drawing, screen: (p: Place) => Place, theme: Theme): void {

@@ -1,12 +1,16 @@
 // Colours of items: one RGBA per row or node of a tile, computed here and sent to the GPU once per change.
 import { THEMES, css, hueLevel, levelColors, numberColor, baseColors, type Rgb, type Theme } from "./colors";
-import type { Column, Meta } from "./meta";
+import { tileOf } from "./choose";
+import { levelKey, type Column, type Meta, type NumberColumn } from "./meta";
+import type { Marks } from "./data/marks";
 import { countItems } from "./data/sets";
 import { lastAtMost } from "./ranges";
+import type { Chosen } from "./selecting";
 import type { Store } from "./state";
 import { firstRow, sizeOf, type Tile, type TileFiles } from "./tiles";
 import type { NodeId, Tree } from "./tree";
 
+export const SELECTION = "selection"; // owner in Marks
 const FAINT = 26; // alpha of what is not selected
 const SCALE = 256;
 
@@ -16,9 +20,10 @@ export class Painter {
   private lowest = Infinity;
   private categories: Rgb[] = [];
   private numbers: Rgb[] = [];
+  private pending = 0; // colours of clusters in lists that are on their way
   private readonly painted = new WeakMap<Tile, { version: number; rgba: Uint8Array; final: boolean }>();
 
-  constructor(private readonly meta: Meta, private readonly tree: Tree, private readonly tiles: TileFiles, private readonly store: Store) {
+  constructor(private readonly meta: Meta, private readonly tree: Tree, private readonly tiles: TileFiles, private readonly store: Store, private readonly marks: Marks) {
     this.reset();
   }
 
@@ -44,7 +49,7 @@ export class Painter {
   ofLevel(level: number): Rgb[] | undefined {
     const sizes = this.meta.levels.map((l) => l.nNodes);
     const hue = hueLevel(sizes, 0);
-    if (level > hue) return sizes[level] ? Array<Rgb>(sizes[level]!).fill(this.theme.quiet) : undefined;
+    if (level > hue) return this.ofCoarse(level);
     if (level < this.lowest) {
       for (let k = level; k <= hue; k++) if (!this.tree.level(k)) return undefined;
       this.levels = levelColors(sizes, hue, level, this.theme, (k) => this.tree.level(k)!);
@@ -53,18 +58,40 @@ export class Painter {
     return this.levels.get(level);
   }
 
+  /** A cluster above those that have a hue each has that of its largest child, which comes first. */
+  private ofCoarse(level: number): Rgb[] | undefined {
+    const data = this.tree.level(level);
+    const below = this.ofLevel(level - 1);
+    return data && below && Array.from({ length: data.n }, (_, i) => below[data.children[i]!] ?? this.theme.quiet);
+  }
+
+  /** As the map shows it: by its level, or by the column in effect. */
   ofNode({ level, index }: NodeId): string {
+    const { column } = this;
+    if (column) return css(this.ofValue(column, this.valueOf(column, level, index)).rgb);
     if (!this.tree.held(level)) return css(this.theme.quiet);
     return css(this.ofLevel(level)?.[index] ?? this.theme.quiet);
   }
 
   /** Colours of the level are still on their way. */
   waiting(level: number): boolean {
+    if (this.column) return this.pending > 0;
     return this.tree.held(level) && this.ofLevel(level) === undefined;
   }
 
   ofCategory(category: number): string {
     return css(this.categories[category] ?? this.theme.quiet);
+  }
+
+  /** The value of a node, whose file is asked for where it is not here. */
+  private valueOf(column: Column, level: number, index: number): number | undefined {
+    const tiles = this.meta.maps[0]!.tiles[levelKey(level)]!;
+    const t = tileOf(tiles, index);
+    const values = this.tiles.peekColors(column, level, t);
+    if (values) return values[index - tiles.begin[t]!];
+    this.pending++;
+    this.tiles.loadColors(column, level, t).catch(() => undefined).finally(() => this.pending--); // told by the cache
+    return undefined;
   }
 
   /** From 0, the low end of the scale, to 1. */
@@ -79,11 +106,18 @@ export class Painter {
     const state = this.store.now;
     const rgba = new Uint8Array(4 * tile.n);
     const column = this.column;
-    const final = column ? this.paintColumn(tile, column, rgba) : this.paintLevel(tile, rgba, state.focus);
-    if (state.chosen?.ranges) fade(tile, rgba, countItems(state.chosen.ranges, (i) => firstRow(tile, i), (i) => sizeOf(tile, i), tile.n));
-    const done = { version: this.version, rgba, final };
+    const colored = column ? this.paintColumn(tile, column, rgba) : this.paintLevel(tile, rgba, state.focus);
+    const counts = state.chosen && this.countSelected(tile, state.chosen);
+    if (counts) fade(tile, rgba, counts);
+    const done = { version: this.version, rgba, final: colored && counts !== undefined };
     this.painted.set(tile, done);
     return done;
+  }
+
+  /** Rows of the selection in each item; undefined while they are on their way. */
+  private countSelected(tile: Tile, { ranges }: Chosen): Uint32Array | undefined {
+    if (!ranges) return this.marks.settled(SELECTION, tile);
+    return countItems(ranges, (i) => firstRow(tile, i), (i) => sizeOf(tile, i), tile.n);
   }
 
   private paintLevel(tile: Tile, rgba: Uint8Array, focus: number): boolean {
@@ -105,18 +139,26 @@ export class Painter {
 
   private paintColumn(tile: Tile, column: Column, rgba: Uint8Array): boolean {
     const values = this.tiles.peekColors(column, tile.level, tile.index);
-    const quiet = this.theme.quiet;
     for (let i = 0; i < tile.n; i++) {
-      const value = values?.[i];
-      if (value === undefined) set(rgba, i, quiet, 120);
-      else if (column.kind === "number") {
-        const at = (value - column.low) / (column.high - column.low || 1);
-        if (Number.isNaN(at)) set(rgba, i, quiet, 90);
-        else set(rgba, i, this.numbers[Math.round(Math.min(Math.max(at, 0), 1) * (SCALE - 1))]!, 255);
-      } else set(rgba, i, this.categories[value] ?? quiet, 255);
+      const { rgb, alpha } = this.ofValue(column, values?.[i]);
+      set(rgba, i, rgb, alpha);
     }
     return values !== undefined;
   }
+
+  /** Missing values and those on their way are quiet. */
+  private ofValue(column: Column, value: number | undefined): { rgb: Rgb; alpha: number } {
+    const { quiet } = this.theme;
+    if (value === undefined) return { rgb: quiet, alpha: 120 };
+    if (column.kind === "category") return { rgb: this.categories[value] ?? quiet, alpha: 255 };
+    const at = shareOf(column, value);
+    return Number.isNaN(at) ? { rgb: quiet, alpha: 90 } : { rgb: this.numbers[Math.round(at * (SCALE - 1))]!, alpha: 255 };
+  }
+}
+
+/** Where a number lies on its scale, from 0 to 1; NaN for missing ones. */
+export function shareOf(column: NumberColumn, value: number): number {
+  return Math.min(Math.max((value - column.low) / (column.high - column.low || 1), 0), 1);
 }
 
 export function categoryColors(categories: readonly string[], theme: Theme): Rgb[] {

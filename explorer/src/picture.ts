@@ -5,10 +5,11 @@ import { css, type Rgb } from "./colors";
 import { download } from "./csv";
 import { ROWS } from "./meta";
 import { SvgBrush } from "./svg";
-import { place } from "./tiles";
+import { place, type Tile } from "./tiles";
 import type { MapView } from "./view";
 
 const MOST_CIRCLES = 5000; // points as vectors: beyond, programs that edit SVG become slow
+const PALE = 0.35; // opacity of what is filtered out
 
 export function fileName(app: App, ending: string): string {
   const name = app.shared.meta.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60);
@@ -62,11 +63,13 @@ export async function saveSvg(app: App): Promise<void> {
   shown(app).forEach((view, i) => download(fileName(app, i ? `${i + 1}.svg` : "svg"), [svg(view, title)], "image/svg+xml"));
 }
 
-/** Areas, points and names as vectors; beyond 5,000 points the ground is one picture below the names. */
+/** Areas, points and names as vectors; beyond 5,000 points, or where depth, sizes or time change them, the ground is one picture below the names. */
 export function svg(view: MapView, title: string): string {
   const brush = new SvgBrush();
   const { width, height } = view.size;
-  if (countCircles(view) <= MOST_CIRCLES) {
+  const { shares } = view.shared;
+  const flat = !view.space && !shares.sized && !shares.haunted;
+  if (flat && countCircles(view) <= MOST_CIRCLES) {
     brush.fillStyle = view.shared.painter.theme.background;
     brush.fillRect(0, 0, width, height);
     drawAreas(view, brush);
@@ -116,18 +119,26 @@ function drawAreas(view: MapView, brush: SvgBrush): void {
   brush.globalAlpha = 1;
 }
 
+/** What the filters leave out lies below, pale. */
 function drawCircles(view: MapView, brush: SvgBrush): void {
+  const { shares } = view.shared;
+  drawSome(view, brush, true, (tile, i) => !shares.passes(tile, i));
+  drawSome(view, brush, false, (tile, i) => shares.passes(tile, i));
+}
+
+function drawSome(view: MapView, brush: SvgBrush, pale: boolean, wanted: (tile: Tile, i: number) => boolean): void {
   const { painter } = view.shared;
   const row = view.ground.rowRadius(view.view);
   for (const tile of view.visible()) {
     const { rgba } = painter.paint(tile);
     for (let i = 0; i < tile.n; i++) {
+      if (!wanted(tile, i)) continue;
       const [x, y] = toScreen(view.view, view.size, ...place(tile, i));
       const alpha = rgba[4 * i + 3]! / 255;
       const radius = tile.nodes ? view.ground.nodeRadius(tile.nodes.size[i]!) * view.view.scale : row;
       if (!alpha || x < -radius || y < -radius || x > view.size.width + radius || y > view.size.height + radius) continue;
-      const own: Rgb = [rgba[4 * i]!, rgba[4 * i + 1]!, rgba[4 * i + 2]!];
-      brush.circle(x, y, Math.max(radius, 1), css(own), alpha * (tile.level === ROWS ? 0.9 : 0.8));
+      const own: Rgb = pale ? painter.theme.quiet : [rgba[4 * i]!, rgba[4 * i + 1]!, rgba[4 * i + 2]!];
+      brush.circle(x, y, Math.max(radius, 1), css(own), alpha * (pale ? PALE : tile.level === ROWS ? 0.9 : 0.8));
     }
   }
 }

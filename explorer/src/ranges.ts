@@ -50,15 +50,6 @@ export function countRows(ranges: Ranges): number {
   return ranges.reduce((sum, [a, b]) => sum + b - a, 0);
 }
 
-/** The n-th row of the set. */
-export function rowAt(ranges: Ranges, n: number): number {
-  for (const [begin, end] of ranges) {
-    if (n < end - begin) return begin + n;
-    n -= end - begin;
-  }
-  return -1;
-}
-
 /** Is a point inside the rings (even-odd rule)? Rings are x, y, x, y, … */
 export function insideRings(rings: readonly ArrayLike<number>[], x: number, y: number): boolean {
   let inside = false;

@@ -3,6 +3,7 @@ import { middle, toScreen, type Box } from "./camera";
 import { css } from "./colors";
 import { ROWS } from "./meta";
 import type { Drawing, Mark, Picture, Place, Tie } from "./overlay";
+import { bundlesOf } from "./tears";
 import { place } from "./tiles";
 import type { NodeId } from "./tree";
 import type { MapView } from "./view";
@@ -30,11 +31,34 @@ export function compose(view: MapView): { drawing: Omit<Drawing, "names">; hide:
   const cluster = state.cluster ? clusterShape(view, state.cluster) : null;
   return {
     drawing: {
-      hot: view.hot, rings: cluster?.rings ?? [], circle: cluster?.circle ?? null, from,
+      hot: view.hot, bundles: bundlesOf(view.shared, view.index), copies: chooseCopies(view, radius), rings: cluster?.rings ?? [], circle: cluster?.circle ?? null, from,
       ties: from ? state.neighbors.map((other) => tieOf(view, state.row!, other)).filter((tie) => tie !== null) : [], marks, pictures, pictureSize: size, lasso: view.lasso,
     },
     hide: pictures.length ? 0.6 : 0,
   };
+}
+
+const COPIES = { gap: 12, most: 400 }; // pixels between rows from which on counts are written, and how many
+
+/** Where several rows lie at one place, close up: how many. */
+function chooseCopies(view: MapView, radius: number): Drawing["copies"] {
+  const { tiles, meta } = view.shared;
+  const found: { at: Place; count: number; beside: number }[] = [];
+  if (view.level !== ROWS || view.gap < COPIES.gap || !meta.maps[view.index]!.copies.size) return found;
+  const said = new Set<string>();
+  for (const tile of view.visible()) {
+    const copies = tiles.copies(view.index, tile.index);
+    if (!copies) continue;
+    for (let i = 0; i < tile.n && found.length < COPIES.most; i++) {
+      if (copies[i]! < 2) continue;
+      const at = place(tile, i);
+      const [px, py] = toScreen(view.view, view.size, ...at);
+      if (px < 0 || py < 0 || px > view.size.width || py > view.size.height || said.has(at.join())) continue;
+      said.add(at.join());
+      found.push({ at, count: copies[i]!, beside: radius });
+    }
+  }
+  return found;
 }
 
 const RING = { least: 3, most: 9 }; // pixels

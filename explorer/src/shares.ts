@@ -1,18 +1,22 @@
-// What part of each item the filters let through, as the GPU takes it: for each item of a tile two bytes, its share of rows
-// that pass, and its share of rows that a time window has left behind.
+// What the GPU is told about items beside their colours. Four bytes for each item of a tile: its share of rows that pass the
+// filters, its share of rows that a time window has left behind, its size by a column, and one that is not used.
 import type { Marks } from "./data/marks";
+import { ROWS, type NumberColumn } from "./meta";
+import { shareOf } from "./paint";
+import type { Shared } from "./shared";
 import type { Tile } from "./tiles";
 
 export const FILTER = "filter"; // owners in Marks
 export const GHOSTS = "ghosts";
 const WHOLE = 255;
+const BYTES = 4;
 
-type Counts = Uint32Array | undefined;
+type Known = Uint32Array | Uint8Array | Float32Array | undefined;
 
 export class Shares {
-  private readonly made = new WeakMap<Tile, { kept: Counts; ghosts: Counts; bytes: Uint8Array }>();
+  private readonly made = new WeakMap<Tile, { from: Known[]; bytes: Uint8Array }>();
 
-  constructor(private readonly marks: Marks) {}
+  constructor(private readonly marks: Marks, private readonly files: Pick<Shared, "meta" | "tiles" | "store">) {}
 
   /** Some rows are filtered out. */
   get active(): boolean {
@@ -23,28 +27,43 @@ export class Shares {
     return this.marks.looksAt(GHOSTS);
   }
 
-  /** Shares of the items of a tile; the same array until they change. Before anything is known all are whole. */
+  /** The column that gives rows their size. */
+  get sizeColumn(): NumberColumn | null {
+    const { meta, store } = this.files;
+    const column = meta.columns.find((c) => c.key === store.now.size);
+    return column?.kind === "number" ? column : null;
+  }
+
+  get sized(): boolean {
+    return this.files.store.now.size !== null;
+  }
+
+  /** The bytes of a tile; the same array until they change. Before anything is known all items are whole. */
   of(tile: Tile): Uint8Array {
     const [kept, ghosts] = [this.marks.of(FILTER, tile), this.marks.of(GHOSTS, tile)];
+    const column = tile.level === ROWS ? this.sizeColumn : null;
+    const values = column ? this.files.tiles.peekColors(column, tile.level, tile.index) : undefined;
     const before = this.made.get(tile);
-    if (before && before.kept === kept && before.ghosts === ghosts) return before.bytes;
-    const bytes = new Uint8Array(2 * tile.n);
+    const from: Known[] = [kept, ghosts, values];
+    if (before && from.every((part, i) => part === before.from[i])) return before.bytes;
+    const bytes = new Uint8Array(BYTES * tile.n);
     for (let i = 0; i < tile.n; i++) {
       const size = tile.nodes ? tile.nodes.size[i]! : 1;
-      bytes[2 * i] = kept ? toByte(kept[i]!, size) : WHOLE;
-      bytes[2 * i + 1] = ghosts ? toByte(ghosts[i]!, size) : 0;
+      bytes[BYTES * i] = kept ? toByte(kept[i]!, size) : WHOLE;
+      bytes[BYTES * i + 1] = ghosts ? toByte(ghosts[i]!, size) : 0;
+      if (column && values) bytes[BYTES * i + 2] = WHOLE * shareOf(column, values[i]!) || 0; // missing values are the smallest
     }
-    this.made.set(tile, { kept, ghosts, bytes });
+    this.made.set(tile, { from, bytes });
     return bytes;
   }
 
   /** Whether an item has rows that pass. */
   passes(tile: Tile, i: number): boolean {
-    return !this.active || this.of(tile)[2 * i]! > 0;
+    return !this.active || this.of(tile)[BYTES * i]! > 0;
   }
 
   /** Rows that pass in each node of a level that is held whole. */
-  ofLevel(level: number, n: number): Counts {
+  ofLevel(level: number, n: number): Uint32Array | undefined {
     return this.marks.of(FILTER, { level, index: -1, begin: 0, n });
   }
 }

@@ -3,6 +3,7 @@ import { RebuiltError, StoreError } from "./meta";
 
 export interface Config {
   transport: "server" | "static";
+  around: "notebook" | "streamlit" | null; // what the page is a frame of; a notebook answers in place of the server
   store: string; // changes when the store is written again
   budget: number; // rows drawn at once
 }
@@ -15,9 +16,10 @@ export interface Source {
 export function readConfig(raw: unknown, narrow: boolean): Config {
   if (!raw || typeof raw !== "object")
     throw new StoreError("The page has no configuration: open it with `nestmap explore` or `nestmap export`.");
-  const data = raw as { transport?: unknown; store?: unknown; budget?: unknown };
+  const data = raw as { transport?: unknown; around?: unknown; store?: unknown; budget?: unknown };
   return {
     transport: data.transport === "static" ? "static" : "server",
+    around: data.around === "notebook" || data.around === "streamlit" ? data.around : null,
     store: typeof data.store === "string" ? data.store : "",
     budget: typeof data.budget === "number" && data.budget > 0 ? data.budget : narrow ? 120000 : 300000,
   };

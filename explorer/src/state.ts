@@ -6,10 +6,15 @@ import type { Filters } from "./filters";
 import type { Chosen } from "./selecting";
 import type { NodeId } from "./tree";
 
+export const TABLES = ["view", "selected", "filtered", "all"] as const;
+export type TableOf = (typeof TABLES)[number]; // which rows the table shows
+
 export interface State {
   level: number | null; // null: follows the zoom
   focus: number; // the level in effect
   color: string; // "level" or the key of a column
+  size: string | null; // the column of numbers that gives rows their size
+  time: string | null; // the column that is played through
   filters: Filters; // what is filtered out stays on the map as pale context
   cluster: NodeId | null;
   row: number | null;
@@ -21,8 +26,10 @@ export interface State {
   how: How; // how the next set joins the selection
   hover: number | null; // a row
   compare: boolean;
+  table: TableOf | null; // null: there is none
   theme: ThemeName;
   stop: number | null; // the place in the tour
+  tears: boolean; // links of the open cluster that the map makes long
 }
 
 type Listener = (changed: ReadonlySet<keyof State>) => void;

@@ -4,7 +4,7 @@ import { bareNames } from "./labels";
 import type { Meta } from "./meta";
 import { parseJson, parseOutlines, parsePieces, type Outline, type Split } from "./parse";
 import { lastAtMost } from "./ranges";
-import type { TileFiles } from "./tiles";
+import type { Tile, TileFiles } from "./tiles";
 
 export interface NodeId {
   level: number; // ROWS is no node
@@ -38,10 +38,12 @@ export interface Panel {
   typical: [number, string][];
   odd: [number, string][];
   traits: string[];
+  why: string[]; // what makes the name true
 }
 
 const HELD = 20000; // nodes of a level that is held whole
 export const FIRST_PICTURE = 8192; // nodes of a level that may come first
+const SPACE_SHARE = 0.25; // of the frame that a map in space takes on the screen, about
 const PANEL_CHUNK = 256;
 
 export const sameNode = (a: NodeId | null, b: NodeId | null): boolean =>
@@ -57,6 +59,8 @@ export class Tree {
   private readonly outlines = new Map<string, Outline[]>(); // by file
   private readonly pieces = new Map<string, ReadonlyMap<number, Split>>(); // by file
   private readonly asked = new Set<string>();
+  private readonly parts = new WeakMap<Level, readonly Tile[]>(); // of levels of maps in space
+  private readonly taken = new WeakMap<Tile, number>(); // the turn that a level has from its tile
   private readonly gaps = new Map<number, number>();
 
   constructor(readonly meta: Meta, private readonly cache: Cache, private readonly tiles: TileFiles) {
@@ -77,6 +81,7 @@ export class Tree {
   /** A whole level if it is here; asks for it otherwise. */
   level(level: number, map = 0): Level | undefined {
     const here = this.levels.get(`${map}/${level}`);
+    if (here && this.tiles.spaces[map]) this.turn(here, map);
     if (!here && this.held(level)) this.loadLevel(level, map).catch(() => undefined); // told by the cache
     return here;
   }
@@ -102,18 +107,22 @@ export class Tree {
       level, n, x: new Float64Array(n), y: new Float64Array(n), radius: new Float32Array(n), size: new Uint32Array(n),
       firstRow: new Uint32Array(n), children: new Uint32Array(n + 1), parent: new Uint32Array(n), cluster: new Uint32Array(n),
     };
+    if (this.tiles.spaces[map]) this.parts.set(data, parts);
     for (const tile of parts) {
       const nodes = tile.nodes!;
-      data.x.set(nodes.x, tile.begin);
-      data.y.set(nodes.y, tile.begin);
-      for (let i = tile.begin; i < tile.begin + tile.n; i++) {
-        data.x[i]! += tile.origin[0];
-        data.y[i]! += tile.origin[1];
-      }
+      takePlaces(data, tile);
       for (const key of ["radius", "size", "firstRow", "children", "parent", "cluster"] as const)
         data[key].set(nodes[key], tile.begin);
     }
     return data;
+  }
+
+  /** Of a map in space: places as the reader sees them now. */
+  private turn(data: Level, map: number): void {
+    for (const tile of this.parts.get(data) ?? []) if (this.tiles.spaces[map]!.place(tile) || tile.turned !== this.taken.get(tile)) {
+      takePlaces(data, tile);
+      this.taken.set(tile, tile.turned);
+    }
   }
 
   /**
@@ -125,6 +134,7 @@ export class Tree {
     if (known !== undefined) return known;
     const [x0, y0, x1, y1] = this.meta.maps[map]!.frame;
     const whole = (x1 - x0) * (y1 - y0);
+    if (this.tiles.spaces[map]) return Math.sqrt((SPACE_SHARE * whole) / Math.max(this.meta.nRows, 1));
     const finest = this.meta.levels.findIndex((l) => l.nNodes <= FIRST_PICTURE);
     const level = finest < 0 ? undefined : this.level(finest, map);
     if (!level) return Math.sqrt((0.4 * whole) / Math.max(this.meta.nRows, 1));
@@ -236,6 +246,7 @@ export class Tree {
     if (!raw) return null;
     return {
       name: raw.name ?? "", size: raw.size ?? 0, typical: raw.typical ?? [], odd: raw.odd ?? [], traits: raw.traits ?? [],
+      why: raw.why ?? [],
     };
   }
 
@@ -246,5 +257,12 @@ export class Tree {
       then(value);
       this.cache.onArrival();
     }, () => undefined); // told by the cache
+  }
+}
+
+function takePlaces(data: Level, tile: Tile): void {
+  for (let i = 0; i < tile.n; i++) {
+    data.x[tile.begin + i] = tile.origin[0] + tile.x[i]!;
+    data.y[tile.begin + i] = tile.origin[1] + tile.y[i]!;
   }
 }

@@ -1,9 +1,9 @@
 // One map on the screen: its camera, what it needs, its frames.
-import { fitBox, flight, limit, middle, toScreen, toWorld, viewBox, type Box, type Limits, type Size, type View } from "./camera";
+import { fitBox, flight, limit, middle, toScreen, toWorld, viewBox, zoomAt, type Box, type Limits, type Size, type View } from "./camera";
 import { drawnLevel, focusLevel, overlaps, visibleTiles, type Budget } from "./choose";
 import { Ground } from "./ground";
 import type { Stage } from "./gl/stage";
-import { nearestItem, type Item } from "./hit";
+import { nearestInside, nearestItem, type Item } from "./hit";
 import { Layers } from "./layers";
 import { ROWS, levelKey, type MapMeta } from "./meta";
 import { Names, type Name } from "./names";
@@ -11,6 +11,7 @@ import { Overlay } from "./overlay";
 import { insideRings } from "./ranges";
 import { compose } from "./scene";
 import type { Shared } from "./shared";
+import type { Space, Turn } from "./space";
 import type { Brush } from "./svg";
 import { firstRow, type Tile } from "./tiles";
 import { FIRST_PICTURE, type NodeId } from "./tree";
@@ -18,6 +19,7 @@ import type { Wish } from "./cache";
 
 export type Hit = { kind: "row"; row: number } | { kind: "node"; id: NodeId; named: boolean };
 
+const DEGREES = 0.4; // of a turn, for a pixel of a drag
 const NODE_COST = 3; // bytes of a node over bytes of a row, about
 
 export class MapView {
@@ -174,6 +176,24 @@ export class MapView {
     if (moving || this.flying) this.request();
   }
 
+  /** The space of a map in 3-D. */
+  get space(): Space | null {
+    return this.shared.tiles.spaces[this.index]!;
+  }
+
+  /** Turns a map in space by pixels of a drag. */
+  orbit(dx: number, dy: number): void {
+    const { yaw, pitch } = this.space!.turn;
+    this.turnTo({ yaw: yaw + dx * DEGREES, pitch: pitch + dy * DEGREES });
+  }
+
+  turnTo(turn: Turn): void {
+    if (!this.space) return;
+    this.space.turnTo(turn);
+    this.request();
+    this.onView(true);
+  }
+
   /** What lies over the map, drawn elsewhere. */
   drawOver(brush: Brush): void {
     new Overlay(brush).draw({ ...compose(this).drawing, names: this.names.shown }, this.view, this.size, 1, this.shared.painter.theme);
@@ -197,13 +217,14 @@ export class MapView {
 
   /** Asks for the visible tiles of the level that fits, after a coarse level for a first picture. */
   private wish(box: Box): void {
-    const { tiles, cache, painter, meta } = this.shared;
+    const { tiles, cache, painter, shares, meta } = this.shared;
     const wishes: Wish<unknown>[] = [];
     const levels = this.settled === null ? [this.firstLevel(), this.level] : [this.level];
     for (const level of levels) {
       for (const t of visibleTiles(meta.maps[this.index]!.tiles[levelKey(level)]!, box)) {
         wishes.push(tiles.wish(this.index, level, t));
         if (painter.column) wishes.push(tiles.colorWish(painter.column, level, t));
+        if (shares.sizeColumn && level === ROWS) wishes.push(tiles.colorWish(shares.sizeColumn, level, t));
       }
     }
     cache.want(`map ${this.index}`, wishes);
@@ -279,12 +300,16 @@ export class MapView {
 
   /** Nothing is drawn inside the view. */
   get isEmpty(): boolean {
-    const [x0, y0, x1, y1] = this.box;
-    const inside = (tile: Tile, i: number) => {
-      const [x, y] = [tile.origin[0] + tile.x[i]!, tile.origin[1] + tile.y[i]!];
-      return x >= x0 && x <= x1 && y >= y0 && y <= y1;
-    };
-    return !this.ground.tilesOf(this.level, this.box).some((tile) => tile.x.some((_, i) => inside(tile, i)));
+    return nearestInside(this.visible(), this.view.x, this.view.y, this.box) === null;
+  }
+
+  /** Zoomed about a pixel; in about the nearest item in view, where nothing would be left to see. */
+  zoomed(px: number, py: number, factor: number): View {
+    const plain = zoomAt(this.view, this.size, px, py, factor);
+    const [x, y] = this.world(px, py);
+    if (factor <= 1 || nearestInside(this.visible(), x, y, viewBox(plain, this.size))) return plain;
+    const near = nearestInside(this.visible(), x, y, viewBox(this.view, this.size));
+    return near ? zoomAt(this.view, this.size, ...toScreen(this.view, this.size, ...near), factor) : plain;
   }
 
   /** Pixels between rows, on average, where there are rows. */

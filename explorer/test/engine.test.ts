@@ -34,6 +34,11 @@ test("sets of rows are computed exactly", () => {
   assert.deepEqual(columnsOf({ kind: "all", of: [range, { kind: "not", of: kinds }, range] }), ["age", "kind"]);
 });
 
+test("a row at the end of a range is in it, though its value is rounded here", () => {
+  const masks = new Masks(2, () => Float32Array.of(0.1, 0.7), () => []);
+  assert.deepEqual([...masks.of({ kind: "range", column: "x", low: 0.1, high: 0.7 })], [1, 1]);
+});
+
 test("two lists of places are two sets", () => {
   const of = (ranges: [number, number][]): Rows => ({ kind: "places", ranges });
   const both = new Masks(6, () => AGE, (set) => (set.kind === "places" ? set.ranges : []));

@@ -7,7 +7,7 @@ import { bareNames, placeLabels, wrapName, type Candidate } from "../src/labels"
 import { Layers } from "../src/layers";
 import { readLink, writeLink } from "../src/link";
 import type { Column } from "../src/meta";
-import { countRows, insideRings, joinRanges, lastAtMost, rowAt } from "../src/ranges";
+import { countRows, insideRings, joinRanges, lastAtMost } from "../src/ranges";
 
 const COLUMNS: Column[] = [
   { key: "c0", name: "kind", kind: "category", categories: ["a", "b", "c"], counts: [1, 1, 1] },
@@ -20,15 +20,15 @@ const FILTERS: Filters = new Map<string, Condition>([
 ]);
 
 test("a link says what it was given", () => {
-  const link = { view: { x: 1.25, y: -3.5, scale: 80 }, level: 1, color: "c0", cluster: { level: 0, index: 7 }, row: 3, compare: true, stop: 4, filters: FILTERS, selection: { kind: "cluster", level: 1, index: 2 } } as const;
+  const link = { view: { x: 1.25, y: -3.5, scale: 80 }, level: 1, color: "c0", size: "c1", time: "c1", cluster: { level: 0, index: 7 }, row: 3, compare: true, stop: 4, tears: true, turn: { yaw: 30.5, pitch: -12 }, filters: FILTERS, selection: { kind: "cluster", level: 1, index: 2 } } as const;
   assert.deepEqual(readLink(writeLink(link), KNOWN), link);
   const ranges = Array.from({ length: 200 }, (_, i): [number, number] => [2 * i, 2 * i + 1]);
   assert.ok(writeLink({ ...link, selection: { kind: "places", ranges } }).length < 200, "a long selection is left out");
 });
 
 test("links to what does not exist are left out", () => {
-  const link = readLink('#x=abc&z=-1&level=9&color=<b>&cluster=0.50&row=100&sel={"kind":"cluster"}', KNOWN);
-  assert.deepEqual(link, { view: null, level: null, color: "level", cluster: null, row: null, compare: false, stop: null, filters: new Map(), selection: null });
+  const link = readLink('#x=abc&z=-1&level=9&color=<b>&size=c0&time=c7&cluster=0.50&row=100&sel={"kind":"cluster"}', KNOWN);
+  assert.deepEqual(link, { view: null, level: null, color: "level", size: null, time: null, cluster: null, row: null, compare: false, stop: null, tears: false, turn: null, filters: new Map(), selection: null });
   const wild = ["c0:3", "c0:1~2", "c1:a~b", "c1:1,2", "c9:1", "level.1:5", "level.7:0", "", "c0", "c1:1~Infinity"].map((f) => `filter=${f}`).join("&");
   assert.equal(readLink(`#${wild}`, KNOWN).filters.size, 0);
   assert.deepEqual(readLink("#filter=c1:?", KNOWN).filters.get("c1"), { kind: "missing" });
@@ -38,7 +38,6 @@ test("ranges: joined and counted", () => {
   const ranges = joinRanges([[5, 8], [1, 3], [3, 4], [7, 10], [20, 20]]);
   assert.deepEqual(ranges, [[1, 4], [5, 10]]);
   assert.equal(countRows(ranges), 8);
-  assert.deepEqual([0, 2, 3, 7, 8].map((n) => rowAt(ranges, n)), [1, 3, 5, 9, -1]);
   assert.deepEqual([-1, 0, 4, 5, 99].map((v) => lastAtMost([0, 5, 9], v)), [-1, 0, 0, 1, 2]);
 });
 

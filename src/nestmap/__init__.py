@@ -77,7 +77,7 @@ _HOMES = {
     "plot_layouts": "views.plots",
     "plot_tree": "views.plots",
 }
-_MODULES = ("errors", "metrics", "naming", "neighbors", "readers", "sc", "tables")
+_MODULES = ("errors", "metrics", "naming", "neighbors", "readers", "sc", "streamlit", "tables")
 
 
 def __getattr__(name: str) -> Any:

@@ -68,6 +68,12 @@ export class Marks {
     return look.before.get(place);
   }
 
+  /** As `of`, but of the set that is looked at now, never of the one before. */
+  settled(owner: string, tile: Stretch): Uint32Array | undefined {
+    const counts = this.of(owner, tile);
+    return this.looks.get(owner)?.known.has(`${tile.level}/${tile.index}`) ? counts : undefined;
+  }
+
   private knownOf(name: string): Known {
     const known: Known = this.kept.get(name) ?? new Map<string, Uint32Array>();
     this.kept.delete(name);

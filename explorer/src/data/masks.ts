@@ -82,8 +82,9 @@ export class Masks {
   }
 
   private all(parts: readonly Rows[], out: Uint8Array): void {
-    out.fill(1);
-    for (const part of parts) {
+    if (parts.length) out.set(this.of(parts[0]!));
+    else out.fill(1);
+    for (const part of parts.slice(1)) {
       const mask = this.of(part);
       for (let i = 0; i < out.length; i++) out[i]! &= mask[i]!;
     }
@@ -98,10 +99,12 @@ function invert(out: Uint8Array, mask: Uint8Array): void {
   for (let i = 0; i < out.length; i++) out[i] = 1 - mask[i]!;
 }
 
-function inRange(out: Uint8Array, values: Values, low: number, high: number): void {
+/** Values are float32 here: ends are rounded alike, so that a row at an end stays inside. */
+function inRange(out: Uint8Array, values: Values, lowest: number, highest: number): void {
+  const [low, high] = [Math.fround(lowest), Math.fround(highest)];
   for (let i = 0; i < out.length; i++) {
     const value = values[i]!;
-    out[i] = value >= low && value <= high ? 1 : 0; // NaN is in no range
+    out[i] = Number(value >= low) & Number(value <= high); // without a branch; NaN is in no range
   }
 }
 

@@ -119,7 +119,7 @@ const isWhole = (value: unknown): value is number => typeof value === "number" &
 /** How many rows of each item are in the set, by its first row and its size. */
 export function countItems(ranges: Ranges, first: (i: number) => number, size: (i: number) => number, n: number): Uint32Array {
   const counts = new Uint32Array(n);
-  let at = 0;
+  let at = n ? firstEndingAfter(ranges, first(0)) : 0;
   for (let i = 0; i < n; i++) {
     const begin = first(i);
     const end = begin + size(i);
@@ -130,3 +130,13 @@ export function countItems(ranges: Ranges, first: (i: number) => number, size: (
   return counts;
 }
 
+/** The first range that does not end before a row. */
+function firstEndingAfter(ranges: Ranges, row: number): number {
+  let [low, high] = [0, ranges.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ranges[middle]![1] <= row) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -8,7 +8,8 @@ in float x;
 in float y;
 in float radius;
 in vec4 color;
-in vec2 kept;          // shares of the item that pass the filters, and that a time window has left behind
+in float near;         // in a map in space 1 nearest to the reader, 0 farthest; else 1
+in vec4 kept;          // shares that pass the filters and that a time window has left behind; the size by a column
 uniform vec2 origin;   // of the tile, in pixels from the centre of the view
 uniform vec2 halfSize; // of the view, in pixels
 uniform float scale;
@@ -19,18 +20,21 @@ uniform float pixels;  // device pixels per pixel
 uniform float opacity;
 uniform int layer;     // 0: no filters; what is filtered out (1), left behind (2), let through (3)
 uniform vec4 pale;     // what is filtered out
+uniform vec2 sizes;    // of rows with the lowest and the highest value of a column, over their usual size
 out vec4 shade;
 out float half_;
 void main() {
   vec2 at = vec2(x, y) * scale + origin;
   float share = layer < 2 ? 1.0 : layer == 2 ? kept.y : kept.x;
   half_ = clamp(radius * sqrt(share) * radiusScale, leastRadius, mostRadius) * pixels;
-  gl_Position = vec4(at / halfSize, 0.0, 1.0);
+  half_ *= mix(0.7, 1.0, near);
+  gl_Position = vec4(at / halfSize, 1.0 - 2.0 * clamp(near, 0.0, 1.0), 1.0);
+  if (radiusScale == 0.0 && layer != 1) half_ *= mix(sizes.x, sizes.y, sqrt(kept.z));
   bool away = layer == 1 ? kept.x == 1.0 || radiusScale == 0.0 && kept.y == 1.0 : share == 0.0;
   vec4 own = layer == 1 ? vec4(pale.rgb, pale.a * color.a) : layer == 2 ? vec4(color.rgb, 0.3 * color.a) : color;
   if (color.a == 0.0 || away) gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   gl_PointSize = 2.0 * half_ + 2.0;
-  float a = own.a * opacity;
+  float a = own.a * opacity * mix(0.45, 1.0, near);
   shade = vec4(own.rgb * a, a);
 }`;
 
@@ -53,6 +57,7 @@ interface Buffers {
   vao: WebGLVertexArrayObject;
   color: WebGLBuffer;
   kept: WebGLBuffer;
+  turned: number; // of the tile, as its places were sent
   shares: Uint8Array | null; // as they were sent
   version: number;
   final: boolean;
@@ -80,12 +85,12 @@ export class Points {
     this.largest = (gl.getParameter(gl.ALIASED_POINT_SIZE_RANGE) as Float32Array)[1]! / 2 - 2;
   }
 
-  draw(tiles: readonly Tile[], view: View, size: Size, pixels: number, discs: Discs, layer: Layer, pale: readonly number[], opacity: (tile: Tile) => number): void {
+  draw(tiles: readonly Tile[], view: View, size: Size, pixels: number, discs: Discs, layer: Layer, pale: readonly number[], sizes: readonly number[], opacity: (tile: Tile) => number): void {
     const { gl, program } = this;
     gl.useProgram(program.program);
     twgl.setUniforms(program, {
       halfSize: [size.width / 2, size.height / 2], scale: view.scale, pixels, radiusScale: discs.radiusScale,
-      leastRadius: discs.least, mostRadius: Math.min(discs.most, this.largest / pixels), rim: discs.rim, layer, pale,
+      leastRadius: discs.least, mostRadius: Math.min(discs.most, this.largest / pixels), rim: layer === LAYERS.out ? 0 : discs.rim, layer, pale, sizes,
     });
     for (const tile of tiles) {
       const buffers = this.buffers.get(tile);
@@ -101,16 +106,28 @@ export class Points {
   }
 
   /** Sends a tile's places, and its colours and shares if they changed. */
-  prepare(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }, shares: Uint8Array | null): void {
-    this.prepareColors(tile, version, radius, paint);
+  prepare(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }, shares: Uint8Array | null, inSpace: boolean): void {
+    this.prepareColors(tile, version, radius, paint, inSpace);
     const buffers = this.buffers.get(tile)!;
+    this.preparePlaces(tile, buffers);
     if (!shares || buffers.shares === shares) return;
     buffers.shares = shares;
     this.gl.bindBuffer(this.gl.ARRAY_BUFFER, buffers.kept);
     this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, shares);
   }
 
-  private prepareColors(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }): void {
+  /** Of a map in space: they change with every turn. */
+  private preparePlaces(tile: Tile, buffers: Buffers): void {
+    if (!tile.near || buffers.turned === tile.turned) return;
+    const parts = { x: tile.x, y: tile.y, near: tile.near };
+    for (const [name, values] of Object.entries(parts)) {
+      this.gl.bindBuffer(this.gl.ARRAY_BUFFER, buffers.info.attribs![name]!.buffer);
+      this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, values);
+    }
+    buffers.turned = tile.turned;
+  }
+
+  private prepareColors(tile: Tile, version: number, radius: () => Float32Array, paint: () => { rgba: Uint8Array; final: boolean }, inSpace: boolean): void {
     const before = this.buffers.get(tile);
     if (before && before.version === version && before.final) return;
     const { rgba, final } = paint();
@@ -124,11 +141,12 @@ export class Points {
       x: { numComponents: 1, data: finite(tile.x) },
       y: { numComponents: 1, data: finite(tile.y) },
       radius: tile.nodes ? { numComponents: 1, data: radius() } : { value: [0] },
+      near: inSpace ? { numComponents: 1, data: new Float32Array(tile.n).fill(1) } : { value: [1] },
       color: { numComponents: 4, type: Uint8Array, normalize: true, data: rgba },
-      kept: { numComponents: 2, type: Uint8Array, normalize: true, data: new Uint8Array(2 * tile.n) },
+      kept: { numComponents: 4, type: Uint8Array, normalize: true, data: new Uint8Array(4 * tile.n) },
     });
     const vao = twgl.createVAOFromBufferInfo(this.gl, this.program, info)!;
-    this.buffers.set(tile, { info, vao, color: info.attribs!.color!.buffer, kept: info.attribs!.kept!.buffer, shares: null, version, final });
+    this.buffers.set(tile, { info, vao, color: info.attribs!.color!.buffer, kept: info.attribs!.kept!.buffer, shares: null, version, final, turned: -1 });
   }
 
   release(tile: Tile): void {

@@ -28,11 +28,11 @@ class Frame {
   private readonly dye: HTMLButtonElement;
   private readonly clear: HTMLButtonElement;
 
-  constructor(private readonly app: App, private readonly key: string, private readonly color: string, name: string, change: ChangeFilters, body: HTMLElement) {
+  constructor(private readonly app: App, private readonly key: string, private readonly color: string, name: string, change: ChangeFilters, body: HTMLElement, more: HTMLElement | null = null) {
     const { store } = app.shared;
     this.dye = el("button", { class: "dye", title: "Colour the map by this", label: `Colour by ${cut(name, 80)}`, onclick: () => store.set({ color }) }, "●");
     this.clear = el("button", { class: "clear", title: "Clear this filter", label: `Clear the filter of ${cut(name, 80)}`, onclick: () => change((f) => setFilter(f, key, null)) }, "×");
-    this.element = el("section", { class: "column", label: cut(name, 80) }, el("div", { class: "column-top" }, el("h3", { title: cut(name, 300) }, cut(name, 60)), this.clear, this.dye), body);
+    this.element = el("section", { class: "column", label: cut(name, 80) }, el("div", { class: "column-top" }, el("h3", { title: cut(name, 300) }, cut(name, 60)), this.clear, ...(more ? [more] : []), this.dye), body);
     this.paint();
   }
 
@@ -57,9 +57,12 @@ function numbers(app: App, column: NumberColumn, change: ChangeFilters): Card {
   const chart = new Histogram(column, (condition) => change((f) => setFilter(f, key, condition)));
   const missing = el("button", { class: "missing", onclick: () => change((f) => pickMissing(f, key)) });
   missing.hidden = !column.missing;
-  const frame = new Frame(app, key, key, name, change, el("div", {}, chart.element, missing));
+  const { store } = app.shared;
+  const play = el("button", { class: "dye time", title: "Play through its values", label: `Play through ${cut(name, 80)}`, onclick: () => store.set({ time: store.now.time === key ? null : key }) }, "▶");
+  const frame = new Frame(app, key, key, name, change, el("div", {}, chart.element, missing), play);
   const paint = (): void => {
-    const { painter, store } = app.shared;
+    const { painter } = app.shared;
+    play.setAttribute("aria-pressed", String(store.now.time === key));
     chart.tint(store.now.color === key ? Array.from({ length: TINTS }, (_, i) => painter.ofNumber(i / (TINTS - 1))) : null);
     frame.paint();
   };

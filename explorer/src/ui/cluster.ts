@@ -1,9 +1,11 @@
 // The open cluster: its size, what distinguishes it, typical and odd rows, its children, its name to edit.
 import type { App } from "../app";
 import { heldHow } from "../input";
+import { loadTear, type Tear } from "../tears";
 import type { Node, NodeId, Panel } from "../tree";
 import { byId, count, cut, el, inPlaces, percent, swatch } from "./dom";
 import { nodeLabel, rowButton, waits } from "./rowbits";
+import { tearsOf } from "./tears";
 import { VirtualList } from "./virtual";
 
 const FEW = 40; // children as plain buttons; more in a list that scrolls
@@ -24,10 +26,10 @@ export class ClusterSection {
     if (!id) return this.showAll();
     const { tree } = this.app.shared;
     try {
-      const [node, panel, places] = await Promise.all([tree.node(id), tree.panel(id).catch(() => null), tree.places(id).catch(() => null)]);
+      const [node, panel, places, tear] = await Promise.all([tree.node(id), tree.panel(id).catch(() => null), tree.places(id).catch(() => null), loadTear(this.app.shared, 0, id).catch(() => null)]);
       const children = await this.children(node);
       if (turn !== this.turn) return;
-      this.render(node, panel, places, children);
+      this.render(node, panel, places, children, tear);
     } catch (error) {
       if (turn === this.turn) this.section.replaceChildren(el("h2", {}, tree.title(id)), el("p", { class: "quiet" }, String((error as Error).message)));
     }
@@ -69,7 +71,7 @@ export class ClusterSection {
     this.section.replaceChildren(...parts);
   }
 
-  private render(node: Node, panel: Panel | null, places: number | null, children: { id: NodeId; size: number }[]): void {
+  private render(node: Node, panel: Panel | null, places: number | null, children: { id: NodeId; size: number }[], tear: Tear | null): void {
     const { app } = this;
     const { meta, painter, tree } = app.shared;
     this.lists = [];
@@ -81,9 +83,11 @@ export class ClusterSection {
         el("button", { onclick: () => app.flyTo(node) }, "Fly to"),
         el("button", { onclick: select }, "Select rows"),
         el("button", { onclick: () => void app.openParent(node) }, "Up")),
+      panel?.why.length && (tree.name(node) ?? panel.name) === panel.name ? block("Why this name", el("ul", { class: "traits" }, ...panel.why.map((t) => el("li", {}, cut(t))))) : null,
       panel?.traits.length ? block("What is special", el("ul", { class: "traits" }, ...panel.traits.map((t) => el("li", {}, cut(t))))) : null,
       panel?.typical.length ? block("Typical rows", el("div", { class: "items" }, ...panel.typical.map(([i, text]) => rowButton(app, i, text)))) : null,
       panel?.odd.length ? block("Odd rows", el("div", { class: "items" }, ...panel.odd.map(([i, text]) => rowButton(app, i, text)))) : null,
+      tear ? block("Where the map tears", tearsOf(app, node, tear)) : null,
       children.length ? this.childList(`${count(children.length, "cluster")} inside`, children, node.size) : this.rowList(node),
     ];
     this.section.replaceChildren(...parts.filter((p): p is HTMLElement => p !== null));

@@ -1,5 +1,7 @@
 // Elements made in code. Data only ever arrives as text: nothing here parses markup.
 
+import type { NumberColumn } from "../meta";
+
 type Child = Node | string | null;
 
 export interface Options {
@@ -66,4 +68,14 @@ export function refill(part: HTMLElement, ...children: (HTMLElement | null)[]): 
   if (name === null) return;
   const same = [...part.querySelectorAll<HTMLElement>(FOCUSABLE)].find((each) => told(each) === name);
   same?.focus({ preventScroll: true });
+}
+
+const LONG_TIME = 40 * 86400; // seconds: of columns that span more, days are told
+
+/** How values of a column are written: dates as days or minutes, years without a comma. */
+export function teller(column: NumberColumn): (value: number) => string {
+  const { min, max, low, high, time } = column;
+  if (time) return (value) => day(value).slice(0, high - low > LONG_TIME ? 10 : 16);
+  const isYear = [min, max, low, high].every(Number.isInteger) && min >= 1000 && max < 3000;
+  return isYear ? (value) => (Number.isInteger(value) ? String(value) : value.toFixed(1)) : number;
 }

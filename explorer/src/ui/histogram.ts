@@ -2,7 +2,7 @@
 import { binsOf, type Bins } from "../data/bins";
 import type { Condition } from "../filters";
 import type { NumberColumn } from "../meta";
-import { day, el, number } from "./dom";
+import { el, teller } from "./dom";
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 44; // of the drawing, whose width is one per bin
@@ -18,7 +18,7 @@ export class Histogram {
   private readonly bins: Bins;
   private readonly back = path("back");
   private readonly front = path("front");
-  private readonly window = el("div", { class: "window" });
+  private readonly window: HTMLElement;
   private readonly handles: [HTMLElement, HTMLElement];
   private readonly ends = el("div", { class: "ends" }, el("span"), el("span"));
   private edges: Edges;
@@ -34,7 +34,8 @@ export class Histogram {
     svg.setAttribute("aria-hidden", "true");
     svg.append(this.back, this.front);
     this.handles = [this.handle(0), this.handle(1)];
-    const plot = el("div", { class: "plot" }, svg as unknown as HTMLElement, this.window, ...this.handles);
+    this.window = this.slider("window", `${column.name}: values shown`, (steps) => this.set(slide([Math.round(this.edges[0]), Math.round(this.edges[1])], steps, this.bins.n)));
+    const plot = el("div", { class: "plot" }, svg as unknown as HTMLElement, el("div", { class: "shade" }, this.window), ...this.handles);
     plot.addEventListener("pointerdown", (event) => this.down(event, plot));
     plot.addEventListener("pointermove", (event) => this.move(event, plot));
     plot.addEventListener("pointerup", () => this.up());
@@ -96,40 +97,51 @@ export class Histogram {
     const { n } = this.bins;
     const [low, high] = this.edges;
     const share = (edge: number): string => `${(100 * edge) / n}%`;
+    const tell = teller(this.column);
+    const told = (end: 0 | 1): string => tell(this.value(this.edges[end], end));
+    this.say(this.window, this.value(low, 0), `${told(0)} to ${told(1)}`);
+    this.window.tabIndex = low > 0 || high < n ? 0 : -1; // there is nothing to move about
     this.window.style.left = share(low);
     this.window.style.width = share(high - low);
-    const tell = this.column.time ? day : number;
-    this.handles.forEach((handle, end) => {
-      const value = this.value(this.edges[end]!, end as 0 | 1);
-      handle.style.left = share(this.edges[end]!);
-      handle.setAttribute("aria-valuemin", String(this.column.min));
-      handle.setAttribute("aria-valuemax", String(this.column.max));
-      handle.setAttribute("aria-valuenow", String(value));
-      handle.setAttribute("aria-valuetext", tell(value));
-      this.ends.children[end]!.textContent = tell(value);
-    });
+    for (const end of [0, 1] as const) {
+      this.handles[end].style.left = share(this.edges[end]);
+      this.say(this.handles[end], this.value(this.edges[end], end), told(end));
+      this.ends.children[end]!.textContent = told(end);
+    }
+  }
+
+  private say(slider: HTMLElement, value: number, text: string): void {
+    const { min, max } = this.column;
+    const about = { "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": value, "aria-valuetext": text };
+    for (const [name, said] of Object.entries(about)) slider.setAttribute(name, String(said));
   }
 
   private handle(end: 0 | 1): HTMLElement {
-    const handle = el("div", { class: "handle", label: `${this.column.name}: ${end ? "highest" : "lowest"} value shown` });
-    handle.setAttribute("role", "slider");
-    handle.tabIndex = 0;
-    handle.addEventListener("keydown", (event) => this.key(event, end));
-    return handle;
+    const label = `${this.column.name}: ${end ? "highest" : "lowest"} value shown`;
+    return this.slider("handle", label, (steps) => {
+      const [low, high] = this.edges;
+      const to = Math.round(this.edges[end]) + steps;
+      this.set(end ? [low, clamp(to, Math.floor(low) + 1, this.bins.n)] : [clamp(to, 0, Math.ceil(high) - 1), high]);
+    });
   }
 
-  private key(event: KeyboardEvent, end: 0 | 1): void {
+  private slider(name: string, label: string, go: (steps: number) => void): HTMLElement {
+    const slider = el("div", { class: name, label });
+    slider.setAttribute("role", "slider");
+    slider.tabIndex = 0;
+    slider.addEventListener("keydown", (event) => this.key(event, go));
+    return slider;
+  }
+
+  private key(event: KeyboardEvent, go: (steps: number) => void): void {
     const { n } = this.bins;
     const by = event.shiftKey ? FAR : 1;
     const steps: Record<string, number> = {
       ArrowLeft: -by, ArrowDown: -by, ArrowRight: by, ArrowUp: by, PageDown: -FAR, PageUp: FAR, Home: -n, End: n,
     };
     if (event.key === "Delete" || event.key === "Backspace") this.set([0, n]);
-    else if (event.key in steps) {
-      const [low, high] = this.edges;
-      const to = Math.round(this.edges[end]!) + steps[event.key]!;
-      this.set(end ? [low, clamp(to, Math.floor(low) + 1, n)] : [clamp(to, 0, Math.ceil(high) - 1), high]);
-    } else return;
+    else if (event.key in steps) go(steps[event.key]!);
+    else return;
     event.preventDefault();
     event.stopPropagation();
   }

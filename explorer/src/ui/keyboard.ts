@@ -8,10 +8,11 @@ const STEP = 90; // pixels
 export interface Keys {
   help: () => void;
   step: (by: number) => void; // to a finer or coarser level
+  table: () => void; // opens or closes it
   columns: () => void; // opens or closes their rail
 }
 
-export function listenToKeys(app: App, { help, step, columns }: Keys): void {
+export function listenToKeys(app: App, { help, step, columns, table }: Keys): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
@@ -24,7 +25,7 @@ export function listenToKeys(app: App, { help, step, columns }: Keys): void {
     if (event.key.startsWith("Arrow")) {
       if (!onMap) return;
       const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0];
-      app.nudge(dx! * STEP, dy! * STEP);
+      app.nudge(dx! * STEP, dy! * STEP, event.shiftKey);
     } else if (event.key === "+" || event.key === "=") app.zoom(1.6);
     else if (event.key === "-" || event.key === "_") app.zoom(1 / 1.6);
     else if (event.key === "0") app.goHome();
@@ -33,9 +34,11 @@ export function listenToKeys(app: App, { help, step, columns }: Keys): void {
     else if (event.key === "l") app.setTool(app.tool === "lasso" ? null : "lasso");
     else if (event.key === "b") app.setTool(app.tool === "box" ? null : "box");
     else if (event.key === "v") void app.takeView();
+    else if (event.key === "s" && app.shared.store.now.filters.size) app.takeFiltered();
     else if (event.key === "i") app.selecting.invert();
     else if (event.key === "f" || event.key === "F") app.setLevel(null);
     else if (event.key === "c" || event.key === "C") columns();
+    else if (event.key === "t" || event.key === "T") table();
     else if (event.key === "n" || event.key === "N") app.stepTour(1);
     else if (event.key === "p" || event.key === "P") app.stepTour(-1);
     else if (event.key === "/") byId<HTMLInputElement>("query").focus();

@@ -1,44 +1,57 @@
-// What colours mean: a choice of columns, and keys that hide or bring out categories.
+// What colours and sizes mean: a choice of columns for each, and keys that filter categories.
 import type { App } from "../app";
 import { css, numberColor } from "../colors";
 import { MISSING } from "../data/bins";
 import { onlyCategory, toggleCategory } from "../filters";
 import type { CategoryColumn, NumberColumn } from "../meta";
-import { byId, cut, day, el, number, swatch } from "./dom";
+import { Combobox, type Choice } from "./combobox";
+import { byId, cut, el, number, swatch, teller } from "./dom";
 
 const MOST_KEYS = 60;
 
 export class Legend {
-  private readonly select = byId<HTMLSelectElement>("color");
+  private readonly legend = byId("legend");
   private readonly keys = byId("keys");
+  private readonly scaleOfSizes = el("div", { class: "sizes" });
+  private readonly color: Combobox;
+  private readonly size: Combobox;
 
   constructor(private readonly app: App) {
     const { meta, store } = app.shared;
-    const choice = (value: string, text: string) => {
-      const option = el("option", {}, cut(text, 40));
-      option.value = value;
-      return option;
-    };
-    this.select.append(choice("level", "cluster"));
-    const columns = meta.columns.filter((c) => !(c.kind === "number" && c.quality));
-    const quality = meta.columns.filter((c) => c.kind === "number" && c.quality);
-    for (const [label, group] of [["Columns", columns], ["Quality of the map", quality]] as const) {
-      if (!group.length) continue;
-      const part = el("optgroup", {}, ...group.map((c) => choice(c.key, c.name)));
-      part.label = label;
-      this.select.append(part);
-    }
-    this.select.addEventListener("change", () => store.set({ color: this.select.value }));
-    this.select.addEventListener("click", (event) => event.preventDefault()); // not the fold of the summary
+    const choices = meta.columns.map((c): Choice => ({ value: c.key, text: c.name, group: c.kind === "number" && c.quality ? "Quality of the map" : "Columns" }));
+    choices.sort((a, b) => Number(a.group !== "Columns") - Number(b.group !== "Columns"));
+    this.color = new Combobox("Colour by", [{ value: "level", text: "cluster", group: "" }, ...choices], (color) => store.set({ color }));
+    const numbers = choices.filter(({ value }) => meta.columns.some((c) => c.key === value && c.kind === "number"));
+    this.size = new Combobox("Size of points by", [{ value: "", text: "all alike", group: "" }, ...numbers], (size) => store.set({ size: size || null }));
+    byId("color").append(this.color.element);
+    byId("size").append(this.size.element);
+    byId("sizing").append(this.scaleOfSizes);
+    byId("sizing").hidden = !numbers.length;
+    byId("legendFold").addEventListener("click", () => this.fold(!this.legend.classList.contains("shut")));
+  }
+
+  fold(shut: boolean): void {
+    this.legend.classList.toggle("shut", shut);
+    byId("legendFold").setAttribute("aria-expanded", String(!shut));
   }
 
   show(): void {
     const { store, painter } = this.app.shared;
-    this.select.value = store.now.color;
+    this.color.show(store.now.color);
     const column = painter.column;
     if (!column) this.keys.replaceChildren(...this.clusters());
     else if (column.kind === "category") this.keys.replaceChildren(...this.categories(column));
     else this.keys.replaceChildren(this.scale(column));
+    this.showSizes();
+  }
+
+  private showSizes(): void {
+    const { store, shares } = this.app.shared;
+    const column = shares.sizeColumn;
+    this.size.show(store.now.size ?? "");
+    if (!column) return this.scaleOfSizes.replaceChildren();
+    const tell = teller(column);
+    this.scaleOfSizes.replaceChildren(el("i", { class: "dot small" }), el("span", {}, tell(column.low)), el("i", { class: "dot large" }), el("span", {}, tell(column.high)));
   }
 
   private clusters(): HTMLElement[] {
@@ -79,7 +92,7 @@ export class Legend {
       context.fillStyle = css(numberColor(i / 127, theme));
       context.fillRect(i, 0, 1, 1);
     }
-    const tell = column.time ? day : number;
+    const tell = teller(column);
     const { min, low, high, max } = column;
     // the ends of the scale stand for all values beyond them, too
     const ends = el("div", { class: "ends" }, el("span", {}, `${min < low ? "≤ " : ""}${tell(low)}`), el("span", {}, tell((low + high) / 2)), el("span", {}, `${max > high ? "≥ " : ""}${tell(high)}`));

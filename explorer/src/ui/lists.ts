@@ -1,9 +1,7 @@
 // What a search found.
 import type { App } from "../app";
-import type { How } from "../data/sets";
 import { heldHow } from "../input";
 import type { Hits } from "../search";
-import { joinRanges } from "../ranges";
 import { byId, count, cut, el } from "./dom";
 import { rowButton } from "./rowbits";
 import { VirtualList } from "./virtual";
@@ -20,14 +18,10 @@ export class FoundSection {
     const total = hits.complete ? count(hits.total, "row") : `more than ${count(hits.total, "row")}`;
     const told = hits.total ? `${total} with “${cut(query, 60)}”` : `No row with “${cut(query, 60)}”`;
     const more = hits.total > hits.rows.length ? el("p", { class: "quiet" }, `The first ${hits.rows.length} are shown.`) : null;
-    const select = el("button", { onclick: (event) => this.select(hits, heldHow(event)) }, "Select these");
+    const select = el("button", { onclick: (event) => this.app.select({ kind: "search", query }, heldHow(event)) }, hits.total > hits.rows.length ? "Select all" : "Select these");
     const actions = hits.rows.length ? el("div", { class: "actions" }, select) : "";
     this.section.replaceChildren(el("div", { class: "heading" }, el("h2", {}, told), close), more ?? "", actions, this.list.element);
     this.list.show(hits.rows.length, (i) => rowButton(this.app, hits.rows[i]!));
-  }
-
-  private select(hits: Hits, how: How | null): void {
-    this.app.select({ kind: "places", ranges: joinRanges(hits.rows.map((i) => [i, i + 1])) }, how);
   }
 
   hide(): void {

@@ -4,6 +4,7 @@ import type { How } from "../data/sets";
 import { passing } from "../filters";
 import type { Gestures, Tool } from "../input";
 import { RebuiltError } from "../meta";
+import { SELECTION } from "../paint";
 import type { Renaming } from "../renaming";
 import { FILTER } from "../shares";
 import type { State } from "../state";
@@ -13,6 +14,7 @@ import { Crumbs } from "./crumbs";
 import { showBeyond } from "./beyond";
 import { byId, count, cut, el } from "./dom";
 import { listenToKeys } from "./keyboard";
+import { KeptSection } from "./kept";
 import { Legend } from "./legend";
 import { Levels } from "./levels";
 import { FoundSection } from "./lists";
@@ -20,13 +22,16 @@ import { Player } from "./player";
 import { Rail } from "./rail";
 import { RowSection } from "./row";
 import { SelectionSection } from "./selection";
+import { Table } from "./table";
 import { ShareSection } from "./share";
 import { followSystem, setTheme } from "./theme";
+import { TimeBar } from "./timebar";
 import { Tip } from "./tip";
 
 const NARROW = "(max-width: 700px)";
 const TIGHT = "(max-width: 1000px)"; // such as the frame in a notebook: beside the panel a map has no room to give
 const TOOLS: readonly Tool[] = ["lasso", "box"];
+const VALUES = "rows/"; // files that lists and the table show, and the map does not
 const SAY_AFTER = 700; // milliseconds of rest before the view is told of
 
 export class Page {
@@ -42,8 +47,8 @@ export class Page {
     this.tip = new Tip(app);
     this.parts = {
       cluster: new ClusterSection(app), row: new RowSection(app), found: new FoundSection(app), selection: new SelectionSection(app),
-      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app),
-      share: new ShareSection(app), player: new Player(app),
+      crumbs: new Crumbs(app), legend: new Legend(app), levels: new Levels(app), rail: new Rail(app), table: new Table(app), kept: new KeptSection(app),
+      share: new ShareSection(app), player: new Player(app), time: new TimeBar(app),
     };
     this.gestures = {
       hover: (view, hit, px, py) => this.hover(view, hit, px, py),
@@ -76,11 +81,12 @@ export class Page {
     document.title = `${cut(meta.title, 80)} · nestmap`;
     byId("title").textContent = cut(meta.title, 120);
     byId("title").title = cut(meta.title);
-    byId<HTMLDetailsElement>("legend").open = !window.matchMedia(TIGHT).matches;
+    this.parts.legend.fold(window.matchMedia(TIGHT).matches);
     this.fold(window.matchMedia(NARROW).matches);
     this.changed(new Set(Object.keys(store.now) as (keyof State)[]));
     if (meta.maps.some((map) => map.beyond.length)) byId("home").title = "Nearly all rows (0), once more: all rows";
     this.parts.rail.start();
+    void this.app.kept.start().then(() => this.parts.selection.show());
     if (!meta.nRows) this.notice("This map has no rows.");
   }
 
@@ -96,20 +102,21 @@ export class Page {
     this.tip.hide();
     this.busy();
     if (!settled) return;
+    this.parts.table.moved();
     window.clearTimeout(this.saying);
     this.saying = window.setTimeout(() => this.say(), SAY_AFTER);
   }
 
   /** Files arrived: whatever waits for them is drawn again, but not once per file. */
-  arrived(): void {
-    this.app.redraw();
+  arrived(name = ""): void {
+    if (!name.startsWith(VALUES)) this.app.redraw();
     this.busy();
     if (this.arrival) return;
     this.arrival = window.setTimeout(() => {
       this.arrival = 0;
-      const { cluster, row, found, selection, crumbs, rail } = this.parts;
+      const { cluster, row, found, selection, crumbs, rail, table } = this.parts;
       rail.paint();
-      for (const part of [cluster, row, found, selection, crumbs]) part.refresh();
+      for (const part of [cluster, row, found, selection, crumbs, table]) part.refresh();
       this.tip.refresh();
     }, 80);
   }
@@ -139,11 +146,14 @@ export class Page {
     followSystem((theme) => store.set({ theme }));
     const help = byId<HTMLDialogElement>("help");
     byId("ask").addEventListener("click", () => help.showModal());
+    byId("tables").addEventListener("click", () => this.parts.table.toggle());
     byId("grip").addEventListener("click", () => this.fold(!document.body.classList.contains("folded")));
+    app.busy = () => this.parts.rail.busy || this.parts.time.busy;
     this.parts.rail.onDrawer = () => this.fold(true);
     listenToKeys(app, {
       help: () => help.showModal(),
       step: (by) => this.parts.levels.step(by),
+      table: () => this.parts.table.toggle(),
       columns: () => this.parts.rail.show(!this.parts.rail.open, true),
     });
   }
@@ -160,15 +170,20 @@ export class Page {
     const level = any("focus") && store.now.color === "level";
     if (any("color", "theme", "chosen") || level) painter.reset();
     if (any("compare")) this.compare(store.now.compare);
-    if (any("color", "filters", "theme") || level) parts.legend.show();
+    if (any("color", "size", "filters", "theme") || level) parts.legend.show();
     if (any("focus", "level")) parts.levels.show();
     if (any("filters")) this.filter();
     if (any("focus")) parts.rail.followLevel();
-    if (any("color", "theme") || level) parts.rail.paint();
-    if (any("cluster", "theme") || level) void parts.cluster.show();
+    if (any("color", "time", "theme") || level) parts.rail.paint();
+    if (any("cluster", "color", "theme", "tears") || level) void parts.cluster.show();
     if (any("cluster")) void parts.crumbs.show();
     if (any("row", "neighbors", "theme")) void parts.row.show();
+    if (any("chosen")) this.lookAtSelection();
     if (any("selection", "chosen", "how")) parts.selection.show();
+    if (any("selection")) parts.kept.forget();
+    if (any("focus", "theme")) parts.selection.showClusters();
+    if (any("table") || parts.table.dependsOn(changed)) parts.table.show();
+    if (any("row", "focus", "theme") || level) parts.table.refresh();
     if (any("stop")) {
       parts.player.show();
       if (store.now.stop !== null && window.matchMedia(NARROW).matches) this.fold(true); // map and text need the room
@@ -176,6 +191,13 @@ export class Page {
     if (any("cluster", "row", "selection") && (store.now.cluster || store.now.row !== null || store.now.selection)) this.attend();
     if (any("cluster")) this.sayCluster();
     if (!any("filters") || changed.size > 1 || !app.askShares()) app.redraw();
+  }
+
+  /** Of a selection that is too large to hold, the map asks tile by tile. */
+  private lookAtSelection(): void {
+    const { store, marks } = this.app.shared;
+    const { selection, chosen } = store.now;
+    marks.look(SELECTION, chosen && !chosen.ranges ? selection : null);
   }
 
   private filter(): void {
@@ -200,7 +222,7 @@ export class Page {
   private compare(on: boolean): void {
     byId("compare").setAttribute("aria-pressed", String(on));
     byId("maps").classList.toggle("two", on);
-    if (on && window.innerWidth < 1500) byId<HTMLDetailsElement>("legend").open = false; // two maps need the room
+    if (on && window.innerWidth < 1500) this.parts.legend.fold(true); // two maps need the room
     if (on && this.app.views.length < 2) {
       const view = this.app.second();
       this.addMap(view);

@@ -3,73 +3,103 @@ import type { App } from "../app";
 import { ChartBook, type ChartPair } from "../charts";
 import { withLevels } from "../data/level_charts";
 import { NO_FILTERS, levelColumn, levelOf } from "../filters";
+import type { Column } from "../meta";
+import { heldHow } from "../input";
 import { clusterCard, makeCard, type Card, type ChangeFilters } from "./cards";
 import { byId, count, el } from "./dom";
 
 const WIDE = "(min-width: 1280px)"; // beside map and panel there is room
 const DRAWER = "(max-width: 1000px)"; // over the map
 const REMEMBERED = "nestmap-rail";
-const MANY = 12; // columns that are found by typing
+const LIGHT = 1_000_000; // rows of a page without a server, whose columns are loaded without being asked for
+const MANY = 12; // columns; more are found by typing
+const MOST = 80; // cards at once: each costs some elements
 
 export class Rail {
   private readonly rail = byId("rail");
   private readonly button = byId("filters");
   private readonly total = el("p", { class: "left" });
   private readonly clear = el("button", { class: "clear-all", onclick: () => this.change(() => NO_FILTERS) }, "Clear all");
+  private readonly take = el("button", { class: "clear-all", title: "Select the rows that pass (S)", onclick: (event) => this.app.takeFiltered(heldHow(event)) }, "Select");
   private readonly clusters = el("div");
+  private readonly plain = el("div");
+  private readonly quality = el("div");
+  private readonly more = el("p", { class: "quiet rest" });
   private readonly pill = el("div", { class: "pill" });
   private readonly book: ChartBook;
   private readonly change: ChangeFilters;
   onDrawer: () => void = () => {}; // the rail lies over the map: other parts make room
-  private readonly cards: Card[];
+  private readonly made = new Map<string, Card>(); // by column
+  private cards: Card[] = []; // in the rail
   private level: Card | null = null;
   private readonly seen = new Set<Element>();
   private readonly watch: IntersectionObserver;
   private waiting = 0;
+  private wanted = ""; // letters of the columns that are looked for
 
   constructor(private readonly app: App) {
     const { store, meta, engine } = app.shared;
     this.change = (change) => store.set({ filters: change(store.now.filters) });
     this.book = new ChartBook(withLevels(engine, meta), (charts) => this.draw(charts), (error) => app.told.failed(error));
-    this.cards = meta.columns.map((column) => makeCard(app, column, this.change));
     this.watch = new IntersectionObserver((entries) => this.look(entries), { root: this.rail, rootMargin: "200px" });
     this.build();
-    app.busy = () => this.book.busy || this.waiting > 0;
   }
 
   private build(): void {
     const { meta } = this.app.shared;
-    const isQuality = (_: Card, i: number): boolean => {
-      const column = meta.columns[i]!;
-      return column.kind === "number" && column.quality;
-    };
-    const quality = this.cards.filter(isQuality);
-    const plain = this.cards.filter((card, i) => !isQuality(card, i));
     const close = el("button", { class: "close", label: "Close the columns", onclick: () => this.show(false, true) }, "×");
-    const list = el("div", { class: "columns" }, this.clusters, ...plain.map((card) => card.element),
-      quality.length ? el("h2", { class: "part" }, "Quality of the map") : null, ...quality.map((card) => card.element));
-    const finder = this.cards.length > MANY ? [this.finder()] : [];
-    this.rail.replaceChildren(el("div", { class: "rail-top" }, this.total, this.clear, close), ...finder, list);
-    for (const card of this.cards) this.watch.observe(card.element);
+    const finder = meta.columns.length > MANY ? [this.finder()] : [];
+    const list = el("div", { class: "columns" }, this.clusters, this.plain, this.quality, this.more);
+    this.rail.replaceChildren(el("div", { class: "rail-top" }, this.total, this.take, this.clear, close), ...finder, list);
+    this.find("");
     this.pill.hidden = true;
     byId("maps").append(this.pill);
-    this.button.hidden = !this.cards.length && !meta.levels.length;
+    this.button.hidden = !meta.columns.length && !meta.levels.length;
     this.button.addEventListener("click", () => this.show(!this.open, true));
   }
 
   private finder(): HTMLElement {
     const input = el("input", { type: "search", class: "finder", label: "Find a column" });
-    input.placeholder = `Find among ${this.cards.length} columns`;
+    input.placeholder = `Find among ${this.app.shared.meta.columns.length.toLocaleString("en")} columns`;
     input.addEventListener("input", () => {
-      const wanted = input.value.trim().toLowerCase();
-      for (const card of this.cards) card.element.hidden = !card.name.toLowerCase().includes(wanted);
+      this.find(input.value.trim().toLowerCase());
+      this.filters();
+      this.paint();
     });
     return input;
   }
 
+  /** Cards of columns whose names hold the letters, and of those with a filter. */
+  private find(wanted: string): void {
+    const { meta, store } = this.app.shared;
+    const isQuality = (column: Column): boolean => column.kind === "number" && column.quality;
+    this.wanted = wanted;
+    const matching = meta.columns.filter((c) => c.name.toLowerCase().includes(wanted));
+    const shown = new Set([...meta.columns.filter((c) => store.now.filters.has(c.key)), ...matching.slice(0, MOST)]);
+    const columns = meta.columns.filter((c) => shown.has(c));
+    this.cards = columns.map((column) => this.card(column));
+    const part = (quality: boolean): HTMLElement[] => this.cards.filter((_, i) => isQuality(columns[i]!) === quality).map((card) => card.element);
+    this.plain.replaceChildren(...part(false));
+    this.quality.replaceChildren(...(part(true).length ? [el("h2", { class: "part" }, "Quality of the map"), ...part(true)] : []));
+    const rest = matching.length - MOST;
+    this.more.hidden = rest <= 0;
+    this.more.textContent = `${rest.toLocaleString("en")} more columns: type a part of their names above`;
+  }
+
+  private card(column: Column): Card {
+    let card = this.made.get(column.key);
+    if (!card) {
+      this.made.set(column.key, (card = makeCard(this.app, column, this.change)));
+      this.watch.observe(card.element);
+    }
+    return card;
+  }
+
   /** After the first picture: open where there is room for it, unless the reader closed it before. */
   start(): void {
-    const open = window.matchMedia(WIDE).matches && remembered() !== "closed" && !this.button.hidden;
+    const { config, meta } = this.app.shared;
+    const heavy = config.transport === "static" && meta.nRows > LIGHT;
+    const open = !heavy && window.matchMedia(WIDE).matches && remembered() !== "closed" && !this.button.hidden;
     this.show(open, false);
     this.filters();
   }
@@ -94,12 +124,18 @@ export class Rail {
     return !this.rail.hidden;
   }
 
+  get busy(): boolean {
+    return this.book.busy || this.waiting > 0;
+  }
+
   /** The filters changed. */
   filters(): void {
     const { filters } = this.app.shared.store.now;
     this.followLevel();
+    if ([...filters.keys()].some((key) => levelOf(key) === null && !this.cards.some((card) => card.key === key))) this.find(this.wanted);
     for (const card of this.all) card.filters(filters);
     this.clear.hidden = !filters.size;
+    this.take.hidden = !filters.size;
     this.ask();
     this.tell();
   }

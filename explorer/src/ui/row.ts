@@ -13,11 +13,11 @@ export class RowSection {
 
   async show(): Promise<void> {
     const turn = ++this.turn;
-    const { store, rows, tree } = this.app.shared;
+    const { store, rows, tree, tiles } = this.app.shared;
     const row = store.now.row;
     this.section.hidden = row === null;
     if (row === null) return this.section.replaceChildren();
-    const [values, path] = await Promise.all([rows.values(row).catch(() => []), tree.pathOfRow(row).catch(() => [])]);
+    const [values, path, copies] = await Promise.all([rows.values(row).catch(() => []), tree.pathOfRow(row).catch(() => []), tiles.copiesOf(0, row).catch(() => 1)]);
     if (turn !== this.turn) return;
     const title = rows.title(row) ?? `Row ${row}`;
     const close = el("button", { class: "close", label: "Close the row", onclick: () => this.app.closeRow() }, "×");
@@ -25,6 +25,7 @@ export class RowSection {
       el("div", { class: "heading" }, el("h2", {}, cut(title)), close),
       el("div", { class: "rowtop" }, thumbnail(this.app, row, 84), fields(this.app, values)),
     ];
+    if (copies > 1) parts.push(el("p", { class: "facts copies" }, `×${copies.toLocaleString("en")}: so many rows lie at this place, as equal rows do.`));
     const torn = this.neighborBlock(row);
     if (torn) parts.push(torn);
     if (path.length) {

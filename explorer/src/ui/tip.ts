@@ -1,5 +1,6 @@
 // What is under the pointer: a row with its fields and thumbnail, or a cluster with its size.
 import type { App } from "../app";
+import { ROWS } from "../meta";
 import type { Hit, MapView } from "../view";
 import { byId, count, cut, el, inPlaces } from "./dom";
 import { fields, thumbnail } from "./rowbits";
@@ -46,8 +47,17 @@ export class Tip {
   private row(row: number): HTMLElement[] {
     const values = this.app.shared.rows.peek(row);
     const body = values ? fields(this.app, values, MOST_FIELDS) : el("p", { class: "quiet" }, "…");
+    const copies = this.copies(row);
+    if (copies > 1) body.append(el("p", { class: "copies" }, `×${copies.toLocaleString("en")} at this place`));
     const picture = thumbnail(this.app, row, 56);
     return picture ? [picture, body] : [body];
+  }
+
+  /** Rows at the place of a row, as far as it is known by now. */
+  private copies(row: number): number {
+    const { tiles } = this.app.shared;
+    const found = tiles.find(this.map, ROWS, row);
+    return (found && tiles.copies(this.map, found.tile.index)?.[found.at]) ?? 1;
   }
 
   private cluster({ id }: Hit & { kind: "node" }): HTMLElement[] {

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core.arrays import Array, blocks
 from ..core.input.scratch import reserve
+from ..core.work.replacing import move
 
 BLOCK_BYTES = 32_000_000  # of rows that a task works on at a time
 _WINDOW_BYTES = 8_000_000  # bytes that are read at a time where single rows are wanted
@@ -174,7 +175,7 @@ class Store:
         """Keep some arrays; they are there as a whole, or not at all."""
         part = self.table(f"{name}.part")
         np.savez(part, **arrays)
-        os.replace(part, self.table(name))
+        move(Path(part), Path(self.table(name)))
 
     def load(self, name: str) -> dict[str, Array]:
         """The arrays that were kept."""

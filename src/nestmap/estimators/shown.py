@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -9,8 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.threads import resolve_n_jobs
 from ..method.describe import Facts, LevelDescription, Namer
 from ..method.describe.namer import Kept
+from ..method.describe.tables import mark_label
 from ..method.hierarchy import HierarchySummary
 from ..method.hierarchy.asking import describe_with, levels_to_name
+from ..method.hierarchy.described import read_described
 from ..method.hierarchy.naming import describe_levels
 from ..method.layout import Audit
 from ..method.layout.audit import audit_layout
@@ -58,6 +61,7 @@ class ShownMap(FittedState):
         self,
         levels: Any = None,
         *,
+        X: Any = None,
         metadata: Any = None,
         texts: Any = None,
         names: Any = None,
@@ -71,6 +75,8 @@ class ShownMap(FittedState):
         ----------
         levels : sequence of int, optional
             Default: those of at most 256 clusters, and all from the level of `labels_` upwards.
+        X : the training rows, optional
+            Of a model with an encoder the raw table.
         metadata, texts, names, label : optional
             Of the rows, as for `hierarchy_.describe`.
         namer : callable, optional
@@ -101,8 +107,10 @@ class ShownMap(FittedState):
         check_is_fitted(self)
         tree = self.hierarchy_
         given = levels_to_name(tree) if levels is None else [tree.check_level(k) for k in levels]
-        facts = Facts.of(tree.n_rows, metadata=metadata, texts=texts, names=names, label=label)
-        told = describe_levels(tree, sorted({*given}), facts)
+        rows, columns = read_described(tree, X)
+        facts = Facts.of(tree.n_rows, metadata=metadata, texts=texts, names=names)
+        facts = replace(facts, columns=mark_label((*columns, *facts.columns), label))
+        told = describe_levels(tree, sorted({*given}), facts, rows)
         return told if namer is None else describe_with(tree, told, namer, texts, kept)
 
     def explore(self, X: Any = None, *, path: Any = None, **options: Any) -> Any:
@@ -131,11 +139,18 @@ class ShownMap(FittedState):
         check_is_fitted(self)
         from ..views.explore import explore, export  # a server that few fits need
 
+        rows = self._rows_shown(X)
+        return (
+            explore(self, rows, **options) if path is None else export(path, self, rows, **options)
+        )
+
+    def _rows_shown(self, X: Any) -> Any:
+        """The training rows as the explorer takes them: those that are still here, if none are
+        given.
+        """
         if X is None:
-            X = self._fitted.X
-        elif self.encoder_ is not None:
-            X = self._as_numbers(X)
-        return explore(self, X, **options) if path is None else export(path, self, X, **options)
+            return self._fitted.X
+        return X if self.encoder_ is None else self._as_numbers(X)
 
     def audit(self) -> Audit:
         """Check the promise: every descendant inside its ball (Lemma 1) or region, at every level.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
@@ -42,6 +43,7 @@ class FittedState(MapParameters):
 
         `level`: of `labels_`, if it was decided before; `chunks`: of dask rows.
         """
+        fitted = _with_encoder(fitted, features.get("encoder_"))
         hierarchy = fitted.tree.hierarchy
         positions = fitted.layout.positions
         level = hierarchy.default_level() if level is None else level
@@ -101,6 +103,14 @@ class FittedState(MapParameters):
                 "new model"
             )
         return X
+
+
+def _with_encoder(fitted: FittedMap, encoder: Encoder | None) -> FittedMap:
+    """The same, whose hierarchy describes raw tables."""
+    if encoder is None:
+        return fitted
+    hierarchy = replace(fitted.tree.hierarchy, encoder=encoder)
+    return replace(fitted, tree=replace(fitted.tree, hierarchy=hierarchy))
 
 
 def labels_in_chunks(hierarchy: Hierarchy, level: int | None, chunks: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.input.source import check_unchanged
 from ..core.points.point_set import power_of_two
+from ..core.rotations import turned
 from ..method.arrangement import Arrangement, Coordinates
 from ..method.arrangement.local import make_local
 from ..method.arrangement.old import OldArrangement, OldPlaces
@@ -191,7 +192,7 @@ def _turned(preliminary: Preliminary, places: OldPlaces) -> Preliminary:
     onto = align(preliminary.rows[places.known], places.rows[places.known])
     transform = preliminary.transform
     if isinstance(transform, LinearMap):
-        transform = LinearMap(transform.mean, np.einsum("ed,ef->df", onto.turn, transform.basis))
+        transform = LinearMap(transform.mean, turned(onto.turn.T[None], transform.basis[None])[0])
     elif transform is not None:
         return preliminary
     nodes = tuple(onto.turned(each) for each in preliminary.nodes)

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.arrays import blocks as cuts
-from .blocks import Block
-from .filling import Filler, times
+from .blocks import Block, owners_of
+from .filling import Filler
+from .prototypes import times
 
 _FLOOR = 0.1  # added to variances, as a share of their mean: rare directions stay small
 _POWER = -0.25  # 0: plain distances, -0.5: those of Mahalanobis; benchmarks/tables_encoding.py
@@ -65,13 +66,14 @@ def fit_balance(filler: Filler, blocks: tuple[Block, ...]) -> Balance:
     >>> x = np.linspace(0, 1, 20)
     >>> table = read_cells({"a": x, "b": x + 0.01 * np.sin(40 * x), "c": np.cos(40 * x)})
     >>> blocks = tuple(fit_block(*each) for each in zip(table, decide_cells(table, None, "names")))
-    >>> balance = fit_balance(Filler(np.array([[1.0], [1.0], [0.0]]), 0.01), blocks)
+    >>> filler = Filler(np.array([[1.0], [1.0], [0.0]]), 0.01, Prototypes.none(3))
+    >>> balance = fit_balance(filler, blocks)
     >>> rows = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
     >>> balance.apply(rows)
     >>> bool(rows[0, 0] < 1 < rows[1, 0])
     True
     """
-    owners = np.repeat(np.arange(len(blocks)), [block.width for block in blocks])
+    owners = owners_of(blocks)
     shares = [block.encoder.kind in _SHARING and block.gain > 0 for block in blocks]
     columns = np.flatnonzero(np.array(shares)[owners])
     directions, sizes, _ = np.linalg.svd(filler.loadings[columns], full_matrices=False)

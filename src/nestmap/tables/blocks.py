@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -202,6 +202,11 @@ def fit_block(cells: Cells, decision: Decision, weight: float = 1.0) -> Block:
     if decision.kind == "vector":
         gain *= np.sqrt(_directions(cells, encoder))
     return Block(cells.name, encoder, spread.mean, float(gain * np.sqrt(weight)))
+
+
+def owners_of(blocks: Sequence[Block]) -> Array:
+    """The number of the block that each number of a row belongs to."""
+    return np.repeat(np.arange(len(blocks)), [block.width for block in blocks])
 
 
 def _directions(cells: Cells, encoder: ColumnEncoder) -> float:

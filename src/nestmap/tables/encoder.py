@@ -16,7 +16,7 @@ from ..core.habits import did_you_mean
 from ..core.threads import single_threaded_blas
 from ..errors import ModelFileError
 from .balance import fit_balance
-from .blocks import Block, fit_block
+from .blocks import Block, fit_block, owners_of
 from .cells import Cells, read_cells, read_known
 from .decide import Decisions, decide_cells
 from .encoders import LevelEncoder
@@ -148,7 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"no column can be mapped; columns={{…}} changes that\n{decisions}")
         rows = _encode(blocks, {cells.name: cells for cells in table})
         with single_threaded_blas():  # small matrices: threads would only wait for each other
-            self.filler_ = fit_filler(rows)
+            self.filler_ = fit_filler(rows, owners_of(blocks))
         self.balance_ = fit_balance(self.filler_, blocks)
         self._complete(rows)
         self.decisions_ = Decisions(decisions.decisions, len(rows), count_distinct(rows))

@@ -3,20 +3,25 @@
 A low-rank normal model of the encoded columns (probabilistic principal components, Tipping and
 Bishop 1999), fitted to the filled cells by expectation and maximisation. The expected value of a
 cell that nothing predicts is the mean of its column; one that others predict is what they say.
+
+Relations may be curved: the model says how a row differs from the mean of the prototypes near it,
+not from that of the whole table (`prototypes.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
 
 from ..core.arrays import Array, blocks
-from ..core.native import kernels
+from .prototypes import Prototypes, choose, times
 
 RANK = 20  # directions of the model; 3 to 20 were measured, benchmarks/tables_encoding.py
+_PASSES = 3  # of prototypes whose own gaps are filled by prototypes; they hardly change after that
+_PARTS = 5  # of the cells of prototypes, each hidden once
 _ROUNDS = 20  # of expectation and maximisation
 _SETTLED = 1e-3  # relative change of what is unsure that ends them
 _SAMPLE = 10_000  # rows that the model is fitted to: 32 MB of their covariances
@@ -33,10 +38,12 @@ class Filler:
     loadings : array of shape (n_columns, rank)
     noise : float
         Variance of a cell around what the model says.
+    prototypes : Prototypes
     """
 
     loadings: Array
     noise: float
+    prototypes: Prototypes
 
     @property
     def pairs(self) -> Array:
@@ -49,16 +56,30 @@ class Filler:
 
         A row gets the same bits alone and among others.
         """
-        width = rows.shape[1]
-        for part in blocks(len(rows), width + 2 * self.loadings.shape[1] ** 2):
+        width = rows.shape[1] + 2 * self.loadings.shape[1] ** 2 + 4 * len(self.prototypes.rows)
+        for part in blocks(len(rows), width):
             block = rows[part]
             gaps = np.isnan(block)
             torn = np.flatnonzero(gaps.any(axis=1))
             if len(torn):
-                kept = np.where(gaps[torn], 0.0, block[torn])
-                scores = self._scores(kept, ~gaps[torn], times).scores
-                expected = times(scores, self.loadings.T)
-                block[torn] = np.where(gaps[torn], expected, kept)
+                known = ~gaps[torn]
+                kept = np.where(known, block[torn], 0.0)
+                block[torn] = np.where(known, kept, self._expected(kept, known))
+
+    def _expected(self, kept: Array, known: Array) -> Array:
+        """What the model says of rows, and the prototypes of what it leaves out."""
+        linear = self._linear(kept, known)
+        if not self.prototypes.trust.any():
+            return linear
+        return np.asarray(linear + self.prototypes.trust * self._curved(kept, known))
+
+    def _linear(self, kept: Array, known: Array) -> Array:
+        return times(self._scores(kept, known, times).scores, self.loadings.T)
+
+    def _curved(self, kept: Array, known: Array, *, are_own: bool = False) -> Array:
+        """How prototypes near a row lie beside what the model says of them."""
+        around = self.prototypes.around(kept, known, are_own=are_own)
+        return around - self._linear(np.where(known, around, 0.0), known)
 
     def _scores(self, filled: Array, known: Array, multiply: _Multiply) -> Scores:
         """Where rows lie in the model, from the cells that they have."""
@@ -98,38 +119,57 @@ def _by_blas(rows: Array, matrix: Array) -> Array:
     return np.asarray(rows.astype(np.float64) @ matrix)
 
 
-def times(rows: Array, matrix: Array) -> Array:
-    """The product of rows and a matrix, in float64.
+def fit_filler(rows: Array, owners: Array, rank: int = RANK) -> Filler:
+    """The model of centred columns with NaN for missing cells, and its prototypes.
 
-    Not by BLAS, which sums in an order that depends on the number of rows: a row alone gives the
-    bits that it gives among others.
-
-    Examples
-    --------
-    >>> times(np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 3.0]])).tolist()
-    [[3.0, 6.0]]
-    """
-    whole = np.ascontiguousarray(rows, dtype=np.float64)
-    return kernels.project(whole, np.zeros(rows.shape[1]), matrix.T, 1)
-
-
-def fit_filler(rows: Array, rank: int = RANK) -> Filler:
-    """The model of centred columns with NaN for missing cells.
+    `owners`: the column of the table that each column is a number of.
 
     Examples
     --------
     >>> x = np.linspace(-1, 1, 50)
     >>> rows = np.stack([x, x, -x], axis=1)
     >>> rows[0, 2] = np.nan
-    >>> fit_filler(rows).fill(rows)
+    >>> fit_filler(rows, np.arange(3)).fill(rows)
     >>> bool(abs(rows[0, 2] - 1) < 0.05)
     True
     """
-    some = rows[:: max(1, -(-len(rows) // _SAMPLE))].astype(np.float64)
+    filler = _fit_low_rank(rows[:: max(1, -(-len(rows) // _SAMPLE))].astype(np.float64), rank)
+    chosen = rows[choose(*rows.shape)].astype(np.float64)
+    if not len(chosen):
+        return filler
+    for _ in range(_PASSES if np.isnan(chosen).any() else 1):
+        whole = chosen.copy()
+        filler.fill(whole)
+        filler = replace(filler, prototypes=Prototypes.of(whole, ~np.isnan(chosen)))
+        trust = _find_trust(filler, chosen, owners)
+        filler = replace(filler, prototypes=replace(filler.prototypes, trust=trust))
+    return filler
+
+
+def _find_trust(filler: Filler, chosen: Array, owners: Array) -> Array:
+    """How much of what prototypes say of hidden cells holds, by column: least squares."""
+    there = ~np.isnan(chosen)
+    shape = (len(chosen), owners.max() + 1)
+    part = np.random.default_rng(0).integers(0, _PARTS, shape)[:, owners]
+    products = np.zeros(chosen.shape[1])
+    squares = np.full(chosen.shape[1], 1e-300)
+    for hidden in range(_PARTS):
+        known = there & (part != hidden)
+        asked = there & (part == hidden)
+        kept = np.where(known, chosen, 0.0)
+        curved = np.where(asked, filler._curved(kept, known, are_own=True), 0.0)
+        left = np.where(asked, chosen - filler._linear(kept, known), 0.0)
+        products += (curved * left).sum(axis=0)
+        squares += (curved**2).sum(axis=0)
+    return np.asarray(np.clip(products / squares, 0.0, 1.0))
+
+
+def _fit_low_rank(some: Array, rank: int) -> Filler:
+    """The model alone."""
     gaps = np.isnan(some)
     known = ~gaps
     filled = np.where(gaps, 0.0, some)
-    rank = max(1, min(rank, rows.shape[1] - 1, len(some) - 1))
+    rank = max(1, min(rank, some.shape[1] - 1, len(some) - 1))
     n_known = np.maximum(1, known.sum(axis=0))
     unsure = gaps.sum(axis=0) * ((filled**2).sum(axis=0) / n_known)  # what zeros leave out
     filler = _leading(filled.T @ filled + np.diag(unsure), len(some), rank)
@@ -162,4 +202,4 @@ def _leading(products: Array, n_rows: int, rank: int) -> Filler:
     left = max(0.0, total - float(values.sum()))
     noise = max(left / (width - rank) if rank < width else 0.0, _FLOOR * total / width, 1e-12)
     loadings = vectors[:, ::-1] * np.sqrt(np.maximum(values - noise, 0.0))
-    return Filler(loadings, noise)
+    return Filler(loadings, noise, Prototypes.none(width))

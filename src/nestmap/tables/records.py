@@ -22,6 +22,7 @@ from .encoders import (
 )
 from .filling import Filler
 from .profiles import PERIODS, READINGS, Profile, Reading
+from .prototypes import NEAR, Prototypes
 from .words import WordEncoder
 
 VERSION = 1  # of the form of records
@@ -43,6 +44,9 @@ def write_blocks(blocks: tuple[Block, ...], filler: Filler, arrays: Arrays) -> R
     The means of all columns are one array: the header of a file has no room for thousands.
     """
     arrays["loadings"] = np.asarray(filler.loadings, dtype=np.float64)
+    arrays["prototypes"] = filler.prototypes.rows.astype(np.float32)
+    arrays["weights"] = filler.prototypes.weights.astype(np.float32)
+    arrays["trust"] = np.asarray(filler.prototypes.trust, dtype=np.float64)
     arrays["means"] = np.concatenate([block.mean for block in blocks]).astype(np.float64)
     found = []
     for i, block in enumerate(blocks):
@@ -137,7 +141,20 @@ def read_filler(record: Any, arrays: Mapping[str, Array], width: int) -> Filler:
     noise = checked(lambda: _number(record["noise"]), "noise")
     if len(loadings) != width or noise <= 0:
         raise ModelFileError("the model of missing cells does not fit the columns")
-    return Filler(loadings, noise)
+    return Filler(loadings, noise, _read_prototypes(arrays, width))
+
+
+def _read_prototypes(arrays: Mapping[str, Array], width: int) -> Prototypes:
+    """Rows that stand for the table; older files have none."""
+    if "prototypes" not in arrays:
+        return Prototypes.none(width)
+    rows = checked(lambda: finite_array(arrays, "prototypes", 2), "prototypes")
+    trust = checked(lambda: finite_array(arrays, "trust", 1), "trust")
+    weights = checked(lambda: finite_array(arrays, "weights", 2), "weights")
+    shapes = (rows.shape[1], len(trust), weights.shape)
+    if shapes != (width, width, rows.shape) or 0 < len(rows) < NEAR or (weights <= 0).any():
+        raise ModelFileError("the prototypes of missing cells do not fit the columns")
+    return Prototypes(rows, weights, trust)
 
 
 def _read_encoder(

@@ -49,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if is_process:  # SIGTERM ends it like Ctrl-C, with nothing half-written
         escape_what_cannot_be_said()
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        for name in ("SIGTERM", "SIGBREAK"):  # Windows has the second: a console that is closed
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda *_: sys.exit(143))
     try:
         _check_streams(options, closed)
         command = COMMANDS[options.command]

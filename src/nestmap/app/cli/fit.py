@@ -71,7 +71,12 @@ class Fit:
             measure_with_progress(self.talk, self.table.X, plane) if self.options.trust else None
         )
         record = describe_fit(self, model, names)
-        content = RunContent(models, self.table, names, record, trust, self.pictures, evidence)
+        whys = {
+            level: ["\n".join(trait.evidence for trait in each.evidence) for each in own]
+            for level, own in described.items()
+        }
+        extras = (trust, self.pictures, evidence, whys)
+        content = RunContent(models, self.table, names, record, *extras)
         run = write_run(self.target, content, self.options.force, self.talk.note)
         self.talk.note(f"wrote {self.target}")
         names = name_after_fit(run, model, self.options, self.talk)

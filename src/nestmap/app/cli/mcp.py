@@ -11,6 +11,7 @@ from typing import BinaryIO
 from ...core.progress import Progress
 from ...views.explore.map_store import MapStore
 from ...views.explore.mcp import answer_line
+from ...views.explore.query import RowQueries
 from ..runs.folder import RunFolder
 from ..runs.store import open_store
 from .explorer import forget_store
@@ -23,16 +24,18 @@ def run_mcp(options: Namespace) -> None:
     """`nestmap mcp`: answers until standard input ends."""
     talk = Talk(options.quiet)
     run = RunFolder(options.run)
-    held: list[MapStore] = []
+    held: list[RowQueries] = []
 
-    def current() -> MapStore:
+    def current() -> RowQueries:
         """The store, made when it is first needed: a client waits longer for an answer than for
         a greeting.
         """
         if not held:
-            held.append(open_store(run, progress=Progress(0, talk), n_jobs=options.threads))
-        elif not held[0].is_current:  # the run was built again
-            held[0] = MapStore(held[0].folder, held[0].saved)
+            store = open_store(run, progress=Progress(0, talk), n_jobs=options.threads)
+            held.append(RowQueries(store))
+        elif not held[0].store.is_current:  # the run was built again
+            old = held[0].store
+            held[0] = RowQueries(MapStore(old.folder, old.saved))
         return held[0]
 
     out = sys.stdout.buffer
@@ -42,11 +45,11 @@ def run_mcp(options: Namespace) -> None:
     except KeyboardInterrupt:
         talk.note("stopped")
     finally:
-        for store in held:
-            forget_store(store.folder)
+        for queries in held:
+            forget_store(queries.store.folder)
 
 
-def serve(source: BinaryIO, out: BinaryIO, current: Callable[[], MapStore]) -> None:
+def serve(source: BinaryIO, out: BinaryIO, current: Callable[[], RowQueries]) -> None:
     """One answer after the other."""
     while line := source.readline(_LONGEST_LINE):
         whole = line.endswith(b"\n") or len(line) < _LONGEST_LINE

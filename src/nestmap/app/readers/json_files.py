@@ -10,23 +10,23 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from ...core.input.memory import available_memory, format_size
 from ...core.progress import Progress
 from ...errors import FileFormatError
-from ._formats import open_stream
+from ._formats import BLOCK_BYTES, open_stream
 from .cells import Place, table_of_cells, to_number
 from .choice import Choice, shorten
 from .table import Table
 from .text import lines_of, told_apart
 
 _EXPECTED = 'expected an object such as {"name": "A", "size": 1}, or a list of values'
+_OBJECTS_PER_TEXT = 10  # bytes of objects and columns per byte of JSON: 4 to 9 were measured
 _Columns = dict[str, list[Any]]
 
 
 def read_json(path: Path, choice: Choice, progress: Progress) -> Table:
     """Records, columns, or rows; a file with a record per line all the same."""
-    with open_stream(path) as stream:
-        data = stream.file.read()
-        progress.share(stream.share())
+    data = _read_whole(path, progress)
     try:
         content = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -39,6 +39,26 @@ def read_json(path: Path, choice: Choice, progress: Progress) -> Table:
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is no JSON that can be read: {error}") from None
     return _table(path, choice, content)
+
+
+def _read_whole(path: Path, progress: Progress) -> bytes:
+    """The unpacked text; no more of it than there is memory for what it will become."""
+    limit = available_memory() // _OBJECTS_PER_TEXT
+    parts = []
+    length = 0
+    with open_stream(path) as stream:
+        while part := stream.file.read(BLOCK_BYTES):
+            length += len(part)
+            if length > limit:
+                unpacked = " unpacked" if stream.compressed else ""
+                raise FileFormatError(
+                    f"{path} holds more than {format_size(limit)}{unpacked}, which is read as a "
+                    f"whole, and becomes {_OBJECTS_PER_TEXT} times as much in memory; write it "
+                    "with a record per line (.jsonl) in parts, or as Parquet"
+                )
+            parts.append(part)
+            progress.share(stream.share())
+    return b"".join(parts)
 
 
 def _no_json(path: Path, line: int, error: json.JSONDecodeError) -> FileFormatError:

@@ -7,5 +7,6 @@
 - `images.nestmap`: a thumbnail per row, if the columns are pixels
 - `names.json`: names that readers gave to clusters in the explorer
 - `tour.json`: an author's tour of the map, made in the explorer
+- `selections.json`: selections of rows that readers kept in the explorer
 - `explorer/`: what the explorer shows, made from the others when it is first needed
 """

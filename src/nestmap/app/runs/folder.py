@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,8 @@ class RunContent:
         The shape of the pictures that rows are.
     evidence : Evidence or None
         What a namer can be told of the clusters.
+    whys : dict of int to list of str
+        What makes the names true.
     """
 
     models: Mapping[int, HNNE]
@@ -73,6 +75,7 @@ class RunContent:
     trust: Trust | None = None
     image_shape: tuple[int, ...] | None = None
     evidence: Evidence | None = None
+    whys: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
 class RunFolder:
@@ -135,13 +138,30 @@ class RunFolder:
 
     def built_in_names(self) -> dict[int, list[str]]:
         """Names by what is known of the rows."""
+        return self._told(naming.read_names)
+
+    def whys(self) -> dict[int, list[str]]:
+        """What makes the names true; empty for those of a language model."""
+        built_in = self.built_in_names()
+        names = self.names()
+        return {
+            level: [
+                why if name == own else ""
+                for why, name, own in zip(each, names[level], built_in[level], strict=True)
+            ]
+            for level, each in self._told(naming.read_whys).items()
+            if level in built_in
+        }
+
+    def _told(
+        self, read: Callable[[Path, list[int]], dict[int, list[str]]]
+    ) -> dict[int, list[str]]:
+        """What the file of names holds, by level."""
         path = self.path / naming.FILE
         if not path.exists():
             return {}
         try:
-            return naming.read_names(
-                path, [int(level["clusters"]) for level in self.record["levels"]]
-            )
+            return read(path, [int(level["clusters"]) for level in self.record["levels"]])
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from error
 
@@ -197,7 +217,7 @@ def _write_content(folder: Path, content: RunContent) -> None:
         model.save(folder / name)
     _write_rows(folder / "rows.nestmap", content.table)
     if content.names:
-        naming.write_names(folder / naming.FILE, content.names)
+        naming.write_names(folder / naming.FILE, content.names, content.whys)
     if content.evidence is not None:
         write_evidence(folder / EVIDENCE, content.evidence)
     if content.trust is not None:

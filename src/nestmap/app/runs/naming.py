@@ -60,12 +60,16 @@ def _are_codes(names: Array) -> bool:
     return sum(any(letter.isdigit() for letter in str(name)) for name in some) > len(some) / 2
 
 
-def write_names(path: Path, names: Mapping[int, Sequence[str]]) -> None:
-    """Keep the names of some levels in a file."""
+def write_names(
+    path: Path, names: Mapping[int, Sequence[str]], whys: Mapping[int, Sequence[str]]
+) -> None:
+    """Keep the names of some levels in a file, and why they are so."""
     writer = Writer()
     for level, each in names.items():
         writer.put_texts(f"level{level}", each)
-    document = {"levels": [*names], "arrays": writer.names}
+    for level, each in whys.items():
+        writer.put_texts(f"why{level}", each)
+    document = {"levels": [*names], "whys": [*whys], "arrays": writer.names}
     write_container(path, NAMES_FORMAT, VERSION, document, writer.arrays)
 
 
@@ -77,4 +81,15 @@ def read_names(path: Path, sizes: Sequence[int]) -> dict[int, list[str]]:
         k: reader.take_texts(f"level{k}", sizes[k], whole=True)
         for k in range(len(sizes))
         if k in known
+    }
+
+
+def read_whys(path: Path, sizes: Sequence[int]) -> dict[int, list[str]]:
+    """Why the names that are kept are so, by level; none in runs of older versions."""
+    reader = Reader(read_container(path, NAMES_FORMAT, VERSION))
+    known = reader.document.get("whys")
+    return {
+        k: reader.take_texts(f"why{k}", sizes[k], whole=True)
+        for k in range(len(sizes))
+        if isinstance(known, list) and k in known
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from ...core.progress import Progress
 from ...errors import ModelFileError
 from ...views.explore.map_store import MapStore
 from ...views.explore.names import SavedNames
+from ...views.explore.selections import FILE as SELECTIONS
+from ...views.explore.selections import SavedSelections
 from ...views.explore.store import write_store
 from ...views.explore.tour import FILE as TOUR
 from ...views.explore.tour import SavedTour
@@ -47,14 +50,15 @@ def open_store(
     folder = run.path / FOLDER
     writable = os.access(run.path, os.W_OK)
     names = SavedNames(run.path / NAMES, writable)
-    tour = SavedTour(run.path / TOUR)
+    kept = SavedSelections(run.path / SELECTIONS, writable)
+    open_folder = partial(MapStore, saved=names, tour=SavedTour(run.path / TOUR), selections=kept)
     source = _fingerprint(run, compare, cluster_names)
-    if not rebuild and (known := _up_to_date(folder, names, tour, source)):
+    if not rebuild and (known := _up_to_date(open_folder, folder, source)):
         return known
     if not writable:
         folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-")) / FOLDER
     _build(run, folder, compare, cluster_names, source, progress, n_jobs)
-    return MapStore(folder, names, tour)
+    return open_folder(folder)
 
 
 def _fingerprint(run: RunFolder, compare: Sequence[str], cluster_names: str | None) -> str:
@@ -72,9 +76,11 @@ def _fingerprint(run: RunFolder, compare: Sequence[str], cluster_names: str | No
     return hashlib.sha256("\n".join(told).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _up_to_date(folder: Path, names: SavedNames, tour: SavedTour, source: str) -> MapStore | None:
+def _up_to_date(
+    open_folder: Callable[[Path], MapStore], folder: Path, source: str
+) -> MapStore | None:
     try:
-        store = MapStore(folder, names, tour)
+        store = open_folder(folder)
     except ModelFileError:  # none, or one that is built anew
         return None
     return store if store.meta.get("source") == source else None
@@ -107,6 +113,7 @@ def _build(
         neighbors=None if trust is None else trust.neighbors,
         images=read_images(run.path, n_rows),
         cluster_names=cluster_names or run.names() or None,
+        cluster_whys=None if cluster_names else run.whys(),
         compare=others,
         title=run.path.resolve().name,
         source=source,
@@ -116,13 +123,15 @@ def _build(
 
 
 def plane(run: RunFolder) -> Any:
-    """The model of the run's map in 2-D."""
+    """The model of the run's map in 2-D; where it has none, of that in 3-D."""
     dims = list(_maps(run))
-    if 2 not in dims:
-        raise ValueError(
-            f"{run.path}: the explorer shows maps in 2-D, this run has {dims}-D: fit with --dims 2"
-        )
-    return run.model(2)
+    for each in (2, 3):
+        if each in dims:
+            return run.model(each)
+    raise ValueError(
+        f"{run.path}: the explorer shows maps in 2-D and 3-D, this run has {dims}-D: "
+        "fit with --dims 2"
+    )
 
 
 def _maps(run: RunFolder) -> dict[int, str]:

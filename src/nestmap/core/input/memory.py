@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +116,9 @@ def _left_by_machine(proc: Path) -> int:
 
 
 def _left_by_sysconf() -> int:
-    """Free pages; half of all where only their number is known (macOS); a guess on Windows."""
+    """Free pages; half of all where only their number is known (macOS); what Windows says."""
+    if sys.platform == "win32":
+        return _left_by_windows()
     for name, share in (("SC_AVPHYS_PAGES", 1.0), ("SC_PHYS_PAGES", 0.5)):
         try:
             pages = os.sysconf(name)
@@ -123,6 +128,18 @@ def _left_by_sysconf() -> int:
         if pages > 0 and page > 0:
             return int(share * pages * page)
     return _DEFAULT_BYTES
+
+
+def _left_by_windows() -> int:
+    """Free memory, or what this process may still commit, if that is less; a guess if it fails."""
+    # MEMORYSTATUSEX: its size, load in percent, and seven numbers of bytes
+    status = struct.Struct("=2I7Q")
+    answer = ctypes.create_string_buffer(status.pack(status.size, *[0] * 8), status.size)
+    kernel = getattr(ctypes, "windll").kernel32  # noqa: B009  mypy knows it on Windows only
+    if not kernel.GlobalMemoryStatusEx(answer):
+        return _DEFAULT_BYTES
+    _, _, _, free, _, to_commit, *_ = status.unpack(answer.raw)
+    return int(min(free, to_commit))
 
 
 def _left_by_cgroups(proc: Path, root: Path) -> Iterator[int]:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, blocks
+from ..exact import product
 from ..threads import map_blocks
+from .algebra import eigenvectors
+from .twins import add_eight
 
 _VALUES_PER_STACK = 500_000  # of z, of the groups whose PCA is computed together: 4 MB
 
@@ -38,9 +41,8 @@ def principal_frames(
         k = directions.shape[1]
         maps[groups, :k] = directions
         for part in group.parts:
-            offsets[group.members[:, part], :k] = group.centred(part) @ directions.transpose(
-                0, 2, 1
-            )
+            along = product(group.centred(part), directions.transpose(0, 2, 1))
+            offsets[group.members[:, part], :k] = along
 
     map_blocks(fit, _equal_sized(starts, z.shape[1], larger_than), n_threads)
 
@@ -64,8 +66,7 @@ class _EqualGroups:
         parts = blocks(int(size), len(groups) * z.shape[1])
         total = weights[members].sum(axis=1)[:, None]
         sums = [
-            np.einsum("gm,gmp->gp", weights[members[:, part]], z[members[:, part]])
-            for part in parts
+            (weights[members[:, part], None] * z[members[:, part]]).sum(axis=1) for part in parts
         ]
         return cls(z, weights, members, parts, np.sum(sums, axis=0) / total)
 
@@ -78,7 +79,7 @@ class _EqualGroups:
         if self.members.shape[1] <= self.z.shape[1]:
             return _by_gram(self.centred(slice(None)) * roots, d)
         weighted = (self.centred(part) * roots[:, part] for part in self.parts)
-        scatter = sum(x.transpose(0, 2, 1) @ x for x in weighted)
+        scatter = sum(product(x.transpose(0, 2, 1), x) for x in weighted)
         return _by_scatter(np.asarray(scatter), d)
 
 
@@ -99,22 +100,23 @@ def _equal_sized(starts: Array, p: int, larger_than: int) -> list[Array]:
 def _by_gram(x: Array, d: int) -> Array:
     """Leading right singular vectors of a stack of matrices (m x p), as rows; zero beyond rank."""
     k = min(d, x.shape[1] - 1)
-    values, left = np.linalg.eigh(x @ x.transpose(0, 2, 1))
-    return _settle(values, left[:, :, ::-1][:, :, :k].transpose(0, 2, 1) @ x)
+    values, left = eigenvectors(product(x, x.transpose(0, 2, 1)))
+    return _settle(values, product(left[:, ::-1][:, :k], x))
 
 
 def _by_scatter(scatter: Array, d: int) -> Array:
     """The same from x' x (p x p)."""
-    values, vectors = np.linalg.eigh(scatter)
-    return _settle(values, vectors[:, :, ::-1][:, :, :d].transpose(0, 2, 1).copy())
+    values, vectors = eigenvectors(scatter)
+    return _settle(values, vectors[:, ::-1][:, :d].copy())
 
 
 def _settle(values: Array, right: Array) -> Array:
     """Unit length and a fixed sign; zero beyond the rank."""
     noise = values[:, ::-1][:, : right.shape[1]] <= 1e-10 * np.maximum(values[:, -1:], 1e-300)
     right[noise] = 0
-    length = np.linalg.norm(right, axis=2, keepdims=True)
-    length *= np.where(right @ sign_direction(right.shape[2]) < 0, -1.0, 1.0)[:, :, None]
+    length = np.sqrt((right * right).sum(axis=2, keepdims=True))
+    along = (right * sign_direction(right.shape[2])).sum(axis=2, keepdims=True)
+    length *= np.where(along < 0, -1.0, 1.0)
     return np.asarray(np.divide(right, length, out=np.zeros_like(right), where=length != 0))
 
 
@@ -135,9 +137,12 @@ def alignments(maps: Array, centres: Array, anchors: Array, around: Array) -> Ar
     for part in blocks(n, max(1, around.shape[1]) * p):
         v = centres[around[part]].astype(np.float64) - centres[part, None]
         u = anchors[around[part]] - anchors[part, None]
-        size = (v * v).sum(axis=2) * np.sqrt((u * u).sum(axis=2))
-        weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-        out[part] = (u * weight[:, :, None]).transpose(0, 2, 1) @ (
-            v @ maps[part].transpose(0, 2, 1)
-        )
+        size = add_eight(v * v) * np.sqrt(add_eight(u * u))
+        total = np.zeros((len(v), d, d))
+        for a in range(v.shape[1]):
+            seen = add_eight(maps[part].astype(np.float64) * v[:, a, None])
+            some = size[:, a] > 0
+            share = np.divide(seen, size[:, a, None], out=np.zeros_like(seen), where=some[:, None])
+            total += u[:, a, :, None] * share[:, None, :]
+        out[part] = total
     return out

@@ -9,6 +9,10 @@ import numpy as np
 from ..arrays import Array
 from . import communities as _communities
 from . import core, forces, frames, mosaic, twins
+from .algebra import convolve as convolve
+from .algebra import eigenvectors as eigenvectors
+from .algebra import even_transform as even_transform
+from .algebra import orthonormal as orthonormal
 from .communities import Merges
 from .forces import GridGeometry, NodeState, Springs, StepSizes, WeightedGraph
 

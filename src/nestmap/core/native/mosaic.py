@@ -9,6 +9,7 @@ arrays, counter-clockwise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -90,6 +91,17 @@ def _centre(polygon: Array, default: Array) -> Array:
     return found.centre if found.area > 0 else default
 
 
+def long_axis(half: Any, xy: Any) -> tuple[Array, Array]:
+    """The direction in which a covariance is the largest, from (xx - yy) / 2 and xy."""
+    r = np.sqrt(half * half + xy * xy)
+    safe = np.where(r > 0, r, 1.0)
+    larger = np.where(r > 0, np.sqrt((r + np.abs(half)) / (2 * safe)), 1.0)
+    smaller = np.abs(xy) / (2 * safe * larger)
+    sign = np.where(xy < 0, -1.0, 1.0)
+    wide = half >= 0
+    return np.where(wide, larger, smaller), np.where(wide, sign * smaller, sign * larger)
+
+
 def root(covariance: Array, floor: float, inverse: bool) -> Array:
     """Symmetric square root of 2 x 2 covariances, or its inverse.
 
@@ -100,12 +112,10 @@ def root(covariance: Array, floor: float, inverse: bool) -> Array:
     yy = covariance[..., 1, 1]
     mean = (xx + yy) / 2
     half = (xx - yy) / 2
-    r = np.hypot(half, xy)
+    r = np.sqrt(half * half + xy * xy)
     major = mean + r
     minor = np.maximum(mean - r, floor * major)
-    angle = np.arctan2(xy, half) / 2
-    c = np.cos(angle)
-    s = np.sin(angle)
+    c, s = long_axis(half, xy)
     none = major <= 0
     major = np.sqrt(np.where(none, 1.0, major))
     minor = np.sqrt(np.where(none, 1.0, minor))
@@ -179,15 +189,25 @@ def _place_sites(region: Array, whole: PolygonMoments, offsets: Array, shares: A
     whiten = root((weights[:, None] * away).T @ away, 1e-4, True)
     steps = away @ whiten @ root(whole.covariance, 1e-4, False)
     # sites at the same point have no border between them: a small spiral separates them
-    rank = np.empty(len(steps))
+    rank = np.empty(len(steps), dtype=np.int64)
     rank[np.lexsort((shares, offsets[:, 1], offsets[:, 0]))] = np.arange(len(steps))
-    turn = 2.399963 * rank
-    spiral = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    spiral = _spiral(len(steps))[rank]
     steps = steps + 1e-3 * np.sqrt(whole.area / len(steps)) * spiral
     reach = np.array([border(region, whole.centre, step) for step in steps])
     return np.asarray(
         whole.centre + np.where(reach < 1 / INSIDE, INSIDE * reach, 1.0)[:, None] * steps
     )
+
+
+def _spiral(n: int) -> Array:
+    """Unit vectors, each turned by the golden angle from the one before."""
+    c = -0.7373688780783197
+    s = 0.6754902942615238
+    found = [(1.0, 0.0)]
+    for _ in range(n - 1):
+        x, y = found[-1]
+        found.append((x * c - y * s, x * s + y * c))
+    return np.array(found)
 
 
 def border(region: Array, start: Array, step: Array) -> float:
@@ -203,8 +223,8 @@ def _halve(
     region: Array, covariance: Array, sites: Array, targets: Array
 ) -> list[tuple[Array, Array]]:
     """Cut a region across its longer axis: two polygons, and the sites of each."""
-    angle = np.arctan2(covariance[0, 1], (covariance[0, 0] - covariance[1, 1]) / 2) / 2
-    axis = np.array([np.cos(angle), np.sin(angle)])
+    half_difference = (covariance[0, 0] - covariance[1, 1]) / 2
+    axis = np.array(long_axis(half_difference, covariance[0, 1]))
     order = np.argsort(sites @ axis, kind="stable")
     half = 0.0
     k = 0

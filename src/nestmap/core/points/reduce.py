@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, blocks
+from ..exact import bits_for, product, rounded, slices
+from ..native import kernels
 from ..progress import Share
 from ..threads import map_blocks
 from .point_set import PointSet
@@ -78,16 +80,6 @@ class ShortRows:
                 map_blocks(step, blocks(n, width, values=100_000), n_threads)
         return ShortRows(self.z, _take(self.tails, order, n_threads), self.sizes[order])
 
-    def leading(self, columns: int, n_threads: int) -> ShortRows:
-        """A copy of the leading columns; the tail stands for the others."""
-        z = aligned_empty(len(self.z), columns)
-
-        def copy(part: slice) -> None:
-            z[part] = self.z[part, :columns]
-
-        map_blocks(copy, blocks(len(z), columns, values=800_000), n_threads)
-        return ShortRows(z, np.ascontiguousarray(self.tails[:, : columns // 8]), self.sizes)
-
     def is_flat(self, leading: int, share: float) -> bool:
         """Whether the leading columns hold less than a share of the squares (L2)."""
         if self.z.shape[1] <= leading:
@@ -144,7 +136,7 @@ def share_held(points: PointSet, rows: Array | None, reducer: Reducer, leading: 
     """Share of the variance of sampled rows (None: random ones) along the leading directions."""
     x = points.block(_random_rows(points, np.random.default_rng(0)) if rows is None else rows)
     x = x if points.is_sparse else x - reducer.mean
-    held = float(row_squares(_dense(x @ reducer.directions[:, :leading])).sum())
+    held = float(row_squares(product(x, reducer.directions[:, :leading])).sum())
     total = float(row_squares(x).sum())
     return held / total if total > 0 else 1.0
 
@@ -154,35 +146,35 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     n_cols = sample.shape[1]
     total = float(row_squares(sample).sum())
     if n_cols <= min(ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
-        _, vectors = np.linalg.eigh(sample.T @ sample)
-        return with_signs(vectors[:, ::-1])
+        return with_signs(_eigenvectors(product(sample.T, sample))[1].T)
     most = min(most, n_cols, sample.shape[0])  # a few rows span no more directions
     if sample.shape[0] <= 2 * most:
-        _, left = np.linalg.eigh(_dense(sample @ sample.T))
-        basis = np.linalg.qr(_dense(sample.T @ left[:, ::-1][:, :most]))[0]
+        left = _eigenvectors(product(sample, sample.T))[1][:most]
+        basis = kernels.orthonormal(product(sample.T, left.T, 1).T)
     else:
-        small = sample.astype(np.float32)
-        basis = rng.standard_normal((n_cols, most), dtype=np.float32)
-        # block power iteration; float32 will do, QR in float64 makes it orthonormal
-        for _ in range(2):
-            basis = np.linalg.qr(small.T @ (small @ basis))[0]
-        basis = np.linalg.qr(basis.astype(np.float64))[0]
-    scores = sample @ basis
-    values, rotation = np.linalg.eigh(scores.T @ scores)
-    share = np.cumsum(values[::-1]) / total if total > 0 else np.ones(most)
+        basis = rng.random((most, n_cols)) - 0.5
+        for _ in range(2):  # block power iteration; a few digits will do
+            scores = product(sample, basis.T, 1)
+            basis = kernels.orthonormal(product(sample.T, scores, 1).T)
+    scores = product(sample, basis.T)
+    values, rotation = _eigenvectors(product(scores.T, scores))
+    share = np.cumsum(values) / total if total > 0 else np.ones(most)
     keep = min(most, -(-(int(np.searchsorted(share, _VARIANCE_KEPT)) + 1) // 16) * 16)
-    return with_signs(np.linalg.qr(basis @ rotation[:, ::-1][:, :keep])[0])
+    return with_signs(kernels.orthonormal(product(rotation[:keep], basis)).T)
+
+
+def _eigenvectors(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a symmetric matrix, the largest first, and eigenvectors as rows."""
+    values, vectors = kernels.eigenvectors(matrix[None])
+    return values[0, ::-1], vectors[0, ::-1]
 
 
 def with_signs(directions: Array) -> Array:
     """Directions with signs that do not depend on LAPACK: signs decide how members are mirrored."""
     # no direction of real data is orthogonal to it
     generic = np.sin(1.0 + np.arange(len(directions)))
-    return np.ascontiguousarray(np.where(generic @ directions < 0, -directions, directions))
-
-
-def _dense(x: Any) -> Array:
-    return np.asarray(x.toarray() if sparse.issparse(x) else x)
+    along = (generic[:, None] * directions).sum(axis=0)
+    return np.ascontiguousarray(np.where(along < 0, -directions, directions))
 
 
 def _column_groups(sample: Array, most: int) -> Array:
@@ -191,7 +183,7 @@ def _column_groups(sample: Array, most: int) -> Array:
     n_groups = min(n_cols, most)
     members = np.zeros((n_cols, n_groups))
     members[np.arange(n_cols), np.arange(n_cols) * n_groups // n_cols] = 1
-    spread = np.abs(sample @ members).mean(axis=0)
+    spread = np.abs(product(sample, members)).mean(axis=0)
     return np.ascontiguousarray(members[:, np.argsort(-spread, kind="stable")])
 
 
@@ -201,13 +193,13 @@ def reduce_rows(
     n_threads: int,
     rows: Array | None = None,
     progress: Share | None = None,
-    single: bool = False,
+    reproducible: bool = False,
 ) -> ShortRows:
     """Short rows of the given rows (all: None), in blocks; O(n · n_cols · n_dims).
 
-    `single`: sums in float32, in half the time, of what `for_single` has found fit. They lose no
-    more than the margin for rounding usually allows; that is not proved, so it is for searches that
-    prove nothing.
+    `reproducible`: factors are rounded to some 20 bits first, so that sums have the same bits on
+    every machine. They lose no more than the margin for rounding usually allows; that is not
+    proved, so it is for searches that prove nothing.
     """
     n = points.n if rows is None else len(rows)
     dims = reducer.n_dims
@@ -215,7 +207,7 @@ def reduce_rows(
     tails = np.empty((n, dims // 8), dtype=np.float32)
     sizes = np.empty(n, dtype=np.float32)
     parts = blocks(n, max(points.n_cols, dims), values=400_000)
-    project = _projection(points, reducer, parts[0].stop, single)
+    project = _projection(points, reducer, parts[0].stop, reproducible)
 
     def reduce_block(part: slice) -> None:
         which: Any = part if rows is None else rows[part]
@@ -238,81 +230,52 @@ def reduce_rows(
 
 
 def _projection(
-    points: PointSet, reducer: Reducer, most: int, single: bool
+    points: PointSet, reducer: Reducer, most: int, reproducible: bool
 ) -> Callable[[Any], tuple[Any, Array]]:
     """A function from up to `most` rows to those rows, centred, and their coordinates.
 
     The arrays are used again.
     """
-    kind = np.float32 if single else np.float64
-    plain = single and points.metric == "euclidean"  # numbers of float32, all along
-    scratch = _Scratch(most, 0 if points.is_sparse else points.n_cols, reducer.n_dims, kind)
-    mean: Array = (reducer.mean / points.unit).astype(kind) if plain else reducer.mean
-    directions = reducer.directions.astype(kind)
+    scratch = _Scratch(most, 0 if points.is_sparse else points.n_cols, reducer.n_dims)
     kept = reducer.directions.shape[1]
-
-    def centred(which: Any) -> Any:
-        if plain:
-            x = points.data[which]
-            x = np.subtract(x, mean, out=scratch.rows[: len(x)], dtype=kind)
-            x *= points.unit
-            return x
-        x = points.block(which, scratch.wide)
-        if points.is_sparse:  # the mean is 0 there
-            return x
-        return np.subtract(x, mean, out=scratch.rows[: len(x)], casting="same_kind")
+    bits = bits_for(points.n_cols)
+    directions = rounded(reducer.directions, bits) if reproducible else reducer.directions
 
     def project(which: Any) -> tuple[Any, Array]:
-        x = centred(which)
+        x = points.block(which, scratch.rows)
         short = scratch.short[: x.shape[0]]
-        if points.is_sparse:
+        if points.is_sparse:  # the mean is 0 there
+            x = _on_grid(x, bits) if reproducible else x
             short[:, :kept] = x @ directions
-        else:
-            np.matmul(x, directions, out=short[:, :kept])
+            return x, short
+        x = np.subtract(x, reducer.mean, out=scratch.rows[: len(x)])
+        if reproducible:
+            (whole,), unit = slices(x, 1, 1, bits)
+            x = np.multiply(whole, unit, out=x)
+        np.matmul(x, directions, out=short[:, :kept])
         return x, short
 
     return project
 
 
-def for_single(points: PointSet, reducer: Reducer) -> Reducer | None:
-    """The same, perhaps around a mean of float32, for sums in float32.
-
-    None if these would lose more than rounding.
-
-    Nothing may be lost before the mean is taken off. Scaled rows are centred in float64. Others
-    must be numbers of float32, whatever type holds them.
-    """
-    if points.is_sparse or points.norm == "L1":
-        return None
-    if points.metric != "euclidean":
-        return reducer
-    if not 2.0**-64 < points.unit < 2.0**64 or not _hold_float32(points.data):
-        return None
-    return replace(reducer, mean=reducer.mean.astype(np.float32).astype(np.float64))
-
-
-def _hold_float32(data: Array) -> bool:
-    if np.can_cast(data.dtype, np.float32):
-        return True
-    return all(
-        np.array_equal(data[part], data[part].astype(np.float32)) for part in blocks(*data.shape)
-    )
+def _on_grid(x: Any, bits: int) -> Any:
+    """Values of sparse rows, which are about 1 at most, as multiples of 2**-bits."""
+    return x._with_data(np.rint(x.data * 2.0**bits) * 2.0**-bits, copy=False)
 
 
 class _Scratch(threading.local):
     """Buffers that each thread reuses: page faults of new ones cost more than the arithmetic."""
 
-    def __init__(self, n: int, n_cols: int, dims: int, kind: type[np.floating[Any]]) -> None:
-        self.rows = np.empty((n, n_cols), dtype=kind)
-        self.wide = self.rows if kind is np.float64 else np.empty((n, n_cols))
-        self.short = np.zeros((n, dims), dtype=kind)
+    def __init__(self, n: int, n_cols: int, dims: int) -> None:
+        self.rows = np.empty((n, n_cols))
+        self.short = np.zeros((n, dims))
 
 
 def row_squares(x: Any) -> Array:
     """Squared norm of each row, dense or sparse."""
     if sparse.issparse(x):
         return np.asarray(x.multiply(x).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", x, x))
+    return np.asarray((x * x).sum(axis=1))
 
 
 def rounding_slack(head: int, n_cols: int) -> float:

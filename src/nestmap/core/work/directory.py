@@ -30,6 +30,7 @@ from ..input.scratch import why_full
 from .lock import take_lock
 from .pieces import ArrayInfo, checksum, flush_folder, write_array
 from .records import read_json, write_json
+from .replacing import move
 
 _FORMAT = 1
 _MANIFEST = "manifest.json"
@@ -107,7 +108,7 @@ class WorkDir:
             part = self.path / f"{_MANIFEST}{_PART}{os.getpid()}"
             with _full_disk(self.path, _MANIFEST):
                 write_json(part, manifest)
-                part.rename(self.path / _MANIFEST)
+                move(part, self.path / _MANIFEST)
                 flush_folder(self.path)
             return
         differences = [*_differences(_read_identity(self.path, what), self.identity)]
@@ -180,8 +181,8 @@ class WorkDir:
         target = self.path / piece
         old = part.with_name(f"{part.name}-old")
         if target.exists():  # a folder is not deleted in one step: rename it first
-            target.rename(old)
-        part.rename(target)
+            move(target, old)
+        move(part, target)
         flush_folder(self.path)
         shutil.rmtree(old, ignore_errors=True)
 

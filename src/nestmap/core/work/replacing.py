@@ -20,6 +20,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _OWNER = re.compile(r"\.([0-9a-f]{6})-([0-9]{1,10})-([0-9a-f]{8})\.(part|old)")
+# Windows neither replaces nor renames what a program has open, and scanners open what is new: they
+# are done within moments
+_PATIENCE_SECONDS = 2.0
+_PAUSE_SECONDS = 0.02
 # age from which a part file of another machine is taken for abandoned: a day
 _ABANDONED_SECONDS = 86_400.0
 _own: set[str] = set()  # tokens of parts that this process is writing
@@ -40,7 +44,7 @@ def temporary(path: Path) -> Iterator[Path]:
     with _own_name(target) as part:
         try:
             yield part
-            os.replace(part, target)
+            move(part, target)
         finally:
             part.unlink(missing_ok=True)
 
@@ -70,17 +74,39 @@ def replaced(
             shutil.rmtree(part, ignore_errors=True)
 
 
+def move(source: Path, target: Path) -> None:
+    """Give a file or a folder another name; a file takes the place of the one that is there.
+
+    On Windows, wait for other programs that have it open; those that stay are an error in words.
+    """
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return os.replace(source, target)
+        except PermissionError as error:
+            if sys.platform != "win32":
+                raise
+            if time.monotonic() >= end:
+                raise PermissionError(
+                    error.errno,
+                    f"{target} cannot be replaced: a program has it open, perhaps this one (a "
+                    "model that was loaded from it, an explorer that shows it); close it and try "
+                    "again, or choose another name",
+                ) from error
+        time.sleep(_PAUSE_SECONDS)
+
+
 def _exchange(part: Path, target: Path, kept: Path | None) -> None:
     """Put a folder in the place of another, which comes back if that fails."""
     old = kept or part.with_suffix(".old")
     is_there = target.exists()
     if is_there:
-        os.rename(target, old)
+        move(target, old)
     try:
-        os.rename(part, target)
+        move(part, target)
     except BaseException:
         if is_there:
-            os.rename(old, target)
+            move(old, target)
         raise
     if is_there and kept is None:
         shutil.rmtree(old, ignore_errors=True)

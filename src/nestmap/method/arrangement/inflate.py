@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.exact import product
+from ...core.exact import turn as turn_of
 from .frames import scatter
 
 N_ROTATIONS = 6
@@ -35,27 +37,26 @@ def inflation_maps(offsets: Array, parents: Array, n_groups: int) -> Array:
     maps = np.broadcast_to(np.eye(d), (n_groups, d, d))
     # of A x: A sums A', so one pass over the members will do
     sums = scatter(offsets, parents, n_groups)
-    for angle in np.linspace(0, np.pi / 2, N_ROTATIONS):
-        turn = rotation(d, angle)
-        maps = turn.T @ _even(turn @ _even(maps, sums), sums)
+    for k in range(N_ROTATIONS):
+        turn = rotation(d, 0.25 * k / (N_ROTATIONS - 1))
+        maps = product(turn.T, _even(product(turn, _even(maps, sums), 3), sums), 3)
     return np.asarray(maps)
 
 
-def rotation(d: int, angle: float) -> Array:
-    """In the plane; in space by the same angle in the planes xy, xz and yz, one after the other."""
-    c = np.cos(angle)
-    s = np.sin(angle)
+def rotation(d: int, share: float) -> Array:
+    """By a share of a whole turn in the plane; in space in the planes xy, xz and yz, in turn."""
+    c, s = (float(part) for part in turn_of(share))
     if d == 2:
         return np.array([[c, -s], [s, c]])
     xy = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
     xz = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])
     yz = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
-    return np.asarray(yz @ xz @ xy)
+    return product(product(yz, xz, 3), xy, 3)
 
 
 def _even(maps: Array, sums: Array) -> Array:
     """The maps, followed by scaling each axis to the largest spread of the group."""
-    spread = np.sqrt(np.maximum(((maps @ sums) * maps).sum(axis=2), 0))
+    spread = np.sqrt(np.maximum((product(maps, sums, 3) * maps).sum(axis=2), 0))
     largest = spread.max(axis=1, keepdims=True)
     factor = np.divide(
         largest, spread, out=np.ones_like(spread), where=spread > _MIN_SPREAD * largest

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array, blocks, runs
+from ...core.exact import bits_for, length, product, rounded, slices
 from ...core.native import kernels
 from ...core.points.point_set import PointSet, make_points
 from ...core.points.reduce import fit_reducer, sample_size
+from ...core.rotations import polar, turned
 from ...core.threads import map_blocks, single_threaded_blas
 from ..hierarchy.tree import Grouping, Hierarchy
 from ..preliminary.maps import LinearMap
@@ -59,7 +61,7 @@ class MetricMap:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Projects training rows in float32, in batches on demand."""
+    """Projects training rows to float32, in batches on demand."""
 
     points: PointSet
     mean: Array  # zero for sparse rows
@@ -71,14 +73,16 @@ class Projection:
     def of(self, points: PointSet, rows: Any) -> Array:
         """Coordinates of some rows of a point set in the same units, (len(rows), p)."""
         z = np.empty((len(rows), self.directions.shape[1]), dtype=np.float32)
-        small = self.directions.astype(np.float32)
+        bits = bits_for(points.n_cols)
+        small = rounded(self.directions, bits)
         for part in blocks(len(rows), points.n_cols, values=_VALUES_PER_TASK):
             x = points.block(rows[part])
             if points.is_sparse:
-                z[part] = x @ self.directions
+                z[part] = product(x, self.directions)
             else:  # centred in float64: no digits are lost to a mean that is far from zero
                 x -= self.mean
-                np.matmul(x.astype(np.float32), small, out=z[part])
+                (whole,), unit = slices(x, 1, 1, bits)
+                np.multiply(whole @ small, unit, out=z[part], casting="same_kind")
         return z
 
 
@@ -325,7 +329,7 @@ def turn_frames(
 
     def turn(part: slice) -> None:
         turns[part] = nearest_orthogonal(turns[part])
-        maps[part] = np.einsum("gde,gep->gdp", turns[part], maps[part])
+        maps[part] = turned(turns[part], maps[part])
 
     map_blocks(
         turn, blocks(len(maps), maps.shape[1] * maps.shape[2], values=_VALUES_PER_TASK), n_threads
@@ -342,17 +346,16 @@ def nearest_orthogonal(matrices: Array) -> Array:
     size = np.sqrt((matrices * matrices).sum(axis=(1, 2)))
     matrices = matrices + (_IDENTITY_WEIGHT * size)[:, None, None] * np.eye(matrices.shape[1])
     if matrices.shape[1] != 2:
-        left, _, right = np.linalg.svd(matrices)
-        return np.asarray(left @ right)
+        return polar(matrices)[0]
     # in the plane it is the better one of a rotation and a reflection, (c, -s; s, c) or
     # (c, s; s, -c)
     (a, b), (c, d) = matrices.transpose(1, 2, 0)
-    rotates = np.hypot(a + d, c - b) >= np.hypot(a - d, b + c)
+    rotates = length(a + d, c - b) >= length(a - d, b + c)
     sign = np.where(rotates, 1.0, -1.0)
     x = a + sign * d
     y = c - sign * b
-    length = np.hypot(x, y)
-    none = length == 0
-    x = np.where(none, 1.0, x / np.where(none, 1.0, length))
-    y = y / np.where(none, 1.0, length)
+    long = length(x, y)
+    none = long == 0
+    x = np.where(none, 1.0, x / np.where(none, 1.0, long))
+    y = y / np.where(none, 1.0, long)
     return np.asarray(np.stack([x, -sign * y, y, sign * x], axis=1).reshape(-1, 2, 2))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.rotations import turned
 from ..hierarchy.tree import Hierarchy
 from .frames import Frames, apply_maps, sum_products
 from .local import LocalArrangement, MetricMap, nearest_orthogonal
@@ -92,5 +93,5 @@ class OldArrangement:
         turns = nearest_orthogonal(
             sum_products(way * weights[:, None], found.offsets, level.members, level.n_nodes)
         )
-        maps = np.einsum("gde,gep->gdp", turns, found.maps).astype(found.maps.dtype)
+        maps = turned(turns, found.maps).astype(found.maps.dtype)
         return Frames(apply_maps(turns, level.members, found.offsets), maps, found.centres)

@@ -31,6 +31,12 @@ class ClusterDescription:
     typical_names: tuple[str, ...]  # as `names` has them, if it was given
     traits: tuple[Trait, ...]  # the most telling first: words, categories, numbers
     evidence: tuple[Trait, ...] = ()  # what the name says, and how true it is
+    is_mixed: bool = False  # nothing is true of most of its rows: the name tells parts
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether the name says something of most of its rows."""
+        return bool(self.evidence) and not self.is_mixed
 
     @property
     def why(self) -> str:
@@ -143,6 +149,7 @@ def describe_clusters(
                 typical_names=told[i],
                 traits=_most_telling(found[i]),
                 evidence=named[i].evidence,
+                is_mixed=named[i].is_mixed,
             )
             for i, rows in enumerate(typical)
         ),
@@ -197,7 +204,7 @@ class _Known:
         named = []
         for i, text in enumerate(make_unique(each, sizes)):
             more = [trait for trait in told_apart[i] if phrase(trait) in text]
-            named.append(Name(text, (*bases[i].evidence, *more)))
+            named.append(Name(text, (*bases[i].evidence, *more), bases[i].is_mixed))
         return named
 
     def _contrasts(self, bases: Sequence[Name]) -> list[list[Trait]]:

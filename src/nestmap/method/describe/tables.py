@@ -24,6 +24,7 @@ from .rules import NAMING
 _CODE = re.compile(r"\d+")  # a number that is a text stands for something
 _FEWEST_COMPARED = 3
 _COMPARED = 2000  # rows at most that tell whether two columns of numbers say the same
+_TWO = 2  # whole numbers, such as 0 and 1: files read them as floats, and they are categories
 _MAX_CATEGORIES = 20  # different whole numbers; columns with more are quantities
 
 
@@ -111,7 +112,8 @@ def _read(cells: Cells, profile: Profile, is_float: bool) -> Column:
     reading = profile.reading
     if reading.kind == "vectors":
         return Column(name, np.full(len(cells.values), np.nan))
-    few_whole = profile.is_whole and profile.n_distinct <= _MAX_CATEGORIES and not is_float
+    most = _TWO if is_float else _MAX_CATEGORIES
+    few_whole = profile.is_whole and profile.n_distinct <= most
     is_code = cells.form == "text" and all(_CODE.fullmatch(level) for level in cells.texts)
     is_word = reading.kind == "levels" or cells.form == "boolean" or reading.form == "words"
     if is_word or is_code or (few_whole and reading.kind in ("numbers", "cycle")):

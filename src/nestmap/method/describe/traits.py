@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,11 +34,12 @@ class Trait:
 
     Attributes
     ----------
-    kind : 'category', 'number' or 'word'
+    kind : 'category', 'number', 'word' or 'cluster'
     column : str
         Empty for words.
     value : str
-        The category; 'high' or 'low', 'long' or 'short', 'late' or 'early'; or the word.
+        The category; 'high' or 'low', 'long' or 'short', 'late' or 'early'; the word; or the name
+        of finer clusters, which others have no part in.
     inside, overall : float
         Share of the rows with the category, share of the texts with the word, or median of the
         numbers: in the cluster, and in all rows.
@@ -84,9 +85,13 @@ class Trait:
         what = {"category": f"{self.column}=", "number": f"{self.column} "}.get(self.kind, "")
         others = f"of other {self.within}" if self.within else "of the others"
         rows = "row" if self.count == 1 else "rows"
+        if self.kind == "cluster":
+            return f"{self.value} {self.share:.0%} ({self.count:,} {rows})"
+        inside, overall = self._medians(_compact)
+        median = f"; median {inside} against {overall}" if self.kind == "number" else ""
         return (
             f"{what}{self.value} {self.share:.0%} ({self.count:,} {rows}; {self.others:.0%} "
-            f"{others})"
+            f"{others}{median})"
         )
 
     def __str__(self) -> str:
@@ -94,14 +99,31 @@ class Trait:
             return self.value
         if self.kind == "category":
             return f"{self.column}={self.value} {self.inside:.0%} (all {self.overall:.0%})"
-        inside, overall = (
-            _as_date(v) if self.is_time else f"{v:.3g}" for v in (self.inside, self.overall)
-        )
+        inside, overall = self._medians("{:.3g}".format)
         end = "bottom" if self.value in ("low", "short", "early") else "top"
         return (
             f"{self.column} {self.value}: {inside} (all {overall}), "
             f"{self.share:.0%} in the {end} fifth"
         )
+
+    def _medians(self, told: Callable[[float], str]) -> tuple[str, str]:
+        """Of the cluster and of all rows, as dates or as numbers."""
+        write = _as_date if self.is_time else told
+        return write(self.inside), write(self.overall)
+
+
+def _compact(number: float) -> str:
+    """A number in three digits: thousands, millions and billions by a letter.
+
+    Examples
+    --------
+    >>> _compact(40_000_000), _compact(12_345), _compact(0.0421), _compact(-1970.0)
+    ('40M', '12.3k', '0.0421', '-1970')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if size <= abs(number) < 1e12:
+            return f"{number / min(size, 1e3 if letter == 'k' else size):.3g}{letter}"
+    return f"{number:.4g}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
 def _as_date(seconds: float) -> str:

@@ -12,14 +12,13 @@ import numpy as np
 from ..describe import Facts, LevelDescription
 from ..describe.namer import Kept, Manner, Namer, NamerError, Naming, name_levels
 from ..describe.questions import MAX_TEXTS, LevelToName, questions_of
-from .naming import describe_levels
+from .naming import MOST_CHILDREN, describe_levels
 from .typical import find_typical
 
 if TYPE_CHECKING:
     from .tree import Hierarchy
 
 MOST_CLUSTERS = 256  # of a level that a namer is asked about, unless it is that of `labels_`
-_MOST_CHILDREN = 2000  # clusters of a level that is described for the names of the next one
 
 
 def levels_to_name(hierarchy: Hierarchy, finest: int | None = None) -> list[int]:
@@ -102,7 +101,7 @@ def describe_level_with(
     finer = told.level - 1
     levels = {told.level: told}
     kept = {}
-    if finer >= 0 and hierarchy.level_sizes[finer] <= _MOST_CHILDREN and facts:
+    if finer >= 0 and hierarchy.level_sizes[finer] <= MOST_CHILDREN and facts:
         below = describe_levels(hierarchy, [finer], facts)[finer]
         levels = {finer: below, told.level: told}
         kept = {finer: dict(enumerate(below.names))}

@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 
 from ...core.arrays import Array
+from ...core.exact import exp, log
 from ...core.threads import map_blocks
 from .link_graph import LinkGraph, borders, find_communities
 
-CANDIDATES = tuple(2.0 ** (k / 2) for k in range(-8, 1))  # resolutions, from 1/16 to 1
+# resolutions, from 1/16 to 1 in half octaves
+CANDIDATES = tuple(2.0 ** (k // 2) * (math.sqrt(2) if k % 2 else 1) for k in range(-8, 1))
+_LOG_2 = 0.6931471805599453
 # resolutions far above the clusters' scale: communities cut through clusters there, which shows how
 # many links random cuts lose
 _FINE_RESOLUTIONS = (8.0, 16.0, 32.0)
@@ -66,10 +69,15 @@ def natural_scale(graph: LinkGraph, n_threads: int = 1) -> float | None:
         return None
     height, slope = line
     scores = [
-        round((1 - math.exp(each.loss - (height + slope * each.n_effective))) * each.n_effective, 6)
+        round(_excess(each, height + slope * each.n_effective) * each.n_effective, 6)
         for each in _measure(graph, coarse, _N_TRIES)
     ]
     return _best_resolution(scores)
+
+
+def _excess(found: _PartitionMeans, usual: float) -> float:
+    """Share of the usual loss that a partition does without."""
+    return 1 - float(exp(found.loss - usual))
 
 
 def _best_resolution(scores: list[float]) -> float | None:
@@ -80,7 +88,7 @@ def _best_resolution(scores: list[float]) -> float | None:
     shares = [max(0.0, 1 - (1 - score / best) / _TOLERANCE) for score in scores]
     weighted = math.fsum(number * share for number, share in enumerate(shares))
     half_octaves = weighted / math.fsum(shares)
-    resolution: float = CANDIDATES[0] * math.exp2(half_octaves / 2)
+    resolution: float = CANDIDATES[0] * float(exp(half_octaves / 2 * _LOG_2))
     return round(resolution, 9)
 
 
@@ -114,8 +122,8 @@ def _measure(graph: LinkGraph, partitions: list[Array], n_tries: int) -> list[_P
 
 def _mean_borders(graph: LinkGraph, partitions: list[Array]) -> _PartitionMeans:
     found = [borders(graph, labels) for labels in partitions]
-    numbers = [-math.log(concentration) for _, concentration in found]
-    losses = [math.log(max(lost, _MIN_LOSS)) for lost, _ in found]
+    numbers = [-float(log(concentration)) for _, concentration in found]
+    losses = [float(log(max(lost, _MIN_LOSS))) for lost, _ in found]
     return _PartitionMeans(math.fsum(numbers) / len(found), math.fsum(losses) / len(found))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.arrays import Array, blocks
+from ...core.exact import exp
 from ...core.points.point_set import make_points
 from ...core.threads import single_threaded_blas
 from ..neighbors import KnownItems, search
@@ -265,7 +266,7 @@ def _score(hierarchy: Hierarchy, k: int, stability: float) -> float:
     return float(
         (np.sqrt(contrast) if hierarchy.metric.is_squared else contrast)
         * stability
-        * np.exp(-_SMALL_LEVEL_PENALTY / np.sqrt(level.n_nodes))
+        * exp(-_SMALL_LEVEL_PENALTY / np.sqrt(level.n_nodes))
     )
 
 

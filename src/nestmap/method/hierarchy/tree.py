@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.input.source import load_rows
-from ...core.input.validate import as_rows, check_number
+from ...core.input.validate import check_number
 from ...core.points.point_set import make_points
 from ...core.points.reduce import fit_reducer
+from ...tables.encoded import Encoder
 from ..describe import Facts, LevelDescription, Namer, describe_clusters
-from ..describe.tables import mark_label, named_columns
+from ..describe.tables import mark_label
 from ..neighbors import NeighborReport
 from ..neighbors.blocked import BlockedIndex
 from ..neighbors.effort import exact_columns
 from ..neighbors.grown import GrownIndex
 from ..neighbors.index import Index, build_index
 from ..neighbors.metric import Metric
+from .described import read_described
 from .level import Grouping, Level, read_only
 from .level_tree import LevelTree
 from .merge import Links, join_shortest
@@ -70,6 +71,7 @@ class Hierarchy(LevelTree):
     kind: str = "first_neighbors"  # or "graph": levels above the leaves are communities
     default: int | None = None  # the level of `labels_`; None: decided when first asked for
     strengths: Strengths | None = None  # memberships of rows in communities
+    encoder: Encoder | None = field(default=None, repr=False)  # of the tables of `HNNE`
 
     def __post_init__(self) -> None:
         links = tuple(Links(read_only(each.ids), read_only(each.ranks)) for each in self.links)
@@ -326,10 +328,9 @@ class Hierarchy(LevelTree):
         level : int, optional
             Default: the level of `labels_`.
         X : the training rows, optional
-            As they were mapped: of a raw table `encoder_.transform(table)`. With X, typical rows
-            are those nearest to the centroid, by the metric; without, rows of the leaf whose
-            centroid is nearest. Named columns (of a DataFrame, or by `feature_names`) are
-            described, too.
+            Of a model with an encoder the raw table. With X, typical rows are those nearest to the
+            centroid, by the metric; without, rows of the leaf whose centroid is nearest. Named
+            columns (of a table, or by `feature_names`) are described, too.
         metadata : DataFrame or dict of columns, optional
             Text, bool and whole numbers of at most 20 kinds are categories (over-represented ones
             are named), other numbers and times are compared by their ranks.
@@ -365,8 +366,7 @@ class Hierarchy(LevelTree):
         """
         number = self.default_level() if level is None else self.check_level(level)
         check_number("n_typical", n_typical, 1, np.inf, integer=True)
-        columns = named_columns(X, feature_names, self.n_rows)
-        rows = None if X is None else as_rows(load_rows(X))
+        rows, columns = read_described(self, X, feature_names)
         typical = find_typical(self, number, rows, int(n_typical))
         facts = Facts.of(self.n_rows, metadata=metadata, texts=texts, names=names)
         facts = replace(facts, columns=mark_label((*columns, *facts.columns), label))
@@ -379,10 +379,12 @@ class Hierarchy(LevelTree):
             names=names,
             finer=self.labels(number - 1) if number else None,
         )
+        from .asking import describe_level_with  # these two describe hierarchies
+        from .naming import name_mixed
+
+        told = name_mixed(self, told, facts)
         if namer is None:
             return told
-        from .asking import describe_level_with  # it describes hierarchies
-
         return describe_level_with(self, told, namer, facts, texts)
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...core.arrays import Array, blocks
+from ...core.exact import turn
 from ...core.points.point_set import make_points
 from ...core.threads import map_blocks
 from ..arrangement import Arrangement
@@ -154,15 +155,15 @@ def neighbors_in_map(anchors: Array, n_threads: int) -> tuple[Array, Array]:
     around = np.empty((n, min(N_TURN_NEIGHBORS, n - 1)), dtype=np.int64)
     for part in blocks(n, 1, values=_ROWS_PER_QUERY):
         own = tree.indices[part]  # neighbours one after the other: what they need is in the cache
-        distances, ids = tree.query(anchors[own], k=around.shape[1] + 1, workers=n_threads)
-        nearest[own] = distances[:, 1]
+        _, ids = tree.query(anchors[own], k=around.shape[1] + 1, workers=n_threads)
+        nearest[own] = lengths(anchors[own] - anchors[ids[:, 1]])
         around[own] = ids[:, 1:]
     return nearest, around
 
 
 def lengths(vectors: Array) -> Array:
     """Euclidean norm of each row."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
+    return np.asarray(np.sqrt((vectors * vectors).sum(axis=1)))
 
 
 def separate(anchors: Array, parents: Array, above: Placement) -> Array:
@@ -185,9 +186,9 @@ def separate(anchors: Array, parents: Array, above: Placement) -> Array:
     if anchors.shape[1] == 1:
         anchors[nodes, 0] += 0.25 * limit * (2 * rank / (count - 1) - 1)
     else:
-        turn = 2 * np.pi * rank / count
-        anchors[nodes, 0] += 0.25 * limit * np.cos(turn)
-        anchors[nodes, 1] += 0.25 * limit * np.sin(turn)
+        cosine, sine = turn(rank / count)
+        anchors[nodes, 0] += 0.25 * limit * cosine
+        anchors[nodes, 1] += 0.25 * limit * sine
     away = anchors[nodes] - middle
     shrink = np.minimum(1, limit / np.maximum(lengths(away), 1e-300))
     anchors[nodes] = middle + away * shrink[:, None]

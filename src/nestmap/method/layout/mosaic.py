@@ -14,10 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.arrays import Array, blocks
+from ...core.exact import exp, log, turn
 from ...core.habits import refuse_habits
 from ...core.native import kernels
 from ...core.native.mosaic import INSIDE, root
 from ...core.progress import Progress
+from ...core.rotations import turned
 from ...core.threads import map_blocks
 from ..arrangement import Arrangement
 from ..arrangement.frames import DistinctRows, Frames, apply_maps, frame_offsets, scatter
@@ -212,9 +214,8 @@ def outline(spread: Array, n_points: int = 96) -> Regions:
     """The border of the whole map: of the preliminary embedding's size, within a factor of two."""
     largest = spread.max() if spread.max() > 0 else 1.0
     half = 2 * np.maximum(spread, largest / 2)
-    turn = 2 * np.pi * np.arange(n_points) / n_points
-    ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    ring = np.sign(ring) * np.abs(ring) ** (2 / _SUPERELLIPSE_POWER)
+    ring = np.stack(turn(np.arange(n_points) / n_points), axis=1)
+    ring = np.sign(ring) * exp(2 / _SUPERELLIPSE_POWER * log(np.maximum(np.abs(ring), 1e-300)))
     return Regions(np.array([0, n_points]), ring * half)
 
 
@@ -243,8 +244,8 @@ def _leaf_spreads(
 ) -> Array:
     """The linear map behind each leaf's sites, for new rows; zero for leaves without extent."""
     covariances = scatter(frames.offsets, leaf.members, leaf.n_nodes) / leaf.sizes[:, None, None]
-    spreads = root(regions.covariances, _MIN_FLATNESS, False) @ root(
-        covariances, _MIN_FLATNESS, True
+    spreads = turned(
+        root(regions.covariances, _MIN_FLATNESS, False), root(covariances, _MIN_FLATNESS, True)
     )
     spreads[covariances[:, 0, 0] + covariances[:, 1, 1] < _MIN_VARIANCE] = 0.0
     if distinct is not None:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...core.arrays import Array, blocks
+from ...core.exact import turn
 from ...core.native import kernels
 from ...core.points.point_set import power_of_two
 from ...core.threads import map_blocks
@@ -216,8 +217,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 def circles(centres: Array, radii: Array, n_points: int = 32) -> Regions:
     """Circles as polygons."""
-    turn = 2 * np.pi * np.arange(n_points) / n_points
-    ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    ring = np.stack(turn(np.arange(n_points) / n_points), axis=1)
     points = radii[:, None, None] * ring
     points += centres[:, None]
     return Regions(np.arange(len(centres) + 1) * n_points, points.reshape(-1, 2))

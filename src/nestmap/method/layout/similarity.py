@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.rotations import polar
 from .frozen import Frozen
 
 
@@ -60,17 +61,13 @@ def align(positions: Array, onto: Array) -> Similarity:
     """
     a = positions - positions.mean(axis=0)
     b = onto - onto.mean(axis=0)
-    left, values, right = np.linalg.svd(np.einsum("ni,nj->ij", a, b))
+    turns, lengths = polar((a[:, :, None] * b[:, None, :]).sum(axis=0)[None])
     size = float((a * a).sum())
-    length = float(values.sum())
-    turn, factor = (
-        (left @ right, length / size) if size > 0 and length > 0 else (np.eye(a.shape[1]), 1.0)
-    )
-    return Similarity(
-        turn,
-        onto.mean(axis=0) - factor * np.einsum("i,ij->j", positions.mean(axis=0), turn),
-        factor,
-    )
+    length = float(lengths[0])
+    has_extent = size > 0 and length > 0
+    turn, factor = (turns[0], length / size) if has_extent else (np.eye(a.shape[1]), 1.0)
+    middle = (positions.mean(axis=0)[:, None] * turn).sum(axis=0)
+    return Similarity(turn, onto.mean(axis=0) - factor * middle, factor)
 
 
 def fit_scale(positions: Array, onto: Array) -> tuple[float, Array]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.arrays import Array, blocks
+from ...core.exact import bits_for, rounded
 from ...core.progress import Share
 from ...core.threads import map_blocks
 from .effort import TABLE, cell_size, round_up
@@ -131,18 +132,24 @@ def group_by_centre(z: Array, centres: Array, n_threads: int) -> Partition:
     z = z[:, : centres.shape[1]]
     labels = nearest_centre(z, centres, n_threads)
     from_centre = z - centres[labels]
-    order = np.lexsort((np.einsum("ij,ij->i", from_centre, from_centre), labels))
+    order = np.lexsort(((from_centre * from_centre).sum(axis=1), labels))
     starts = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=len(centres)))])
     return Partition(order, starts.astype(np.int64), centres)
 
 
 def nearest_centre(z: Array, centres: Array, n_threads: int) -> Array:
-    """Index of the nearest centre of each row, about (float32)."""
+    """Index of the nearest centre of each row, about: by numbers whose products are exact."""
     labels = np.empty(len(z), dtype=np.int32)
-    sizes = np.einsum("ij,ij->i", centres, centres) / 2
+    bits = bits_for(z.shape[1])
+    centres = rounded(centres.astype(np.float64), bits)
+    sizes = (centres * centres).sum(axis=1) / 2
+    largest = max(float(z.max(initial=0)), -float(z.min(initial=0)))
+    unit = float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), -100) - bits))
 
     def assign(part: slice) -> None:
-        labels[part] = np.argmin(sizes - z[part] @ centres.T, axis=1)
+        own = np.rint(z[part] * (1 / unit), dtype=np.float64)
+        own *= unit
+        labels[part] = np.argmin(sizes - own @ centres.T, axis=1)
 
     map_blocks(assign, blocks(len(z), len(centres), values=500_000), n_threads)
     return labels

@@ -16,7 +16,6 @@ from ...core.points.reduce import (
     Reducer,
     ShortRows,
     fit_reducer,
-    for_single,
     reduce_rows,
     share_held,
 )
@@ -155,21 +154,30 @@ class GraphJob:
         flat = self.effort(is_flat=True)
         if self.shared is not None:
             effort = flat if self.shared.is_flat() else usual
-            return FittedRows(*self.shared.leading(effort.columns, self.n_threads), effort)
+            reducer = self.shared.leading(effort.columns)
+            # not those that are shared: these lose no bit, and BLAS adds them up in any order
+            reduced = reduce_rows(
+                self.shared.points,
+                reducer,
+                self.n_threads,
+                self.shared.rows,
+                part_of(self.progress, 0, 0.1),
+                reproducible=True,
+            )
+            return FittedRows(reducer, reduced, effort)
         sample = None if self.distinct is None else sample_of(self.points, self.distinct)
         reducer = self.reducer or fit_directions(self.points, sample, usual.columns, flat.columns)
-        single = for_single(self.points, reducer)
         clock.stop("directions")
         reduced = reduce_rows(
             self.points,
-            single or reducer,
+            reducer,
             self.n_threads,
             self.distinct,
             part_of(self.progress, 0, 0.1),
-            single=single is not None,
+            reproducible=True,
         )
         is_flat = reducer.norm == "L2" and reduced.is_flat(TABLE.leading, TABLE.flat_share)
-        return FittedRows(single or reducer, reduced, flat if is_flat else usual)
+        return FittedRows(reducer, reduced, flat if is_flat else usual)
 
 
 def fit_directions(points: PointSet, rows: Array | None, usual: int, flat: int) -> Reducer:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.arrays import Array, blocks
+from ...core.exact import product
 from ...core.native import core, kernels
 from ...core.points.reduce import rounding_slack
 from ...core.threads import map_blocks
@@ -158,7 +159,7 @@ def _share_within(rows: PreparedRows, lists: NeighborLists, positions: Array, k:
         bounds = np.abs(x[some, None] - x[others]).sum(axis=2)
         bounds += np.abs(rest[some, None] - rest[others])
     else:
-        products = x[some] @ x[others].T + np.outer(rest[some], rest[others])
+        products = product(x[some], x[others].T) + np.outer(rest[some], rest[others])
         sizes = rows.reduced.sizes
         bounds = sizes[some, None] + sizes[others] - 2 * products
     return float(np.mean(bounds <= rows.rank(lists, k, some)[0][:, -1:]))

@@ -47,12 +47,9 @@ class Shared:
         assert self.reduced is not None
         return self.reduced.is_flat(TABLE.leading, TABLE.flat_share)
 
-    def leading(self, columns: int, n_threads: int) -> tuple[Reducer, ShortRows]:
-        """Some columns of a copy, at most as many as there are, and their directions."""
-        assert self.reduced is not None
-        kept = min(self.reducer.n_dims, columns)
-        reducer = replace(self.reducer, directions=self.reducer.directions[:, :kept])
-        return reducer, self.reduced.leading(kept, n_threads)
+    def leading(self, columns: int) -> Reducer:
+        """The leading directions, at most so many."""
+        return replace(self.reducer, directions=self.reducer.directions[:, :columns])
 
     def take(self) -> ShortRows:
         """The short rows, once."""

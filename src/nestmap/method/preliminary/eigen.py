@@ -1,4 +1,4 @@
-"""Leading eigenvectors of positive semi-definite matrices, reproducible to the bit.
+"""Leading eigenvectors of positive semi-definite matrices, reproducible to the bit everywhere.
 
 ARPACK restarts from a random state of its own where a Krylov space is exhausted, as it is for data
 with many equal variances, and fails on some of them. Here restarts are seeded, and a dense
@@ -12,6 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.exact import product
+from ...core.native import kernels
 
 _MAX_DIRECT_ROWS = 200  # of a matrix that is decomposed at once
 _MAX_RESIDUAL = 1e-12  # of a good eigenvector, as a share of the largest eigenvalue
@@ -54,8 +56,14 @@ def leading_eigenvectors(apply: Apply, n: int, k: int) -> Array:
 
 def _full(apply: Apply, n: int, k: int) -> tuple[Array, Array]:
     """By a dense decomposition, which always converges."""
-    values, vectors = np.linalg.eigh(np.stack([apply(row) for row in np.eye(n)]))
-    return values[::-1][:k], vectors[:, ::-1][:, :k].copy()
+    values, vectors = _eigenvectors(np.stack([apply(row) for row in np.eye(n)]))
+    return values[:k], vectors[:k].T.copy()
+
+
+def _eigenvectors(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues, the largest first, and eigenvectors as rows."""
+    values, vectors = kernels.eigenvectors(matrix[None])
+    return values[0, ::-1].copy(), vectors[0, ::-1]
 
 
 def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] | None:
@@ -75,11 +83,11 @@ def _lanczos(apply: Apply, n: int, k: int, n_basis: int) -> tuple[Array, Array] 
     start = _new_direction(random, basis[:0])
     for _ in range(_MAX_CYCLES):
         start, rest = _extend(apply, basis, small, n_kept, start, random)
-        values, turn = np.linalg.eigh(small)
+        values, turn = _eigenvectors(small)
         n_kept = k + 6
-        kept = turn[:, : -n_kept - 1 : -1].T
-        values = values[: -n_kept - 1 : -1]
-        basis[:n_kept] = kept @ basis
+        kept = turn[:n_kept]
+        values = values[:n_kept]
+        basis[:n_kept] = product(kept, basis, 3)
         small[:] = 0.0
         small[np.arange(n_kept), np.arange(n_kept)] = values
         if rest * np.abs(kept[:k, -1]).max() > _MAX_RESIDUAL * values[0]:
@@ -100,12 +108,12 @@ def _extend(
         basis[j] = start
         so_far = basis[: j + 1]
         image = apply(start)
-        shares = so_far @ image
-        image = image - shares @ so_far
-        again = so_far @ image  # once more: what rounding left behind
-        image -= again @ so_far
+        shares = (so_far * image).sum(axis=1)
+        image = image - (shares[:, None] * so_far).sum(axis=0)
+        again = (so_far * image).sum(axis=1)  # once more: what rounding left behind
+        image -= (again[:, None] * so_far).sum(axis=0)
         small[j, : j + 1] = small[: j + 1, j] = shares + again
-        rest = float(np.sqrt(image @ image))
+        rest = float(np.sqrt((image * image).sum()))
         # the Krylov space is exhausted: go on in another direction
         if rest <= _EXHAUSTED * np.abs(small).max():
             start = _new_direction(random, so_far)
@@ -117,8 +125,9 @@ def _extend(
 
 def _new_direction(random: np.random.Generator, basis: Array) -> Array:
     """A generic unit vector, orthogonal to the rows of basis."""
-    found = np.asarray(random.standard_normal(basis.shape[1]))
+    found = np.asarray(random.random(basis.shape[1])) - 0.5
     for _ in range(3):
-        found = found - (basis @ found) @ basis
-        found = found / np.sqrt(found @ found)
+        shares = (basis * found).sum(axis=1)
+        found = found - (shares[:, None] * basis).sum(axis=0)
+        found = found / np.sqrt((found * found).sum())
     return found

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arrays import Array, blocks
+from ...core.exact import product
 from ...core.input.validate import dense_block
 from ...core.native import kernels
 from ...core.points.duplicates import hash_points
@@ -29,8 +30,8 @@ class LinearMap:
         return len(self.basis)
 
     def __call__(self, X: Any, n_threads: int) -> Array:
-        if sparse.issparse(X):  # SciPy adds up the values of each row one after the other
-            return np.asarray(X @ self.basis.T - np.einsum("cf,f->c", self.basis, self.mean))
+        if sparse.issparse(X):
+            return np.asarray(product(X, self.basis.T, 3) - (self.basis * self.mean).sum(axis=1))
         z = np.empty((len(X), len(self.basis)))
 
         def project(part: slice) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arrays import Array, blocks
+from ...core.exact import product
+from ...core.native import kernels
 from ...core.points.point_set import power_of_two
 from ...core.threads import map_blocks, single_threaded_blas
 from .eigen import leading_eigenvectors
@@ -47,7 +49,7 @@ def fit_pca(
             directions = _sparse_directions(X, counts, mean, scale, n_components)
         elif n_features <= n:
             covariance = _covariance(X, counts, mean, scale, n_threads)
-            directions = leading_eigenvectors(covariance.dot, n_features, n_components)
+            directions = leading_eigenvectors(_times(covariance), n_features, n_components)
         else:
             directions = _wide_directions(X, counts, mean, scale, n_components)
     # the sign of a direction is arbitrary: make its largest entry positive
@@ -84,7 +86,7 @@ def _covariance(X: Array, counts: Array, mean: Array, scale: Array, n_threads: i
         block = X[rows] - mean
         block *= scale
         block *= roots[rows, None]
-        return np.asarray(block.T @ block)
+        return product(block.T, block)
 
     return _sum_over_rows(X, term, n_threads)
 
@@ -98,9 +100,16 @@ def _wide_directions(X: Array, counts: Array, mean: Array, scale: Array, k: int)
             roots * (X[:, part] - mean[part]) * scale[part] for part in blocks(X.shape[1], len(X))
         )
 
-    gram = np.asarray(sum(block @ block.T for block in columns()))
-    left = leading_eigenvectors(gram.dot, len(X), k)
-    return _unit_columns(np.vstack([block.T @ left for block in columns()]))
+    gram = np.asarray(sum(product(block, block.T) for block in columns()))
+    left = leading_eigenvectors(_times(gram), len(X), k)
+    return _unit_columns(np.vstack([product(block.T, left) for block in columns()]))
+
+
+def _times(matrix: Array) -> Callable[[Array], Array]:
+    """Products of vectors with a matrix, added up in one order."""
+    matrix = np.ascontiguousarray(matrix)
+    zeros = np.zeros(matrix.shape[1])
+    return lambda v: np.asarray(kernels.project(matrix, zeros, v[None], 1)[:, 0])
 
 
 def _sparse_directions(X: Any, counts: Array, mean: Array, scale: Array, k: int) -> Array:

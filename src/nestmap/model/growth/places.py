@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...core.arrays import Array
+from ...core.exact import product, turn
 from ...core.native import kernels
 from ...core.points.reduce import with_signs
 from ...method.arrangement.frames import Frames, frame_offsets
@@ -182,10 +183,10 @@ def _own_map(X: Any, fitted: FittedMap, settings: FitSettings, run: Run) -> Arra
         assert fitted.coordinates is not None
         z = far_coordinates(fitted.coordinates, X, run.n_threads)
         z = z - z.mean(axis=0)
-        _, _, axes = np.linalg.svd(z, full_matrices=False)
+        axes = kernels.eigenvectors(product(z.T, z)[None])[1][0, ::-1]
         shape = np.zeros((len(z), settings.n_components))
         n = min(len(axes), settings.n_components)
-        shape[:, :n] = z @ with_signs(axes.T)[:, :n]
+        shape[:, :n] = product(z, with_signs(axes.T)[:, :n])
     return np.asarray(shape - shape.mean(axis=0))
 
 
@@ -197,9 +198,9 @@ def _free_place(
     It is beside all rows and other new groups.
     """
     needed = size + spacing if clear else 0.5 * spacing
-    rings = needed * 0.5 * _STEP ** np.arange(_RINGS)
-    turns = 2 * np.pi * (np.arange(_ANGLES)[None, :] / _ANGLES + 0.618 * np.arange(_RINGS)[:, None])
-    ways = np.stack([np.cos(turns), np.sin(turns)], axis=2) * rings[:, None, None]
+    rings = needed * 0.5 * np.cumprod(np.r_[1.0, np.full(_RINGS - 1, _STEP)])
+    turns = np.arange(_ANGLES)[None, :] / _ANGLES + 0.618 * np.arange(_RINGS)[:, None]
+    ways = np.stack(turn(turns), axis=2) * rings[:, None, None]
     for part in np.concatenate([np.zeros((1, _ANGLES, 2)), ways]):
         places = target + part
         room = taken.nearest(target, places, 1)[0][:, 0] - needed

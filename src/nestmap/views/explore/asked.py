@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 _UNLISTED = 0.0001  # what nobody mentions is taken, but only if there is nothing better
+
+
+class Refused(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class QuestionError(ValueError):

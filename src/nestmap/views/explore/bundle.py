@@ -20,7 +20,8 @@ from .map_store import MapStore
 from .sink import check_replaced
 from .tour import FILE as TOUR
 
-_CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
+CONFIG = b'<script>window.NESTMAP = {"transport": "server", "token": null}</script>'
+_FOR_NOTEBOOKS = "widget.js"  # no part of the page: what lies around it in a notebook
 _KINDS = (".html", ".js", ".css", ".svg", ".png", ".woff2", ".txt", ".json")
 _README = (
     "This folder is a map, made by nestmap. "
@@ -44,31 +45,37 @@ class Page:
             raise ModelFileError(
                 f"{folder} has no index.html: build the page with `make page`, or install a wheel"
             )
-        return cls(folder, frozenset(names - {"index.html"}))
+        return cls(folder, frozenset(names - {"index.html", _FOR_NOTEBOOKS}))
 
     def read(self, name: str) -> bytes | None:
         """A file of the page; None for anything else."""
         return (self.folder / name).read_bytes() if name in self.files else None
 
     def index(
-        self, transport: str, store_id: str, first: Sequence[str] = (), tags: str = ""
+        self,
+        transport: str,
+        store_id: str,
+        first: Sequence[str] = (),
+        tags: str = "",
+        around: str | None = None,
     ) -> bytes:
         """index.html for one of the two ways data comes; asks for first files beside its script.
 
-        `tags`: elements for its head, in front of the script.
+        `tags`: elements for its head, in front of the script. `around`: what it is a frame of.
         """
         text = (self.folder / "index.html").read_bytes()
-        if text.count(_CONFIG) != 1:
+        if text.count(CONFIG) != 1:
             raise ModelFileError(
-                f"{self.folder / 'index.html'} does not say where its data comes from: {_CONFIG!r}"
+                f"{self.folder / 'index.html'} does not say where its data comes from: {CONFIG!r}"
             )
-        config = json.dumps({"transport": transport, "token": None, "store": store_id})
+        given = {"transport": transport, "token": None, "store": store_id}
+        config = json.dumps(given if around is None else given | {"around": around})
         links = "".join(
             f'\n<link rel="preload" as="fetch" crossorigin href="data/{name}?v={store_id}">'
             for name in first
         )
         return text.replace(
-            _CONFIG, f"{tags}<script>window.NESTMAP = {config}</script>{links}".encode()
+            CONFIG, f"{tags}<script>window.NESTMAP = {config}</script>{links}".encode()
         )
 
 

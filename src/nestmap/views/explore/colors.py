@@ -38,7 +38,7 @@ class Scale:
         return (
             _modes(self.values, starts)
             if self.values.dtype == np.uint8
-            else _means(self.values, starts)
+            else means(self.values, starts)
         )
 
 
@@ -51,13 +51,13 @@ def make_scales(content: Content, rows: Array, membership: Array | None = None) 
     for i, column in enumerate(content.columns):
         if column.is_identifier:
             continue
-        make = _numbers if column.categories is None else _categories
+        make = number_scale if column.categories is None else _categories
         found.append(make(f"c{i}", column, rows))
     scores = [(f"q{i}", name, own) for i, (name, own) in enumerate(content.quality.items())]
     if membership is not None:
         scores.append(("m0", "membership", membership))
     for key, name, own in scores:
-        scale = _numbers(key, Column(name, own), rows)
+        scale = number_scale(key, Column(name, own), rows)
         found.append(replace(scale, record={**scale.record, "quality": True}))
     return found
 
@@ -87,7 +87,8 @@ def _categories(key: str, column: Column, rows: Array) -> Scale:
     return Scale(codes[column.values][rows], record, column)
 
 
-def _numbers(key: str, column: Column, rows: Array) -> Scale:
+def number_scale(key: str, column: Column, rows: Array) -> Scale:
+    """A column of numbers; `rows` is the tree order."""
     exact = as_known(column.values)
     values = exact.astype(np.float32)[rows]
     known = exact[~np.isnan(exact)]
@@ -134,7 +135,8 @@ def _range(known: Array) -> Range:
     return Range(found.smallest, found.smallest, found.largest, found.largest)
 
 
-def _means(values: Array, starts: Array) -> Array:
+def means(values: Array, starts: Array) -> Array:
+    """The mean of each node's numbers, of those that are known."""
     known = ~np.isnan(values)
     sums = np.add.reduceat(np.where(known, values, 0).astype(np.float64), starts[:-1])
     counts = np.add.reduceat(known.astype(np.int64), starts[:-1])

@@ -8,20 +8,26 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...method.describe.tables import Column
 from .bins import MISSING, count_bins, find_bins
-from .colors import Scale, as_known
+from .colors import Scale, as_known, number_scale
 from .writing import Writing
 
 LIST = "columns.json"  # what columns there are
+_MOST_MAPPED_CELLS = 100_000_000  # numbers of columns of X that are kept: 1.3 GB
 
 
-def write_columns(writing: Writing, scales: Sequence[Scale]) -> None:
-    """Each column whole, in tree order, and how its rows are sorted; then the tree."""
+def write_columns(writing: Writing, scales: Sequence[Scale], mapped: Sequence[Column]) -> None:
+    """Each column whole, in tree order, and how its rows are sorted; then the tree.
+
+    `mapped`: columns of X, which have no files of colours: the server makes these when it is asked.
+    """
     writing.progress.begin("columns to filter by")
-    records = []
-    for i, scale in enumerate(scales):
-        writing.progress.share(i / len(scales))
-        records.append(_write_column(writing, scale))
+    records = [_write_column(writing, scale) for scale in scales]
+    for i, column in enumerate(mapped[: _MOST_MAPPED_CELLS // writing.content.n_rows]):
+        writing.progress.share(i / len(mapped))
+        scale = number_scale(f"f{i}", column, writing.tree.rows)
+        records.append({**_write_column(writing, scale), "mapped": True})
     rows = writing.tree.rows.astype(np.uint32)
     writing.sink.put_plain("columns/row/values.bin", rows)
     writing.sink.put_plain("columns/row/order.bin", writing.tree.places.astype(np.uint32))

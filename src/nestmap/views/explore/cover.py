@@ -77,6 +77,8 @@ def check_url(url: str) -> str:
 
 def draw_preview(model: Any, store: MapStore) -> bytes | None:
     """The map with names of clusters, as wide as links are shown; None without matplotlib."""
+    if model.embedding_.shape[1] != 2:
+        return None  # plots are of the plane
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import json
+import re
 import secrets
 import shutil
+import sys
 import tempfile
 import webbrowser
+from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from ...core.arrays import Array
 from ...core.progress import Progress
 from ..plots.notebook import draw_small
 from .bundle import check_site, write_site
@@ -21,6 +27,7 @@ from .cover import check_cover, draw_preview
 from .handler import ALIVE
 from .map_store import MapStore
 from .names import Names, SavedNames
+from .selections import SavedSelections
 from .server import Server
 from .store import write_store
 from .tour import SavedTour, check_tour, tour_record
@@ -34,14 +41,25 @@ _UNREACHED = "A picture of the map: the explorer itself is out of reach from her
 
 
 class Explorer:
-    """A map that is being served.
+    """A map that is being served, or that a notebook shows as a widget.
 
     Attributes
     ----------
     url : str
-        Where it can be opened.
+        Where it can be opened; in a notebook with anywidget nothing listens before it is asked for.
+    widget : MapWidget or None
+        In a notebook with anywidget: what shows itself, for layouts and links of ipywidgets.
+    selection : ndarray of int
+        The rows that are selected, by number. This, `filter` and `view` can be set, and `observe`
+        tells of changes; they need the widget.
+    filter : dict
+        By name of the column: (low, high), or a list of categories.
+    view : dict of str to str
+        Where the page is and what it shows.
     names : dict of int to dict of int to str
         Names that were given to clusters in the page: level, cluster, name.
+    selections : dict of str to ndarray of uint32
+        Selections that were kept in the page: row numbers by name.
     tour : list of dict
         The stops that were made in the page: `explore(path=…, tour=page.tour)` exports them.
     """
@@ -51,17 +69,66 @@ class Explorer:
         self._picture = picture
         self._folder = folder
         self._stopped = False
-        server.start()
+        self.widget = _make_widget(server, picture) if shows_widgets() else None
+        if self.widget is None:
+            server.start()
         atexit.register(self.stop)
 
     @property
     def url(self) -> str:
+        if not self._stopped:
+            self._server.start()
         return self._server.url
+
+    @property
+    def _shown(self) -> Any:
+        if self.widget is None:
+            raise RuntimeError(
+                "selection, filter and view need a notebook and anywidget: "
+                "pip install 'nestmap[notebook]', then run the cell again"
+            )
+        return self.widget
+
+    @property
+    def selection(self) -> Array:
+        rows: Array = self._shown.selection
+        return rows
+
+    @selection.setter
+    def selection(self, rows: Any) -> None:
+        self._shown.selection = rows
+
+    @property
+    def filter(self) -> dict[str, Any]:
+        return dict(self._shown.filter)
+
+    @filter.setter
+    def filter(self, conditions: Any) -> None:
+        self._shown.filter = conditions
+
+    @property
+    def view(self) -> dict[str, str]:
+        return dict(self._shown.view)
+
+    @view.setter
+    def view(self, view: Any) -> None:
+        self._shown.view = view
+
+    def observe(self, told: Callable[[Any], None], name: str = "selection") -> None:
+        """Call a function with each change, which has `old` and `new`, of 'selection', 'filter' or
+        'view'.
+        """
+        self._shown.observe(told, name)
 
     @property
     def names(self) -> Names:
         saved = self._server.store.saved
         return {} if saved is None else saved.read()
+
+    @property
+    def selections(self) -> dict[str, Array]:
+        kept = self._server.store.selections.read()
+        return {name: own.rows for name, own in kept.items()}
 
     @property
     def tour(self) -> list[dict[str, Any]]:
@@ -74,6 +141,8 @@ class Explorer:
     def stop(self) -> None:
         """Stop serving, and delete what was written for it."""
         self._stopped = True
+        if self.widget is not None:
+            self.widget.close()
         self._server.stop()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -86,13 +155,43 @@ class Explorer:
         self.stop()
 
     def __repr__(self) -> str:
-        return "Explorer (stopped)" if self._stopped else f"Explorer at {self.url} (stop() ends it)"
+        if self._stopped:
+            return "Explorer (stopped)"
+        where = f"at {self.url}" if self._server.listens else "in this notebook"
+        return f"Explorer {where} (stop() ends it)"
+
+    def _ipython_display_(self) -> None:
+        """The widget, if there is one, after a picture that it hides.
+
+        The picture is an output of its own: where a notebook is opened without its kernel, Jupyter
+        takes the widget for lost, and shows nothing else of the same output.
+        """
+        if self.widget is None or self._stopped:
+            raise NotImplementedError  # IPython then asks the other ways
+        from IPython.display import publish_display_data
+
+        still = f'<div class="{self.widget._still}">{self._repr_html_()}</div>'
+        png = self._repr_png_()
+        picture = {} if png is None else {"image/png": b64encode(png).decode()}
+        publish_display_data({"text/plain": repr(self), "text/html": still, **picture})
+        shown = self.widget._repr_mimebundle_()
+        data = shown[0] if isinstance(shown, tuple) else shown
+        publish_display_data({**data, "text/plain": ""})
+
+    def _display_(self) -> Any:
+        """For marimo."""
+        from marimo import Html
+
+        widget = None if self._stopped else self.widget
+        return Html(self._repr_html_()) if widget is None else widget
 
     def _repr_html_(self) -> str:
         """The page inline, over a picture: that stays without frames, or without the server."""
         still = "" if self._picture is None else draw_small(self._picture, _INCHES)
         if self._stopped:
             return still or "<p>stopped</p>"
+        if self.widget is not None:
+            return still or "<p>map</p>"
         url = escape(self.url, quote=True)
         frame = f"nestmap-{secrets.token_hex(8)}"
         # opened later, or on another machine, the frame would be an error over the picture
@@ -128,6 +227,25 @@ class Explorer:
         return buffer.getvalue()
 
 
+def shows_widgets() -> bool:
+    """Whether this is a notebook that can show the explorer as a widget."""
+    if importlib.util.find_spec("anywidget") is None:
+        return False
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        return True
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def _make_widget(server: Server, picture: Any) -> Any:
+    from .widget import MapWidget  # anywidget, which is optional
+
+    still = "" if picture is None else draw_small(picture, _INCHES)
+    found = re.search(r'src="(data:image/png;base64,[^"]*)"', still)
+    return MapWidget(server, found[1] if found else "", _HEIGHT)
+
+
 def explore(
     model: Any,
     X: Any = None,
@@ -141,21 +259,22 @@ def explore(
 ) -> Explorer:
     """Serve a fitted model in the background; `HNNE.explore` says how."""
     stops = check_tour(tour)
-    content = _with_trust(model, X, trust, content)
+    content = with_trust(model, X, trust, content)
     folder = Path(tempfile.mkdtemp(prefix="nestmap-explorer-"))
     try:
         write_store(folder / "store", model, X, progress=Progress(verbose), **content)
         server = Server(
-            MapStore(folder / "store", SavedNames(), SavedTour(stops=stops)),
+            MapStore(folder / "store", SavedNames(), SavedTour(stops=stops), SavedSelections()),
             host,
             port,
             token=True,
             in_notebooks=True,
+            listens=bool(port) or host != "127.0.0.1" or not shows_widgets(),
         )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Explorer(server, model, folder)
+    return Explorer(server, model if model.embedding_.shape[1] == 2 else None, folder)
 
 
 def export(
@@ -194,7 +313,7 @@ def export(
     cover = check_cover(description=description, url=url)
     stops = check_tour(tour)
     check_site(target)
-    content = _with_trust(model, X, trust, content)
+    content = with_trust(model, X, trust, content)
     with tempfile.TemporaryDirectory(prefix="nestmap-explorer-") as folder:
         write_store(Path(folder) / "store", model, X, progress=progress, **content)
         store = MapStore(Path(folder) / "store", tour=SavedTour(stops=stops))
@@ -202,7 +321,7 @@ def export(
         return write_site(target, store, progress, cover)
 
 
-def _with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dict[str, Any]:
+def with_trust(model: Any, X: Any, trust: bool, content: dict[str, Any]) -> dict[str, Any]:
     if not trust:
         return content
     if X is None:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import hmac
 import json
 import re
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from ..._version import __version__
 from ...errors import ModelFileError
-from .asked import QuestionError, chosen_encoding, host_name, origin_host
+from .asked import QuestionError, Refused, chosen_encoding, host_name, origin_host
+from .changes import CHANGES, MOST_ASKED_BYTES, SELECTIONS, make_change
+from .export_rows import export_rows
+from .kept_rows import list_selections, show_selection
 from .map_store import MAX_HITS_SHOWN, unpack
+from .query.answers import answer
+from .query.errors import RowsError
 from .questions import answer_address
-from .tour import TourChanged
 from .visits import Visit
 
 if TYPE_CHECKING:
     from .server import Server, Shown
 
-# what pages of the explorer may change, with the bytes that say it at most
-_POSTED = {"api/names": ("the name", 10_000), "api/tour": ("the tour", 1_000_000)}
+_ABOUT_ROWS = "api/rows/"
+_EXPORT = "api/export"
 _REBUILT = (
     "the run was built again since this page was opened, or is just being built: reload the page"
 )
@@ -32,6 +38,7 @@ ALIVE = "alive"
 _FOR_PROGRAMS = "api/v1/"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _TYPES = {
+    "csv": "text/csv; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -42,14 +49,6 @@ _TYPES = {
     "woff2": "font/woff2",
     "txt": "text/plain; charset=utf-8",
 }
-
-
-class Refused(Exception):
-    """An answer that is an error."""
-
-    def __init__(self, status: HTTPStatus, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -188,6 +187,8 @@ class Handler(BaseHTTPRequestHandler):
             )
         elif path.startswith(_FOR_PROGRAMS):
             self._answer_program(path.removeprefix(_FOR_PROGRAMS), query)
+        elif path == SELECTIONS:
+            self._send_selections(query.get("name", []))
         elif path == ALIVE:
             shared = {"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "cross-origin"}
             self._send(HTTPStatus.OK, b"", "txt", shared)
@@ -199,7 +200,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer_program(self, path: str, query: dict[str, list[str]]) -> None:
         """Read-only, as JSON; also what is wrong with a question."""
         try:
-            told = answer_address(self.shown.store, path, query)
+            told = answer_address(self.shown.queries, path, query)
         except QuestionError as error:
             told = json.dumps({"error": str(error)}).encode()
             self._send(HTTPStatus.BAD_REQUEST, told, "json")
@@ -209,9 +210,71 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such question; api/v1/ lists them")
         self._send(HTTPStatus.OK, told, "json")
 
+    def _send_selections(self, names: list[str]) -> None:
+        """Which selections are kept, or one of them."""
+        saved = self.shown.store.selections
+        try:
+            told = (
+                show_selection(saved, self.shown.queries, names[0])
+                if names
+                else list_selections(saved)
+            )
+        except ValueError as error:
+            raise Refused(HTTPStatus.NOT_FOUND, str(error)) from error
+        self._send(HTTPStatus.OK, json.dumps(told).encode(), "json", {"Cache-Control": "no-store"})
+
     def _post(self, path: str, query: dict[str, list[str]]) -> None:
-        if path not in _POSTED:
+        if path in CHANGES:
+            self._change(path)
+        elif path == _EXPORT:
+            self._send_export(self._posted(MOST_ASKED_BYTES))
+        elif path.startswith(_ABOUT_ROWS):
+            self._answer_rows(path.removeprefix(_ABOUT_ROWS))
+        else:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _change(self, path: str) -> None:
+        found = make_change(self.shown, path, self._posted(CHANGES[path]))
+        self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
+
+    def _answer_rows(self, name: str) -> None:
+        """Read-only, but posted: a set of rows may be as long as a lasso around many."""
+        asked = self._posted(MOST_ASKED_BYTES)
+        try:
+            found = answer(self.shown.queries, name, asked)
+        except RowsError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+        if found is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such question about rows")
+        self._check_current()
+        self._send(HTTPStatus.OK, found.body, found.kind, {"Cache-Control": "no-store"})
+
+    def _send_export(self, asked: Any) -> None:
+        """Rows as a file of any size, in blocks: as soon as there is one."""
+        try:
+            export = export_rows(self.shown.queries, asked)
+        except ModelFileError:
+            raise
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+        blocks = chain([next(export.blocks, b"")], export.blocks)
+        self._check_current()
+        self._send_head(
+            HTTPStatus.OK,
+            export.suffix,
+            {"Transfer-Encoding": "chunked", "Cache-Control": "no-store"},
+        )
+        try:
+            for block in filter(None, blocks):
+                self.visit.send(self.server.answer_seconds + len(block) / self.server.slowest)
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(block), block))
+                self.visit.work()  # the next block may take long where few of many rows are wanted
+            self.wfile.write(b"0\r\n\r\n")
+        except ModelFileError:  # without its end, the file is cut off for whoever reads it
+            self.close_connection = True
+
+    def _posted(self, most: int) -> Any:
+        """JSON that the explorer's own page has posted."""
         try:
             origin = origin_host(self.headers.get("Origin", ""))
         except ValueError as error:
@@ -220,31 +283,14 @@ class Handler(BaseHTTPRequestHandler):
             origin != self.headers["Host"]
             or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin"
         ):
-            raise Refused(
-                HTTPStatus.FORBIDDEN, "changes are taken from the explorer's own page only"
-            )
+            raise Refused(HTTPStatus.FORBIDDEN, "this is taken from the explorer's own page only")
         if self.headers.get_content_type() != "application/json":
-            raise Refused(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "changes are taken as application/json"
-            )
-        what, most = _POSTED[path]
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "this is taken as application/json")
         body = self._body(most)
-        store = self.shown.store
-        change = store.rename if path == "api/names" else store.change_tour
         try:
-            found = change(json.loads(body))
-        except ModelFileError:
-            raise
-        except TourChanged as error:
-            raise Refused(HTTPStatus.PRECONDITION_FAILED, str(error)) from error
+            return json.loads(body)
         except (ValueError, RecursionError) as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise Refused(
-                HTTPStatus.INTERNAL_SERVER_ERROR, f"{what} cannot be saved: {why}"
-            ) from error
-        self._send(HTTPStatus.OK, json.dumps(found).encode(), "json", {"Cache-Control": "no-store"})
 
     def _body(self, most: int) -> bytes:
         """What was posted, all of it."""
@@ -277,6 +323,8 @@ class Handler(BaseHTTPRequestHandler):
     def _send_data(self, name: str, is_versioned: bool) -> None:
         store = self.shown.store
         packed = store.packed(name)
+        if packed is None and (made := self.shown.queries.colors(name)) is not None:
+            packed = gzip.compress(made, 1, mtime=0)
         self._check_current()
         if packed is None:
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such file in the store")
@@ -317,24 +365,26 @@ class Handler(BaseHTTPRequestHandler):
         self, status: HTTPStatus, body: bytes, kind: str, extra: dict[str, str] | None = None
     ) -> None:
         self.visit.send(self.server.answer_seconds + len(body) / self.server.slowest)
+        length = {} if status == HTTPStatus.NOT_MODIFIED else {"Content-Length": str(len(body))}
+        self._send_head(status, kind, {**(extra or {"Cache-Control": "no-store"}), **length})
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _send_head(self, status: HTTPStatus, kind: str, extra: dict[str, str]) -> None:
         self.send_response(status)
         self.send_header("Content-Type", _TYPES.get(kind, "application/octet-stream"))
-        if status != HTTPStatus.NOT_MODIFIED:
-            self.send_header("Content-Length", str(len(body)))
         self.send_header("Content-Security-Policy", self.shown.policy)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")  # the address holds the token
         given = {
             "Cross-Origin-Resource-Policy": "same-origin",
-            **(extra or {"Cache-Control": "no-store"}),
+            **extra,
         }
         if self.close_connection:
             given["Connection"] = "close"
         for name, value in given.items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent: the address, which requests repeat, holds the token."""

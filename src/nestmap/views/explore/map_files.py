@@ -17,6 +17,7 @@ from .store_format import level_name
 from .tiles import Tiles, centres, find_split, make_tiles, radii
 from .writing import Writing
 
+_MOST_ROWS_LOOKED_AT = 1000  # of a cluster: larger ones fill their land
 _NO_PARENT = 0xFFFFFFFF  # of the nodes of the top level
 
 
@@ -78,7 +79,14 @@ def write_colors(writing: Writing, scale: Scale, tiles: Mapping[int, Tiles]) -> 
 def write_outlines(writing: Writing, number: int, of: StoredMap, level: int) -> None:
     """Polygons of the clusters of a level, relative to the middle of the map."""
     outlines = get_outlines(of.outlined, level, of.frame)
-    rings = [outlines[i] for i in writing.tree.clusters[level].tolist()]
+    tree = writing.tree
+    starts = tree.starts(level)
+    rings = [
+        _around_rows(outlines[i], of.positions[tree.rows[begin:end]])
+        for i, begin, end in zip(
+            tree.clusters[level].tolist(), starts[:-1].tolist(), starts[1:].tolist(), strict=True
+        )
+    ]
     middle = of.middle
     points = [ring - middle for own in rings for ring in own]
     writing.sink.put_arrays(
@@ -89,6 +97,21 @@ def write_outlines(writing: Writing, number: int, of: StoredMap, level: int) -> 
         ),
         np.concatenate([np.empty((0, 2)), *points]).astype(np.float32),
     )
+
+
+def _around_rows(rings: list[Array], rows: Array) -> list[Array]:
+    """Rings that may hold rows of their cluster.
+
+    Coasts are found on a grid, where the sea between two rows of a small cluster may come to be its
+    land: who flies there finds nothing.
+    """
+    if len(rows) > _MOST_ROWS_LOOKED_AT:
+        return rings
+    return [
+        ring
+        for ring in rings
+        if ((rows >= ring.min(axis=0)) & (rows <= ring.max(axis=0))).all(axis=1).any()
+    ]
 
 
 def write_pieces(writing: Writing, number: int, of: StoredMap, levels: list[int]) -> list[int]:
@@ -112,4 +135,24 @@ def write_pieces(writing: Writing, number: int, of: StoredMap, levels: list[int]
             split.radii.astype(np.float32),
         )
         found.append(pieces.level)
+    return found
+
+
+def write_copies(writing: Writing, number: int, of: StoredMap, tiles: Tiles) -> list[int]:
+    """How many rows lie at exactly the place of each row; tiles with rows that share theirs."""
+    writing.progress.begin(f"rows at one place in the map {of.name!r}")
+    if of.depth is not None:
+        return []  # rows behind one another are at one place on the screen only
+    places = np.ascontiguousarray(of.positions[writing.tree.rows], dtype=np.float64) + 0.0
+    _, group, counts = np.unique(
+        places.view(np.complex128).reshape(-1), return_inverse=True, return_counts=True
+    )
+    copies = counts[group.reshape(-1)].astype(np.uint32)
+    found = []
+    cuts = tiles.cuts.tolist()
+    for t in range(len(cuts) - 1):
+        own = copies[cuts[t] : cuts[t + 1]]
+        if (own > 1).any():
+            writing.sink.put_arrays(f"m{number}/copies/{t}.bin", own)
+            found.append(t)
     return found

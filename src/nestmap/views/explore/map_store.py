@@ -20,6 +20,7 @@ from ...core.arrays import Array
 from ...errors import ModelFileError
 from .asked import QuestionError
 from .names import SavedNames, tidy
+from .selections import SavedSelections
 from .sink import to_json
 from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION, WIDE_CHUNK, store_id
 from .tour import FILE as TOUR
@@ -66,11 +67,16 @@ class MapStore:
     """
 
     def __init__(
-        self, folder: Path, saved: SavedNames | None = None, tour: SavedTour | None = None
+        self,
+        folder: Path,
+        saved: SavedNames | None = None,
+        tour: SavedTour | None = None,
+        selections: SavedSelections | None = None,
     ) -> None:
         self.folder = folder
         self.saved = saved
         self.tour = tour or SavedTour()
+        self.selections = selections or SavedSelections(writable=False)
         self._root = folder.resolve()
         # before anything is read: what is read later can only be newer
         self._mark = self._find_mark()
@@ -109,6 +115,10 @@ class MapStore:
     def is_current(self) -> bool:
         """Whether the folder still holds this store: all read before this belongs together."""
         return self._mark is not None and self._mark == self._find_mark()
+
+    def again(self) -> MapStore:
+        """What is in the folder now, with the same names, tour and selections."""
+        return MapStore(self.folder, self.saved, self.tour, self.selections)
 
     def path(self, name: str) -> Path | None:
         """Where a file of the store lies; None for all else: other folders, links leading out."""

@@ -28,7 +28,8 @@ _SECTORS = 32
 class StoredMap:
     """One map of the rows: name, layout, where the rows lie, and what clusters are outlined by.
 
-    `unit`: what pieces of clusters are made of.
+    `unit`: what pieces of clusters are made of; `depth`: the third coordinate of the rows, of a
+    map in space.
     """
 
     name: str
@@ -36,6 +37,7 @@ class StoredMap:
     positions: Array
     outlined: Any
     unit: str
+    depth: Array | None = None
 
     @property
     def middle(self) -> Array:
@@ -44,12 +46,19 @@ class StoredMap:
 
     @property
     def bounds(self) -> list[float]:
-        return _box_of(self.positions)
+        if self.depth is None:
+            return _box_of(self.positions)
+        return [*self.frame.low.tolist(), *self.frame.high.tolist()]
 
     @cached_property
     def frame(self) -> Frame:
-        """What the first view shows."""
-        return find_frame(self.positions)
+        """What the first view shows; in space the same from every side."""
+        if self.depth is None:
+            return find_frame(self.positions)
+        space = np.column_stack([self.positions, self.depth])
+        middle = (space.min(axis=0) + space.max(axis=0)) / 2
+        reach = float(np.sqrt(((space - middle) ** 2).sum(axis=1).max()))
+        return Frame(middle[:2] - reach, middle[:2] + reach, 0)
 
     def beyond(self) -> list[dict[str, Any]]:
         """Rows beyond the frame in groups that lie together: side, how many, the box of them."""
@@ -68,8 +77,8 @@ class StoredMap:
             for side, own in zip(groups[:, 0].tolist(), members, strict=True)
         ]
 
-    def record(self, tiles: Mapping[int, Tiles], piece_levels: list[int]) -> dict[str, Any]:
-        """Its entry in meta.json."""
+    def record(self, tiles: Mapping[int, Tiles]) -> dict[str, Any]:
+        """Its entry in meta.json, but for what is measured of its clusters."""
         return {
             "name": self.name,
             "layout": self.layout,
@@ -77,7 +86,6 @@ class StoredMap:
             "frame": [*self.frame.low.tolist(), *self.frame.high.tolist()],
             "beyond": self.beyond(),
             "tiles": {level_name(level): own.record() for level, own in tiles.items()},
-            "piece_levels": piece_levels,
         }
 
 
@@ -98,9 +106,10 @@ def check_maps(model: Any, compare: Any) -> list[StoredMap]:
         layout = getattr(getattr(each, "layout_", None), "kind", "points")
         name = own_name or layout
         positions = np.asarray(getattr(each, "embedding_", each), dtype=np.float64)
-        if positions.shape != (n_rows, 2):
+        in_space = each is model and positions.shape == (n_rows, 3)
+        if positions.shape != (n_rows, 2) and not in_space:
             raise ValueError(
-                f"map {name!r}: the explorer shows {n_rows} rows in 2-D, "
+                f"map {name!r}: the explorer shows {n_rows} rows in 2-D, or the first map in 3-D; "
                 f"this map has the shape {positions.shape}; "
                 "use HNNE(n_components=2), or relayout(n_components=2) of a fitted model"
             )
@@ -111,8 +120,9 @@ def check_maps(model: Any, compare: Any) -> list[StoredMap]:
         outlined = (
             each if is_ours else SimpleNamespace(hierarchy_=model.hierarchy_, embedding_=positions)
         )
-        unit = piece_unit(n_rows, getattr(each, "layout_", None))
-        found.append(StoredMap(name, layout, positions, outlined, unit))
+        unit = "" if in_space else piece_unit(n_rows, getattr(each, "layout_", None))
+        depth = positions[:, 2] if in_space else None
+        found.append(StoredMap(name, layout, positions[:, :2], outlined, unit, depth))
     return found
 
 

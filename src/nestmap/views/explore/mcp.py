@@ -14,7 +14,7 @@ from typing import Any
 from ..._version import __version__
 from ...errors import ModelFileError
 from .asked import QuestionError
-from .map_store import MapStore
+from .query import RowQueries
 from .questions import QUESTIONS, answer
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -45,7 +45,7 @@ class RpcError(Exception):
         self.data = data
 
 
-def answer_line(line: bytes, open_store: Callable[[], MapStore]) -> bytes | None:
+def answer_line(line: bytes, open_map: Callable[[], RowQueries]) -> bytes | None:
     """The answer to a message, without an end of line; None for one that wants none."""
     try:
         message = json.loads(line)
@@ -61,7 +61,7 @@ def answer_line(line: bytes, open_store: Callable[[], MapStore]) -> bytes | None
         params = message.get("params") or {}
         if not isinstance(params, dict):
             raise RpcError(_WRONG_PARAMS, "params: an object")
-        return _pack(message["id"], result=_answer(message["method"], params, open_store))
+        return _pack(message["id"], result=_answer(message["method"], params, open_map))
     except RpcError as error:
         return _pack(message["id"], error=error)
 
@@ -76,7 +76,7 @@ def _pack(id: Any, result: Any = None, error: RpcError | None = None) -> bytes:
 
 
 def _answer(
-    method: str, params: dict[str, Any], open_store: Callable[[], MapStore]
+    method: str, params: dict[str, Any], open_map: Callable[[], RowQueries]
 ) -> dict[str, Any]:
     lasting = _check_version(params)
     if method == "initialize":
@@ -89,7 +89,7 @@ def _answer(
     if method == "tools/list":
         return {"tools": list_tools(), **_kept(lasting)}
     if method == "tools/call":
-        return {**_call(params, open_store), **lasting}
+        return {**_call(params, open_map), **lasting}
     raise RpcError(_NO_METHOD, f"there is no {method[:100]!r} here: this server has tools only")
 
 
@@ -138,7 +138,7 @@ def list_tools() -> list[dict[str, Any]]:
     ]
 
 
-def _call(params: dict[str, Any], open_store: Callable[[], MapStore]) -> dict[str, Any]:
+def _call(params: dict[str, Any], open_map: Callable[[], RowQueries]) -> dict[str, Any]:
     """What a tool answers; what is wrong with a question is an answer, too."""
     name = params.get("name")
     given = params.get("arguments") or {}
@@ -149,7 +149,7 @@ def _call(params: dict[str, Any], open_store: Callable[[], MapStore]) -> dict[st
     if not isinstance(given, dict):
         raise RpcError(_WRONG_PARAMS, "arguments: an object")
     try:
-        told = {"about": _ABOUT, "answer": answer(open_store(), str(name), given)}
+        told = {"about": _ABOUT, "answer": answer(open_map(), str(name), given)}
     except (QuestionError, ModelFileError, OSError) as error:
         return {"content": [{"type": "text", "text": str(error)}], "isError": True}
     text = json.dumps(told, ensure_ascii=False)

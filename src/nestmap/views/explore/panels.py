@@ -10,12 +10,12 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.progress import Progress
-from ...method.describe import describe_clusters
+from ...method.describe import ClusterDescription, Facts, LevelDescription, describe_clusters
 from ...method.describe.names import make_unique
 from ...method.describe.tables import Column, named_columns
 from ...method.describe.traits import WordCounts
 from ...method.hierarchy import Hierarchy
-from ...method.hierarchy.naming import finer_labels
+from ...method.hierarchy.naming import finer_labels, name_mixed
 from ...method.hierarchy.typical import find_extremes
 from .content import MAX_LETTERS, Content, clean
 
@@ -104,6 +104,8 @@ class ClusterTeller:
         Columns of X that have names.
     cluster_names : str, callable, dict or None
         Names that users give.
+    cluster_whys : dict or None
+        What makes these true, per level: a text of lines for each cluster.
     """
 
     hierarchy: Hierarchy
@@ -111,14 +113,18 @@ class ClusterTeller:
     content: Content
     features: tuple[Column, ...]
     cluster_names: Any
+    cluster_whys: Mapping[int, Sequence[str]] | None = None
 
     @classmethod
     def of(
-        cls, model: Any, X: Any, rows: Any, content: Content, cluster_names: Any
+        cls, model: Any, X: Any, rows: Any, content: Content, given: tuple[Any, Any] = (None, None)
     ) -> ClusterTeller:
-        """X as it was given, which may know names of columns, and as checked rows."""
+        """X as it was given, which may know names of columns, and as checked rows.
+
+        `given`: names of clusters, and what makes them true.
+        """
         features = feature_columns(model, X)
-        return cls(model.hierarchy_, rows, content, features, cluster_names)
+        return cls(model.hierarchy_, rows, content, features, *given)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -142,11 +148,15 @@ class ClusterTeller:
             names=content.names,
             finer=finer_labels(self.hierarchy, level),
         )
+        facts = Facts(self.columns, words, content.names)
+        told = name_mixed(self.hierarchy, told, facts)
         own = _own_names(self.hierarchy, level, labels, content, self.cluster_names)
         names = own or told.names
+        whys = self._whys(level, told, names)
         panels = [
             {
                 "name": names[i],
+                "why": [clean(line) for line in whys[i]],
                 "size": cluster.size,
                 "typical": _labelled(typical[i], content),
                 "odd": _labelled(odd[i], content),
@@ -155,6 +165,19 @@ class ClusterTeller:
             for i, cluster in enumerate(told)
         ]
         return LevelPanels(names, panels)
+
+    def _whys(self, level: int, told: LevelDescription, names: Sequence[str]) -> list[list[str]]:
+        """What makes each name true, by lines; none where nothing is known of it."""
+        given = self.cluster_names
+        own = given.get(level) if isinstance(given, Mapping) else None
+        if isinstance(own, LevelDescription):
+            return [_lines_of(each) for each in own]
+        if own is not None and self.cluster_whys and level in self.cluster_whys:
+            return [text.split("\n") if text else [] for text in self.cluster_whys[level]]
+        return [
+            _lines_of(each) if each.name == name else []
+            for each, name in zip(told, names, strict=True)
+        ]
 
 
 def _labelled(rows: Array, content: Content) -> list[tuple[int, str]]:
@@ -176,8 +199,17 @@ def _own_names(
             clean(cluster_names(level, i, hierarchy.members(level, i)), MAX_LETTERS)
             for i in range(n)
         ]
-    by_level = {hierarchy.check_level(key): given for key, given in cluster_names.items()}
+    by_level = {hierarchy.check_level(key): _listed(own) for key, own in cluster_names.items()}
     return [clean(name, MAX_LETTERS) for name in by_level[level]] if level in by_level else None
+
+
+def _lines_of(cluster: ClusterDescription) -> list[str]:
+    return [trait.evidence for trait in cluster.evidence]
+
+
+def _listed(own: Any) -> Sequence[Any]:
+    """Names per cluster, of a description or as they are."""
+    return own.names if isinstance(own, LevelDescription) else own
 
 
 def _by_column(column: Column, labels: Array, n: int) -> list[str]:

@@ -10,15 +10,10 @@ from typing import Any
 
 from ...core.habits import did_you_mean
 from .asked import QuestionError
-from .map_store import MapStore, sound
-from .telling import (
-    tell_cluster,
-    tell_clusters,
-    tell_compare,
-    tell_levels,
-    tell_rows,
-    tell_search,
-)
+from .map_store import sound
+from .query import RowQueries
+from .telling import tell_cluster, tell_clusters, tell_levels
+from .telling_rows import tell_compare, tell_rows, tell_search, tell_summary
 
 _LONGEST_TEXT = 500  # letters of a text that is asked with
 _MOST_NUMBERS = 100  # rows that are asked for by their numbers
@@ -30,8 +25,9 @@ class Field:
 
     Attributes
     ----------
-    kind : {'whole', 'text', 'wholes'}
-        A whole number, a text, or several whole numbers (3,17 in an address).
+    kind : {'whole', 'text', 'wholes', 'object'}
+        A whole number, a text, several whole numbers (3,17 in an address), or an object (JSON in
+        an address).
     text : str
         What it means.
     default : any
@@ -55,6 +51,7 @@ class Field:
         types: dict[str, Any] = {
             "whole": {"type": "integer"},
             "text": {"type": "string", "maxLength": _LONGEST_TEXT},
+            "object": {"type": "object"},
             "wholes": {"type": "array", "items": {"type": "integer"}, "maxItems": _MOST_NUMBERS},
         }
         bounds = {"minimum": self.least, "maximum": self.most, "default": self.default}
@@ -69,6 +66,10 @@ class Field:
             return given
         if self.kind == "whole":
             return self._whole(given)
+        if self.kind == "object":
+            if not isinstance(given, dict):
+                raise QuestionError(f"{self.name}: {self.text}")
+            return given
         if not isinstance(given, list) or len(given) > _MOST_NUMBERS:
             raise QuestionError(f"{self.name}: a list of at most {_MOST_NUMBERS} whole numbers")
         return [self._whole(each) for each in given]
@@ -85,6 +86,8 @@ class Field:
         """A value as it stands in an address."""
         if self.kind == "text":
             return self.read(text)
+        if self.kind == "object":
+            return self.read(_from_json(text))
         parts = text.split(",") if self.kind == "wholes" else [text]
         if not all(re.fullmatch(r"-?[0-9]{1,12}", part) for part in parts):
             raise QuestionError(f"{self.name}={text[:50]}: {self.text}")
@@ -112,6 +115,13 @@ class Question:
         }
 
 
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # which no field takes
+
+
 def _id(name: str, text: str, is_needed: bool = True) -> Field:
     return Field(name, "text", f"{text}; LEVEL.INDEX, such as 2.0", is_needed=is_needed)
 
@@ -123,6 +133,18 @@ def _window(limit: int, most: int) -> tuple[Field, Field]:
         Field("limit", "whole", "how many at most", limit, 1, most),
     )
 
+
+# Which rows: those that are in all that is given.
+_CHOSEN = (
+    _id("cluster", "a cluster that they are in", False),
+    Field(
+        "where",
+        "object",
+        'by name of the column, [low, high] of numbers or a list of categories, such as {"year": '
+        '[1990, 1999], "kind": ["a", "b"]}; null beside them: rows without a value, too',
+    ),
+    Field("query", "text", "letters that their texts hold"),
+)
 
 QUESTIONS = {
     question.name: question
@@ -163,18 +185,31 @@ QUESTIONS = {
         ),
         Question(
             "rows",
-            "Values of rows: of some by number, of a cluster, or of all, a part at a time.",
+            "Values of rows, a part at a time: of some by number, or of those that are in all of "
+            "cluster, where and query; without any of these of all rows.",
             (
                 Field("numbers", "wholes", "row numbers, such as 3,17"),
-                _id("cluster", "the cluster whose rows are asked for", False),
+                *_CHOSEN,
+                Field(
+                    "sort",
+                    "text",
+                    "a column, or row; with - in front the largest first; default: in tree order",
+                ),
                 *_window(20, 100),
             ),
             tell_rows,
         ),
         Question(
+            "summary",
+            "What sets rows apart from all others: of those that are in all of cluster, where and "
+            "query; their number, their clusters, typical and odd ones.",
+            _CHOSEN,
+            tell_summary,
+        ),
+        Question(
             "compare",
-            "Two clusters side by side: sizes, what sets each apart, their columns, and whether "
-            "one holds the other.",
+            "Two clusters side by side: sizes, what each has that the other has not, their "
+            "columns, and whether one holds the other.",
             (_id("a", "a cluster"), _id("b", "another cluster")),
             tell_compare,
         ),
@@ -182,7 +217,10 @@ QUESTIONS = {
 }
 
 
-def answer(store: MapStore, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+_OF_COLUMNS = (tell_rows, tell_summary, tell_compare)  # ask the columns, others the files alone
+
+
+def answer(queries: RowQueries, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a question with fields as JSON; QuestionError says what is wrong with them."""
     question = QUESTIONS[name]
     known = {field.name: field for field in question.fields}
@@ -196,8 +234,9 @@ def answer(store: MapStore, name: str, given: Mapping[str, Any]) -> dict[str, An
     ]
     if missing:
         raise QuestionError(f"{name} needs {' and '.join(missing)}")
-    with sound(store.folder, f"what {name} reads"):
-        return question.answer(store, **values)
+    of = queries if question.answer in _OF_COLUMNS else queries.store
+    with sound(queries.store.folder, f"what {name} reads"):
+        return question.answer(of, **values)
 
 
 def parse_query(name: str, query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -229,11 +268,13 @@ def list_questions() -> dict[str, Any]:
     }
 
 
-def answer_address(store: MapStore, path: str, query: Mapping[str, Sequence[str]]) -> bytes | None:
+def answer_address(
+    queries: RowQueries, path: str, query: Mapping[str, Sequence[str]]
+) -> bytes | None:
     """The answer to an address below api/v1/, as JSON; None where nothing is."""
     if path == "":
         return json.dumps(list_questions()).encode()
     if path not in QUESTIONS:
         return None
     own = {key: texts for key, texts in query.items() if key != "v"}
-    return json.dumps(answer(store, path, parse_query(path, own))).encode()
+    return json.dumps(answer(queries, path, parse_query(path, own))).encode()

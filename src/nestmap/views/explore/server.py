@@ -9,6 +9,7 @@ import sys
 import threading
 from base64 import b64encode
 from dataclasses import dataclass
+from functools import cached_property
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -16,6 +17,7 @@ from .asked import is_loopback
 from .bundle import Page
 from .handler import Handler
 from .map_store import MapStore
+from .query.queries import RowQueries
 from .visits import Visits
 
 _NOTEBOOKS = "'self' http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
@@ -28,6 +30,11 @@ class Shown:
     store: MapStore
     index: bytes
     policy: str
+
+    @cached_property
+    def queries(self) -> RowQueries:
+        """Answers to questions about sets of its rows."""
+        return RowQueries(self.store)
 
     @classmethod
     def of(cls, store: MapStore, page: Page, framed_by: str) -> Shown:
@@ -52,6 +59,8 @@ class Server(ThreadingHTTPServer):
         0: one that is free.
     in_notebooks : bool
         Whether pages of notebooks on this machine may frame it.
+    listens : bool
+        Whether it has a port from the beginning; else from `start`.
     """
 
     daemon_threads = True
@@ -71,6 +80,7 @@ class Server(ThreadingHTTPServer):
         *,
         token: bool = False,
         in_notebooks: bool = False,
+        listens: bool = True,
     ) -> None:
         self.page = Page.find()
         self._framed_by = _NOTEBOOKS if in_notebooks else "'none'"
@@ -83,8 +93,20 @@ class Server(ThreadingHTTPServer):
             import socket
 
             self.address_family = socket.AF_INET6
-        super().__init__((host.strip("[]"), port), Handler)
+        super().__init__((host.strip("[]"), port), Handler, bind_and_activate=False)
+        self.listens = False
         self._thread: threading.Thread | None = None
+        if listens:
+            self._listen()
+
+    def _listen(self) -> None:
+        try:
+            self.server_bind()
+            self.server_activate()
+        except BaseException:
+            self.server_close()
+            raise
+        self.listens = True
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """A thread for each connection, up to a number of them."""
@@ -121,7 +143,7 @@ class Server(ThreadingHTTPServer):
         with self._showing:
             if not self.store.is_current:
                 self.shown = Shown.of(
-                    MapStore(self.store.folder, self.store.saved, self.store.tour),
+                    self.store.again(),
                     self.page,
                     self._framed_by,
                 )
@@ -136,7 +158,11 @@ class Server(ThreadingHTTPServer):
         return f"http://{shown}:{port}/" + (f"{self.token}/" if self.token else "")
 
     def start(self) -> None:
-        """Serve in a background thread."""
+        """Serve in a background thread; a second time nothing happens."""
+        if self._thread is not None:
+            return
+        if not self.listens:
+            self._listen()
         self._thread = threading.Thread(
             target=self.serve_forever, args=(0.1,), daemon=True, name="nestmap-explorer"
         )

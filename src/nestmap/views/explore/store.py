@@ -15,13 +15,22 @@ from ...core.work.replacing import replaced
 from .colors import make_scales
 from .column_files import write_columns
 from .content import Content, check_content, clean
-from .map_files import write_colors, write_outlines, write_pieces, write_tiles
+from .depth import write_depth
+from .map_files import write_colors, write_copies, write_outlines, write_pieces, write_tiles
 from .maps import StoredMap, check_maps
-from .order import TreeOrder
-from .panels import ClusterTeller, LevelPanels, check_names, count_some, named_levels
+from .order import ROWS, TreeOrder
+from .panels import (
+    MAX_CLUSTERS_NAMED,
+    ClusterTeller,
+    LevelPanels,
+    check_names,
+    count_some,
+    named_levels,
+)
 from .row_files import write_rows
 from .sink import Sink, check_replaced
 from .store_format import CHUNK, FORMAT, PANELS_PER_FILE, VERSION
+from .tears import write_tears
 from .tiles import Tiles
 from .writing import Writing
 
@@ -45,7 +54,9 @@ class StoreInput:
         A thumbnail per row.
     cluster_names : str, callable or dict, optional
         A column of metadata, a function of (level, cluster, rows), or a list of names per level;
-        default: `hierarchy_.describe`.
+        or a `LevelDescription` per level; default: `hierarchy_.describe`.
+    cluster_whys : dict, optional
+        Beside lists of names per level: what makes each of them true, a text of lines each.
     compare : dict, optional
         Other maps of the same rows by name: models, or arrays of shape (n_rows, 2).
     title : str
@@ -60,9 +71,15 @@ class StoreInput:
     neighbors: Any = None
     images: Any = None
     cluster_names: Any = None
+    cluster_whys: Any = None
     compare: Any = None
     title: str = ""
     source: str = ""
+
+    @property
+    def told(self) -> tuple[Any, Any]:
+        """Names of clusters, and what makes them true."""
+        return self.cluster_names, self.cluster_whys
 
     def check(self, n_rows: int) -> Content:
         """What is known of the rows, checked before any long work."""
@@ -111,7 +128,7 @@ def write_store(
     known = given.check(hierarchy.n_rows)
     check_names(given.cluster_names, hierarchy, known)
     rows = None if X is None else as_rows(load_rows(X))
-    teller = ClusterTeller.of(model, X, rows, known, given.cluster_names)
+    teller = ClusterTeller.of(model, X, rows, known, given.told)
     n_threads = resolve_n_jobs(n_jobs)
     with replaced(target) as part:
         sink = Sink(part, n_threads)
@@ -139,17 +156,26 @@ def _write_all(
     progress.begin("colours")
     for scale in scales:
         write_colors(writing, scale, tiles[0])
-    write_columns(writing, scales)
+    write_columns(writing, scales, teller.features)
     named = _write_named(writing, teller)
-    outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED]
+    in_space = maps[0].depth is not None  # coasts are of the plane
+    outlined = [k for k in named if tree.size(k) <= _MAX_CLUSTERS_OUTLINED and not in_space]
     for number, each in enumerate(maps):
         for level in outlined:
             progress.begin(f"outlines of level {level} in the map {each.name!r}")
             write_outlines(writing, number, each, level)
-    pieced = [write_pieces(writing, number, each, named) for number, each in enumerate(maps)]
+    shown = [k for k in range(tree.n_levels) if tree.size(k) <= MAX_CLUSTERS_NAMED]
+    own = []
+    for number, each in enumerate(maps):
+        measured = {
+            "piece_levels": write_pieces(writing, number, each, shown),
+            "tear_levels": write_tears(writing, number, each, named),
+            "copies": write_copies(writing, number, each, tiles[number][ROWS]),
+            "space": write_depth(writing, number, each, tiles[number]),
+        }
+        own.append(each.record(tiles[number]) | measured)
     write_rows(writing)
     progress.done()
-    own = [each.record(*of) for each, of in zip(maps, zip(tiles, pieced, strict=True), strict=True)]
     levels = {"named_levels": named, "outlined_levels": outlined, "panel_levels": named}
     columns = {"columns": [scale.record for scale in scales]}
     writing.sink.put_json("meta.json", _meta(writing, given) | {"maps": own} | columns | levels)

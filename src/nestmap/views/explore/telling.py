@@ -1,4 +1,4 @@
-"""What programs are told of a map: levels, clusters, rows; plain functions over a store.
+"""What programs are told of a map: levels and clusters; plain functions over a store.
 
 A cluster is called by its id, "LEVEL.INDEX": the index is its place in tree order, as in the page's
 address. Rows are called by the user's own numbers. Answers are JSON, and bounded: lists say in
@@ -8,18 +8,16 @@ address. Rows are called by the user's own numbers. Answers are JSON, and bounde
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .asked import QuestionError
 from .map_store import MapStore
-from .nodes import Nodes, clusters_of, count_nodes, read_nodes
-from .store_format import CHUNK
+from .nodes import Nodes, count_nodes, read_nodes
+from .values import tell_labelled
 
 _MISSING_CATEGORY = 255  # of the colours of a column of categories
-_MAX_LETTERS_TOLD = 60_000  # letters of the values of rows in one answer
 _MOST_CHILDREN_TOLD = 20  # clusters below one, the largest first
 
 
@@ -98,12 +96,13 @@ def tell_clusters(
     return {
         "level": level,
         "total": last - first,
-        "clusters": _tell_briefly(store, level, begin, end),
+        "clusters": tell_briefly(store, level, begin, end),
         "next": end - first if end < last else None,
     }
 
 
-def _tell_briefly(store: MapStore, level: int, begin: int, end: int) -> list[dict[str, Any]]:
+def tell_briefly(store: MapStore, level: int, begin: int, end: int) -> list[dict[str, Any]]:
+    """Id, number, name and size of some clusters that follow each other."""
     if begin >= end:
         return []
     nodes = read_nodes(store, level, begin, end)
@@ -127,14 +126,14 @@ def tell_cluster(store: MapStore, id: str) -> dict[str, Any]:
     parent = int(nodes.parent[0])
     is_top = level == len(store.meta["levels"]) - 1
     return {
-        **_tell_briefly(store, level, index, index + 1)[0],
+        **tell_briefly(store, level, index, index + 1)[0],
         "level": level,
         "share": float(nodes.size[0]) / store.meta["n_rows"],
         "traits": panel.get("traits", []),
         "columns": _tell_values(store, level, index),
-        "typical": _tell_rows_of(store, panel.get("typical", [])),
-        "odd": _tell_rows_of(store, panel.get("odd", [])),
-        "parent": None if is_top else _tell_briefly(store, level + 1, parent, parent + 1)[0],
+        "typical": tell_labelled(store, panel.get("typical", [])),
+        "odd": tell_labelled(store, panel.get("odd", [])),
+        "parent": None if is_top else tell_briefly(store, level + 1, parent, parent + 1)[0],
         **_tell_children(store, level, nodes),
     }
 
@@ -144,7 +143,7 @@ def _tell_children(store: MapStore, level: int, nodes: Nodes) -> dict[str, Any]:
         return {"n_children": 0, "children": []}
     first, last = nodes.children.tolist()
     most = min(last, first + _MOST_CHILDREN_TOLD)
-    return {"n_children": last - first, "children": _tell_briefly(store, level - 1, first, most)}
+    return {"n_children": last - first, "children": tell_briefly(store, level - 1, first, most)}
 
 
 def _tell_values(store: MapStore, level: int, index: int) -> dict[str, Any]:
@@ -164,22 +163,7 @@ def _tell_values(store: MapStore, level: int, index: int) -> dict[str, Any]:
     return told
 
 
-def tell_compare(store: MapStore, a: str, b: str) -> dict[str, Any]:
-    """Two clusters side by side."""
-    told = [tell_cluster(store, id) for id in (a, b)]
-    names = [column["name"] for column in store.meta["columns"]]
-    kept = ("id", "name", "n_rows", "share", "traits", "typical")
-    return {
-        **{key: {name: each[name] for name in kept} for key, each in zip("ab", told, strict=True)},
-        "columns": {
-            name: {key: each["columns"][name] for key, each in zip("ab", told, strict=True)}
-            for name in names
-        },
-        "relation": _relate(store, a, b),
-    }
-
-
-def _relate(store: MapStore, a: str, b: str) -> str:
+def tell_relation(store: MapStore, a: str, b: str) -> str:
     """How two clusters lie in the tree."""
     if a.strip() == b.strip():
         return "the same cluster"
@@ -194,85 +178,9 @@ def _relate(store: MapStore, a: str, b: str) -> str:
     return "no row is in both"
 
 
-# -- rows
-# -------------------------------------------------------------------------------------------------
-
-
-class _Values:
-    """Values of rows by place; each chunk is read once."""
-
-    def __init__(self, store: MapStore) -> None:
-        self._store = store
-        self._chunks: dict[int, Any] = {}
-
-    def of(self, place: int) -> list[Any]:
-        c = place // CHUNK
-        if c not in self._chunks:
-            self._chunks[c] = self._store.read_json(f"rows/{c}.json")
-        return list(self._chunks[c][place % CHUNK])
-
-
-def _tell_rows_of(store: MapStore, labelled: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
-    """Rows by their numbers, each with its label."""
-    values = _Values(store)
-    return [{"row": values.of(place)[0], "label": label} for place, label in labelled]
-
-
-def tell_search(store: MapStore, query: str, limit: int) -> dict[str, Any]:
-    """Rows whose texts hold a query, or with that number; each with its cluster."""
-    found = store.search(query, limit)
-    level = store.meta["label_level"]
-    places = np.array([place for place, _ in found["hits"]], dtype=np.int64)
-    own = clusters_of(store, level, places)
-    rows = _tell_rows_of(store, found["hits"])
-    if own is not None:
-        rows = [
-            {**row, "cluster": f"{level}.{index}"}
-            for row, index in zip(rows, own.tolist(), strict=True)
-        ]
-    return {"total": found["total"], "is_complete": not found["more"], "rows": rows}
-
-
-def tell_rows(
-    store: MapStore, numbers: Sequence[int] | None, cluster: str | None, offset: int, limit: int
-) -> dict[str, Any]:
-    """Values of rows: of some numbers, or of a cluster in tree order, or of all."""
-    if numbers is not None and cluster is not None:
-        raise QuestionError("numbers and cluster: give one of them")
-    n_rows = store.meta["n_rows"]
-    fields = store.meta["fields"]
-    for row in numbers or ():
-        if not 0 <= row < n_rows:
-            raise QuestionError(f"row {row}: there are rows 0 to {n_rows - 1}")
-    if numbers is not None:
-        places = [store.place_of(row) for row in numbers[offset : offset + limit]]
-        return {"fields": fields, **_tell_values_of(store, places, offset, len(numbers))}
-    first, last = (0, n_rows) if cluster is None else _span(store, cluster)
-    begin = min(first + offset, last)
-    some = range(begin, min(begin + limit, last))
-    return {"fields": fields, **_tell_values_of(store, some, offset, last - first)}
-
-
 def _span(store: MapStore, id: str) -> tuple[int, int]:
     """Where the rows of a cluster begin and end in tree order."""
     level, index = read_id(store, id)
     nodes = read_nodes(store, level, index, index + 1)
     first = int(nodes.first_row[0])
     return first, first + int(nodes.size[0])
-
-
-def _tell_values_of(
-    store: MapStore, places: Sequence[int], offset: int, total: int
-) -> dict[str, Any]:
-    """As many of the rows as an answer may hold, and at which offset the rest begins."""
-    values = _Values(store)
-    rows: list[list[Any]] = []
-    letters = 0
-    for place in places:
-        row = values.of(place)
-        letters += sum(len(value) if isinstance(value, str) else 8 for value in row)
-        if rows and letters > _MAX_LETTERS_TOLD:
-            break
-        rows.append(row)
-    end = offset + len(rows)
-    return {"total": total, "rows": rows, "next": end if end < total else None}

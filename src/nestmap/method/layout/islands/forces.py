@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import isqrt
 
 import numpy as np
-from scipy import fft
 
 from ....core.arrays import Array
+from ....core.exact import turn
 from ....core.native import kernels
+from ....core.native.fourier import good_length
 
 # Of the grid, where the width of the potential is 1: relative error of the repulsion
 # 0.01, 0.02 and 0.035.
@@ -43,9 +45,7 @@ class Grid:
     @property
     def padded(self) -> tuple[int, int]:
         """Lengths of the transforms: twice as long, so that nothing wraps around."""
-        return fft.next_fast_len(2 * self.rows, real=False), fft.next_fast_len(
-            2 * self.cols, real=True
-        )
+        return good_length(2 * self.rows), good_length(2 * self.cols)
 
 
 def fit_grid(bounds: Array, n: int, step: int, before: Grid | None = None) -> Grid:
@@ -59,9 +59,7 @@ def fit_grid(bounds: Array, n: int, step: int, before: Grid | None = None) -> Gr
     lines = np.ceil(width / spacing).astype(int) + 2 * _MARGIN
     grid = before
     if grid is None or spacing != grid.spacing or not _fits(grid, lines):
-        rows, cols = (
-            int(fft.next_fast_len(int(np.ceil(2 * _SLACK * n)), real=True)) // 2 for n in lines
-        )
+        rows, cols = (good_length(int(np.ceil(2 * _SLACK * n))) // 2 for n in lines)
         grid = Grid(rows, cols, spacing)
     shift = step * EVENLY % 1
     middle = (bounds[0].astype(np.float64) + bounds[1]) / 2
@@ -74,12 +72,14 @@ def _spacing(width: float, n: int) -> float:
 
     Where a few nodes lie far out, as wide as needed for a grid of O(n) points.
     """
-    most = min(MOST_LINES, 64 + 8 * int(n**0.5))
+    most = min(MOST_LINES, 64 + 8 * isqrt(n))
     for spacing in SPACINGS:
         if width <= _FINE_LINES * spacing:
             return spacing
-    coarser = max(0, int(np.ceil(np.log2(max(1.0, width / (most * SPACINGS[-1]))))))
-    return SPACINGS[-1] * 2.0**coarser
+    spacing = SPACINGS[-1]
+    while width > most * spacing:
+        spacing *= 2
+    return spacing
 
 
 def _fits(grid: Grid, lines: Array) -> bool:
@@ -90,22 +90,24 @@ def _fits(grid: Grid, lines: Array) -> bool:
 
 @lru_cache(maxsize=4)
 def _transform(rows: int, cols: int, spacing: float) -> Array:
-    """Of the potential of a unit mass, divided by the splines' (they spread and read): float32."""
-    ways = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in (rows, cols)]
+    """Of the potential of a unit mass, divided by the splines' (they spread and read): float32.
+
+    With the factor of the transforms; (cols / 2 + 1, rows).
+    """
+    ways = [np.arange(n // 2 + 1) * spacing for n in (rows, cols)]
     potential = 1 / (1 + ways[0][:, None] ** 2 + ways[1] ** 2)
-    blur = [(4 + 2 * np.cos(2 * np.pi * np.arange(n) / n)) / 6 for n in (rows, cols)]
-    found = fft.rfft2(potential).real / (blur[0][:, None] * blur[1][: cols // 2 + 1]) ** 2
-    return np.asarray(found, dtype=np.float32)
+    blur = [(4 + 2 * turn(np.arange(n // 2 + 1) / n)[0]) / 6 for n in (rows, cols)]
+    found = kernels.even_transform(potential, (rows, cols), 1)
+    found /= (blur[1][:, None] * blur[0]) ** 2 * (2 * rows * cols)
+    along = np.arange(rows)
+    return np.ascontiguousarray(found[:, np.minimum(along, rows - along)], dtype=np.float32)
 
 
 def grid_potential(charges: Array, grid: Grid, n_threads: int) -> Array:
     """The potential of charges on a grid at its points; float32."""
     rows, cols = grid.padded
-    waves = fft.rfft(charges, n=cols, axis=1, workers=n_threads)
-    waves = fft.fft(waves, n=rows, axis=0, workers=n_threads)
-    waves *= _transform(rows, cols, grid.spacing)
-    waves = fft.ifft(waves, axis=0, workers=n_threads, overwrite_x=True)[: grid.rows]
-    return np.ascontiguousarray(fft.irfft(waves, n=cols, axis=1, workers=n_threads)[:, : grid.cols])
+    transfer = _transform(rows, cols, grid.spacing)
+    return kernels.convolve(charges, (rows, cols), transfer, n_threads)
 
 
 def repulsion(positions: Array, masses: Array, grid: Grid, n_threads: int) -> tuple[Array, float]:

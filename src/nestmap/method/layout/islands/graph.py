@@ -104,9 +104,10 @@ def smooth(attraction: Attraction, positions: Array) -> Array:
     pulls = np.add.reduceat(weights, attraction.starts[:-1])
     shares = np.divide(1 - SCHEDULE.smoothing_kept, pulls, out=np.zeros(n), where=pulls > 0)
     weights *= np.repeat(shares, np.diff(attraction.starts))
-    step = sparse.csr_matrix((weights, attraction.ids, attraction.starts), shape=(n, n))
+    own = np.repeat(np.arange(n), np.diff(attraction.starts))
     # a node that nothing attracts stays
     kept = np.where(pulls > 0, SCHEDULE.smoothing_kept, 1.0)[:, None]
     for _ in range(SCHEDULE.smoothing_rounds):
-        positions = kept * positions + step @ positions
+        pulled = [np.bincount(own, weights * c[attraction.ids], n) for c in positions.T]
+        positions = kept * positions + np.stack(pulled, axis=1)
     return np.asarray(positions)

@@ -12,8 +12,9 @@ import numpy as np
 
 from ....core.arrays import Array, blocks
 from ....core.native import kernels
+from ....core.rotations import turned
 from ...arrangement import Arrangement
-from ...arrangement.frames import DistinctRows, Frames, frame_offsets, sum_products
+from ...arrangement.frames import DistinctRows, Frames, apply_maps, frame_offsets, sum_products
 from ...arrangement.local import nearest_orthogonal
 from ...hierarchy.tree import Grouping, Hierarchy, Level
 from ..balls import lengths, neighbors_in_map
@@ -133,18 +134,18 @@ def fit_rows(
     if distinct is not None:
         scales[distinct.alone] = 0.0  # what their rows are offset by is rounding
     maps = frames.maps if frames.maps.shape[1] == 2 else frames.maps * np.eye(2)
-    maps = np.einsum("gde,gep->gdp", turns, maps).astype(frames.maps.dtype)
-    turned = np.einsum("nde,ne->nd", turns[leaf.members], offsets).astype(np.float32)
+    maps = turned(turns, maps).astype(frames.maps.dtype)
+    offsets = apply_maps(turns, leaf.members, offsets, n_threads).astype(np.float32)
     reach = (REACH * _nearest_other(positions, distinct, n_threads)).astype(np.float32)
     radii = group.maximum(lengths(away) + reach)
-    short = None if frames.short is None else keep_short(frames.short, turned)
+    short = None if frames.short is None else keep_short(frames.short, offsets)
     return RowPlacement(
         anchors,
         radii,
         scales,
         *frames.kept(maps),
         positions,
-        turned,
+        offsets,
         reach,
         group.order,
         group.starts,

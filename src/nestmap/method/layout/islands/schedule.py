@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ....core.exact import log
 from ....core.numbers import chosen
 from ...neighbors.item_graph import FEW_ROWS
 
@@ -134,8 +135,8 @@ def node_phases(k: int, tightness: float) -> tuple[Phase, ...]:
 def row_phases(n: int, tightness: float, leap: bool = False) -> tuple[Phase, ...]:
     """Steps for n rows. `leap`: rows leap in the first ones."""
     if n <= FEW_ROWS:
-        decades = np.log(SCHEDULE.loose_rows / SCHEDULE.tight_rows)
-        between = np.log(n / SCHEDULE.tight_rows) / decades
+        decades = log(SCHEDULE.loose_rows / SCHEDULE.tight_rows)
+        between = log(n / SCHEDULE.tight_rows) / decades
         last = float(np.interp(between, [0, 1], [1.0, SCHEDULE.looser]))
         return (Phase(SCHEDULE.few_row_steps, last * tightness),)
     steps = SCHEDULE.row_steps

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from ....core.habits import refuse_habits
 from ....core.input.validate import check_number, check_option
 from ...neighbors.item_graph import MOST_ROWS
@@ -73,7 +75,7 @@ class Islands(LayoutSettings):
         if (old.detail, old.tightness) != (self.finest(n_rows), self.tightness):
             return None
         # t-SNE's maps have a row per so much area
-        return float((n_rows / len(old.positions)) ** 0.5 / old.unit)
+        return sqrt(n_rows / len(old.positions)) / old.unit
 
     def lay(self, given: LayoutInput) -> IslandsLayout:
         own = IslandsInput(

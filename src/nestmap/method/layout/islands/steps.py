@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -132,8 +133,8 @@ def spread_out(positions: Array, n: int) -> Array:
     """Centred, and as wide as t-SNE's equilibrium for n nodes would be."""
     centred = positions - positions.mean(axis=0)
     size = float(np.sqrt((centred**2).mean()))
-    per_root = SCHEDULE.equilibrium / 70_000**0.5
-    return np.asarray(centred * (per_root * n**0.5 / size) if size > 0 else centred)
+    per_root = SCHEDULE.equilibrium / sqrt(70_000)
+    return np.asarray(centred * (per_root * sqrt(n) / size) if size > 0 else centred)
 
 
 def snap(positions: Array) -> Array:

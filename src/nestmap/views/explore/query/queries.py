@@ -21,8 +21,9 @@ from .kept import Kept
 from .sets import ROWS_AT_ONCE, RowSets
 from .sorting import SortedRows
 from .summary import summarize
+from .tile_colors import tile_colors
 
-MOST_ITEMS = 100_000  # items of one answer with marks
+MOST_ITEMS = 1 << 20  # items of one answer with marks
 MOST_PAGE_ROWS = 100_000  # rows of a page
 _CODES = 256
 _KEPT_COUNTS_BYTES = 16_000_000
@@ -62,6 +63,10 @@ class RowQueries:
     def columns(self) -> list[dict[str, Any]]:
         """All columns that can be filtered by, as in meta.json."""
         return list(self.files.records.values())
+
+    def colors(self, name: str) -> bytes | None:
+        """A file of colours that the store has not; None where there can be none."""
+        return tile_colors(self.store, self.files, name)
 
     def bits(self, rows: Any) -> RowBits:
         """A set of rows."""
