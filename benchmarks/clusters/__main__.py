@@ -225,6 +225,7 @@ def scores_of(y: Any, model: HNNE, finch: Any, others: dict[str, Any]) -> dict[s
     found = {
         "labels": levels[model.label_level_],
         "best": max(levels, key=lambda each: each.ami),
+        "told": Score.of(y, model.labels(n_clusters=len(np.unique(y)))),
         "leiden 1": theirs["leiden 1"],
         "leiden best": _best(theirs, "leiden"),
         "evoc": _best(theirs, "evoc"),

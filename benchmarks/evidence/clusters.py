@@ -14,6 +14,7 @@ from benchmarks.evidence.records import Record
 COLUMNS = {
     "labels": "`labels_`",
     "best": "best level",
+    "told": "`labels(n_clusters)`",
     "leiden 1": "Leiden 1",
     "leiden best": "Leiden, best of 4",
     "evoc": "EVoC, best layer",

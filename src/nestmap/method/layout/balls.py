@@ -26,6 +26,7 @@ from .frozen import PerNode
 _MAX_TREE_COLUMNS = 8  # components up to which a k-d tree is fast
 _ROWS_PER_QUERY = 100_000  # of a k-d tree; Ctrl-C works between two queries
 _VALUES_PER_TASK = 400_000  # float64 values of a thread: 3 MB, which stay in its cache
+_ONE_PLACE = 2.0**-30  # of the radius above: anchors closer than this are apart by rounding only
 _MIN_EXTENT = 1e-150  # of a group that can be scaled to its ball; the whole map has about 1
 
 
@@ -171,7 +172,26 @@ def separate(anchors: Array, parents: Array, above: Placement) -> Array:
 
     Otherwise their distance, and with it everything below them, would be zero.
     """
-    nodes, starts = _coincident(anchors)
+    return _move_apart(anchors, parents, above.anchors[parents], above.radii[parents])
+
+
+def separate_top(anchors: Array, extent: float) -> Array:
+    """The same without balls above them; `extent`: of what lies below, if anchors do not tell."""
+    size = max(float(np.ptp(anchors, axis=0).max()), extent)
+    one = np.zeros(len(anchors), dtype=np.int64)
+    limits = np.full(len(anchors), size)
+    nodes, starts = _coincident(anchors, one, anchors[:1], limits)
+    if len(nodes) == 0:
+        return anchors
+    spots = np.delete(anchors, np.delete(nodes, starts), axis=0)  # one anchor of each spot
+    if len(spots) > 1:
+        limits = cKDTree(spots).query(anchors, k=2)[0][:, 1]
+    return _move_apart(anchors, one, anchors, limits)
+
+
+def _move_apart(anchors: Array, parents: Array, middles: Array, limits: Array) -> Array:
+    """Coinciding anchors on a circle, no farther than their limit from their middle."""
+    nodes, starts = _coincident(anchors, parents, middles, limits)
     if len(nodes) == 0:
         return anchors
     anchors = anchors.copy()
@@ -180,9 +200,8 @@ def separate(anchors: Array, parents: Array, above: Placement) -> Array:
     first = np.repeat(starts, count)
     count = np.repeat(count, count)
     rank = np.arange(len(nodes)) - first
-    parent = parents[nodes[first]]
-    limit = above.radii[parent]
-    middle = above.anchors[parent]
+    limit = limits[nodes[first]]
+    middle = middles[nodes[first]]
     if anchors.shape[1] == 1:
         anchors[nodes, 0] += 0.25 * limit * (2 * rank / (count - 1) - 1)
     else:
@@ -195,14 +214,29 @@ def separate(anchors: Array, parents: Array, above: Placement) -> Array:
     return anchors
 
 
-def _coincident(anchors: Array) -> tuple[Array, Array]:
-    """Coinciding anchors, grouped by position, and where each group starts."""
-    first = anchors[:, 0]
-    # equal in one column: few
-    nodes = np.sort(_runs(np.argsort(first, kind="stable"), first[:, None])[0])
-    columns = anchors[nodes]
+def _coincident(
+    anchors: Array, parents: Array, middles: Array, limits: Array
+) -> tuple[Array, Array]:
+    """Coinciding anchors of one parent, grouped by position, and where each group starts."""
+    cells = limits * _ONE_PLACE
+    nodes = _close_in_one_column(anchors[:, 0], cells)
+    if len(nodes) == 0:
+        return nodes, nodes
+    away = anchors[nodes] - np.broadcast_to(middles, anchors.shape)[nodes]
+    unit = np.where(cells > 0, cells, 1.0)[nodes]
+    columns = np.column_stack([parents[nodes], np.rint(away / unit[:, None])])
     order, starts = _runs(np.lexsort(columns.T[::-1]), columns)
     return nodes[order], starts
+
+
+def _close_in_one_column(first: Array, cells: Array) -> Array:
+    """Nodes with another one in the same cell of the first column, or next to it: few."""
+    order = np.argsort(first, kind="stable")
+    close = np.diff(first[order]) <= np.maximum(cells[order[1:]], cells[order[:-1]])
+    shared = np.zeros(len(first), dtype=bool)
+    shared[1:] = close
+    shared[:-1] |= close
+    return np.sort(order[shared])
 
 
 def _runs(order: Array, values: Array) -> tuple[Array, Array]:

@@ -22,7 +22,16 @@ from ..arrangement.frames import DistinctRows
 from ..hierarchy.tree import Hierarchy
 from ..preliminary.build import KINDS, Preliminary
 from .audit import Audit, audit_balls
-from .balls import Anchored, Placement, PlaceRows, lengths, make_placement, place_rows, separate
+from .balls import (
+    Anchored,
+    Placement,
+    PlaceRows,
+    lengths,
+    make_placement,
+    place_rows,
+    separate,
+    separate_top,
+)
 from .base import LayoutInput, LayoutSettings
 from .frozen import Frozen
 from .regions import Regions, circles
@@ -180,10 +189,11 @@ class DescentLayout(Frozen):
         return audit_balls(hierarchy, self.positions, self.placements, self.radius, n_threads)
 
 
-def _extent_below(preliminary: Preliminary, level: int, anchors: Array) -> float:
-    """How far the members of a single node lie from it in the preliminary embedding."""
-    members = preliminary.nodes[level - 1] if level else preliminary.rows
-    return float(lengths(members - anchors).max())
+def _extent_of_top(preliminary: Preliminary, hierarchy: Hierarchy, anchors: Array) -> float:
+    """How far members of the top nodes lie from these in the preliminary embedding, at most."""
+    top = hierarchy.n_levels - 1
+    members = preliminary.nodes[top - 1] if top else preliminary.rows
+    return float(lengths(members - anchors[hierarchy.levels[top].members]).max())
 
 
 def descend(
@@ -213,6 +223,9 @@ def descend(
     progress = progress or Progress(0)
     distinct = DistinctRows.of(hierarchy.levels[0], first_equal)
     anchors = preliminary.nodes[-1]
+    extent = _extent_of_top(preliminary, hierarchy, anchors)
+    if len(anchors) > 1:
+        anchors = separate_top(anchors, extent)
     placements: list[Placement] = []
     for k in reversed(range(hierarchy.n_levels)):
         level = hierarchy.levels[k]
@@ -220,7 +233,7 @@ def descend(
         if placements:
             anchors = separate(anchors, hierarchy.levels[k + 1].members, placements[0])
         # no neighbour to keep clear of: the map is as large as the preliminary embedding
-        size = _extent_below(preliminary, k, anchors) if level.n_nodes == 1 else 0.0
+        size = extent if level.n_nodes == 1 else 0.0
         own = Anchored(
             hierarchy, k, arrangement, anchors, radius, size, None if k else distinct, n_threads
         )
