@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.order import ROWS, TreeOrder
 from nestmap.views.explore.query import RowQueries, RowsError, sets, sorting, summary
 from nestmap.views.explore.query.bits import RowBits
+from nestmap.views.explore.query.expressions import name_of, read_expression
 from nestmap.views.explore.store import write_store
 
 N = 1300
@@ -399,6 +401,7 @@ def test_other_nonsense_is_told_too(oracle: Oracle) -> None:
     for question, why in (
         (lambda: ask.charts(EVERY, ["nope"]), "none with the key"),
         (lambda: ask.charts(EVERY, "c0"), "columns: a list"),
+        (lambda: ask.charts(EVERY, ["c0"] * 1000), "columns: there are"),
         (lambda: ask.marks(EVERY, -2, 0, 1), "level: -1 for rows"),
         (lambda: ask.marks(EVERY, 0, 5, 4), "begin, end: a range"),
         (lambda: ask.marks(EVERY, ROWS, 0, N + 1), "begin, end: a range"),
@@ -411,3 +414,27 @@ def test_other_nonsense_is_told_too(oracle: Oracle) -> None:
     ):
         with pytest.raises(RowsError, match=why):
             question()
+
+
+def test_ends_between_two_short_numbers_are_not_rounded(tmp_path: Path) -> None:
+    steps = 2.0**24 + 2 * np.arange(60)  # from 2^24 on float32 has the even numbers only
+    model = HNNE().fit(np.random.default_rng(2).normal(size=(120, 3)))
+    store = MapStore(write_store(tmp_path / "store", model, metadata={"step": np.tile(steps, 2)}))
+    queries = RowQueries(store)
+    key = next(record["key"] for record in queries.columns if record["name"] == "step")
+    assert queries.files.records[key]["dtype"] == "f4"
+    for low, high, n in ((-1e300, 2.0**24 + 3.5, 2), (2.0**24 + 0.5, 1e300, 59), (1e300, 1e301, 0)):
+        asked = {"kind": "range", "column": key, "low": low, "high": high}
+        assert queries.count(asked) == 2 * n
+
+
+def test_what_is_remembered_by_very_many_places_is_short(oracle: Oracle) -> None:
+    ranges = [[place, place + 1] for place in range(0, N, 2)]
+    names = set()
+    for last in (N - 3, N - 1):
+        asked = {"kind": "not", "of": {"kind": "places", "ranges": [*ranges, [last, last + 1]]}}
+        expression = read_expression(asked, oracle.queries.sets.known)
+        assert expression == read_expression(asked, oracle.queries.sets.known)
+        names.add(name_of(expression))
+        assert len(name_of(expression)) == 32
+    assert len(names) == 2

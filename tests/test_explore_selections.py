@@ -19,6 +19,7 @@ from serving import N, X, ask, fitted, given_original, given_page, given_store
 
 from nestmap import ModelFileError
 from nestmap.views.explore.explorer import Explorer
+from nestmap.views.explore.export_rows import export_rows
 from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.names import SavedNames
 from nestmap.views.explore.query import RowQueries
@@ -240,14 +241,32 @@ def test_parquet(server: Server) -> None:
     assert table["name"][0].as_py() == f"Name {table['row'][0].as_py()} Ünï <b>"
 
 
+def test_parquet_keeps_times_and_large_whole_numbers(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    when = np.datetime64("2001-02-03T04:05:06") + np.arange(N) // 2
+    large = 2**60 + np.arange(N) // 2
+    share = np.where(np.arange(N) % 7 == 0, np.nan, np.arange(N) // 2 / 4)
+    metadata = {"when": when, "large": large, "share": share}
+    store = MapStore(write_store(tmp_path / "store", fitted(), metadata=metadata))
+    asked = {"set": {"kind": "all", "of": []}, "format": "parquet", "level": None}
+    body = b"".join(export_rows(RowQueries(store), asked).blocks)
+    table = parquet.read_table(io.BytesIO(body))
+    rows = table["row"].to_numpy()
+    assert table["when"].to_pylist() == when[rows].astype(str).tolist()
+    assert [int(value) for value in table["large"].to_pylist()] == large[rows].tolist()
+    np.testing.assert_array_equal(table["share"].to_numpy(), share[rows])
+
+
 def test_no_value_is_a_formula(tmp_path: Path) -> None:
     names = ["=1+1", "+2", "-3", "@x", *(f"plain {i}, and" for i in range(4, N))]
-    store = write_store(tmp_path / "store", fitted(), names=names)
+    metadata = {"=cmd()": np.arange(N) % 3}
+    store = write_store(tmp_path / "store", fitted(), names=names, metadata=metadata)
     serving = Server(MapStore(store))
     serving.start()
     body = export(serving, set={"kind": "all", "of": []}, format="csv").decode()
     serving.stop()
     rows = {int(row["row"]): row["name"] for row in csv.DictReader(io.StringIO(body, newline=""))}
+    assert body.splitlines()[0] == "row,name,'=cmd(),cluster of level 1"
     assert [rows[i] for i in range(5)] == ["'=1+1", "'+2", "'-3", "'@x", "plain 4, and"]
     assert len(rows) == N
 

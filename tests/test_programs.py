@@ -137,6 +137,8 @@ def test_rows_are_chosen_by_values_texts_and_clusters_together(server: Server) -
         ("rows?where=3", "by name of the column"),
         ("rows?where=" + quote('{"thrd": []}'), "did you mean 'third'"),
         ("rows?where=" + quote('{"third": ["7"]}'), "no category '7'"),
+        ("rows?where=" + quote(f'{{"membership": [1{"0" * 400}, 1]}}'), "(low, high)"),
+        ("rows?where=" + quote('{"membership": [[0], [1]]}'), "(low, high)"),
         ("rows?sort=thrd", "no such column"),
         ("search?query=" + "x" * 501, "at most 500 letters"),
         ("compare?a=0.0", "compare needs b"),
@@ -232,15 +234,22 @@ def test_tools_answer_as_the_api_does(store: Path) -> None:
     assert "no instructions" in record["about"]
 
 
+NAN_ID = b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}'  # no JSON, though Python reads it
+
+
 def test_wrong_calls(store: Path) -> None:
     opened = MapStore(store)
     told = say(opened, "tools/call", {"name": "cluster", "arguments": {"id": "9.9"}})["result"]
     assert told["isError"] and "there are levels 0" in told["content"][0]["text"]
-    for params, code in (({"name": "drop"}, -32602), ({"name": "rows", "arguments": 3}, -32602)):
+    for params, code in (
+        ({"name": "drop"}, -32602),
+        ({"name": []}, -32602),
+        ({"name": "rows", "arguments": 3}, -32602),
+    ):
         assert say(opened, "tools/call", params)["error"]["code"] == code
     assert say(opened, "resources/list")["error"]["code"] == -32601
     assert say(opened, "ping", id="a")["result"] == {}
-    for line, code in ((b"{", -32700), (b"[]", -32600), (b"[" * 100_000, -32700)):
+    for line, code in ((b"{", -32700), (b"[]", -32600), (b"[" * 100_000, -32700), (NAN_ID, -32700)):
         told = json.loads(answer_line(line, lambda: RowQueries(opened)) or b"")
         assert told["error"]["code"] == code and told["id"] is None
     notified = {"jsonrpc": "2.0", "method": "notifications/initialized"}

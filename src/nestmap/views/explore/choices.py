@@ -84,13 +84,12 @@ def _as_condition(columns: Sequence[Mapping[str, Any]], name: str, value: Any) -
         return [column["key"], {"kind": "categories", "codes": sorted(codes)}]
     if not known:
         return [column["key"], {"kind": "missing"}]
-    if len(known) != 2 or not all(np.isreal(each) for each in known):
-        raise ValueError(f"filter {name!r}: (low, high), got {value!r}")
+    try:
+        low, high = (float(each) for each in known if not isinstance(each, str))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"filter {name!r}: (low, high), got {value!r:.100}") from error
     with_missing = {"missing": True} if len(known) < len(values) else {}
-    return [
-        column["key"],
-        {"kind": "range", "low": float(known[0]), "high": float(known[1]), **with_missing},
-    ]
+    return [column["key"], {"kind": "range", "low": low, "high": high, **with_missing}]
 
 
 def _find(columns: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ from .store_format import CHUNK
 MOST_ROWS = 5_000_000  # of one file: about a gigabyte of csv
 _ROWS_AT_ONCE = 65_536  # rows of a block of parquet
 _BYTES_AT_ONCE = 1 << 20
+_MAX_EXACT = 2.0**53  # whole numbers to here are numbers in rows/*.json, larger ones texts
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet would run
 
 Rows = list[list[Any]]
@@ -75,7 +76,7 @@ def _write_ids(queries: RowQueries, places: Array, level: int | None) -> Iterato
 def _write_csv(queries: RowQueries, places: Array, level: int | None) -> Iterator[bytes]:
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(_titles(queries, level))
+    writer.writerow([_safe(title) for title in _titles(queries, level)])
     for rows in _read(queries, places, level, CHUNK):
         writer.writerows([[_safe(value) for value in row] for row in rows])
         if file.tell() > _BYTES_AT_ONCE:
@@ -86,7 +87,7 @@ def _write_csv(queries: RowQueries, places: Array, level: int | None) -> Iterato
 
 
 def _safe(value: Any) -> Any:
-    """As the page has it: no value is a formula."""
+    """As the page has it: no value and no title is a formula."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
@@ -95,8 +96,8 @@ def _write_parquet(queries: RowQueries, places: Array, level: int | None) -> Ite
     import pyarrow.parquet as pq
 
     titles = _titles(queries, level)
-    kinds = {each["name"]: each["kind"] for each in queries.store.meta["columns"]}
-    numbers = [title == "row" or kinds.get(title) == "number" for title in titles]
+    exact = {each["name"] for each in queries.store.meta["columns"] if _is_exact(each)}
+    numbers = [title == "row" or title in exact for title in titles]
     types = [pa.int64() if t == "row" else pa.float64() for t in titles]
     schema = pa.schema(
         [
@@ -117,11 +118,18 @@ def _write_parquet(queries: RowQueries, places: Array, level: int | None) -> Ite
             yield from iter(partial(file.read, _BYTES_AT_ONCE), b"")
 
 
+def _is_exact(column: dict[str, Any]) -> bool:
+    """Whether values are numbers: times are texts, and whole numbers that JSON would round."""
+    if column["kind"] != "number" or column["time"]:
+        return False
+    return bool(column["min"] >= -_MAX_EXACT and column["max"] <= _MAX_EXACT)
+
+
 def _typed(value: Any, is_number: bool) -> Any:
     """A number, or a text; None for what is missing."""
-    if value is None or is_number:
-        return value if isinstance(value, int | float) else None
-    return value if isinstance(value, str) else str(value)
+    if value is None:
+        return None
+    return float(value) if is_number else str(value)
 
 
 _FORMATS: dict[str, tuple[str, Callable[[RowQueries, Array, int | None], Iterator[bytes]]]] = {

@@ -48,7 +48,7 @@ class RpcError(Exception):
 def answer_line(line: bytes, open_map: Callable[[], RowQueries]) -> bytes | None:
     """The answer to a message, without an end of line; None for one that wants none."""
     try:
-        message = json.loads(line)
+        message = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return _pack(None, error=RpcError(_NO_JSON, "a line holds one message in JSON"))
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):
@@ -64,6 +64,11 @@ def answer_line(line: bytes, open_map: Callable[[], RowQueries]) -> bytes | None
         return _pack(message["id"], result=_answer(message["method"], params, open_map))
     except RpcError as error:
         return _pack(message["id"], error=error)
+
+
+def _refuse(constant: str) -> Any:
+    """Python reads NaN and Infinity, which are no JSON and could not be sent back."""
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _pack(id: Any, result: Any = None, error: RpcError | None = None) -> bytes:
@@ -142,14 +147,14 @@ def _call(params: dict[str, Any], open_map: Callable[[], RowQueries]) -> dict[st
     """What a tool answers; what is wrong with a question is an answer, too."""
     name = params.get("name")
     given = params.get("arguments") or {}
-    if name not in QUESTIONS:
+    if not isinstance(name, str) or name not in QUESTIONS:
         raise RpcError(
             _WRONG_PARAMS, f"no tool {str(name)[:100]!r}; there are {', '.join(QUESTIONS)}"
         )
     if not isinstance(given, dict):
         raise RpcError(_WRONG_PARAMS, "arguments: an object")
     try:
-        told = {"about": _ABOUT, "answer": answer(open_map(), str(name), given)}
+        told = {"about": _ABOUT, "answer": answer(open_map(), name, given)}
     except (QuestionError, ModelFileError, OSError) as error:
         return {"content": [{"type": "text", "text": str(error)}], "isError": True}
     text = json.dumps(told, ensure_ascii=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,10 @@ class Below:
 
 @dataclass(frozen=True)
 class Listed:
-    """Rows by their places, as the bytes of ranges: begin, end, as int64."""
+    """Rows by their places, as the bytes of ranges: begin, end, as int64; and a sum of these."""
 
-    packed: bytes
+    packed: bytes = field(repr=False)
+    digest: str
 
     @property
     def ranges(self) -> Array:
@@ -94,6 +96,11 @@ class Known:
     n_rows: int
     level_sizes: tuple[int, ...]
     kinds: Mapping[str, str]  # "number" or "category", by key of the column
+
+
+def name_of(expression: Expression) -> bytes:
+    """What an expression is remembered by: short, for it may list very many places."""
+    return hashlib.sha256(repr(expression).encode()).digest()
 
 
 def read_expression(given: Any, known: Known) -> Expression:
@@ -175,7 +182,8 @@ class _Reader:
             found = np.array([[-1, -1]])
         if (found[:, 0] < 0).any() or (found[:, 1] > self.known.n_rows).any():
             raise RowsError(f"ranges: places are 0 to {self.known.n_rows}")
-        return Listed(found.tobytes())
+        packed = found.tobytes()
+        return Listed(packed, hashlib.sha256(packed).hexdigest())
 
     def found(self, given: dict[str, Any], depth: int) -> Expression:
         query = given["query"]

@@ -16,7 +16,7 @@ from ..order import ROWS
 from .bits import RowBits
 from .columns import ROW, ColumnFiles
 from .errors import RowsError
-from .expressions import check_column, read_expression
+from .expressions import check_column, name_of, read_expression
 from .kept import Kept
 from .sets import ROWS_AT_ONCE, RowSets
 from .sorting import SortedRows
@@ -79,16 +79,19 @@ class RowQueries:
         """Rows of a set, and how many of them are in each bin of some columns."""
         if not isinstance(columns, list | tuple):
             raise RowsError("columns: a list of keys of columns")
+        if len(columns) > len(self.sets.known.kinds):
+            raise RowsError(f"columns: there are {len(self.sets.known.kinds)} of them")
         for key in columns:
             check_column(self.sets.known, key)
         expression = read_expression(rows, self.sets.known)
         bits = self.sets.find(expression)
-        kept = {key: self._counts.get((expression, key)) for key in columns}
+        name = name_of(expression)
+        kept = {key: self._counts.get((name, key)) for key in columns}
         found = {key: counts for key, counts in kept.items() if counts is not None}
         unknown = [key for key in kept if key not in found]
         for key, counts in zip(unknown, self._count_bins(bits, unknown), strict=True):
             found[key] = counts
-            self._counts.put((expression, key), counts, counts.nbytes)
+            self._counts.put((name, key), counts, counts.nbytes)
         return {"count": bits.count, "charts": [self._chart(key, found[key]) for key in columns]}
 
     def _chart(self, key: str, counts: Array) -> dict[str, Any]:
@@ -172,7 +175,7 @@ class RowQueries:
         if column is None or window.start == window.stop:
             return Page(_take(bits, window, bool(descending)), bits.count)
         with self.sets.working:
-            places = self.sorted.take(bits, expression, column, bool(descending), window)
+            places = self.sorted.take(bits, name_of(expression), column, bool(descending), window)
         return Page(places, bits.count)
 
     def ranges(self, rows: Any, most: int) -> Array | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .expressions import (
     Missing,
     OneOf,
     Other,
+    name_of,
 )
 from .kept import Kept
 
@@ -55,11 +57,13 @@ class RowSets:
     def _find(self, expression: Expression) -> RowBits:
         match expression:
             case Combined(is_all, of):
-                parts = [self._find(one) for one in of]
-                start = RowBits.empty(self.n_rows)
+                found = RowBits.empty(self.n_rows)
                 if is_all:
-                    return reduce(RowBits.__and__, parts) if parts else ~start
-                return reduce(RowBits.__or__, parts) if parts else start
+                    found = ~found
+                for one in of:  # as they come: a thousand sets of many rows are never held at once
+                    part = self._find(one)
+                    found = found & part if is_all else found | part
+                return found
             case Other(of):
                 return ~self._find(of)
             case Listed():
@@ -76,10 +80,11 @@ class RowSets:
                 return self._kept_or(expression, lambda: self._scan(expression))
 
     def _kept_or(self, key: Expression, make: Callable[[], RowBits]) -> RowBits:
-        found = self._kept.get(key)
+        name = name_of(key)
+        found = self._kept.get(name)
         if found is None:
             found = make()
-            self._kept.put(key, found, found.n_bytes)
+            self._kept.put(name, found, found.n_bytes)
         return found
 
     def _scan(self, leaf: Expression) -> RowBits:
@@ -93,7 +98,8 @@ class RowSets:
         match leaf:
             case Between(column, low, high):
                 values = self.files.values(column, part.start, part.stop)
-                return np.asarray((values >= low) & (values <= high))
+                first, last = _ends(low, high, values.dtype)
+                return np.asarray((values >= first) & (values <= last))
             case OneOf(column, codes):
                 wanted = np.zeros(256, dtype=bool)
                 wanted[list(codes)] = True
@@ -105,6 +111,17 @@ class RowSets:
     def _search(self, text: Found) -> RowBits:
         places = self.store.find_all(text.query)
         return RowBits.of_ranges(self.n_rows, np.stack([places, places + 1], axis=1))
+
+
+def _ends(low: float, high: float, dtype: Any) -> tuple[Any, Any]:
+    """The first and the last number of a type from low to high: NumPy would round ends to it."""
+    with np.errstate(over="ignore"):
+        first, last = np.array([low, high]).astype(dtype)
+        if float(first) < low:  # a float32 beside a plain float would round that, too
+            first = np.nextafter(first, dtype.type(np.inf))
+        if float(last) > high:
+            last = np.nextafter(last, dtype.type(-np.inf))
+    return first, last
 
 
 def searches(expression: Expression) -> list[Found]:
