@@ -34,19 +34,24 @@ def _ami(row: dict[str, Any], key: str) -> float | None:
 
 
 def table(record: Record) -> str:
-    """Adjusted mutual information with the classes, and the number of clusters."""
+    """Adjusted mutual information with the classes, and the number of clusters.
+
+    A column that a run has not measured is left out.
+    """
     lines = []
-    for name, row in record["data"].items():
-        values = [_ami(row, key) for key in COLUMNS]
+    rows = record["data"]
+    keys = [key for key in COLUMNS if any(key in row["scores"] for row in rows.values())]
+    for name, row in rows.items():
+        values = [_ami(row, key) for key in keys]
         cells = []
-        for key, value, mark in zip(COLUMNS, values, best_of(values, 3), strict=True):
+        for key, value, mark in zip(keys, values, best_of(values, 3), strict=True):
             text = number(value, 3)
             n = "" if value is None else f" ({row['scores'][key]['n_clusters']})"
             cells.append(bold(text, mark) + n)
         lines.append([name, f"{row['rows']:,}", str(row["classes"]), *cells])
-    means = [_mean(record, key) for key in COLUMNS]
+    means = [_mean(record, key) for key in keys]
     lines.append(["*mean*", "", "", *(number(value, 3) for value in means)])
-    return markdown.table(["data", "rows", "classes", *COLUMNS.values()], lines)
+    return markdown.table(["data", "rows", "classes", *(COLUMNS[key] for key in keys)], lines)
 
 
 def _mean(record: Record, key: str) -> float | None:
