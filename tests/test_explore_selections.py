@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import csv
+import http.client
 import io
 import json
 import os
@@ -19,7 +20,8 @@ from serving import N, X, ask, fitted, given_original, given_page, given_store
 
 from nestmap import ModelFileError
 from nestmap.views.explore.explorer import Explorer
-from nestmap.views.explore.export_rows import export_rows
+from nestmap.views.explore.export_rows import Export, export_rows
+from nestmap.views.explore.kept_rows import change_selections
 from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.names import SavedNames
 from nestmap.views.explore.query import RowQueries
@@ -167,6 +169,20 @@ def test_after_the_run_was_built_again_a_selection_is_its_rows(server: Server) -
     assert RowQueries(MapStore(server.store.folder)).rows_of(shown).tolist() == rows
 
 
+def touch(store: Path) -> None:
+    """As if it was built again."""
+    os.utime(store / "meta.json.gz", (1, 1))
+
+
+def test_rows_of_two_stores_are_not_kept(store: Path, tmp_path: Path) -> None:
+    saved = SavedSelections(tmp_path / "selections.json")
+    queries = RowQueries(MapStore(store))
+    touch(store)
+    with pytest.raises(ModelFileError, match="built again"):
+        change_selections(saved, queries, {"name": "mine", "set": CLUSTER})
+    assert saved.read() == {}
+
+
 def test_who_may_keep(server: Server, store: Path) -> None:
     record = {"name": "mine", "set": CLUSTER}
     assert post(server, "/api/selections", record, Origin="http://evil.example")[0] == 403
@@ -269,6 +285,22 @@ def test_no_value_is_a_formula(tmp_path: Path) -> None:
     assert body.splitlines()[0] == "row,name,'=cmd(),cluster of level 1"
     assert [rows[i] for i in range(5)] == ["'=1+1", "'+2", "'-3", "'@x", "plain 4, and"]
     assert len(rows) == N
+
+
+def test_a_file_of_two_stores_is_cut_off(
+    server: Server, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"of one store"
+        touch(store)
+        yield b"of another"
+
+    monkeypatch.setattr(
+        "nestmap.views.explore.handler.export_rows", lambda *_: Export("csv", blocks())
+    )
+    with pytest.raises(http.client.IncompleteRead) as error:
+        export(server, format="csv")
+    assert error.value.partial == b"of one store"
 
 
 def test_what_cannot_be_exported_is_said(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

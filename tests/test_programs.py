@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from serving import N, X, ask, fitted, given_original, given_page, given_server,
 
 from nestmap.app.cli import main
 from nestmap.errors import ModelFileError
+from nestmap.views.explore.choices import as_conditions, read_conditions
 from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.mcp import HANDSHAKES, STATELESS, answer_line
 from nestmap.views.explore.query import RowQueries
@@ -190,6 +192,14 @@ def test_a_damaged_store_is_told(store: Path) -> None:
         answer(RowQueries(opened), "cluster", {"id": "0.0"})
 
 
+def test_a_column_may_be_called_as_a_level_is() -> None:
+    columns = [{"name": "level.1", "key": "c0", "kind": "number"}]
+    asked = {"level.1": (2, 3), "level.0": ["0.4"]}
+    wire = as_conditions(columns, asked)
+    assert [key for key, _ in wire] == ["c0", "level.0"]
+    assert read_conditions(columns, wire) == asked
+
+
 # -- assistants
 # -------------------------------------------------------------------------------------------------
 
@@ -254,6 +264,13 @@ def test_wrong_calls(store: Path) -> None:
         assert told["error"]["code"] == code and told["id"] is None
     notified = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert answer_line(json.dumps(notified).encode(), lambda: RowQueries(opened)) is None
+
+
+def test_an_answer_of_two_stores_is_none(store: Path) -> None:
+    opened = MapStore(store)
+    os.utime(store / "meta.json.gz", (1, 1))
+    told = say(opened, "tools/call", {"name": "levels"})["result"]
+    assert told["isError"] and "ask again" in told["content"][0]["text"]
 
 
 @pytest.fixture(name="run", scope="module")

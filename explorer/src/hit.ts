@@ -8,15 +8,17 @@ export interface Item {
   at: number;
 }
 
-/** The item nearest to a place of the map within `reach` units; of nodes, within their discs. */
-export function nearestItem(tiles: Iterable<Tile>, x: number, y: number, reach: number, radius: (tile: Tile, i: number) => number): Item | null {
+type OfItem<T> = (tile: Tile, i: number) => T;
+
+/** The wanted item nearest to a place of the map within `reach` units; of nodes, within their discs. */
+export function nearestItem(tiles: Iterable<Tile>, x: number, y: number, reach: number, radius: OfItem<number>, wanted: OfItem<boolean>): Item | null {
   let best: Item | null = null;
   let least = Infinity;
   for (const tile of tiles) {
     const [dx, dy] = [x - tile.origin[0], y - tile.origin[1]];
     for (let i = 0; i < tile.n; i++) {
       const distance = Math.hypot(tile.x[i]! - dx, tile.y[i]! - dy);
-      if (distance < least && distance <= Math.max(reach, radius(tile, i))) {
+      if (distance < least && distance <= Math.max(reach, radius(tile, i)) && wanted(tile, i)) {
         least = distance;
         best = { tile, at: i };
       }

@@ -62,9 +62,10 @@ export class Kept {
   }
 
   private async rowNumbers(set: Rows): Promise<number[]> {
-    const { ranges } = await this.app.selecting.rowsOf(set);
+    const { count, ranges } = await this.app.selecting.rowsOf(set);
+    if (!ranges) throw new Error(`${count} rows in so many places are too many to be listed by a page without a server.`);
     const numbers: number[] = [];
-    for (const [begin, end] of ranges ?? []) for (let i = begin; i < end; i++) numbers.push(await rowNumber(this.app, i));
+    for (const [begin, end] of ranges) for (let i = begin; i < end; i++) numbers.push(await rowNumber(this.app, i));
     return numbers.sort((a, b) => a - b);
   }
 

@@ -31,11 +31,11 @@ export class Search {
   }
 
   private async scan(query: string, most: number, turn: number): Promise<Hits> {
-    const wanted = query.toLowerCase();
+    const wanted = query.trim().toLowerCase();
     const rows: number[] = await this.byNumber(query);
     const byNumber = new Set(rows);
     let total = rows.length;
-    if (!this.meta.searchable) return { total, rows, complete: true };
+    if (!this.meta.searchable || !wanted) return { total, rows, complete: true };
     const chunks = Math.ceil(this.meta.nRows / CHUNK);
     for (let c = 0; c < chunks && turn === this.turn; c++) {
       const texts = (await this.cache.load({ name: `search/${c}.json`, parse: parseJson })) as string[];

@@ -261,20 +261,20 @@ export class MapView {
   hit(px: number, py: number): Hit | null {
     const name = this.names.hit(px, py);
     if (name) return { kind: "node", id: name.id, named: true };
-    const item = this.itemAt(px, py, 7);
+    const item = this.itemAt(px, py, 7, (tile, i) => this.shared.shares.passes(tile, i)); // the rest lies pale below
     if (item?.tile.level === ROWS) return { kind: "row", row: item.tile.begin + item.at };
     if (item) return { kind: "node", id: { level: item.tile.level, index: item.tile.begin + item.at }, named: false };
     return this.areaAt(px, py);
   }
 
-  itemAt(px: number, py: number, reach: number): Item | null {
+  itemAt(px: number, py: number, reach: number, wanted: (tile: Tile, i: number) => boolean = () => true): Item | null {
     const [x, y] = this.world(px, py);
     const rows = this.level === ROWS;
     const own = rows ? (this.ground.rowRadius(this.view) + 2) / this.view.scale : 0;
     const near = Math.max(reach / this.view.scale, own);
     const room = Math.max(near, 240 / this.view.scale); // discs of nodes reach beyond their tiles
     const tiles = this.visible().filter(({ box }) => overlaps(box, [x - room, y - room, x + room, y + room]));
-    return nearestItem(tiles, x, y, near, (tile, i) => (tile.nodes ? this.ground.nodeRadius(tile.nodes.size[i]!) : near));
+    return nearestItem(tiles, x, y, near, (tile, i) => (tile.nodes ? this.ground.nodeRadius(tile.nodes.size[i]!) : near), wanted);
   }
 
   /** The cluster whose area holds a pixel; without outlines, that of a row nearby. */

@@ -6,8 +6,10 @@ import { groupRings, strips, triangulate } from "../src/gl/coasts";
 import { bareNames, placeLabels, wrapName, type Candidate } from "../src/labels";
 import { Layers } from "../src/layers";
 import { readLink, writeLink } from "../src/link";
-import type { Column } from "../src/meta";
+import type { Column, Meta } from "../src/meta";
 import { countRows, insideRings, joinRanges, lastAtMost } from "../src/ranges";
+import { Search } from "../src/search";
+import type { Config } from "../src/source";
 
 const COLUMNS: Column[] = [
   { key: "c0", name: "kind", kind: "category", categories: ["a", "b", "c"], counts: [1, 1, 1] },
@@ -141,4 +143,11 @@ test("wishes are met in order, a few at a time, and replaced", async () => {
   open = [];
   await new Promise((done) => setTimeout(done, 5));
   assert.equal(asked.join(""), "abcdefxy");
+});
+
+test("a page without a server looks for what the server would: without spaces around, and nothing for no letters", async () => {
+  const cache = { load: () => Promise.resolve(["an ant", "a bee"]) } as unknown as Cache;
+  const search = new Search({ nRows: 2, searchable: true } as Meta, cache, { transport: "static" } as Config);
+  assert.deepEqual((await search.find(" Bee "))?.rows, [1]);
+  assert.deepEqual(await search.find("  "), { total: 0, rows: [], complete: true });
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nearestItem } from "../src/hit";
 import { boxRing, rowsInRing } from "../src/region";
 import type { Shared } from "../src/shared";
 import type { Tile } from "../src/tiles";
@@ -42,4 +43,12 @@ test("where rows are drawn, they are taken one by one however many tiles there a
   const { shared } = strip(100);
   const found = await rowsInRing(shared, 0, -1, boxRing([10.25, 0.2, 70.75, 0.8]));
   assert.deepEqual(found, { ranges: [[103, 708]], exact: true });
+});
+
+test("what is not wanted does not answer, even where it is nearest", () => {
+  const tile = { level: -1, n: 3, origin: [0, 0], x: Float32Array.of(0, 1, 2), y: new Float32Array(3), nodes: null } as unknown as Tile;
+  const nearest = (x: number, wanted: (i: number) => boolean) => nearestItem([tile], x, 0, 1.5, () => 0, (_, i) => wanted(i))?.at;
+  assert.equal(nearest(1.1, () => true), 1);
+  assert.equal(nearest(1.1, (i) => i !== 1), 2);
+  assert.equal(nearest(-1, (i) => i > 0), undefined);
 });

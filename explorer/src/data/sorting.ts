@@ -1,4 +1,5 @@
-// Rows in the order of a column; rows without a value come last, equal ones in tree order.
+// Rows in the order of a column, as the server has it: rows without a value come last, equal ones in tree order, or downwards
+// in the reverse of it.
 import { MISSING } from "./bins";
 import type { Values } from "./masks";
 
@@ -11,7 +12,7 @@ export function sortedRows(values: Values, descending: boolean): Uint32Array {
     (bytes ? value === MISSING : value !== value) ? missing.push(i) : known.push(i);
   }
   const order = Uint32Array.from(known);
-  order.sort(descending ? (a, b) => values[b]! - values[a]! || a - b : (a, b) => values[a]! - values[b]! || a - b);
+  order.sort(descending ? (a, b) => values[b]! - values[a]! || b - a : (a, b) => values[a]! - values[b]! || a - b);
   const all = new Uint32Array(values.length);
   all.set(order);
   all.set(missing, order.length);

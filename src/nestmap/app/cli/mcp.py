@@ -9,7 +9,6 @@ from contextlib import redirect_stdout
 from typing import BinaryIO
 
 from ...core.progress import Progress
-from ...views.explore.map_store import MapStore
 from ...views.explore.mcp import answer_line
 from ...views.explore.query import RowQueries
 from ..runs.folder import RunFolder
@@ -34,8 +33,7 @@ def run_mcp(options: Namespace) -> None:
             store = open_store(run, progress=Progress(0, talk), n_jobs=options.threads)
             held.append(RowQueries(store))
         elif not held[0].store.is_current:  # the run was built again
-            old = held[0].store
-            held[0] = RowQueries(MapStore(old.folder, old.saved))
+            held[0] = RowQueries(held[0].store.again())
         return held[0]
 
     out = sys.stdout.buffer

@@ -16,6 +16,7 @@ _MISSING_CODE = 255  # rows without a category, and those beyond the 254 most co
 _LEVEL = "level."  # clusters of a level are filtered like categories of a column of this name
 _APART = ("sel", "filter")  # of the page's address: they have places of their own
 
+NO_ROWS = {"kind": "any", "of": []}
 Wire = list[list[Any]]  # [[key of a column, condition], …], as filters.ts has it
 
 
@@ -73,7 +74,7 @@ def as_conditions(columns: Sequence[Mapping[str, Any]], given: Mapping[str, Any]
 
 def _as_condition(columns: Sequence[Mapping[str, Any]], name: str, value: Any) -> list[Any]:
     values = [value] if isinstance(value, str) or not np.iterable(value) else [*value]
-    if name.startswith(_LEVEL):
+    if name.startswith(_LEVEL) and name not in [column["name"] for column in columns]:
         indices = [int(str(each).rpartition(".")[2]) for each in values]
         return [name, {"kind": "categories", "codes": sorted(indices)}]
     column = _find(columns, name)

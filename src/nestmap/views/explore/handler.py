@@ -266,12 +266,13 @@ class Handler(BaseHTTPRequestHandler):
         )
         try:
             for block in filter(None, blocks):
+                self._check_current()
                 self.visit.send(self.server.answer_seconds + len(block) / self.server.slowest)
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(block), block))
                 self.visit.work()  # the next block may take long where few of many rows are wanted
             self.wfile.write(b"0\r\n\r\n")
-        except ModelFileError:  # without its end, the file is cut off for whoever reads it
-            self.close_connection = True
+        except (ModelFileError, OSError, Refused):
+            self.close_connection = True  # without its end, the file is cut off for who reads it
 
     def _posted(self, most: int) -> Any:
         """JSON that the explorer's own page has posted."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ...core.arrays import Array
+from ...errors import ModelFileError
+from .choices import NO_ROWS, as_set
 from .export_rows import has_parquet
 from .query import RowQueries
 from .selections import SavedSelections, Selection, clean_name
@@ -29,8 +28,7 @@ def show_selection(saved: SavedSelections, queries: RowQueries, name: str) -> di
         raise ValueError(f"no selection is called {name[:100]!r} (any more)")
     if own.store == queries.store.id:
         return {"set": own.chosen}
-    rows = own.rows[own.rows < queries.n_rows]
-    return {"set": {"kind": "places", "ranges": _ranges(np.sort(queries.places_of(rows)))}}
+    return {"set": as_set(queries, own.rows[own.rows < queries.n_rows]) or NO_ROWS}
 
 
 def change_selections(saved: SavedSelections, queries: RowQueries, record: Any) -> dict[str, Any]:
@@ -40,20 +38,11 @@ def change_selections(saved: SavedSelections, queries: RowQueries, record: Any) 
     match record:
         case {"name": str(name), "set": dict(rows), **rest} if not rest:
             found = Selection(queries.rows_of(rows), rows, queries.store.id)
+            if not queries.store.is_current:  # its rows may be of two stores
+                raise ModelFileError("the run was built again meanwhile: reload the page")
             saved.keep(clean_name(name), found)
         case {"name": str(name), "set": None, **rest} if not rest:
             saved.keep(name, None)
         case _:
             raise ValueError('expected {"name": text, "set": a set of rows, or null to delete}')
     return list_selections(saved)
-
-
-def _ranges(places: Array) -> list[list[int]]:
-    """Sorted places as ranges."""
-    if not len(places):
-        return []
-    cuts = np.flatnonzero(np.diff(places) != 1) + 1
-    begins = places[np.concatenate([[0], cuts])].astype(np.int64)
-    ends = places[np.concatenate([cuts - 1, [-1]])].astype(np.int64) + 1
-    ranges: list[list[int]] = np.stack([begins, ends], axis=1).tolist()
-    return ranges

@@ -154,7 +154,10 @@ def _call(params: dict[str, Any], open_map: Callable[[], RowQueries]) -> dict[st
     if not isinstance(given, dict):
         raise RpcError(_WRONG_PARAMS, "arguments: an object")
     try:
-        told = {"about": _ABOUT, "answer": answer(open_map(), name, given)}
+        queries = open_map()
+        told = {"about": _ABOUT, "answer": answer(queries, name, given)}
+        if not queries.store.is_current:
+            raise QuestionError("the run was built again meanwhile: ask again")
     except (QuestionError, ModelFileError, OSError) as error:
         return {"content": [{"type": "text", "text": str(error)}], "isError": True}
     text = json.dumps(told, ensure_ascii=False)
