@@ -95,6 +95,7 @@ def test_a_drag_turns_the_map_and_all_parts_follow(tab: Tab) -> None:
     tab.page.mouse.click(*tab.place(rows[-1]))
     tab.wait("nestmap.shared.store.now.row !== null")
     assert tab.js("nestmap.shared.store.now.row") == rows[-1]
+    tab.idle()  # levels that the row's clusters are of
     own = tab.js("(l => [[...l.x], [...l.y]])(nestmap.shared.tree.level(0))")
     tree = TreeOrder.of(fitted().hierarchy_)
     starts = tree.starts(0)

@@ -57,7 +57,7 @@ export class TileFiles {
         const tile: Tile = {
           map, level, index, begin, n, origin: tiles.origin[index]!, box: tiles.box[index]!, rows, nodes, x, y, arrived: performance.now(), solid: null, near: null, turned: -1,
         };
-        if (this.spaces[map]) this.deepen(tile);
+        if (this.spaces[map]) void this.deepen(tile);
         return tile;
       },
     };
@@ -69,14 +69,23 @@ export class TileFiles {
     return tile;
   }
 
-  load(map: number, level: number, index: number): Promise<Tile> {
-    return this.cache.load(this.wish(map, level, index));
+  /** With places as they are turned now. */
+  async load(map: number, level: number, index: number): Promise<Tile> {
+    const tile = await this.cache.load(this.wish(map, level, index));
+    const space = this.spaces[map];
+    if (space) {
+      await this.deepen(tile);
+      space.place(tile);
+    }
+    return tile;
   }
 
   /** Asks for the third coordinate; until it is here, the tile is as from the front. */
-  private deepen(tile: Tile): void {
+  private async deepen(tile: Tile): Promise<void> {
+    if (tile.solid) return;
     const name = `m${tile.map}/depth/${levelKey(tile.level)}/${tile.index}.bin`;
-    this.cache.load({ name, parse: (bytes) => new Float32Array(bytes) }).then((z) => {
+    await this.cache.load({ name, parse: (bytes) => new Float32Array(bytes) }).then((z) => {
+      if (tile.solid) return; // it was asked for twice, and may be turned by now
       tile.solid = { x: tile.x.slice(), y: tile.y.slice(), z };
       tile.near = new Float32Array(tile.n).fill(1);
       this.cache.onArrival(name);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { MapMeta } from "../src/meta";
+import { Cache } from "../src/cache";
+import { ROWS, type MapMeta, type Meta } from "../src/meta";
 import { Space, matrixOf } from "../src/space";
-import type { Tile } from "../src/tiles";
+import { TileFiles, type Tile } from "../src/tiles";
 
 const near = (a: ArrayLike<number>, b: readonly number[]) => b.forEach((v, i) => assert.ok(Math.abs(a[i]! - v) < 1e-5, `${Array.from(a)} is not ${b}`));
 
@@ -50,4 +51,18 @@ test("nobody looks at a map upside down", () => {
   const { own } = space();
   own.turnTo({ yaw: -30, pitch: 200 });
   assert.deepEqual(own.turn, { yaw: 330, pitch: 90 });
+});
+
+test("a tile that is loaded for a lasso has its places as they are turned, also the second time", async () => {
+  const { map } = space();
+  const files: Record<string, ArrayBuffer> = {
+    "m0/rows/0.bin": new Uint8Array([Float32Array.of(2, -1), Float32Array.of(0, 0), new Float32Array(4)].flatMap((part) => [...new Uint8Array(part.buffer)])).buffer,
+    "m0/depth/rows/0.bin": Float32Array.of(0, 3).buffer,
+  };
+  const cache = new Cache({ transferred: 0, get: (name) => Promise.resolve(files[name]!) });
+  const tiles = new TileFiles({ maps: [map] } as Meta, cache);
+  tiles.spaces[0]!.turnTo({ yaw: 90, pitch: 0 });
+  near((await tiles.load(0, ROWS, 0)).x, [0, 3]);
+  tiles.spaces[0]!.turnTo({ yaw: 0, pitch: 0 });
+  near((await tiles.load(0, ROWS, 0)).x, [2, -1]);
 });
