@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from digit_page import N, Y, fitted
+from sklearn.exceptions import NotFittedError
 
 import nestmap.streamlit as component
+from nestmap import HNNE
 
 
 class FakeStreamlit:
@@ -79,6 +81,17 @@ def test_a_model_is_prepared_once_and_its_folder_goes_with_it(app: FakeStreamlit
     del shown
     gc.collect()
     assert not folder.exists()
+
+
+def test_a_model_that_is_fitted_again_is_shown_anew(app: FakeStreamlit) -> None:
+    rng = np.random.default_rng(3)
+    model = HNNE().fit(rng.normal(size=(90, 3)))
+    component.explorer(model)
+    model.fit(rng.normal(size=(120, 3)))
+    told = component.explorer(model, selection=[119])
+    assert len(app.declared) == 2 and told.selection.tolist() == [119]
+    with pytest.raises(NotFittedError):
+        component.explorer(HNNE())
 
 
 def test_without_streamlit_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

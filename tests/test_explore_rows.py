@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -266,6 +267,11 @@ def test_bins_are_as_the_page_has_them() -> None:
     steps = {"kind": "number", "min": -1.0, "low": 0.0, "high": 4.8, "max": 9.0}
     values = np.array([-1.0, 0.0, 0.05, 0.1001, 4.79, 4.8, 9.0, np.nan])
     assert find_bins(values, steps).tolist() == [0, 0, 0, 1, 47, 47, 47, 255]
+    edges = {"kind": "number", "min": -7.3, "low": -7.3, "high": 5.9, "max": 5.9}
+    values = np.round(np.arange(-7.3, 5.95, 0.1), 1)
+    step = (5.9 - -7.3) / 48  # of `binOf` in bins.ts
+    page = [min(math.floor((value - -7.3) / step), 47) for value in values.tolist()]
+    assert find_bins(values, edges).tolist() == page
     whole = {"kind": "number", "min": -7.0, "low": -4.0, "high": 4.0, "max": 8.0}
     assert count_bins(whole) == 9
     assert find_bins(np.array([-7.0, -4, -3.5, 0, 4, 8]), whole).tolist() == [0, 0, 1, 4, 8, 8]

@@ -123,6 +123,13 @@ def test_whole_numbers_of_a_label_are_classes(n_classes: int) -> None:
     assert describe(labels, metadata=share, label="digit").names[-1].startswith("high digit")
 
 
+def test_no_name_says_high_and_low_of_one_column() -> None:
+    labels = np.repeat(np.arange(12), 20)
+    size = np.where(labels < 10, 0.0, np.where(labels == 10, 50.0, 90.0)) + RNG.uniform(size=240)
+    names = describe(labels, metadata={"size": size}).names
+    assert sorted(names[10:]) == ["high size", "high size (2)"]
+
+
 def test_a_label_may_look_like_a_clustering() -> None:
     labels = np.repeat([0, 1], 50)
     known = {"cluster": np.repeat([7, 4], 50)}

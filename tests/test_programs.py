@@ -169,6 +169,16 @@ def test_the_api_is_read_only_and_behind_what_guards_the_page(store: Path) -> No
         server.stop()
 
 
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)],
+)
+def test_pages_of_others_do_not_keep_it_busy(server: Server, site: str, status: int) -> None:
+    assert ask(server, "/api/v1/levels", Sec_Fetch_Site=site)[0] == status
+    assert ask(server, "/api/search?q=1", Sec_Fetch_Site=site)[0] == status
+    assert ask(server, "/", Sec_Fetch_Site=site)[0] == 200  # by a link to it
+
+
 def test_answers_are_bounded(tmp_path: Path) -> None:
     from nestmap.views.explore.store import write_store
 

@@ -4,7 +4,7 @@ import type { Chart, Engine } from "./data/engine";
 import { EVERY_ROW, type Rows } from "./data/engine";
 import { passing, type Filters } from "./filters";
 
-const KEPT = 200; // charts, for filters that were there before
+const KEPT = 1000; // charts, for filters that were there before: more than any rail has at once, each of some 2 kB
 
 export interface ChartPair {
   all: Chart;

@@ -67,7 +67,7 @@ export class Combobox {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       const by = event.key === "ArrowDown" ? 1 : -1;
       if (!open) this.unfold("");
-      else this.mark((this.at + by + found.length) % Math.max(found.length, 1));
+      else this.mark((Math.max(this.at, by < 0 ? 0 : -1) + by + found.length) % Math.max(found.length, 1));
     } else if (event.key === "Enter" && open) this.choose(Math.max(this.at, 0));
     else if (event.key === "Escape" && open) this.fold();
     else if (event.key === "Tab") return this.fold();

@@ -93,7 +93,13 @@ def _is_claim(trait: Trait) -> bool:
 def find_contrast(traits: Sequence[Trait], base: str) -> Trait | None:
     """What tells a cluster from others of the same name: the most telling thing, or nothing."""
     claims = [t for t in traits if _is_claim(t) and phrase(t) not in base]
-    return max(claims, key=weight, default=None)
+    return max((t for t in claims if not _contradicts(t, base)), key=weight, default=None)
+
+
+def _contradicts(trait: Trait, base: str) -> bool:
+    """Whether a number is said already: what is low among high ones reads as 'high x, low x'."""
+    column = phrase(trait).removeprefix(trait.value)
+    return trait.kind == "number" and any(part.endswith(column) for part in base.split(", "))
 
 
 def weight(trait: Trait) -> float:

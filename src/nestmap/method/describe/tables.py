@@ -159,9 +159,11 @@ def as_label(column: Column) -> Column:
 def _with_classes(column: Column) -> Column:
     if column.categories is not None or column.is_time:
         return column
-    known = ~np.isnan(column.values)
+    known = np.isfinite(column.values)
+    if np.any(column.values[known] != np.rint(column.values[known])):
+        return column
     levels, codes = np.unique(column.values[known], return_inverse=True)
-    if not 0 < len(levels) <= _MAX_CLASSES or np.any(levels != np.rint(levels)):
+    if not 0 < len(levels) <= _MAX_CLASSES:
         return column
     values = np.full(len(known), -1)
     values[known] = codes

@@ -37,11 +37,12 @@ def find_bins(values: Array, record: Mapping[str, Any]) -> Array:
     low = record["low"]
     high = record["high"]
     known = ~np.isnan(values)
+    step = (high - low) / _STEPS
     with np.errstate(invalid="ignore", over="ignore"):
         if _has_whole_bins(record):
             found = np.floor(values + 0.5) - low
-        elif high > low:
-            found = np.floor((values - low) / (high - low) * _STEPS)
+        elif step > 0:
+            found = np.floor((values - low) / step)  # rounded as by the page
         else:
             found = np.zeros(len(values))
     last = count_bins(record) - 1

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
 
 from ...core.arrays import Array
 from ...core.progress import Progress
@@ -66,6 +69,7 @@ def prepare(model: Any, X: Any = None, *, trust: bool = False, **content: Any) -
         As `HNNE.explore` takes them: metadata, names, texts, images, …
     """
     declare = _streamlit().components.v1.declare_component
+    check_is_fitted(model)
     rows = model._rows_shown(X)
     content = with_trust(model, rows, trust, content)
     folder = Path(tempfile.mkdtemp(prefix="nestmap-streamlit-"))
@@ -124,19 +128,23 @@ def explorer(
 
 
 _prepared_models: dict[int, tuple[weakref.ref[Any], Prepared]] = {}
+_preparing = threading.Lock()  # scripts of several readers run at the same time
 
 
 def _prepared(model: Any) -> Prepared:
-    """A map per model, as long as the model lives; scripts run again and again."""
-    known = _prepared_models.get(id(model))
-    if known is not None and known[0]() is model:
-        return known[1]
-    for number in [n for n, (one, _) in _prepared_models.items() if one() is None]:
-        del _prepared_models[number]
-    if len(_prepared_models) >= _KEPT:
-        del _prepared_models[next(iter(_prepared_models))]
-    found = prepare(model)
-    _prepared_models[id(model)] = (weakref.ref(model), found)
+    """A map per fit, as long as its tree lives; scripts run again and again."""
+    check_is_fitted(model)
+    tree = model.hierarchy_
+    with _preparing:
+        known = _prepared_models.get(id(tree))
+        if known is not None and known[0]() is tree:
+            return known[1]
+        for number in [n for n, (one, _) in _prepared_models.items() if one() is None]:
+            del _prepared_models[number]
+        if len(_prepared_models) >= _KEPT:
+            del _prepared_models[next(iter(_prepared_models))]
+        found = prepare(model)
+        _prepared_models[id(tree)] = (weakref.ref(tree), found)
     return found
 
 

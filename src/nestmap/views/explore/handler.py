@@ -117,6 +117,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self._check_host()
             path, query = self._route()
+            self._check_site(path)
             self.shown = self.server.show()
             self._check_version(query)
             work(path, query)
@@ -140,6 +141,12 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.BAD_REQUEST, "one Host header is needed")
         if self.server.local and host_name(hosts[0]) not in _LOCAL:
             raise Refused(HTTPStatus.FORBIDDEN, "this server answers to localhost only")
+
+    def _check_site(self, path: str) -> None:
+        """Pages of others, which cannot read answers, may not keep this machine busy either."""
+        site = self.headers.get("Sec-Fetch-Site", "none")  # programs do not say it
+        if path.startswith("api/") and site not in ("same-origin", "none"):
+            raise Refused(HTTPStatus.FORBIDDEN, "this is for programs and the explorer's own page")
 
     def _route(self) -> tuple[str, dict[str, list[str]]]:
         """The path below the token, and the query."""

@@ -141,7 +141,8 @@ _CHOSEN = (
         "where",
         "object",
         'by name of the column, [low, high] of numbers or a list of categories, such as {"year": '
-        '[1990, 1999], "kind": ["a", "b"]}; null beside them: rows without a value, too',
+        '[1990, 1999], "kind": ["a", "b"]}; null beside them: rows without a value, too; '
+        "times are seconds since 1970",
     ),
     Field("query", "text", "letters that their texts hold"),
 )
