@@ -28,6 +28,8 @@ from nestmap.method.run import Run
 from nestmap.model.fitted import see_rows
 from nestmap.model.settings import FitSettings
 
+pytest.register_assert_rewrite("page_fixtures", "digit_page")  # before a test imports them
+
 # Tests choose a build of the kernels by these: this is the one place that knows where the choice is
 # made.
 __all__ = ["builds", "core", "using"]

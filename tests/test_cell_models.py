@@ -121,14 +121,18 @@ def test_genes_colour_the_explorer(
     mapped: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HNNE, "fit", None)
-    assert colors(mapped, tmp_path, genes=["g42", "g20"]) == ["kind", "g42", "g20"]
+    assert colors(mapped, tmp_path, genes=["g42", "g20"]) == ["kind", "g42", "g20", "membership"]
     own = X.var(axis=0).argsort()[::-1][:3]
-    assert colors(mapped, tmp_path, genes=3) == ["kind", *(f"g{i}" for i in sorted(own))]
-    assert colors(mapped, tmp_path, genes="g5", obs=[]) == ["g5"]
+    assert colors(mapped, tmp_path, genes=3) == [
+        "kind",
+        *(f"g{i}" for i in sorted(own)),
+        "membership",
+    ]
+    assert colors(mapped, tmp_path, genes="g5", obs=[]) == ["g5", "membership"]
     marked = mapped.copy()
     marked.var["highly_variable"] = [name in ("g1", "g2", "g5") for name in GENES]
     marked.var["dispersions_norm"] = -np.arange(64.0)
-    assert colors(marked, tmp_path, genes=2) == ["kind", "g1", "g2"]
+    assert colors(marked, tmp_path, genes=2) == ["kind", "g1", "g2", "membership"]
     clash = mapped.copy()
     clash.obs["g5"] = 1.5
     assert "g5 (gene)" in colors(clash, tmp_path, genes=["g5"])

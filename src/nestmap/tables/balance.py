@@ -63,6 +63,7 @@ def fit_balance(filler: Filler, blocks: tuple[Block, ...]) -> Balance:
     >>> from .decide import decide_cells
     >>> from .cells import read_cells
     >>> from .blocks import fit_block
+    >>> from .prototypes import Prototypes
     >>> x = np.linspace(0, 1, 20)
     >>> table = read_cells({"a": x, "b": x + 0.01 * np.sin(40 * x), "c": np.cos(40 * x)})
     >>> blocks = tuple(fit_block(*each) for each in zip(table, decide_cells(table, None, "names")))
