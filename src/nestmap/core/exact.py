@@ -33,12 +33,12 @@ def slices(x: Array, axis: int, count: int, bits: int = _BITS) -> tuple[list[Arr
     exponent = np.maximum(np.frexp(largest)[1], _LEAST_EXPONENT)
     rest = _times_power(x, bits - exponent)
     parts = []
-    for _ in range(count):
+    for _ in range(count - 1):
         whole = np.rint(rest)
         parts.append(whole)
         rest -= whole
         rest *= 2.0**bits
-    return parts, np.ldexp(1.0, exponent - bits)
+    return [*parts, np.rint(rest, out=rest)], np.ldexp(1.0, exponent - bits)
 
 
 def _times_power(x: Array, exponent: Array) -> Array:
@@ -64,12 +64,31 @@ def product(a: Any, b: Any, count: int = 2) -> Array:
     bits = bits_for(k) if is_sparse else _BITS
     left, left_unit = _slices(a, -1, count, bits)
     right, right_unit = _slices(b, -2, count, bits)
-    total: Any = 0.0
-    for level in range(count - 1, -1, -1):  # small ones first
-        of_level = (left[i] @ right[j] for i, j in pairs(range(count), repeat=2) if i + j == level)
-        total = total * 2.0**-bits + sum(of_level)
+    total = _add_up(left, right, bits)
     total = total.toarray() if sparse.issparse(total) else total
     return np.asarray(total * left_unit * right_unit)
+
+
+def gram(x: Array, count: int = 2) -> Array:
+    """x.T @ x, as `product`; both factors have the same slices."""
+    if 0 in x.shape:
+        return np.zeros((x.shape[1], x.shape[1]))
+    parts = []
+    for i in range(0, len(x), _TERMS):
+        right, unit = _slices(x[i : i + _TERMS], -2, count, _BITS)
+        total = _add_up([each.T for each in right], right, _BITS)
+        parts.append(total * unit.T * unit)
+    return np.asarray(sum(parts))
+
+
+def _add_up(left: list[Any], right: list[Any], bits: int) -> Any:
+    """Products of all slices that count, small ones first."""
+    count = len(left)
+    total: Any = 0.0
+    for level in range(count - 1, -1, -1):
+        of_level = (left[i] @ right[j] for i, j in pairs(range(count), repeat=2) if i + j == level)
+        total = total * 2.0**-bits + sum(of_level)
+    return total
 
 
 def _slices(x: Any, axis: int, count: int, bits: int) -> tuple[list[Any], Array]:

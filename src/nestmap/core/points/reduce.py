@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, blocks
-from ..exact import bits_for, product, rounded, slices
+from ..exact import bits_for, gram, product, rounded, slices
 from ..native import kernels
 from ..progress import Share
 from ..threads import map_blocks
@@ -30,6 +30,7 @@ ALL_COLUMNS = 128  # data with at most so many keep all of them: bounds are dist
 # columns that are reordered at a time: one cache line of float32, or more while they are few values
 MOVED = 16
 _VALUES_PER_MOVE = 8_000_000  # 32 MB
+_VALUES_PER_TASK = 130_000  # float64 values of a block of a thread: 1 MB
 _SAMPLE_VALUES = 4_000_000  # numbers in the sample of rows that directions are fitted on, at most
 _SAMPLE_ROWS = 2000  # rows of that sample, for few columns
 _MIN_SAMPLE_ROWS = 64  # rows of that sample, for many columns
@@ -146,7 +147,7 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
     n_cols = sample.shape[1]
     total = float(row_squares(sample).sum())
     if n_cols <= min(ALL_COLUMNS, max(most, 64)) and not sparse.issparse(sample):
-        return with_signs(_eigenvectors(product(sample.T, sample))[1].T)
+        return with_signs(_eigenvectors(gram(sample))[1].T)
     most = min(most, n_cols, sample.shape[0])  # a few rows span no more directions
     if sample.shape[0] <= 2 * most:
         left = _eigenvectors(product(sample, sample.T))[1][:most]
@@ -157,7 +158,7 @@ def _principal_directions(sample: Array, rng: np.random.Generator, most: int) ->
             scores = product(sample, basis.T, 1)
             basis = kernels.orthonormal(product(sample.T, scores, 1).T)
     scores = product(sample, basis.T)
-    values, rotation = _eigenvectors(product(scores.T, scores))
+    values, rotation = _eigenvectors(gram(scores))
     share = np.cumsum(values) / total if total > 0 else np.ones(most)
     keep = min(most, -(-(int(np.searchsorted(share, _VARIANCE_KEPT)) + 1) // 16) * 16)
     return with_signs(kernels.orthonormal(product(rotation[:keep], basis)).T)
@@ -206,7 +207,7 @@ def reduce_rows(
     z = aligned_empty(n, dims)
     tails = np.empty((n, dims // 8), dtype=np.float32)
     sizes = np.empty(n, dtype=np.float32)
-    parts = blocks(n, max(points.n_cols, dims), values=400_000)
+    parts = blocks(n, max(points.n_cols, dims), values=_VALUES_PER_TASK)
     project = _projection(points, reducer, parts[0].stop, reproducible)
 
     def reduce_block(part: slice) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arrays import Array, blocks
-from ...core.exact import product
+from ...core.exact import gram, product
 from ...core.native import kernels
 from ...core.points.point_set import power_of_two
 from ...core.threads import map_blocks, single_threaded_blas
@@ -86,7 +86,7 @@ def _covariance(X: Array, counts: Array, mean: Array, scale: Array, n_threads: i
         block = X[rows] - mean
         block *= scale
         block *= roots[rows, None]
-        return product(block.T, block)
+        return gram(block)
 
     return _sum_over_rows(X, term, n_threads)
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...core.arrays import Array
-from ...core.exact import product, turn
+from ...core.exact import gram, product, turn
 from ...core.native import kernels
 from ...core.points.reduce import with_signs
 from ...method.arrangement.frames import Frames, frame_offsets
@@ -183,7 +183,7 @@ def _own_map(X: Any, fitted: FittedMap, settings: FitSettings, run: Run) -> Arra
         assert fitted.coordinates is not None
         z = far_coordinates(fitted.coordinates, X, run.n_threads)
         z = z - z.mean(axis=0)
-        axes = kernels.eigenvectors(product(z.T, z)[None])[1][0, ::-1]
+        axes = kernels.eigenvectors(gram(z)[None])[1][0, ::-1]
         shape = np.zeros((len(z), settings.n_components))
         n = min(len(axes), settings.n_components)
         shape[:, :n] = product(z, with_signs(axes.T)[:, :n])
