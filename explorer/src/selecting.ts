@@ -61,8 +61,13 @@ export class Selecting {
     const { store } = this.shared;
     const { selection } = store.now;
     if (!selection) return store.set({ chosen: null });
-    const chosen = await this.rowsOf(selection);
-    if (turn === this.turn) store.set({ chosen });
+    try {
+      const chosen = await this.rowsOf(selection);
+      if (turn === this.turn) store.set({ chosen });
+    } catch (error) {
+      if (turn === this.turn) store.set({ chosen: null }); // what is there is of the selection before
+      throw error;
+    }
   }
 
   /** Without asking anybody where places and clusters are all there is; else by the engine. */

@@ -4,6 +4,9 @@ import type { Rows } from "../src/data/engine";
 import { combine, countItems, inverse, rangesOf, readRows } from "../src/data/sets";
 import { complementRanges, intersectRanges, type Ranges } from "../src/ranges";
 import { boxAgainst } from "../src/region";
+import { Selecting } from "../src/selecting";
+import type { Shared } from "../src/shared";
+import { Store, type State } from "../src/state";
 
 const places = (...ranges: [number, number][]): Rows => ({ kind: "places", ranges });
 const cluster: Rows = { kind: "cluster", level: 1, index: 2 };
@@ -89,4 +92,18 @@ test("a box lies inside a ring, outside of it, or across its line", () => {
   assert.equal(boxAgainst(ring, [4, 1, 6, 3]), "across");
   assert.equal(boxAgainst(ring, [-5, -5, 20, 20]), "across");
   assert.equal(boxAgainst(ring, [20, 20, 30, 30]), "outside");
+});
+
+test("of a selection that nobody answers for, the rows of the one before are not shown", async () => {
+  const store = new Store({ selection: null, chosen: null, byCluster: false } as unknown as State);
+  const engine = { ranges: () => Promise.reject(new Error("no answer")) };
+  const told: unknown[] = [];
+  const selecting = new Selecting({ store, engine, meta: { nRows: 9 }, tree: {} } as unknown as Shared, (error) => told.push(error));
+  const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+  selecting.take(places([2, 5]), "replace");
+  await settle();
+  assert.equal(store.now.chosen?.count, 3);
+  selecting.take({ kind: "search", query: "x" }, "replace");
+  await settle();
+  assert.deepEqual([store.now.chosen, told.length], [null, 1]);
 });
