@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ from nestmap.views.explore.names import SavedNames
 from nestmap.views.explore.server import Server
 
 
+@contextmanager
+def served(store: MapStore) -> Iterator[Server]:
+    serving = Server(store)
+    serving.start()
+    yield serving
+    serving.stop()
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("page") / "store")
@@ -23,10 +32,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[Server]:
-    serving = Server(MapStore(store, SavedNames(store.parent / "names.json")))
-    serving.start()
-    yield serving
-    serving.stop()
+    with served(MapStore(store, SavedNames(store.parent / "names.json"))) as serving:
+        yield serving
 
 
 @pytest.fixture(scope="module")

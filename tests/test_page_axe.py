@@ -9,8 +9,9 @@ from typing import Any
 import axe_playwright_python
 import numpy as np
 import pytest
-from browser import Tab, open_browser
+from browser import Tab
 from conftest import digits
+from page_fixtures import served
 
 from nestmap import HNNE
 from nestmap.method.neighbors.graph import neighbor_graph
@@ -20,6 +21,7 @@ from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
 from nestmap.views.explore.tour import SavedTour, check_tour
 
+pytest_plugins = ("page_fixtures",)
 pytestmark = pytest.mark.slow
 N = 400
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
@@ -41,16 +43,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     )
     stops = [{"title": "One", "text": "A text.", "view": "#"}, {"title": "Two", "view": "#"}]
     tour = SavedTour(stops=check_tour(stops))
-    serving = Server(MapStore(folder / "store", SavedNames(), tour))
-    serving.start()
-    yield serving
-    serving.stop()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_browser() as running:
-        yield running
+    with served(MapStore(folder / "store", SavedNames(), tour)) as serving:
+        yield serving
 
 
 def violations(tab: Tab) -> list[str]:

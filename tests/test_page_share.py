@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import Tab, open_browser
+from browser import Tab
 from conftest import digits
+from page_fixtures import served
 from PIL import Image
 
 from nestmap import HNNE
@@ -25,6 +26,7 @@ from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
 from nestmap.views.explore.tour import SavedTour
 
+pytest_plugins = ("page_fixtures",)
 pytestmark = pytest.mark.slow
 N = 500
 SVG = "{http://www.w3.org/2000/svg}"
@@ -42,19 +44,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_store(folder, fitted(), cluster_names=names, title="Some <b>digits</b>")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_browser() as running:
-        yield running
-
-
 @pytest.fixture
 def server(store: Path, tmp_path: Path) -> Iterator[Server]:
     tour = SavedTour(tmp_path / "tour.json")
-    serving = Server(MapStore(store, SavedNames(tmp_path / "names.json"), tour))
-    serving.start()
-    yield serving
-    serving.stop()
+    with served(MapStore(store, SavedNames(tmp_path / "names.json"), tour)) as serving:
+        yield serving
 
 
 def add_view(tab: Tab, title: str, text: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import Tab, open_browser
+from browser import Tab
 from conftest import digits
+from page_fixtures import served
 
 from nestmap import HNNE
 from nestmap.app.cli import main
@@ -19,6 +20,7 @@ from nestmap.views.explore.order import TreeOrder
 from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
 
+pytest_plugins = ("page_fixtures",)
 pytestmark = pytest.mark.slow
 N = 500
 
@@ -32,16 +34,8 @@ def fitted() -> HNNE:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("space") / "store"
     names = [f"row {i}" for i in range(N)]
-    serving = Server(MapStore(write_store(folder, fitted(), names=names)))
-    serving.start()
-    yield serving
-    serving.stop()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_browser() as running:
-        yield running
+    with served(MapStore(write_store(folder, fitted(), names=names))) as serving:
+        yield serving
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import Tab, open_browser
+from browser import Tab
 from conftest import digits
+from page_fixtures import served
 
 from nestmap import HNNE
 from nestmap.method.neighbors.graph import neighbor_graph
@@ -17,6 +18,7 @@ from nestmap.views.explore.map_store import MapStore
 from nestmap.views.explore.server import Server
 from nestmap.views.explore.store import write_store
 
+pytest_plugins = ("page_fixtures",)
 pytestmark = pytest.mark.slow
 X = np.concatenate([digits()[:600], np.repeat(digits()[7:8], 40, axis=0)])
 
@@ -30,25 +32,9 @@ def fitted() -> HNNE:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("truth") / "store"
     names = [f"row {i}" for i in range(len(X))]
-    serving = Server(
-        MapStore(write_store(folder, fitted(), names=names, neighbors=neighbor_graph(X, 6).ids))
-    )
-    serving.start()
-    yield serving
-    serving.stop()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_browser() as running:
-        yield running
-
-
-@pytest.fixture
-def tab(browser: Any, server: Server) -> Iterator[Tab]:
-    opened = Tab(browser).open(server.url)
-    yield opened
-    opened.close()
+    known = {"names": names, "neighbors": neighbor_graph(X, 6).ids}
+    with served(MapStore(write_store(folder, fitted(), **known))) as serving:
+        yield serving
 
 
 def torn(server: Server) -> tuple[int, dict[str, Any]]:

@@ -18,10 +18,10 @@ from scipy import sparse
 
 from .arrays import Array
 
-_TERMS = 4096  # of a sum that is exact; longer ones are sums of such
+_MAX_TERMS = 4096  # of a sum that is exact; longer ones are sums of such
 _BITS = 20  # of a slice: two of them and 12 for the terms are 52, what float64 adds up exactly
-_LEAST_EXPONENT = -1040  # of the largest value: smaller ones count as 0
-_EXTREME = 900  # exponents beyond which a factor may leave the range of float64
+_MIN_EXPONENT = -1040  # of the largest value: smaller ones count as 0
+_MAX_EXPONENT = 900  # exponents beyond which a factor may leave the range of float64
 
 
 def slices(x: Array, axis: int, count: int, bits: int = _BITS) -> tuple[list[Array], Array]:
@@ -30,7 +30,7 @@ def slices(x: Array, axis: int, count: int, bits: int = _BITS) -> tuple[list[Arr
     Part i is in units of `unit * 2**(-bits * i)`; each line along `axis` has a unit of its own.
     """
     largest = np.maximum(x.max(axis=axis, keepdims=True), -x.min(axis=axis, keepdims=True))
-    exponent = np.maximum(np.frexp(largest)[1], _LEAST_EXPONENT)
+    exponent = np.maximum(np.frexp(largest)[1], _MIN_EXPONENT)
     rest = _times_power(x, bits - exponent)
     parts = []
     for _ in range(count - 1):
@@ -43,7 +43,7 @@ def slices(x: Array, axis: int, count: int, bits: int = _BITS) -> tuple[list[Arr
 
 def _times_power(x: Array, exponent: Array) -> Array:
     """x * 2**exponent, which has no rounding."""
-    if np.abs(exponent).max(initial=0) > _EXTREME:
+    if np.abs(exponent).max(initial=0) > _MAX_EXPONENT:
         return np.asarray(np.ldexp(x, exponent))
     return np.asarray(x * np.ldexp(1.0, exponent))
 
@@ -55,9 +55,11 @@ def product(a: Any, b: Any, count: int = 2) -> Array:
     """
     k = a.shape[-1]
     is_sparse = sparse.issparse(a) or sparse.issparse(b)
-    if k > _TERMS and not is_sparse:
-        steps = range(0, k, _TERMS)
-        parts = (product(a[..., i : i + _TERMS], b[..., i : i + _TERMS, :], count) for i in steps)
+    if k > _MAX_TERMS and not is_sparse:
+        steps = range(0, k, _MAX_TERMS)
+        parts = (
+            product(a[..., i : i + _MAX_TERMS], b[..., i : i + _MAX_TERMS, :], count) for i in steps
+        )
         return np.asarray(sum(parts))
     if 0 in a.shape or 0 in b.shape:
         return np.asarray(np.zeros((*a.shape[:-1], b.shape[-1])))
@@ -74,8 +76,8 @@ def gram(x: Array, count: int = 2) -> Array:
     if 0 in x.shape:
         return np.zeros((x.shape[1], x.shape[1]))
     parts = []
-    for i in range(0, len(x), _TERMS):
-        right, unit = _slices(x[i : i + _TERMS], -2, count, _BITS)
+    for i in range(0, len(x), _MAX_TERMS):
+        right, unit = _slices(x[i : i + _MAX_TERMS], -2, count, _BITS)
         total = _add_up([each.T for each in right], right, _BITS)
         parts.append(total * unit.T * unit)
     return np.asarray(sum(parts))
@@ -97,7 +99,7 @@ def _slices(x: Any, axis: int, count: int, bits: int) -> tuple[list[Any], Array]
         return slices(x.astype(np.float64, copy=False), axis, count, bits)
     x = x.tocsr()
     largest = abs(x).max(axis=1).toarray() if axis == -1 else np.full((1, 1), abs(x).max())
-    exponent = np.maximum(np.frexp(largest)[1], _LEAST_EXPONENT)
+    exponent = np.maximum(np.frexp(largest)[1], _MIN_EXPONENT)
     of_row = np.broadcast_to(bits - exponent[:, 0], x.shape[0])
     rest = _times_power(x.data.astype(np.float64), np.repeat(of_row, np.diff(x.indptr)))
     parts = []
@@ -111,7 +113,7 @@ def rounded(x: Array, bits: int) -> Array:
     """Values as multiples of 2**-bits of a power of two that is above them all."""
     if x.size == 0:
         return x
-    exponent = max(int(np.frexp(max(float(x.max()), -float(x.min())))[1]), _LEAST_EXPONENT)
+    exponent = max(int(np.frexp(max(float(x.max()), -float(x.min())))[1]), _MIN_EXPONENT)
     scale = float(np.ldexp(1.0, bits - exponent))
     return np.asarray(np.rint(x * scale) * float(np.ldexp(1.0, exponent - bits)))
 
@@ -165,12 +167,12 @@ def turn(share: Any) -> tuple[Array, Array]:
     """Cosine and sine of shares of a whole turn, to about the last bit."""
     share = np.asarray(share, dtype=np.float64)
     share = share - np.floor(share)
-    eighths = np.rint(share * 4)
-    angle = (share - eighths * 0.25) * 6.283185307179586
+    nearest = np.rint(share * 4)
+    angle = (share - nearest * 0.25) * 6.283185307179586
     squared = angle * angle
     c = _polynomial(squared, _COS_TERMS)
     s = angle * _polynomial(squared, _SIN_TERMS)
-    quarter = eighths.astype(np.int64) % 4
+    quarter = nearest.astype(np.int64) % 4
     cosine = np.choose(quarter, [c, -s, -c, s])
     sine = np.choose(quarter, [s, c, -s, -c])
     return cosine, sine
